@@ -1,0 +1,43 @@
+"""Compact embeddings for Keras: train in `model.fit`, ship a small `.tflite`.
+
+Rooms are modules and load on first use, so that reading a file on a machine without TensorFlow
+(`kerascompact predict`, `kerascompact inspect`) stays light:
+
+>>> import kerascompact
+>>> kerascompact.layers.ClusterEmbedding.__name__
+'ClusterEmbedding'
+"""
+
+import importlib
+from typing import Any
+
+from kerascompact.core.backend import check_backend
+
+__version__ = "0.1.0"
+
+_ROOMS = (
+    "benchmarks",
+    "core",
+    "datasets",
+    "export",
+    "forms",
+    "layers",
+    "models",
+    "ops",
+    "optimizers",
+    "size",
+    "text",
+    "training",
+)
+
+check_backend()
+
+
+def __getattr__(name: str) -> Any:
+    if name in _ROOMS:
+        return importlib.import_module(f"kerascompact.{name}")
+    raise AttributeError(f"module 'kerascompact' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_ROOMS])

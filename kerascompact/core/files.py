@@ -1,0 +1,43 @@
+"""Files that are whole or absent: written under a temporary name, then renamed."""
+
+import hashlib
+import os
+import tempfile
+from pathlib import Path
+
+
+def write_bytes(path: str | os.PathLike[str], data: bytes) -> Path:
+    """Writes `data` to `path` in one step; a reader sees the old file or the new, never half of one.
+
+    Missing folders are made. After a failure (full disk, no permission) the old file is untouched
+    and no temporary file is left.
+
+    >>> import tempfile; folder = tempfile.mkdtemp()
+    >>> write_bytes(folder + "/a/model.bin", b"abc").read_bytes()
+    b'abc'
+    """
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        umask = os.umask(0)  # mkstemp makes a private file; give it the mode that open() would
+        os.umask(umask)
+        os.chmod(temporary, 0o666 & ~umask)
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+    return path
+
+
+def sha256(data: bytes) -> str:
+    """Hexadecimal SHA-256 of `data`.
+
+    >>> sha256(b"")[:8]
+    'e3b0c442'
+    """
+    return hashlib.sha256(data).hexdigest()

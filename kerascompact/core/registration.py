@@ -1,0 +1,5 @@
+"""Keras registration under the package name `kerascompact`, so that `.keras` files load by themselves."""
+
+import keras
+
+register = keras.saving.register_keras_serializable(package="kerascompact")
