@@ -1,0 +1,79 @@
+# Every target makes what it needs: an environment in $(VENV), once, and what setup.cfg asks for.
+#   make demo PYTHON=python3.12      with this Python (3.11 to 3.13) instead of the first one found
+#   make test VENV=/tmp/env          in this environment instead of .venv
+#   make test ARGS="-k cluster"      with these arguments for pytest (or demo, or the benchmarks)
+
+VENV ?= .venv
+PYTHON ?=
+WORKERS ?= 2
+ARGS ?=
+
+BIN := $(VENV)/bin
+export TF_CPP_MIN_LOG_LEVEL ?= 3
+export PYTHON VENV
+
+SUPPORTED := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))
+
+.PHONY: help demo test lint bench clean
+.DELETE_ON_ERROR:
+
+help:  ## this list
+	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/:.*## */\t/' | expand -t 10
+
+demo: $(VENV)/.has-plot  ## train two models on real data, export, verify; a table and a picture
+	$(BIN)/kerascompact demo $(ARGS)
+
+test: $(VENV)/.has-test  ## all tests but the slow ones
+	$(BIN)/python -m pytest -n $(WORKERS) $(ARGS)
+
+lint: $(VENV)/.has-lint  ## ruff, mypy, import-linter
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(VENV)/.has-test  ## the benchmarks; ARGS chooses among them
+	$(BIN)/python -m kerascompact.benchmarks $(ARGS)
+
+clean:  ## remove caches and builds (the environment stays: remove $(VENV) by hand)
+	rm -rf build dist *.egg-info .coverage .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	find kerascompact export tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# An extra of setup.cfg, installed. The stamp is older than setup.cfg after an edit: installed again.
+$(VENV)/.has-%: setup.cfg pyproject.toml | $(VENV)/.made
+	@echo "Installing kerascompact[$*] into $(VENV): some minutes the first time (about 2 GB)."
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --prefer-binary -e ".[$*]"
+	@touch $@
+
+# The environment. An existing one is used, never emptied; a Python that cannot serve is passed over.
+$(VENV)/.made:
+	@set -eu; \
+	if [ -e "$$VENV/bin/python" ] || [ -L "$$VENV/bin/python" ]; then \
+	  if "$$VENV/bin/python" -c 'import pip; $(SUPPORTED)' >/dev/null 2>&1; \
+	  then echo "Using $$VENV, $$("$$VENV/bin/python" --version)."; touch "$$VENV/.made"; exit 0; fi; \
+	  echo "make: $$VENV holds no working Python 3.11 to 3.13 with pip." \
+	    "Remove it, or name another folder: make VENV=..." >&2; \
+	  exit 1; \
+	fi; \
+	try() { "$$1" -c '$(SUPPORTED)' >/dev/null 2>&1; }; \
+	chosen=; lacking=; \
+	if [ -n "$$PYTHON" ]; then set -- "$$PYTHON"; \
+	else set -- python3.12 python3.11 python3.13 python3 python; fi; \
+	for python in "$$@"; do \
+	  try "$$python" || continue; \
+	  if "$$python" -c 'import ensurepip, venv' >/dev/null 2>&1; \
+	  then chosen=$$python; break; else lacking=$${lacking:-$$python}; fi; \
+	done; \
+	if [ -z "$$chosen" ] && [ -n "$$lacking" ]; then \
+	  echo "make: $$lacking cannot make environments: its venv module lacks ensurepip." \
+	    "On Debian and Ubuntu: sudo apt install" \
+	    "python$$("$$lacking" -c 'import sys; print("%d.%d" % sys.version_info[:2])')-venv" >&2; \
+	  exit 1; \
+	elif [ -z "$$chosen" ]; then \
+	  echo "make: no Python 3.11, 3.12 or 3.13 that runs (tried: $$*)." \
+	    "Install one, or name it: make PYTHON=/path/to/python3.12" >&2; \
+	  exit 1; \
+	fi; \
+	echo "Making $$VENV with $$("$$chosen" --version)."; \
+	"$$chosen" -m venv "$$VENV"; \
+	touch "$$VENV/.made"

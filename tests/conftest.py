@@ -1,0 +1,16 @@
+"""Quiet, and the same random numbers in every test, in whatever order they run."""
+
+import os
+import sys
+
+import pytest
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # before the first import of tensorflow
+os.environ.setdefault("MPLBACKEND", "Agg")
+
+
+@pytest.fixture(autouse=True)
+def seed() -> None:
+    """Seeds Python, NumPy and Keras, if the test has anything to do with Keras."""
+    if "keras" in sys.modules:
+        sys.modules["keras"].utils.set_random_seed(0)

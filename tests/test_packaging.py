@@ -1,0 +1,136 @@
+"""The checkout, the wheel and the type checker see the same package."""
+
+import ast
+import configparser
+import importlib
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+def run(*arguments, cwd=ROOT, **environment):
+    return subprocess.run(
+        [sys.executable, *arguments],
+        cwd=cwd,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+
+
+def declared_version() -> str:
+    """The version as setuptools reads it: a literal in the source, nothing imported."""
+    tree = ast.parse((ROOT / "kerascompact" / "__init__.py").read_text(encoding="utf-8"))
+    (value,) = (
+        node.value
+        for node in tree.body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__version__"
+    )
+    return ast.literal_eval(value)
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """The sdist of a copy of this checkout, and the wheel made from nothing but that sdist."""
+    copy, out = tmp_path_factory.mktemp("copy"), tmp_path_factory.mktemp("out")
+    for name in ("setup.cfg", "pyproject.toml", "README.md", "LICENSE"):
+        if (ROOT / name).exists():
+            shutil.copy(ROOT / name, copy)
+    for name in ("kerascompact", "export"):
+        shutil.copytree(
+            ROOT / name, copy / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__")
+        )
+    sdist = _build("sdist", copy, out)
+    with tarfile.open(sdist) as archive:
+        archive.extractall(copy / "unpacked", filter="data")
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    wheel = _build("wheel", next((copy / "unpacked").iterdir()), out)
+    return names, wheel
+
+
+def _build(kind: str, source: Path, out: Path) -> Path:
+    code = f"from setuptools import build_meta as b; print(b.build_{kind}({str(out)!r}))"
+    done = run("-c", code, cwd=source)
+    assert done.returncode == 0, done.stderr
+    return out / done.stdout.splitlines()[-1]
+
+
+def test_export_is_one_module():
+    name = "kerascompact.export"
+    assert importlib.import_module(name).__name__ == name
+    with pytest.raises(ImportError, match="kerascompact.export"):
+        importlib.import_module("export")
+
+
+def test_wheel_holds_the_package_and_nothing_else(built):
+    names = set(zipfile.ZipFile(built[1]).namelist())
+    files = {name for name in names if ".dist-info/" not in name}
+    assert {name.partition("/")[0] for name in files} == {"kerascompact"}
+    sources = {path.relative_to(ROOT / "export") for path in (ROOT / "export").rglob("*.py")}
+    assert sources
+    assert files >= {f"kerascompact/export/{path.as_posix()}" for path in sources}
+    assert "kerascompact/py.typed" in files
+    assert not [name for name in files if "/results/" in name]
+    assert any(name.endswith(".dist-info/licenses/LICENSE") for name in names)
+
+
+def test_wheel_and_sdist_hold_the_data_and_its_licence(built):
+    folder = ROOT / "kerascompact" / "datasets"
+    data = {path.relative_to(ROOT).as_posix() for path in folder.rglob("*.csv.gz")}
+    data |= {path.relative_to(ROOT).as_posix() for path in folder.rglob("LICENSE*")}
+    assert sum(name.endswith(".csv.gz") for name in data) == 3, "CLINC150: train, dev and test"
+    assert any("LICENSE" in name for name in data)
+    sdist, wheel = built
+    assert data <= sdist
+    assert data <= set(zipfile.ZipFile(wheel).namelist())
+
+
+def test_wheel_declares_version_licence_python_and_script(built):
+    wheel = zipfile.ZipFile(built[1])
+    (folder,) = {name.split("/")[0] for name in wheel.namelist() if ".dist-info/" in name}
+    metadata = wheel.read(f"{folder}/METADATA").decode()
+    assert f"Version: {declared_version()}\n" in metadata
+    assert "License-Expression: Apache-2.0\n" in metadata
+    assert "Requires-Python: >=3.11\n" in metadata
+    scripts = configparser.ConfigParser()
+    scripts.read_string(wheel.read(f"{folder}/entry_points.txt").decode())
+    assert dict(scripts["console_scripts"]) == {"kerascompact": "kerascompact.cli:main"}
+
+
+def test_console_script_exists():
+    assert callable(importlib.import_module("kerascompact.cli").main)
+
+
+def test_version_is_static():
+    assert importlib.import_module("kerascompact").__version__ == declared_version()
+
+
+def test_import_is_light():
+    heavy = "{'tensorflow', 'keras', 'tensorflow_text', 'ai_edge_litert'}"
+    done = run("-c", f"import kerascompact, sys; print(sorted({heavy} & set(sys.modules)))")
+    assert (done.returncode, done.stdout) == (0, "[]\n"), done.stderr
+
+
+def test_another_backend_is_refused_at_import():
+    done = run("-c", "import kerascompact", KERAS_BACKEND="jax")
+    assert done.returncode != 0
+    last = done.stderr.strip().splitlines()[-1]
+    assert last.startswith("ImportError: kerascompact needs Keras 3 on the TensorFlow backend.")
+    assert "backend='jax' (from the environment variable KERAS_BACKEND)" in last
+
+
+def test_rooms_load_on_first_use_and_others_are_refused():
+    package = importlib.import_module("kerascompact")
+    assert package.core is importlib.import_module("kerascompact.core")
+    assert "core" in dir(package)
+    with pytest.raises(AttributeError, match="module 'kerascompact' has no attribute 'cellar'"):
+        _ = package.cellar
