@@ -1,0 +1,8 @@
+"""What ships: inference-only Keras layers that hold their arrays as the file will hold them."""
+
+from kerascompact.forms.base import Form
+from kerascompact.forms.codebook import CodebookForm
+from kerascompact.forms.composed import ConcatForm, SplitForm
+from kerascompact.forms.dense import DenseForm
+
+__all__ = ["CodebookForm", "ConcatForm", "DenseForm", "Form", "SplitForm"]

@@ -1,0 +1,159 @@
+"""Forms made of forms: side by side, or one for the first ids and one for the rest."""
+
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from kerascompact.core import checks
+from kerascompact.core.registration import register
+from kerascompact.core.storage import Stored
+from kerascompact.forms.base import Form
+
+
+class _Composed(Form):
+    """Holds other forms as parts; stores nothing itself."""
+
+    parts: list[Form]
+
+    def build(self, input_shape: Any = None) -> None:
+        for part in self.parts:
+            if not part.built:
+                part.build()
+
+    def storage(self) -> list[Stored]:
+        return [
+            Stored(f"{index}/{array.name}", array.shape, array.bits)
+            for index, part in enumerate(self.parts)
+            for array in part.storage()
+        ]
+
+    def quantized(self) -> Form:
+        parts = [part.quantized() for part in self.parts]
+        if all(new is old for new, old in zip(parts, self.parts, strict=True)):
+            return self
+        config = self.get_config()
+        config["parts"] = parts
+        form = type(self)(**config)
+        form.build()
+        return form
+
+    def get_config(self) -> dict[str, Any]:
+        parts = [keras.saving.serialize_keras_object(part) for part in self.parts]
+        return {**super().get_config(), "parts": parts}
+
+
+def _forms(parts: Any) -> list[Form]:
+    """The parts, read back from their configuration where they come from a file."""
+    parts = [keras.saving.deserialize_keras_object(p) if isinstance(p, dict) else p for p in parts]
+    if len(parts) < 2 or not all(isinstance(part, Form) for part in parts):
+        checks.fail("parts", "a list of two or more forms", parts)
+    return parts
+
+
+@register
+class ConcatForm(_Composed):
+    """Puts the vectors of several forms side by side.
+
+    `E[i] = [E_1[i]; E_2[i]; ...]`, all over the same ids.
+
+    Args:
+        input_dim: Vocabulary size `V`, that of every part.
+        output_dim: Embedding width `d`, the sum of the parts' widths.
+        parts: The forms, first columns first.
+        **kwargs: Those of `Form`.
+
+    Shapes: ids `(...)` -> vectors `(..., d)`.
+    Storage: the sum of the parts' bits.
+    Raises: ValueError, if widths or vocabularies do not fit.
+
+    >>> half = DenseForm.from_arrays({"table": np.eye(2)}, input_dim=2, output_dim=2)
+    >>> ConcatForm(2, 4, [half, half])(np.array([1])).numpy().tolist()
+    [[0.0, 1.0, 0.0, 1.0]]
+    """
+
+    def __init__(self, input_dim: int, output_dim: int, parts: list[Form], **kwargs: Any) -> None:
+        super().__init__(input_dim, output_dim, **kwargs)
+        self.parts = _forms(parts)
+        widths = [part.output_dim for part in self.parts]
+        if sum(widths) != self.output_dim:
+            checks.fail("output_dim", f"the sum of the parts' widths {widths}", output_dim)
+        if any(part.input_dim != self.input_dim for part in self.parts):
+            checks.fail("input_dim", f"the vocabulary of every part {self.parts}", input_dim)
+
+    def lookup(self, ids: tf.Tensor) -> tf.Tensor:
+        return tf.concat([part.lookup(ids) for part in self.parts], axis=-1)
+
+
+@register
+class SplitForm(_Composed):
+    """Looks up the most frequent ids in one form and all others in another.
+
+    With `r` reserved ids and a first form of `u` rows: `E[i] = first[i - r]` where
+    `r <= i < r + u`; else `E[i] = second[i]` for `i < r` and `second[i - u]` for `i >= r + u`.
+
+    Args:
+        input_dim: Vocabulary size `V`, the sum of the parts' vocabularies.
+        output_dim: Embedding width `d`, that of both parts.
+        parts: The form of the frequent ids and the form of the others.
+        num_reserved: Leading ids `r` (padding, unknown word) that belong to the second form.
+        **kwargs: Those of `Form`.
+
+    Shapes: ids `(...)` -> vectors `(..., d)`.
+    Storage: the sum of the parts' bits; the split itself is arithmetic on the id.
+    Raises: ValueError, if widths or vocabularies do not fit.
+
+    >>> one, zero = np.ones((1, 2)), np.zeros((3, 2))
+    >>> first = DenseForm.from_arrays({"table": one}, input_dim=1, output_dim=2)
+    >>> rest = DenseForm.from_arrays({"table": zero}, input_dim=3, output_dim=2)
+    >>> SplitForm(4, 2, [first, rest])(np.array([0, 1])).numpy().tolist()
+    [[1.0, 1.0], [0.0, 0.0]]
+    """
+
+    def __init__(
+        self,
+        input_dim: int,
+        output_dim: int,
+        parts: list[Form],
+        num_reserved: int = 0,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(input_dim, output_dim, **kwargs)
+        self.parts = _forms(parts)
+        first, second = self.parts
+        if first.input_dim + second.input_dim != self.input_dim:
+            both = f"{first.input_dim} + {second.input_dim}"
+            checks.fail("input_dim", f"the sum of the parts' vocabularies {both}", input_dim)
+        if not first.output_dim == second.output_dim == self.output_dim:
+            both = f"{first.output_dim} and {second.output_dim}"
+            checks.fail("output_dim", f"the width of both parts, {both}", output_dim)
+        self.num_reserved = checks.integer_in("num_reserved", num_reserved, 0, second.input_dim)
+
+    def lookup(self, ids: tf.Tensor) -> tf.Tensor:
+        first, second = self.parts
+        in_first, first_ids, second_ids = split_ids(ids, first.input_dim, self.num_reserved)
+        chosen = tf.expand_dims(in_first, -1)
+        return tf.where(chosen, first.lookup(first_ids), second.lookup(second_ids))
+
+    def get_config(self) -> dict[str, Any]:
+        return {**super().get_config(), "num_reserved": self.num_reserved}
+
+
+def split_ids(
+    ids: tf.Tensor, num_first: int, num_reserved: int
+) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+    """Which ids belong to the first part, and every id's row in either part.
+
+    An id that is not of a part gets a valid row of it all the same, so that both can be gathered.
+
+    >>> in_first, first, second = split_ids(tf.constant([0, 1, 2, 3]), 2, 1)
+    >>> in_first.numpy().tolist(), first.numpy().tolist(), second.numpy().tolist()
+    ([False, True, True, False], [0, 0, 1, 1], [0, 0, 0, 1])
+    """
+    first_ids = tf.clip_by_value(ids - num_reserved, 0, num_first - 1)
+    second_ids = tf.maximum(ids - num_first, 0)
+    if num_reserved == 0:  # the usual case, with half the operators
+        return ids < num_first, first_ids, second_ids
+    reserved = ids < num_reserved
+    in_first = tf.logical_and(tf.logical_not(reserved), ids < num_reserved + num_first)
+    return in_first, first_ids, tf.where(reserved, ids, second_ids)

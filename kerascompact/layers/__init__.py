@@ -1,0 +1,7 @@
+"""Public layers, one line per method."""
+
+from kerascompact.layers.embeddings.cluster import ClusterEmbedding
+from kerascompact.layers.embeddings.cluster_adjustment import ClusterAdjustmentEmbedding
+from kerascompact.layers.embeddings.mixture import MixtureEmbedding
+
+__all__ = ["ClusterAdjustmentEmbedding", "ClusterEmbedding", "MixtureEmbedding"]

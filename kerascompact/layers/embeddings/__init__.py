@@ -1,0 +1,1 @@
+"""One file per method, all kept to the contract of `base.CompactEmbedding`."""

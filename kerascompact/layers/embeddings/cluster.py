@@ -1,0 +1,136 @@
+"""Cluster embeddings (CE): words share the vectors of a few learned clusters."""
+
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from kerascompact.core import checks
+from kerascompact.core.registration import register
+from kerascompact.core.storage import code_bits
+from kerascompact.forms.codebook import CodebookForm
+from kerascompact.layers.embeddings.base import CompactEmbedding
+from kerascompact.ops.gumbel import gumbel_softmax
+
+
+@register
+class ClusterEmbedding(CompactEmbedding):
+    """Looks up the vector of the cluster that a word belongs to; clusters are learned.
+
+    Training: `e_i = W^T t_i`, `t_i = GumbelSoftmax(a_i, tau)`, drawn anew for each occurrence of
+    the word. Inference: `e_i = W[argmax_j a_ij]`. `a: (V, k)` are the assignment logits and
+    `W: (k, d)` the cluster vectors; the task loss trains both. A step reads the logits' rows of
+    the ids in the batch and nothing else of the vocabulary; train with
+    `kerascompact.optimizers.LazyAdam`, which writes only those rows, too.
+
+    Args:
+        input_dim: Vocabulary size `V`, in tokens.
+        output_dim: Embedding width `d` (the paper's `m`).
+        num_clusters: Number of clusters `k`, `2 <= k <= V`.
+        temperature: `tau > 0`. A weight, so that `training.TemperatureAnnealing` can change it.
+        straight_through: Forward pass with the one-hot sample instead of the soft one, so that
+            training sees the vectors that ship; the gradient is that of the soft sample.
+        inference: "hard" (what ships) or "soft" (samples as in training, to report the gap).
+        logits_initializer: Of `a`. Default: U(0, 1), as in the paper's code.
+        seed: Of the Gumbel noise.
+        **kwargs: `embeddings_initializer`, `embeddings_regularizer`, `mask_zero` and those of
+            `keras.layers.Layer`.
+
+    Shapes: ids `(...)`, integers in `[0, V)` -> vectors `(..., d)`.
+    Storage: `V ceil(log2 k) + 32 k d` bits once frozen, the paper's formula; training holds
+        `32 k (V + d)` bits.
+    Raises: ValueError, if `k` is not in `[2, V]` or another argument is wrong.
+    Example:
+    >>> layer = ClusterEmbedding(10_000, 16, num_clusters=50)
+    >>> layer(np.array([[3, 7]])).shape
+    TensorShape([1, 2, 16])
+    >>> sum(array.total_bits for array in layer.freeze().storage())
+    85600
+
+    Reference: [Chen & Gimpel, NAACL 2018](https://aclanthology.org/N18-2116), sec. 3 "Cluster
+    Embeddings" and appendix A.
+    Differs: the paper's code tests with soft samples; here inference is the hard assignment that
+    its text describes. The paper's forward pass is soft; `straight_through=False` gives it.
+    """
+
+    EXAMPLE = dict(input_dim=20, output_dim=4, num_clusters=5)
+
+    def __init__(
+        self,
+        input_dim: int,
+        output_dim: int,
+        num_clusters: int,
+        *,
+        temperature: float = 0.9,
+        straight_through: bool = True,
+        inference: str = "hard",
+        logits_initializer: Any = None,
+        seed: int | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(input_dim, output_dim, **kwargs)
+        limit = min(self.input_dim, 2**16)
+        self.num_clusters = checks.integer_in("num_clusters", num_clusters, 2, limit)
+        self.temperature = checks.number("temperature", temperature, above=0)
+        self.straight_through = checks.boolean("straight_through", straight_through)
+        self.inference = checks.choice("inference", inference, ("hard", "soft"))
+        if logits_initializer is None:
+            logits_initializer = keras.initializers.RandomUniform(0.0, 1.0)
+        self.logits_initializer = keras.initializers.get(logits_initializer)
+        self.seed = seed
+        self.noise = keras.random.SeedGenerator(seed)
+
+    def build(self, input_shape: Any = None) -> None:
+        self.logits = self.add_weight(
+            shape=(self.input_dim, self.num_clusters),
+            initializer=self.logits_initializer.clone(),
+            dtype="float32",
+            autocast=False,
+            name="logits",
+        )
+        self.codebook = self.add_vectors("codebook", (self.num_clusters, self.output_dim))
+        self.current_temperature = self.add_weight(
+            shape=(),
+            initializer=keras.initializers.Constant(self.temperature),
+            dtype="float32",
+            trainable=False,
+            autocast=False,
+            name="temperature",
+        )
+
+    def lookup(self, ids: tf.Tensor, training: bool | None) -> tf.Tensor:
+        logits = tf.gather(self.logits.value, ids)  # (..., k): the rows of the batch only
+        codebook = self.codebook.value
+        if not training and self.inference == "hard":
+            return tf.gather(codebook, tf.argmax(logits, axis=-1, output_type=tf.int32))
+        temperature = self.current_temperature.value
+        hard = self.straight_through and bool(training)
+        return tf.matmul(gumbel_softmax(logits, temperature, self.noise, hard), codebook)
+
+    def assignments(self) -> np.ndarray:
+        """The cluster of every word: `argmax_j a_ij`, `(V,)` int64 in `[0, k)`."""
+        self.check_built()
+        return np.argmax(checks.finite("logits", self.logits.numpy()), axis=-1)
+
+    def freeze(self) -> CodebookForm:
+        codes = self.assignments()
+        return CodebookForm.from_codes(codes, self.codebook.numpy(), **self.form_config())
+
+    def paper_bits(self) -> int:
+        pointers = self.input_dim * code_bits(self.num_clusters)
+        return pointers + 32 * self.num_clusters * self.output_dim
+
+    def cluster_config(self) -> dict[str, Any]:
+        """The arguments that methods built on clusters share with this one."""
+        return {
+            "num_clusters": self.num_clusters,
+            "temperature": self.temperature,
+            "straight_through": self.straight_through,
+            "inference": self.inference,
+            "logits_initializer": keras.initializers.serialize(self.logits_initializer),
+            "seed": self.seed,
+        }
+
+    def get_config(self) -> dict[str, Any]:
+        return {**super().get_config(), **self.cluster_config()}

@@ -1,0 +1,117 @@
+"""Cluster adjustment embeddings (CAE): a cluster's vector beside a short one of the word's own."""
+
+from typing import Any
+
+import tensorflow as tf
+
+from kerascompact.core import checks
+from kerascompact.core.registration import register
+from kerascompact.forms.composed import ConcatForm
+from kerascompact.forms.dense import DenseForm
+from kerascompact.layers.embeddings.base import CompactEmbedding
+from kerascompact.layers.embeddings.cluster import ClusterEmbedding
+
+
+@register
+class ClusterAdjustmentEmbedding(CompactEmbedding):
+    """Looks up the vector of a word's cluster and, beside it, a short vector of the word's own.
+
+    `e_i = [W^T t_i; u_i]`, with `t_i` as in `ClusterEmbedding`, `W: (k, d - b)` and `u: (V, b)`.
+
+    Args:
+        input_dim: Vocabulary size `V`, in tokens.
+        output_dim: Width `d` of the whole vector: the paper's `m` plus `adjustment_dim`.
+        num_clusters: Number of clusters `k`, `2 <= k <= V`.
+        adjustment_dim: Width `b` of the word's own vector, `1 <= b < d`; the paper uses 1.
+        **kwargs: Those of `ClusterEmbedding`.
+
+    Shapes: ids `(...)`, integers in `[0, V)` -> vectors `(..., d)`.
+    Storage: `V ceil(log2 k) + 32 k (d - b) + 32 V b` bits once frozen, the paper's formula.
+    Raises: ValueError, if `b` is not in `[1, d - 1]` or another argument is wrong.
+    Example:
+    >>> layer = ClusterAdjustmentEmbedding(10_000, 17, num_clusters=50)
+    >>> layer(np.array([[3, 7]])).shape
+    TensorShape([1, 2, 17])
+
+    Reference: [Chen & Gimpel, NAACL 2018](https://aclanthology.org/N18-2116), sec. 3 "Cluster
+    Adjustment Embeddings".
+    """
+
+    EXAMPLE = dict(input_dim=20, output_dim=5, num_clusters=5)
+
+    def __init__(
+        self,
+        input_dim: int,
+        output_dim: int,
+        num_clusters: int,
+        *,
+        adjustment_dim: int = 1,
+        embeddings_initializer: Any = None,
+        embeddings_regularizer: Any = None,
+        mask_zero: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        clusters, layer = split_arguments(kwargs)
+        super().__init__(
+            input_dim,
+            output_dim,
+            embeddings_initializer=embeddings_initializer,
+            embeddings_regularizer=embeddings_regularizer,
+            mask_zero=mask_zero,
+            **layer,
+        )
+        checks.integer_in("output_dim", output_dim, 2)
+        self.adjustment_dim = checks.integer_in(
+            "adjustment_dim", adjustment_dim, 1, self.output_dim - 1
+        )
+        self.clusters = ClusterEmbedding(
+            self.input_dim,
+            self.output_dim - self.adjustment_dim,
+            num_clusters,
+            embeddings_initializer=self.embeddings_initializer,
+            embeddings_regularizer=self.embeddings_regularizer,
+            dtype=self.dtype_policy,
+            name="clusters",
+            **clusters,
+        )
+
+    def build(self, input_shape: Any = None) -> None:
+        self.clusters.build(input_shape)
+        self.adjustment = self.add_vectors("adjustment", (self.input_dim, self.adjustment_dim))
+
+    def lookup(self, ids: tf.Tensor, training: bool | None) -> tf.Tensor:
+        own = tf.gather(self.adjustment.value, ids)
+        return tf.concat([self.clusters.lookup(ids, training), own], axis=-1)
+
+    def freeze(self) -> ConcatForm:
+        self.check_built()
+        own = DenseForm.from_arrays(
+            {"table": checks.finite("adjustment", self.adjustment.numpy())},
+            input_dim=self.input_dim,
+            output_dim=self.adjustment_dim,
+            name="adjustment",
+        )
+        parts = [self.clusters.freeze(), own]
+        form = ConcatForm(self.input_dim, self.output_dim, parts, **self.form_config())
+        form.build()
+        return form
+
+    def paper_bits(self) -> int:
+        return self.clusters.paper_bits() + 32 * self.input_dim * self.adjustment_dim
+
+    def get_config(self) -> dict[str, Any]:
+        own = {"adjustment_dim": self.adjustment_dim}
+        return {**super().get_config(), **self.clusters.cluster_config(), **own}
+
+
+CLUSTER_ARGUMENTS = ("temperature", "straight_through", "inference", "logits_initializer", "seed")
+
+
+def split_arguments(kwargs: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Keyword arguments of the clusters, and those of the layer around them.
+
+    >>> split_arguments({"temperature": 0.5, "name": "words"})
+    ({'temperature': 0.5}, {'name': 'words'})
+    """
+    clusters = {key: value for key, value in kwargs.items() if key in CLUSTER_ARGUMENTS}
+    return clusters, {key: value for key, value in kwargs.items() if key not in clusters}

@@ -1,0 +1,1 @@
+"""Pure functions on tensors, each checked against NumPy written from its paper."""
