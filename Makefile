@@ -2,10 +2,11 @@
 #   make demo PYTHON=python3.12      with this Python (3.11 to 3.13) instead of the first one found
 #   make test VENV=/tmp/env          in this environment instead of .venv
 #   make test ARGS="-k cluster"      with these arguments for pytest (or demo, or the benchmarks)
+#   make test WORKERS=2              in two processes; pays once the tests take minutes, on idle cores
 
 VENV ?= .venv
 PYTHON ?=
-WORKERS ?= 2
+WORKERS ?= 0
 ARGS ?=
 
 BIN := $(VENV)/bin
