@@ -1,0 +1,56 @@
+"""Freeze, convert, verify and inspect: from a trained Keras model to a small `.tflite` file.
+
+`convert`, `freeze`, `save` and `verify` load TensorFlow when first used; `inspect`, `read_metadata`
+and `TextClassifier` never do.
+"""
+
+if __name__ != "kerascompact.export":  # `import export` would load a second copy
+    raise ImportError("Import `kerascompact.export`, not the checkout folder `export`.")
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from kerascompact.export.classifier import TextClassifier
+    from kerascompact.export.converter import convert, save
+    from kerascompact.export.flatbuffer import read_metadata
+    from kerascompact.export.freezing import freeze
+    from kerascompact.export.inspector import inspect
+    from kerascompact.export.recipe import RECIPES, Recipe
+    from kerascompact.export.verifier import Report, verify
+
+_WHERE = {
+    "RECIPES": "recipe",
+    "Recipe": "recipe",
+    "Report": "verifier",
+    "TextClassifier": "classifier",
+    "convert": "converter",
+    "freeze": "freezing",
+    "inspect": "inspector",
+    "read_metadata": "flatbuffer",
+    "save": "converter",
+    "verify": "verifier",
+}
+
+__all__ = [
+    "RECIPES",
+    "Recipe",
+    "Report",
+    "TextClassifier",
+    "convert",
+    "freeze",
+    "inspect",
+    "read_metadata",
+    "save",
+    "verify",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _WHERE:
+        return getattr(importlib.import_module(f"{__name__}.{_WHERE[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

@@ -1,0 +1,108 @@
+"""Replaces every compact embedding by the form it ships as."""
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+import keras
+
+from kerascompact.export.recipe import Recipe, resolve
+from kerascompact.forms.base import Form
+from kerascompact.layers.embeddings.base import CompactEmbedding
+
+
+def freeze(model: keras.Model, recipe: str | Recipe = "float32") -> keras.Model:
+    """Returns a copy of a trained model with its embeddings frozen, as the file will hold them.
+
+    The copy evaluates, saves and loads like any Keras model; its outputs are those of `model` with
+    hard assignments, with "int8" up to the rounding of the tables. What is frozen already stays.
+
+    Args:
+        model: Functional or Sequential model, built; its own layers are not changed.
+        recipe: "float32", "int8" or a `Recipe`.
+
+    Raises: ValueError, if the model is subclassed (`convert` and `verify` take those) or not built.
+
+    >>> from kerascompact.layers import ClusterEmbedding
+    >>> model = keras.Sequential([keras.Input((4,), dtype="int32"), ClusterEmbedding(9, 2, 3)])
+    >>> type(freeze(model).layers[0]).__name__
+    'CodebookForm'
+    """
+    recipe = resolve(recipe)
+    if not is_graph(model):
+        raise ValueError(
+            "`model` must be a functional or Sequential model that has been built; a subclassed "
+            "model cannot be rebuilt from its layers (`convert` and `verify` take it as it is). "
+            f"Received: model={model.name!r} (of type {type(model).__name__})."
+        )
+    copies: list[tuple[keras.layers.Layer, keras.layers.Layer]] = []
+
+    def copy(layer: Any) -> Any:
+        if not isinstance(layer, keras.layers.Layer):
+            return layer  # an operation between layers, such as a mask's comparison
+        if isinstance(layer, CompactEmbedding | Form):
+            return as_form(layer, recipe)
+        clone = layer.__class__.from_config(layer.get_config())
+        copies.append((layer, clone))
+        return clone
+
+    frozen = keras.models.clone_model(model, clone_function=copy, recursive=True)
+    for layer, clone in copies:
+        clone.set_weights(layer.get_weights())
+    if model.compiled:
+        frozen.compile(**{**model.get_compile_config(), "optimizer": "sgd"})
+    return frozen
+
+
+def as_form(layer: keras.layers.Layer, recipe: Recipe) -> Form:
+    """The form of one embedding under a recipe; always a layer of its own, never `layer` itself."""
+    if isinstance(layer, Form):
+        form = type(layer).from_config(layer.get_config())
+        form.build()
+        form.set_weights(layer.get_weights())
+    else:
+        form = layer.freeze()
+    return form.quantize("int8") if recipe.tables == "int8" else form
+
+
+@contextlib.contextmanager
+def shipped(model: keras.Model, recipe: Recipe) -> Iterator[tuple[Any, list[Form]]]:
+    """The model as it ships, for any kind of model, and its forms.
+
+    A functional or Sequential model gives its frozen copy. A subclassed model is lent itself, its
+    embeddings looking up in their forms until the block ends.
+    """
+    if is_graph(model):
+        frozen = freeze(model, recipe)
+        yield frozen, list(outermost(frozen, Form))
+        return
+    swapped = [(layer, as_form(layer, recipe)) for layer in outermost(model, CompactEmbedding)]
+    try:
+        for layer, form in swapped:
+            layer.lookup = _without_training(form)
+        model.make_predict_function(force=True)
+        yield model, [form for _, form in swapped]
+    finally:
+        for layer, _ in swapped:
+            del layer.lookup
+        model.make_predict_function(force=True)
+
+
+def outermost(layer: keras.layers.Layer, kind: type) -> Iterator[Any]:
+    """Layers of a kind wherever they sit in a model, without those inside another of that kind."""
+    for inner in layer._flatten_layers(recursive=False, include_self=False):
+        if isinstance(inner, kind):
+            yield inner
+        else:
+            yield from outermost(inner, kind)
+
+
+def _without_training(form: Form) -> Any:
+    return lambda ids, training=None: form.lookup(ids)
+
+
+def is_graph(model: keras.Model) -> bool:
+    """Whether the model is a graph of layers (functional, or Sequential and built)."""
+    if isinstance(model, keras.Sequential):
+        return bool(model.built)
+    return isinstance(model, keras.Model) and hasattr(model, "_operations_by_depth")

@@ -1,0 +1,108 @@
+"""What is in a `.tflite` file, byte by byte. Needs no TensorFlow."""
+
+from collections import Counter
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from kerascompact.export import flatbuffer
+
+
+class StoredTensor(NamedTuple):
+    """One constant of the file. `name` is empty where the exporter dropped it."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    num_bytes: int
+    share: float
+
+
+class Inspection(NamedTuple):
+    """What `inspect` found; `overhead` is every byte that is not a constant or metadata."""
+
+    num_bytes: int
+    operators: dict[str, int]
+    custom: list[str]
+    tensors: list[StoredTensor]
+    metadata: dict[str, Any] | None
+    metadata_bytes: int
+    overhead: int
+    inputs: list[str]
+    outputs: list[str]
+
+    def __str__(self) -> str:
+        lines = [f"{self.num_bytes:,} bytes, {self.overhead:,} of them graph"]
+        if self.metadata:
+            lines[0] += f", {self.metadata_bytes:,} metadata"
+        lines.append("in:  " + ", ".join(self.inputs))
+        lines.append("out: " + ", ".join(self.outputs))
+        lines.append("operators: " + ", ".join(f"{k} x{v}" for k, v in self.operators.items()))
+        lines.append(
+            "needs an extra runtime for: " + ", ".join(self.custom)
+            if self.custom
+            else "built-in operators only (no Flex, no custom operators)"
+        )
+        lines.extend(
+            f"{t.num_bytes:>12,} B {t.share:>6.1%}  {t.dtype:<8} {list(t.shape)}  {t.name}"
+            for t in self.tensors
+        )
+        for fact in (self.metadata or {}).get("embeddings", []):
+            paper = fact.get("paper_bits")
+            paper = "" if paper is None else f", by the paper's formula {paper / 8:,.0f}"
+            lines.append(
+                f"{fact['form']}: {fact['input_dim']} x {fact['output_dim']} in "
+                f"{fact['stored_bits'] / 8:,.0f} bytes stored{paper}"
+            )
+        return "\n".join(lines)
+
+
+def inspect(file: bytes | str | Path) -> Inspection:
+    """Lists a file's operators, constants with their share of the bytes, and metadata.
+
+    Args:
+        file: A path or the bytes of any TFLite file, whoever made it.
+
+    Raises: ValueError, if it is no TFLite file, or is truncated or damaged.
+    """
+    data = file if isinstance(file, bytes) else Path(file).read_bytes()
+    model = flatbuffer.parse(data)
+    names = Counter(flatbuffer.operator_names(model))
+    tensors = _constants(model, len(data))
+    metadata_bytes = sum(
+        len(model.buffers[entry.buffer].data)
+        for entry in model.metadata or []
+        if entry.name == flatbuffer.METADATA_NAME
+    )
+    graph = model.subgraphs[0]
+    return Inspection(
+        num_bytes=len(data),
+        operators=dict(sorted(names.items(), key=lambda item: (-item[1], item[0]))),
+        custom=sorted(name.removeprefix("CUSTOM:") for name in names if name.startswith("CUSTOM:")),
+        tensors=tensors,
+        metadata=flatbuffer.metadata_of(model),
+        metadata_bytes=metadata_bytes,
+        overhead=len(data) - metadata_bytes - sum(t.num_bytes for t in tensors),
+        inputs=[_port(graph.tensors[index]) for index in graph.inputs],
+        outputs=[_port(graph.tensors[index]) for index in graph.outputs],
+    )
+
+
+def _constants(model: Any, size: int) -> list[StoredTensor]:
+    """Every buffer once, however many tensors share it, largest first."""
+    found = {}
+    for graph in model.subgraphs:
+        for tensor in graph.tensors:
+            data = model.buffers[tensor.buffer].data
+            if data is not None and len(data) and tensor.buffer not in found:
+                shape = () if tensor.shape is None else tuple(int(n) for n in tensor.shape)
+                dtype = flatbuffer.TYPE_NAMES[tensor.type].lower()
+                name = (tensor.name or b"").decode("utf-8", "replace")
+                found[tensor.buffer] = StoredTensor(name, dtype, shape, len(data), len(data) / size)
+    return sorted(found.values(), key=lambda tensor: -tensor.num_bytes)
+
+
+def _port(tensor: Any) -> str:
+    shape = tensor.shape if tensor.shapeSignature is None else tensor.shapeSignature
+    dims = ["?" if n == -1 else str(int(n)) for n in (() if shape is None else shape)]
+    name = (tensor.name or b"").decode("utf-8", "replace")
+    return f"{name} {flatbuffer.TYPE_NAMES[tensor.type].lower()}[{', '.join(dims)}]"

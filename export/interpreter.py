@@ -1,0 +1,74 @@
+"""Runs a `.tflite` file on LiteRT, the runtime that phones have. Needs no TensorFlow."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from ai_edge_litert import interpreter as litert
+
+from kerascompact.core import checks
+from kerascompact.export import flatbuffer
+
+
+class Interpreter:
+    """A loaded file: named arrays in, named arrays out.
+
+    Args:
+        file: A path, or the bytes of a file.
+        num_threads: Threads that the runtime may use.
+
+    Raises: ValueError, if the file is damaged or needs operators that the plain runtime lacks.
+    """
+
+    def __init__(self, file: bytes | str | Path, num_threads: int = 1) -> None:
+        checks.integer_in("num_threads", num_threads, 1)
+        self.data = flatbuffer.load(file)
+        parsed = flatbuffer.parse(self.data)
+        custom = sorted({n for n in flatbuffer.operator_names(parsed) if n.startswith("CUSTOM:")})
+        if custom:
+            raise ValueError(
+                "The file must run on built-in operators. "
+                f"Received: a file that needs {', '.join(name[7:] for name in custom)}."
+            )
+        self.metadata = flatbuffer.metadata_of(parsed)
+        try:
+            self._runtime = litert.Interpreter(model_content=self.data, num_threads=num_threads)
+            signatures = self._runtime.get_signature_list()
+            if not signatures:
+                raise ValueError("it has no signature, so its inputs have no names")
+            name = "serving_default" if "serving_default" in signatures else next(iter(signatures))
+            self._runner = self._runtime.get_signature_runner(name)
+        except (ValueError, RuntimeError) as error:
+            raise ValueError(f"The file cannot be run: {str(error).splitlines()[0]}") from error
+        self.inputs: dict[str, dict[str, Any]] = self._runner.get_input_details()
+        self.outputs: dict[str, dict[str, Any]] = self._runner.get_output_details()
+
+    @property
+    def vocabulary_size(self) -> int | None:
+        """Number of ids that the file's embeddings know, if kerascompact wrote it there."""
+        sizes = [e["input_dim"] for e in (self.metadata or {}).get("embeddings", [])]
+        return min(sizes) if sizes else None
+
+    def run(self, inputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """Runs one example, a batch of 1.
+
+        Raises: ValueError, if a name, a shape or an id does not fit.
+        """
+        if set(inputs) != set(self.inputs):
+            checks.fail("inputs", f"a dictionary with the keys {sorted(self.inputs)}", inputs)
+        fitted = {name: self._fitted(name, value) for name, value in inputs.items()}
+        return self._runner(**fitted)
+
+    def _fitted(self, name: str, value: np.ndarray) -> np.ndarray:
+        details, value = self.inputs[name], np.asarray(value)
+        expected = [None if n == -1 else int(n) for n in details["shape_signature"]]
+        fits = len(expected) == value.ndim and all(
+            wanted in (None, got) for wanted, got in zip(expected, value.shape, strict=True)
+        )
+        if not fits or value.size == 0:
+            raise ValueError(
+                f"`{name}` must have the shape {expected}. Received: the shape {list(value.shape)}."
+            )
+        if len(self.inputs) == 1 and self.vocabulary_size and value.dtype.kind in "iu":
+            checks.ids_below(name, value, self.vocabulary_size)
+        return value.astype(details["dtype"])

@@ -1,0 +1,48 @@
+"""The cluster paper's text classifier: an LSTM, its last state, a softmax."""
+
+import keras
+
+from kerascompact.core import checks
+
+
+def lstm_classifier(
+    embedding: keras.layers.Layer,
+    num_classes: int,
+    units: int = 50,
+    *,
+    dropout: float = 0.0,
+    sequence_length: int | None = None,
+) -> keras.Model:
+    """Classifies a text by the last state of an LSTM over its words.
+
+    `p = softmax(W h_T + b)`, `h_T` the state after the last word (padding is skipped if the
+    embedding masks it).
+
+    Args:
+        embedding: Any embedding layer, compact or `keras.layers.Embedding`.
+        num_classes: Number of classes, at least 2.
+        units: Width of the LSTM's state; the paper uses 50.
+        dropout: Share of the last state dropped in training; the paper uses none.
+        sequence_length: Fixed number of ids, or `None` for any.
+
+    Returns: Model, `ids` int32 `(batch, length)` -> `probabilities` `(batch, num_classes)`.
+
+    >>> lstm_classifier(keras.layers.Embedding(20, 4, mask_zero=True), 3).output_shape
+    (None, 3)
+
+    Reference: [Chen & Gimpel, NAACL 2018](https://aclanthology.org/N18-2116), sec. 3.
+    """
+    checks.integer_in("num_classes", num_classes, 2)
+    checks.integer_in("units", units, 1)
+    ids = keras.Input((sequence_length,), dtype="int32", name="ids")
+    state = keras.layers.LSTM(units, name="lstm")(embedding(ids))
+    if dropout:
+        state = keras.layers.Dropout(dropout, name="dropout")(state)
+    return keras.Model(ids, _softmax(num_classes)(state), name="lstm_classifier")
+
+
+def _softmax(num_classes: int) -> keras.layers.Layer:
+    # float32 even under mixed precision: a float16 softmax ties classes that differ
+    return keras.layers.Dense(
+        num_classes, activation="softmax", dtype="float32", name="probabilities"
+    )

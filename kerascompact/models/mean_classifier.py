@@ -1,0 +1,44 @@
+"""fastText's text classifier: the mean of the words' vectors, a softmax."""
+
+import keras
+
+from kerascompact.core import checks
+from kerascompact.models.lstm_classifier import _softmax
+
+
+def mean_classifier(
+    embedding: keras.layers.Layer,
+    num_classes: int,
+    *,
+    hidden_units: int | None = None,
+    dropout: float = 0.0,
+    sequence_length: int | None = None,
+) -> keras.Model:
+    """Classifies a text by the mean of its words' vectors.
+
+    `p = softmax(W e + b)`, `e` the mean over the words (padding is left out if the embedding masks
+    it); with `hidden_units`, `p = softmax(W relu(U e + c) + b)`.
+
+    Args:
+        embedding: Any embedding layer, compact or `keras.layers.Embedding`.
+        num_classes: Number of classes, at least 2.
+        hidden_units: Width of a hidden layer, or `None` for none (as fastText).
+        dropout: Share of the mean dropped in training.
+        sequence_length: Fixed number of ids, or `None` for any.
+
+    Returns: Model, `ids` int32 `(batch, length)` -> `probabilities` `(batch, num_classes)`.
+
+    >>> mean_classifier(keras.layers.Embedding(20, 4, mask_zero=True), 3).output_shape
+    (None, 3)
+
+    Reference: [Joulin et al., EACL 2017](https://arxiv.org/abs/1607.01759), sec. 2.
+    """
+    checks.integer_in("num_classes", num_classes, 2)
+    ids = keras.Input((sequence_length,), dtype="int32", name="ids")
+    mean = keras.layers.GlobalAveragePooling1D(name="mean")(embedding(ids))
+    if dropout:
+        mean = keras.layers.Dropout(dropout, name="dropout")(mean)
+    if hidden_units is not None:
+        checks.integer_in("hidden_units", hidden_units, 1)
+        mean = keras.layers.Dense(hidden_units, activation="relu", name="hidden")(mean)
+    return keras.Model(ids, _softmax(num_classes)(mean), name="mean_classifier")

@@ -1,0 +1,45 @@
+"""Numbers that change with the training step."""
+
+from typing import Any
+
+import keras
+from keras import ops
+
+from kerascompact.core import checks
+from kerascompact.core.registration import register
+
+
+@register
+class GeometricDecay(keras.optimizers.schedules.LearningRateSchedule):
+    """Goes from one number to another by equal factors, then stays.
+
+    `value(s) = start * (end / start) ** min(s / steps, 1)`. It serves as a temperature schedule
+    and, being a Keras schedule, as a learning rate.
+
+    Args:
+        start: Value at step 0, above 0.
+        end: Value from step `steps` on, above 0.
+        steps: Number of steps, at least 1.
+
+    Raises: ValueError, if a number is out of range.
+
+    >>> decay = GeometricDecay(1.0, 0.25, steps=2)
+    >>> [float(decay(step)) for step in (0, 1, 2, 9)]
+    [1.0, 0.5, 0.25, 0.25]
+
+    Reference: [Jang et al., ICLR 2017](https://arxiv.org/abs/1611.01144), sec. 4, anneals the
+    temperature exponentially. Differs: named by its ends instead of a rate.
+    """
+
+    def __init__(self, start: float, end: float, steps: int) -> None:
+        super().__init__()
+        self.start = checks.number("start", start, above=0)
+        self.end = checks.number("end", end, above=0)
+        self.steps = checks.integer_in("steps", steps, 1)
+
+    def __call__(self, step: Any) -> Any:
+        done = ops.minimum(ops.cast(step, "float32") / self.steps, 1.0)
+        return self.start * ops.power(self.end / self.start, done)
+
+    def get_config(self) -> dict[str, Any]:
+        return {"start": self.start, "end": self.end, "steps": self.steps}
