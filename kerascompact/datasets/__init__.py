@@ -1,0 +1,43 @@
+"""Text classification data: one set that ships, four that are read from a folder, and your own.
+
+>>> load().name
+'clinc150'
+"""
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+from kerascompact.core import checks
+from kerascompact.datasets import ag_news, clinc150, imdb, snips, table, trec
+from kerascompact.datasets.base import Dataset, Split, data_dir, hold_out
+
+__all__ = ["NAMES", "Dataset", "Split", "data_dir", "hold_out", "load", "table"]
+
+_FROM_A_FOLDER: dict[str, Callable[..., Dataset]] = {
+    "imdb": imdb.load,
+    "ag_news": ag_news.load,
+    "trec": trec.load,
+    "snips": snips.load,
+}
+NAMES = ("clinc150", *_FROM_A_FOLDER)
+
+
+def load(
+    name: str = "clinc150", data: str | os.PathLike[str] | None = None, **options: Any
+) -> Dataset:
+    """Loads a data set by name.
+
+    Args:
+        name: `"clinc150"`, `"imdb"`, `"ag_news"`, `"trec"` or `"snips"`.
+        data: The data folder, see `base.data_dir`. CLINC150 ships in the package and needs none.
+        **options: Those of the `load` of the module of that name, such as `dev` and `seed`.
+    Raises: ValueError, if no set has that name, or as that function does.
+    Example:
+    >>> load("clinc150", out_of_scope=True).label_names[-1]
+    'oos'
+    """
+    checks.choice("name", name, NAMES)
+    if name == "clinc150":
+        return clinc150.load(**options)
+    return _FROM_A_FOLDER[name](data, **options)

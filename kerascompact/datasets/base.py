@@ -1,0 +1,212 @@
+"""What every data set shares: its shape in memory, held-out splits, and files that are checked."""
+
+import gzip
+import lzma
+import os
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from kerascompact.core import checks, files
+
+ENVIRONMENT = "KERASCOMPACT_DATA"
+
+
+class Split(NamedTuple):
+    """Texts and their labels, `labels[i]` (int32) that of `texts[i]`.
+
+    >>> Split(["turn it up"], np.array([2], np.int32)).texts
+    ['turn it up']
+    """
+
+    texts: list[str]
+    labels: np.ndarray
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """A text classification data set in memory.
+
+    Args:
+        name: What `datasets.load` calls it.
+        train, dev, test: The three splits.
+        label_names: Name of label 0, of label 1, ...
+        about: Source, terms and what to cite, in a line or two.
+    """
+
+    name: str
+    train: Split
+    dev: Split
+    test: Split
+    label_names: tuple[str, ...]
+    about: str
+
+
+class Known(NamedTuple):
+    """A file whose content is known: its path in the data folder, checksum and number of rows."""
+
+    path: str
+    sha256: str
+    rows: int
+
+
+def hold_out(split: Split, count: int, seed: int = 0, balanced: bool = True) -> tuple[Split, Split]:
+    """Takes `count` rows out of `split`, for a development or a test set.
+
+    Both parts keep the order of the rows. The same seed takes the same rows.
+
+    Args:
+        split: The rows to take from.
+        count: How many to take.
+        seed: Seed of the choice.
+        balanced: Take of each class in proportion to its size, rounded by largest remainder (the
+            smaller label first among equals), and leave at least one row of each behind.
+            `False`: take any rows.
+    Returns: the rest, and the rows taken.
+    Raises: ValueError, if fewer than one row, or more rows than that, would be taken or left.
+    Example:
+    >>> split = Split(list("abcdef"), np.array([0, 0, 0, 0, 1, 1], np.int32))
+    >>> rest, held = hold_out(split, 3)
+    >>> held.labels.tolist(), rest.labels.tolist()
+    ([0, 0, 1], [0, 0, 1])
+    """
+    rows = len(split.texts)
+    classes, sizes = np.unique(split.labels, return_counts=True)
+    spare = rows - (len(classes) if checks.boolean("balanced", balanced) else 1)
+    if spare < 1:
+        raise ValueError(
+            f"`split` must have more rows than classes to hold some out. "
+            f"Received: {rows} rows of {len(classes)} classes."
+        )
+    count = checks.integer_in("count", count, 1, spare)
+    generator = np.random.default_rng(checks.integer_in("seed", seed, 0))
+    held = np.zeros(rows, bool)
+    if balanced:
+        for label, quota in zip(classes, _quotas(sizes, count), strict=True):
+            of_class = np.flatnonzero(split.labels == label)
+            held[generator.permutation(of_class)[:quota]] = True
+    else:
+        held[generator.permutation(rows)[:count]] = True
+    return _take(split, ~held), _take(split, held)
+
+
+def _quotas(sizes: np.ndarray, count: int) -> np.ndarray:
+    share = sizes * count  # in units of 1 / sizes.sum(), so that all is exact
+    quotas = np.minimum(share // sizes.sum(), sizes - 1)
+    order = np.argsort(-(share - quotas * sizes.sum()), kind="stable")
+    while quotas.sum() < count:  # twice round at most, unless classes run out of rows
+        for index in order:
+            if quotas.sum() < count and quotas[index] < sizes[index] - 1:
+                quotas[index] += 1
+    return quotas
+
+
+def _take(split: Split, mask: np.ndarray) -> Split:
+    texts = [text for text, wanted in zip(split.texts, mask, strict=True) if wanted]
+    return Split(texts, split.labels[mask])
+
+
+def data_dir(data: str | os.PathLike[str] | None = None) -> Path:
+    """The folder of the data sets that do not ship in the package.
+
+    `data` if given, else the environment variable `KERASCOMPACT_DATA`, else `shared/data` beside
+    the checkout, if that is a folder.
+
+    Raises: ValueError, if there is no such folder.
+
+    >>> data_dir("no/such/folder")
+    Traceback (most recent call last):
+        ...
+    ValueError: There is no data folder no/such/folder (from `data`).
+    """
+    if data is not None:
+        if not isinstance(data, str | os.PathLike):
+            checks.fail("data", "the path of a folder", data)
+        folder, where = Path(data), "from `data`"
+    elif os.environ.get(ENVIRONMENT):
+        folder, where = Path(os.environ[ENVIRONMENT]), f"from {ENVIRONMENT}"
+    else:
+        folder, where = _checkout().parent / "shared" / "data", "beside the checkout"
+        if not folder.is_dir():
+            raise ValueError(
+                "This data set does not ship in the package. Say where the data folder is: "
+                f"`data=`, `--data`, or the environment variable {ENVIRONMENT}."
+            )
+    if not folder.is_dir():
+        raise ValueError(f"There is no data folder {folder} ({where}).")
+    return folder
+
+
+def _checkout() -> Path:
+    return Path(__file__).resolve().parents[2]
+
+
+def read_known(known: Known, folder: Path, source: str) -> bytes:
+    """Reads a file whose checksum is known, and unpacks it.
+
+    Args:
+        known: The file.
+        folder: The data folder.
+        source: Where the public can get the file, for the error.
+    Raises: ValueError, if it is missing or is not the file that is known.
+    """
+    path = folder / known.path
+    if not path.is_file():
+        raise ValueError(
+            f"There is no file {path}. Get it from {source}, or name another data folder with "
+            f"`data=`, `--data` or the environment variable {ENVIRONMENT}."
+        )
+    return unpack(verified(path.read_bytes(), known.sha256, path), path)
+
+
+def verified(data: bytes, expected: str, path: str | os.PathLike[str]) -> bytes:
+    """Returns `data` if that is its SHA-256.
+
+    Raises: ValueError, naming the file, the checksum expected and the one found.
+    """
+    found = files.sha256(data)
+    if found != expected:
+        raise ValueError(
+            f"{path} is not the file that is known, or is damaged. "
+            f"Expected: sha256={expected}. Received: sha256={found} ({len(data)} bytes)."
+        )
+    return data
+
+
+def unpack(data: bytes, path: str | os.PathLike[str]) -> bytes:
+    """Unpacks `data`, if the name of its file ends in `.gz` or `.xz`.
+
+    Raises: ValueError, naming the file, if it is damaged.
+
+    >>> unpack(gzip.compress(b"text"), "a.csv.gz")
+    b'text'
+    """
+    try:
+        match Path(path).suffix.lower():
+            case ".gz":
+                return gzip.decompress(data)
+            case ".xz":
+                return lzma.decompress(data)
+    except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
+        raise ValueError(f"{path} cannot be unpacked, it is damaged: {error}.") from error
+    return data
+
+
+def make_split(
+    texts: Sequence[str], names: Sequence[str], label_names: Sequence[str], known: Known
+) -> Split:
+    """A split from label names, its rows counted.
+
+    Raises: ValueError, if the number of rows is not the known one.
+
+    >>> make_split(["a"], ["no"], ["no", "yes"], Known("a.csv", "", 1)).labels
+    array([0], dtype=int32)
+    """
+    if len(texts) != known.rows:
+        raise ValueError(f"{known.path} must have {known.rows} rows. Received: {len(texts)} rows.")
+    ids = {name: id for id, name in enumerate(label_names)}
+    return Split(list(texts), np.array([ids[name] for name in names], np.int32))

@@ -1,0 +1,161 @@
+"""Tables of the user's own: what is read, how it is split, and every way to be wrong."""
+
+import csv
+import gzip
+
+import numpy as np
+import pytest
+
+from kerascompact.datasets.table import load
+
+GOOD = "text,label\n" + "".join(f"turn it {n},{'up' if n % 2 else 'down'}\n" for n in range(20))
+
+
+@pytest.fixture
+def write(tmp_path):
+    def file(content, name="mine.csv"):
+        path = tmp_path / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    return file
+
+
+def everything(data):
+    return [
+        (text, data.label_names[label])
+        for split in (data.train, data.dev, data.test)
+        for text, label in zip(split.texts, split.labels, strict=True)
+    ]
+
+
+def test_splits_in_proportion(write):
+    data = load(write(GOOD), dev=0.2, test=0.3)
+    assert [len(s.texts) for s in (data.train, data.dev, data.test)] == [10, 4, 6]
+    for split in (data.train, data.dev, data.test):
+        assert np.ptp(np.bincount(split.labels)) == 0
+        assert split.labels.dtype == np.int32
+    assert data.label_names == ("down", "up")
+    assert data.name == "mine.csv" and data.about == "mine.csv: 20 rows."
+    wanted = [tuple(line.split(",")) for line in GOOD.splitlines()[1:]]
+    assert sorted(everything(data)) == sorted(wanted)
+
+
+def test_is_seeded(write):
+    path = write(GOOD)
+    first, again, other = (load(path, seed=seed, test=0.3).test.texts for seed in (0, 0, 1))
+    assert first == again != other
+
+
+@pytest.mark.parametrize("ending", [".csv", ".CSV", ".csv.gz", ".tsv", ".tsv.gz"])
+def test_endings(write, ending):
+    content = (GOOD.replace(",", "\t") if "tsv" in ending else GOOD).encode()
+    path = write(gzip.compress(content) if ending.endswith("gz") else content, f"mine.v2{ending}")
+    assert len(everything(load(path))) == 20
+
+
+def test_quotes_line_breaks_and_marks(write, tmp_path):
+    texts = ['say "hi", now', "two\nlines", " caf\u00e9 \u2028 \u85e4 ", "a\tb", "'"] * 2
+    path = tmp_path / "quoted.csv"
+    with path.open("w", encoding="utf-8-sig", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["id", "label", "text"])
+        writer.writerows([n, " yes" if n % 2 else "no ", text] for n, text in enumerate(texts))
+    data = load(path)
+    assert sorted(text for text, _ in everything(data)) == sorted(texts)
+    assert data.label_names == ("no", "yes")
+
+
+def test_a_quote_in_a_tsv_is_a_character(write):
+    content = "text\tlabel\n" + '"so they said\tyes\nhe said "no"\tno\n' * 5
+    texts = {text for text, _ in everything(load(write(content, "a.tsv")))}
+    assert texts == {'"so they said', 'he said "no"'}
+
+
+def test_other_columns_blank_lines_and_windows_line_ends(write):
+    content = GOOD.replace("text,label", "Utterance,Intent").replace("\n", "\r\n") + "\r\n\r\n"
+    assert len(everything(load(write(content), text="Utterance", label="Intent"))) == 20
+
+
+@pytest.mark.parametrize(
+    ("labels", "names"),
+    [(("10", "9", "1"), ("1", "9", "10")), (("b", "10", "9"), ("10", "9", "b"))],
+)
+def test_label_order(write, labels, names):
+    content = "text,label\n" + "".join(f"x,{label}\n" for label in labels * 5)
+    assert load(write(content)).label_names == names
+
+
+def test_a_rare_class_stays_in_train(write):
+    data = load(write(GOOD + "what,rare\n"))
+    assert np.bincount(data.train.labels).tolist()[1] == 1
+    assert 1 not in data.dev.labels and 1 not in data.test.labels
+
+
+def test_test_path(write):
+    path, other = write(GOOD), write("label,text\nup,more\ndown,less\n", "test.csv")
+    data = load(path, test_path=other)
+    assert data.test.texts == ["more", "less"]
+    assert data.test.labels.tolist() == [1, 0]
+    assert len(data.train.texts) == 18 and len(data.dev.texts) == 2
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "is empty"),
+        ("\ufeff \n\n", "is empty"),
+        ("text,label\n", "has a header and no rows"),
+        ("a,b\n1,2\n", "has no column 'text'. Its columns are 'a', 'b'"),
+        ("text,b\n1,2\n", "has no column 'label'. Its columns are 'text', 'b'"),
+        ("text,text,label\n1,2,3\n", "has two columns 'text'"),
+        (GOOD + " ,up\n", "line 22: the column 'text' is empty"),
+        (GOOD + "x,\n", "line 22: the column 'label' is empty"),
+        ('text,label\n"two\nlines",up\n"",up\n', "line 4: the column 'text' is empty"),
+        (GOOD + "only\n", "line 22: 1 fields, but the header has 2"),
+        (GOOD + "a,b,c\n", "line 22: 3 fields, but the header has 2"),
+        (GOOD + '"open,up\n', "line 22: unexpected end of data"),
+        (GOOD + '"a"b,up\n', "line 22: ',' expected after '\"'"),
+        ('"text,label\n', "line 1: unexpected end of data"),
+        (GOOD + "x" * 200_000 + ",up\n", "line 22: field larger than field limit"),
+        (GOOD.encode() + b"caf\xe9,up\n", "line 22: not UTF-8 text"),
+        (GOOD.encode() + b"a\x00b,up\n", "line 22: a NUL byte"),
+        (GOOD.encode("utf-16"), "line 1: a NUL byte"),
+        ("text,label\na,up\nb,up\n", r"at least 2 classes. Received: 1 \('up'\)"),
+        ("text,label\na,up\nb,down\n", "2 rows of 2 classes are too few to hold out 1 of the 2"),
+        ("text,label\na,up\nb,down\nc,up\n", "too few to hold out 1 of the 2 that are left"),
+    ],
+)
+def test_rejects_content(write, content, message):
+    with pytest.raises(ValueError, match=rf"mine\.csv.*{message}"):
+        load(write(content))
+
+
+def test_rejects_files(write, tmp_path):
+    with pytest.raises(ValueError, match=r"There is no file .*none\.csv"):
+        load(tmp_path / "none.csv")
+    for name in ("mine.txt", "mine", "mine.gz", "csv"):
+        with pytest.raises(ValueError, match=r"`path` must be a file that ends in \.csv, \.tsv"):
+            load(write(GOOD, name))
+    with pytest.raises(ValueError, match=r"mine\.csv\.gz cannot be unpacked"):
+        load(write(GOOD, "mine.csv.gz"))
+
+
+def test_rejects_a_new_label_in_test(write):
+    other = write("text,label\nx,up\ny,left\n", "test.csv")
+    with pytest.raises(
+        ValueError, match=r"test\.csv, line 3: label 'left' does not occur in train"
+    ):
+        load(write(GOOD), test_path=other)
+
+
+@pytest.mark.parametrize("share", [0, -0.1, 0.95, 1, "0.1", None, True])
+@pytest.mark.parametrize("name", ["dev", "test"])
+def test_rejects_shares(write, name, share):
+    with pytest.raises(ValueError, match=f"`{name}` must be a finite number > 0 and <= 0.9"):
+        load(write(GOOD), **{name: share})
+
+
+def test_rejects_shares_that_leave_nothing(write):
+    with pytest.raises(ValueError, match="too few to hold out 10 of the 8 that are left"):
+        load(write(GOOD), dev=0.5, test=0.6)
