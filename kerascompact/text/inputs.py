@@ -1,0 +1,75 @@
+"""What may come in as texts and as words; every refusal names the one that is wrong."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+
+from kerascompact.core import checks
+from kerascompact.text.rules import WHITE_SPACE
+
+PAD = "<pad>"
+UNK = "<unk>"
+
+
+def strings(name: str, values: Iterable[str]) -> list[str]:
+    """Returns `values` as a list, if each is a `str`.
+
+    Raises: ValueError, with the index of the first that is not.
+
+    >>> strings("texts", ("a", "b"))
+    ['a', 'b']
+    """
+    # a str is an iterable of str as well, and never what was meant
+    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+        checks.fail(name, "a list of str", values)
+    values = list(values)
+    for index, value in enumerate(values):
+        if not isinstance(value, str):
+            checks.fail(f"{name}[{index}]", "a str", value)
+    return values
+
+
+def utf8(texts: Sequence[str] | Sequence[bytes]) -> list[bytes]:
+    """Returns `texts`, at least one, as UTF-8 bytes.
+
+    Raises: ValueError, with the index of the first that is no valid UTF-8.
+
+    >>> utf8(["caf\u00e9", b"bar"])
+    [b'caf\\xc3\\xa9', b'bar']
+    """
+    if isinstance(texts, str | bytes) or not isinstance(texts, Sequence | np.ndarray):
+        checks.fail("texts", "a list of str", texts)
+    if not len(texts):
+        checks.fail("texts", "a list of at least one text", texts)
+    encoded = []
+    for index, text in enumerate(texts):
+        if not isinstance(text, str | bytes):
+            checks.fail(f"texts[{index}]", "a str or UTF-8 bytes", text)
+        try:
+            data = text.encode() if isinstance(text, str) else bytes(text)
+            data.decode()
+        except UnicodeError:
+            checks.fail(f"texts[{index}]", "valid UTF-8", text)
+        encoded.append(data)
+    return encoded
+
+
+def complaints(words: Sequence[str]) -> Iterator[tuple[int, str]]:
+    """Yields the index of each word that cannot have an id of its own, and why.
+
+    >>> list(complaints(["a", "b c", "a"]))
+    [(1, 'has white space inside'), (2, 'is there twice')]
+    """
+    seen: set[str] = set()
+    for index, word in enumerate(words):
+        if not word:
+            yield index, "is empty"
+        elif any(character in WHITE_SPACE for character in word):
+            yield index, "has white space inside"
+        elif word in (PAD, UNK):
+            yield index, "is reserved"
+        elif word in seen:
+            yield index, "is there twice"
+        elif any("\ud800" <= character <= "\udfff" for character in word):
+            yield index, "is no Unicode text (a lone surrogate)"
+        seen.add(word)

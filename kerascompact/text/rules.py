@@ -1,0 +1,123 @@
+r"""The token rules, written down once, because a phone must repeat them byte for byte.
+
+A text becomes tokens in three steps:
+
+1. `A-Z` become `a-z`. No other letter changes: full case folding needs tables that a phone may
+   have in another Unicode version, or in another language (the Turkish dotless i).
+2. Each `(pattern, replacement)` is applied to the whole text, in order.
+3. The text is split at runs of ASCII white space, tab to carriage return and the space.
+
+Patterns use only what Python's `re` and RE2 (`tf.strings.regex_replace`) read alike: literals,
+ASCII classes and their negations, one group, `+`. No class names a character outside ASCII, so
+whether a pattern runs on characters (Python) or on UTF-8 bytes (C++, Java, Swift) is the same: a
+byte >= 0x80 is in every negated class and in no plain one.
+
+This file imports neither TensorFlow nor Keras; `kerascompact.text.tokenize` runs the same rules
+inside `tf.data`.
+"""
+
+import re
+from dataclasses import dataclass
+
+from kerascompact.core import checks
+
+WHITE_SPACE = "\t\n\v\f\r "
+SPACES = r"[\t\n\v\f\r ]+"
+
+# Words are runs of 0-9, A-Z, a-z, _ and of all that is not ASCII. Written as a negation, since
+# `re` and RE2 spell a range that ends at U+10FFFF differently.
+_WORD = r"[^\x00-\x2f\x3a-\x40\x5b-\x5e\x60\x7b-\x7f]+"
+
+_LOWER = {ord(letter): letter.lower() for letter in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"}
+_TOKEN = re.compile(r"[^\t\n\v\f\r ]+")
+
+
+@dataclass(frozen=True)
+class Rules:
+    r"""One way to cut a text into tokens.
+
+    Args:
+        name: What a saved vocabulary calls these rules.
+        lower: Whether `A-Z` become `a-z` first.
+        substitutions: Pairs `(pattern, replacement)` applied in order; `\1` is the group.
+
+    Example:
+    >>> Rules("commas", lower=True, substitutions=((",", " , "),)).tokens("One,Two")
+    ['one', ',', 'two']
+    """
+
+    name: str
+    lower: bool
+    substitutions: tuple[tuple[str, str], ...]
+
+    def tokens(self, text: str) -> list[str]:
+        """Tokens of `text`, none of them empty, none with ASCII white space inside."""
+        if self.lower:
+            text = text.translate(_LOWER)
+        for pattern, replacement in self.substitutions:
+            text = re.sub(pattern, replacement, text)
+        # not str.split(), which also splits at U+00A0, U+3000 and U+001C
+        return _TOKEN.findall(text)
+
+
+# What stands between two words stays one token, like the second half of NLTK's pattern.
+WORDPUNCT = Rules("wordpunct", lower=True, substitutions=((f"({_WORD})", r" \1 "),))
+
+KIM = Rules(
+    "kim",
+    lower=True,
+    substitutions=(
+        (r"[^0-9A-Za-z(),!?'`]", " "),
+        ("('s|'ve|n't|'re|'d|'ll)", r" \1"),
+        ("([,!()?])", r" \1 "),
+    ),
+)
+
+WHITESPACE = Rules("whitespace", lower=False, substitutions=())
+
+RULES = {rules.name: rules for rules in (WORDPUNCT, KIM, WHITESPACE)}
+
+
+def named(rules: str) -> Rules:
+    """The rules of that name.
+
+    Raises: ValueError, if there are none; the message lists the names there are.
+
+    >>> named("whitespace").lower
+    False
+    """
+    checks.choice("rules", rules, RULES)
+    return RULES[rules]
+
+
+def tokenize(text: str, rules: str = "wordpunct") -> list[str]:
+    r"""Cuts `text` into tokens, in pure Python.
+
+    `"wordpunct"`: words (`0-9A-Za-z_` and every character outside ASCII) and runs of what is
+    neither word nor white space, lower-cased: the preparation of IMDB in the cluster-embedding
+    papers. `"kim"`: letters, digits and `` (),!?'` `` are kept and all else becomes a space, the
+    endings `'s 've n't 're 'd 'll` and the marks `, ! ( ) ?` are set off, lower-cased.
+    `"whitespace"`: split only, for texts that come as tokens.
+
+    Args:
+        text: One text.
+        rules: `"wordpunct"`, `"kim"` or `"whitespace"`.
+
+    Raises: ValueError, if `text` is not a `str` or no rules have that name.
+    Example:
+    >>> tokenize("Don't panic, it's 3.50!")
+    ['don', "'", 't', 'panic', ',', 'it', "'", 's', '3', '.', '50', '!']
+    >>> tokenize("Don't panic, it's 3.50!", rules="kim")
+    ['do', "n't", 'panic', ',', 'it', "'s", '3', '50', '!']
+
+    Reference: [Bird et al., NLTK](https://www.nltk.org/api/nltk.tokenize.regexp.html),
+    `WordPunctTokenizer`; [Kim, EMNLP 2014](https://aclanthology.org/D14-1181/).
+    Differs: on ASCII text without the control characters U+001C to U+001F, "wordpunct" gives what
+    NLTK gives for `text.lower()`. Outside ASCII every character is a word character here, so that
+    bytes decide: an em dash, a curly quote, an emoji or a no-break space stays inside its word,
+    where NLTK would cut, and `É` keeps its case. "kim" lower-cases first, so that `IT'S` is cut
+    like `it's`, and writes no backslash before `(`, `)` and `?`.
+    """
+    if not isinstance(text, str):
+        checks.fail("text", "a str", text)
+    return named(rules).tokens(text)

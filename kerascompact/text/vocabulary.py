@@ -1,0 +1,245 @@
+"""The vocabulary: which words there are, most frequent first, and the id of each."""
+
+import os
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from numbers import Integral
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+
+from kerascompact.core import checks, files
+from kerascompact.text import inputs
+from kerascompact.text import rules as token_rules
+from kerascompact.text.inputs import PAD, UNK
+
+NUM_RESERVED = 2
+_PAD_ID, _UNK_ID = 0, 1
+
+
+class Vocabulary:
+    r"""Words and their ids: 0 is padding, 1 is any unknown word, then the words in order.
+
+    The saved file is UTF-8 text, one word per line, line number minus one = id. Line 1 holds, after
+    `<pad>`, the name of the token rules and the number of ids, set off by tabs: no word has white
+    space inside, so they cannot be mistaken for one, every id keeps its line, and a file that
+    lost its end is noticed.
+
+        <pad>\twordpunct\t4
+        <unk>
+        the
+        of
+
+    Args:
+        words: The known words, most frequent first, without `<pad>` and `<unk>`.
+        rules: Name of the token rules, see `kerascompact.text.rules`.
+    Shapes: a text -> ids `(tokens,)`, or `(length,)` if a length is given.
+    Raises: ValueError, if `words` is empty, is no list of `str`, or holds a word twice, an empty
+        word, one with white space inside, `<pad>` or `<unk>`.
+    Example:
+    >>> vocabulary = Vocabulary(["turn", "it", "up"])
+    >>> vocabulary.encode("Turn it down!", length=6)
+    array([2, 3, 1, 1, 0, 0], dtype=int32)
+
+    Differs: a token `<pad>` or `<unk>` in a text is an unknown word, id 1, never padding.
+    """
+
+    def __init__(self, words: Sequence[str], rules: str = "wordpunct"):
+        self._rules = token_rules.named(rules)
+        self._words = tuple(inputs.strings("words", words))
+        if not self._words:
+            checks.fail("words", "a list of at least one word", words)
+        for index, complaint in inputs.complaints(self._words):
+            raise ValueError(
+                "`words` must be distinct, without white space, and none reserved. "
+                f"Received: words[{index}]={self._words[index]!r}, which {complaint}."
+            )
+        self._ids = {word: id for id, word in enumerate(self._words, NUM_RESERVED)}
+
+    @classmethod
+    def build(
+        cls,
+        texts: Iterable[str],
+        size: int | None = None,
+        min_count: int = 1,
+        rules: str = "wordpunct",
+    ) -> Self:
+        """Counts the tokens of `texts` and keeps the most frequent.
+
+        Args:
+            texts: Texts to count; give those of the training split only.
+            size: Number of ids at most, the two reserved ones included. `None`: all words.
+            min_count: Words seen less often are left out.
+            rules: Name of the token rules.
+        Raises: ValueError, if `texts` is no list of `str`, `size < 3`, `min_count < 1`, or no
+            word is left.
+        Example:
+        >>> Vocabulary.build(["b a", "c b"], size=4).words
+        ('b', 'a')
+        """
+        chosen = token_rules.named(rules)
+        counter: Counter[str] = Counter()
+        for text in inputs.strings("texts", texts):
+            counter.update(chosen.tokens(text))
+        return cls.from_counts(counter, size, min_count, rules)
+
+    @classmethod
+    def from_counts(
+        cls,
+        counter: Mapping[str, int],
+        size: int | None = None,
+        min_count: int = 1,
+        rules: str = "wordpunct",
+    ) -> Self:
+        """Keeps the most frequent words of `counter`; equal counts in order of code points.
+
+        Args:
+            counter: How often each word was seen. `<pad>` and `<unk>` are passed over.
+            size, min_count, rules: As in `build`.
+        Raises: ValueError, as in `build`, and if a count is no integer >= 0.
+        Example:
+        >>> Vocabulary.from_counts({"a": 1, "b": 5, "c": 1}, size=4).words
+        ('b', 'a')
+        """
+        if size is not None:
+            size = checks.integer_in("size", size, NUM_RESERVED + 1)
+        min_count = checks.integer_in("min_count", min_count, 1)
+        if not isinstance(counter, Mapping):
+            checks.fail("counter", "a mapping from words to counts", counter)
+        inputs.strings("words", counter)
+        for word, count in counter.items():
+            if not isinstance(count, Integral) or isinstance(count, bool) or count < 0:
+                checks.fail(f"counter[{word!r}]", "an integer >= 0", count)
+        kept = [w for w, n in counter.items() if n >= min_count and w not in (PAD, UNK)]
+        if not kept:
+            raise ValueError(
+                f"`counter` must hold a word seen at least {min_count} times (`min_count`). "
+                f"Received: {len(counter)} words, none of them so often."
+            )
+        kept.sort(key=lambda word: (-counter[word], word))
+        return cls(kept if size is None else kept[: size - NUM_RESERVED], rules)
+
+    def __len__(self) -> int:
+        """Number of ids, the two reserved ones included: `input_dim` of an embedding."""
+        return NUM_RESERVED + len(self._words)
+
+    def __repr__(self) -> str:
+        return f"<Vocabulary of {len(self)} ids, rules={self.rules!r}>"
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The known words; `words[0]` has id 2."""
+        return self._words
+
+    @property
+    def rules(self) -> str:
+        """Name of the token rules."""
+        return self._rules.name
+
+    def id_of(self, word: str) -> int:
+        """Id of a token, 1 if it is unknown."""
+        return self._ids.get(word, _UNK_ID)
+
+    def word_of(self, id: int) -> str:
+        """Word of an id, `<pad>` and `<unk>` included.
+
+        Raises: ValueError, if `id` is not an integer in `[0, len(self) - 1]`.
+        """
+        id = checks.integer_in("id", id, 0, len(self) - 1)
+        return (PAD, UNK)[id] if id < NUM_RESERVED else self._words[id - NUM_RESERVED]
+
+    def encode(self, text: str, length: int | None = None) -> np.ndarray:
+        """Ids of the tokens of `text`, int32; cut or padded at the end to `length`, if given.
+
+        Raises: ValueError, if `text` is no `str` or `length` no integer >= 1.
+        """
+        if not isinstance(text, str):
+            checks.fail("text", "a str", text)
+        ids = [self._ids.get(token, _UNK_ID) for token in self._rules.tokens(text)]
+        if length is None:
+            return np.array(ids, np.int32)
+        row = np.full(checks.integer_in("length", length, 1), _PAD_ID, np.int32)
+        row[: len(ids)] = ids[:length]
+        return row
+
+    def encode_all(self, texts: Iterable[str], length: int) -> np.ndarray:
+        """Ids of all texts, int32 `(n, length)`, cut or padded at the end.
+
+        Raises: ValueError, if `texts` is no list of `str` or `length` no integer >= 1.
+        """
+        length = checks.integer_in("length", length, 1)
+        rows = [self.encode(text, length) for text in inputs.strings("texts", texts)]
+        return np.stack(rows) if rows else np.zeros((0, length), np.int32)
+
+    def coverage(self, texts: Iterable[str]) -> float:
+        """Share of the tokens of `texts` that are known words, 0 if there are no tokens.
+
+        >>> Vocabulary(["turn", "it"]).coverage(["turn it up", "turn"])
+        0.75
+        """
+        tokens = [
+            token for text in inputs.strings("texts", texts) for token in self._rules.tokens(text)
+        ]
+        return sum(token in self._ids for token in tokens) / len(tokens) if tokens else 0.0
+
+    def _bytes(self) -> bytes:
+        first = f"{PAD}\t{self.rules}\t{len(self)}"
+        return ("\n".join([first, UNK, *self._words]) + "\n").encode()
+
+    @property
+    def num_bytes(self) -> int:
+        """Size of the saved file."""
+        return len(self._bytes())
+
+    @property
+    def sha256(self) -> str:
+        """Checksum of the saved file, by which a model names the vocabulary it was trained with."""
+        return files.sha256(self._bytes())
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Writes the file described above, whole or not at all."""
+        return files.write_bytes(path, self._bytes())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Reads what `save` wrote.
+
+        Raises: ValueError, naming the file and the line, if it is not UTF-8, not a vocabulary, or
+            incomplete; OSError, if it cannot be read.
+        Example:
+        >>> import tempfile
+        >>> path = Vocabulary(["turn", "it"]).save(tempfile.mkdtemp() + "/vocabulary.txt")
+        >>> Vocabulary.load(path).words
+        ('turn', 'it')
+        """
+        data = Path(path).read_bytes()
+        try:
+            lines = data.decode().split("\n")  # not splitlines(): U+0085 may be in a word
+        except UnicodeDecodeError as error:
+            line = data.count(b"\n", 0, error.start) + 1
+            raise ValueError(f"{path}, line {line}: not UTF-8 text ({error.reason}).") from None
+        first, *fields = lines[0].split("\t")
+        if first != PAD or len(fields) != 2:
+            raise ValueError(
+                f"{path}, line 1: not a vocabulary. It must read '{PAD}', the name of the token "
+                f"rules and the number of ids, with tabs between. Received: {lines[0][:80]!r}."
+            )
+        rules, size = fields
+        if rules not in token_rules.RULES:
+            known = ", ".join(map(repr, token_rules.RULES))
+            raise ValueError(f"{path}, line 1: unknown token rules {rules!r}; there are {known}.")
+        if lines.pop() or str(len(lines)) != size:  # the last line break leaves one empty string
+            raise ValueError(
+                f"{path}, line {len(lines)}: the file must end after {size} whole lines, as line 1 "
+                f"says. Received: {len(lines)} whole lines; it was cut short or edited."
+            )
+        if lines[1:2] != [UNK]:
+            raise ValueError(f"{path}, line 2: must read '{UNK}'. Received: {lines[1:2]}.")
+        words = lines[NUM_RESERVED:]
+        for index, complaint in inputs.complaints(words):
+            line = index + NUM_RESERVED + 1
+            raise ValueError(f"{path}, line {line}: the word {words[index][:80]!r} {complaint}.")
+        if not words:
+            raise ValueError(f"{path}, line 2: no word follows.")
+        return cls(words, rules)

@@ -1,0 +1,147 @@
+"""The token rules against tokenizers written by hand, character by character."""
+
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from kerascompact.text.rules import RULES, SPACES, Rules, named, tokenize
+
+SPACE = "\t\n\v\f\r "
+ASCII = "".join(map(chr, range(128)))
+
+
+def wordpunct_by_hand(text: str) -> list[str]:
+    """Runs of one kind of character, with no regular expression."""
+
+    def kind(character: str) -> str:
+        if character in SPACE:
+            return "space"
+        word = character >= "\x80" or character == "_" or (character.isalnum())
+        return "word" if word else "punctuation"
+
+    tokens: list[str] = []
+    before = "space"
+    for character in text:
+        now = kind(character)
+        if now != "space":
+            if now == before:
+                tokens[-1] += character
+            else:
+                tokens.append(character)
+        before = now
+    return ["".join(c.lower() if "A" <= c <= "Z" else c for c in token) for token in tokens]
+
+
+def random_texts(count: int, alphabet: str, seed: int) -> list[str]:
+    generator = np.random.default_rng(seed)
+    return [
+        "".join(generator.choice(list(alphabet), size=generator.integers(0, 40)))
+        for _ in range(count)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [
+        ("", []),
+        (" \t\r\n ", []),
+        ("Hello, World!", ["hello", ",", "world", "!"]),
+        ("don't", ["don", "'", "t"]),
+        ("wait... what?!", ["wait", "...", "what", "?!"]),
+        ("a_b 3.14", ["a_b", "3", ".", "14"]),
+        ("great<br /><br />film", ["great", "<", "br", "/><", "br", "/>", "film"]),
+        ("\\1 \\g<1>", ["\\", "1", "\\", "g", "<", "1", ">"]),
+        ("a\x00b", ["a", "\x00", "b"]),
+        ("a\u00a0b \u2014 \u201cx\u201d", ["a\u00a0b", "\u2014", "\u201cx\u201d"]),
+        ("\u0130\u0131I \u00c9", ["\u0130\u0131i", "\u00c9"]),  # only A-Z change case
+        ("\u65e5\u672c\U0001f600!", ["\u65e5\u672c\U0001f600", "!"]),
+        ("a\x1cb\x85c", ["a", "\x1c", "b\x85c"]),
+    ],
+)
+def test_wordpunct(text, tokens):
+    assert tokenize(text) == tokens == wordpunct_by_hand(text)
+
+
+def test_wordpunct_equals_the_hand_written_one_on_random_text():
+    for text in random_texts(500, ASCII + "\u00e9\u00a0\u2014\u3000\U0001f600", seed=1):
+        assert tokenize(text) == wordpunct_by_hand(text), repr(text)
+
+
+def test_wordpunct_is_the_nltk_pattern_on_ascii():
+    # U+001C to U+001F are white space to Python's \s and therefore to NLTK
+    alphabet = "".join(c for c in ASCII if not "\x1c" <= c <= "\x1f")
+    for text in random_texts(500, alphabet, seed=2):
+        assert tokenize(text) == re.findall(r"\w+|[^\w\s]+", text.lower(), re.ASCII)
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [
+        ("It's what I've (never) seen, isn't it?", None),
+        ("they'RE", ["they", "'re"]),
+        ("we'd we'll", ["we", "'d", "we", "'ll"]),
+        ("rock & roll_over", ["rock", "roll", "over"]),
+        ("caf\u00e9\u65e5x", ["caf", "x"]),
+        ("`a' 'b'", ["`a'", "'b'"]),
+        ("!!?", ["!", "!", "?"]),
+    ],
+)
+def test_kim(text, tokens):
+    if tokens is None:
+        tokens = ["it", "'s", "what", "i", "'ve", "(", "never", ")", "seen", ","]
+        tokens += ["is", "n't", "it", "?"]
+    assert tokenize(text, rules="kim") == tokens
+
+
+def test_whitespace_only_splits():
+    assert tokenize("<unk> N\u00a0Y\v,", rules="whitespace") == ["<unk>", "N\u00a0Y", ","]
+
+
+@pytest.mark.parametrize("rules", RULES)
+def test_bytes_give_the_same_tokens_as_characters(rules):
+    """What a phone does: the same patterns on UTF-8 bytes."""
+    for text in random_texts(300, ASCII + "\u00e9\u0130\u00a0\u2014\u65e5\U0001f600", seed=3):
+        data = text.encode()
+        if RULES[rules].lower:
+            data = data.lower()  # bytes.lower() is ASCII only
+        for pattern, replacement in RULES[rules].substitutions:
+            data = re.sub(pattern.encode(), replacement.encode(), data)
+        tokens = [token for token in re.split(SPACES.encode(), data) if token]
+        assert [token.decode() for token in tokens] == tokenize(text, rules), repr(text)
+
+
+def test_tokens_again_are_tokens():
+    for text in random_texts(200, ASCII, seed=4):
+        tokens = tokenize(text)
+        assert tokenize(" ".join(tokens)) == tokens
+
+
+def test_named():
+    assert named("kim") is RULES["kim"]
+    assert isinstance(named("kim"), Rules)
+    assert list(RULES) == ["wordpunct", "kim", "whitespace"]
+
+
+@pytest.mark.parametrize("rules", ["nltk", None, 3, RULES["kim"]])
+def test_rejects_rules(rules):
+    with pytest.raises(ValueError, match="`rules` must be one of 'wordpunct', 'kim', 'whitespace'"):
+        tokenize("a", rules=rules)
+
+
+@pytest.mark.parametrize("text", [b"a", None, 3, ["a"]])
+def test_rejects_text(text):
+    with pytest.raises(ValueError, match="`text` must be a str. Received: text="):
+        tokenize(text)
+
+
+def test_imports_neither_tensorflow_nor_keras():
+    code = (
+        "import sys, kerascompact.text as text, kerascompact.datasets;"
+        "text.Vocabulary.build(['a b']).encode('a');"
+        "print([m for m in ('tensorflow', 'keras', 'tensorflow_text') if m in sys.modules])"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "[]"
