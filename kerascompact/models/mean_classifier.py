@@ -3,6 +3,7 @@
 import keras
 
 from kerascompact.core import checks
+from kerascompact.layers import MaskedMean
 from kerascompact.models.lstm_classifier import _softmax
 
 
@@ -35,7 +36,7 @@ def mean_classifier(
     """
     checks.integer_in("num_classes", num_classes, 2)
     ids = keras.Input((sequence_length,), dtype="int32", name="ids")
-    mean = keras.layers.GlobalAveragePooling1D(name="mean")(embedding(ids))
+    mean = MaskedMean(name="mean")(embedding(ids))
     if dropout:
         mean = keras.layers.Dropout(dropout, name="dropout")(mean)
     if hidden_units is not None:

@@ -6,11 +6,12 @@ from typing import Any
 import keras
 
 from kerascompact.core import checks
-from kerascompact.layers.embeddings.cluster import ClusterEmbedding
 
 
 class TemperatureAnnealing(keras.callbacks.Callback):
     """Sets the Gumbel-softmax temperature of every cluster embedding before each batch.
+
+    That is every layer, wherever it sits in the model, with a weight `current_temperature`.
 
     Args:
         schedule: Step (0 at the first batch of `fit`) -> temperature above 0; any callable, such
@@ -33,9 +34,8 @@ class TemperatureAnnealing(keras.callbacks.Callback):
         self.step = 0
 
     def on_train_begin(self, logs: Any = None) -> None:
-        self.layers = [
-            layer for layer in self.model._flatten_layers() if isinstance(layer, ClusterEmbedding)
-        ]
+        every = self.model._flatten_layers()
+        self.layers = [layer for layer in every if hasattr(layer, "current_temperature")]
         if not self.layers:
             raise ValueError(
                 "`TemperatureAnnealing` must be used with a model that has cluster embeddings. "

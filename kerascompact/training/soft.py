@@ -4,8 +4,6 @@ from typing import Any
 
 import keras
 
-from kerascompact.layers.embeddings.base import CompactEmbedding
-
 
 def soft_copy(model: keras.Model, seed: int = 0) -> keras.Model:
     """Returns a copy of a functional or Sequential model whose clusters predict softly.
@@ -24,7 +22,7 @@ def soft_copy(model: keras.Model, seed: int = 0) -> keras.Model:
         if not isinstance(layer, keras.layers.Layer):
             return layer
         config = layer.get_config()
-        if isinstance(layer, CompactEmbedding) and "inference" in config:
+        if config.get("inference") == "hard":
             config |= {"inference": "soft", "seed": seed}
         return layer.__class__.from_config(config)
 

@@ -1,0 +1,66 @@
+"""Batches of texts of about one length: no step is spent on padding that the mask would skip."""
+
+from typing import Any
+
+import keras
+import numpy as np
+
+from kerascompact.core import checks
+
+
+class LengthBatches(keras.utils.PyDataset):
+    """Shuffled batches for `model.fit`, each cut to one of a few lengths.
+
+    Rows are sorted into buckets by their number of tokens; what does not fill a batch moves on to
+    the next longer bucket, so every row is used once per epoch and at most one batch is smaller
+    than the rest. Few shapes, so XLA compiles few programs.
+
+    Args:
+        ids: Padded ids `(rows, length)`, 0 after the last token.
+        labels: `(rows,)`.
+        batch_size: Rows per batch.
+        num_buckets: Lengths at most; they are the quantiles of the rows' lengths.
+        seed: Of the shuffle, which differs from epoch to epoch.
+
+    >>> batches = LengthBatches(np.array([[1, 0, 0], [1, 2, 3], [4, 0, 0]]), np.arange(3), 2)
+    >>> sorted(ids.shape for ids, _ in (batches[0], batches[1]))
+    [(1, 3), (2, 1)]
+    """
+
+    def __init__(
+        self,
+        ids: np.ndarray,
+        labels: np.ndarray,
+        batch_size: int,
+        num_buckets: int = 6,
+        seed: int = 0,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.batch_size = checks.integer_in("batch_size", batch_size, 1)
+        self.ids, self.labels = np.asarray(ids), np.asarray(labels)
+        self.random = np.random.default_rng(seed)
+        tokens = np.maximum(np.count_nonzero(self.ids, axis=1), 1)
+        steps = np.linspace(0, 1, num_buckets + 1)[1:]
+        self.lengths = np.unique(np.quantile(tokens, steps, method="higher").astype(int))
+        self.bucket = np.searchsorted(self.lengths, tokens)
+        self.on_epoch_end()
+
+    def on_epoch_end(self) -> None:
+        batches, left = [], np.array([], int)
+        for number, length in enumerate(self.lengths):
+            rows = np.concatenate([left, np.flatnonzero(self.bucket == number)])
+            rows = self.random.permutation(rows)
+            full = len(rows) // self.batch_size * self.batch_size
+            left = rows[full:]
+            batches += [(b, length) for b in rows[:full].reshape(-1, self.batch_size)]
+        if len(left):
+            batches.append((left, self.lengths[-1]))
+        self.batches = [batches[i] for i in self.random.permutation(len(batches))]
+
+    def __len__(self) -> int:
+        return len(self.batches)
+
+    def __getitem__(self, index: int) -> tuple[np.ndarray, np.ndarray]:
+        rows, length = self.batches[index]
+        return self.ids[rows, :length], self.labels[rows]

@@ -1,0 +1,72 @@
+"""What one trained model is worth: three accuracies, three sizes, one latency."""
+
+from typing import Any
+
+import keras
+import numpy as np
+
+from kerascompact import export
+from kerascompact.benchmarks.text_task import Coded, TextData
+from kerascompact.core.storage import kib
+from kerascompact.size import summary
+from kerascompact.training.soft import soft_copy
+
+
+def accuracy(model: keras.Model, split: Coded) -> float:
+    """Share of rows whose largest output is the label."""
+    outputs = model.predict(split.ids, batch_size=500, verbose=0)
+    return float(np.mean(np.argmax(outputs, axis=-1) == split.labels))
+
+
+def measure(
+    model: keras.Model,
+    data: TextData,
+    recipe: str = "float32",
+    sequence_length: int | None = None,
+    progress: bool = False,
+) -> tuple[dict[str, Any], bytes]:
+    """Exports a trained model and measures it on the test split, every row of it.
+
+    Raises `ValueError`, if the file and Keras disagree on the argmax of any row.
+
+    Returns: A row of results, and the file. In the row:
+        soft_accuracy: with random Gumbel samples, as in training; `None` for other layers.
+        hard_accuracy: of the trained Keras model, float32, hard assignments.
+        keras_accuracy: of the Keras model that ships (tables rounded by the recipe).
+        file_accuracy: of the `.tflite` file.
+        paper_bytes: embedding by the paper's formula; stored_bytes: as the file stores it;
+        file_bytes: the file; vocabulary_bytes: the word list that must lie beside it;
+        model_mb: the whole model by the paper's formula, in its MB of 2^20 bytes.
+    """
+    data_file = export.convert(
+        model,
+        recipe,
+        labels=data.label_names,
+        vocabulary=data.vocabulary,
+        sequence_length=sequence_length,
+    )
+    report = export.verify(model, data_file, data.test.ids, data.test.labels, progress=progress)
+    frozen = summary(export.freeze(model, recipe))
+    sizes = summary(model)
+    embedding = next(row for row in sizes.rows if row.layer == "embedding")
+    stored = next(row for row in frozen.rows if row.layer == "embedding")
+    is_compact = embedding.kind != "Embedding"
+    row = {
+        "recipe": recipe,
+        "soft_accuracy": accuracy(soft_copy(model), data.test) if is_compact else None,
+        "hard_accuracy": accuracy(model, data.test),
+        "keras_accuracy": report.keras_accuracy,
+        "file_accuracy": report.file_accuracy,
+        "argmax_agreement": report.agreement,
+        "largest_difference": report.largest_difference,
+        "test_rows": report.rows,
+        "paper_bytes": embedding.paper_bits / 8,
+        "stored_bytes": stored.stored_bits / 8,
+        "other_weight_bytes": (frozen.stored_bits - stored.stored_bits) / 8,
+        "file_bytes": report.file_bytes,
+        "vocabulary_bytes": data.vocabulary.num_bytes,
+        "embedding_mb": kib(embedding.paper_bits) / 1024,
+        "model_mb": kib(sizes.paper_bits) / 1024,
+        "microseconds": round(report.microseconds, 1),
+    }
+    return row, data_file

@@ -1,0 +1,125 @@
+"""A text classification task: data as ids, an embedding by name, training with dev selection."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import keras
+import numpy as np
+
+from kerascompact import layers, models
+from kerascompact.benchmarks.batches import LengthBatches
+from kerascompact.core import checks
+from kerascompact.datasets.base import Dataset
+from kerascompact.optimizers import LazyAdam
+from kerascompact.text.vocabulary import NUM_RESERVED, Vocabulary
+
+METHODS = ("standard", "cluster", "adjustment", "mixture")
+SHORT = {"standard": "SE", "cluster": "CE", "adjustment": "CAE", "mixture": "ME"}
+MODELS: dict[str, Callable[..., keras.Model]] = {
+    "lstm": models.lstm_classifier,
+    "mean": models.mean_classifier,
+}
+
+
+class Coded(NamedTuple):
+    """One split as numbers: `ids` int32 `(rows, length)`, `labels` int32 `(rows,)`."""
+
+    ids: np.ndarray
+    labels: np.ndarray
+
+
+class TextData(NamedTuple):
+    """A data set as numbers, with the vocabulary that made them."""
+
+    name: str
+    vocabulary: Vocabulary
+    label_names: tuple[str, ...]
+    train: Coded
+    dev: Coded
+    test: Coded
+
+
+def encode(dataset: Dataset, size: int, length: int, rules: str = "wordpunct") -> TextData:
+    """Counts the training split's words and turns every split into ids.
+
+    Args:
+        dataset: From `kerascompact.datasets`.
+        size: Vocabulary size, padding and unknown word included.
+        length: Tokens per text; longer texts are cut, shorter ones padded with 0 at the end.
+        rules: Token rules.
+    """
+    vocabulary = Vocabulary.build(dataset.train.texts, size=size, rules=rules)
+    splits = [
+        Coded(vocabulary.encode_all(split.texts, length), np.asarray(split.labels, np.int32))
+        for split in (dataset.train, dataset.dev, dataset.test)
+    ]
+    return TextData(dataset.name, vocabulary, tuple(dataset.label_names), *splits)
+
+
+def build_embedding(
+    method: str,
+    input_dim: int,
+    width: int,
+    clusters: int = 50,
+    unique: int = 300,
+    adjustment: int = 1,
+    **options: Any,
+) -> keras.layers.Layer:
+    """An embedding by its method's name, for ids from a `Vocabulary`, padding masked.
+
+    `width` is the paper's `m`: the cluster's width in "adjustment", whose output has `adjustment`
+    columns more. "standard" is the stock `keras.layers.Embedding`.
+
+    >>> build_embedding("mixture", 1000, 8).output_dim
+    8
+    """
+    checks.choice("method", method, METHODS)
+    options = {"mask_zero": True, "name": "embedding", **options}
+    if method == "standard":
+        start = keras.initializers.RandomUniform(-0.1, 0.1)  # as the compact layers
+        return keras.layers.Embedding(input_dim, width, embeddings_initializer=start, **options)
+    if method == "cluster":
+        return layers.ClusterEmbedding(input_dim, width, clusters, **options)
+    if method == "adjustment":
+        return layers.ClusterAdjustmentEmbedding(
+            input_dim, width + adjustment, clusters, adjustment_dim=adjustment, **options
+        )
+    return layers.MixtureEmbedding(
+        input_dim, width, clusters, unique, num_reserved=NUM_RESERVED, **options
+    )
+
+
+def train(
+    model: keras.Model,
+    data: TextData,
+    *,
+    epochs: int,
+    batch_size: int = 32,
+    learning_rate: float = 1e-3,
+    seed: int = 0,
+    jit_compile: bool = False,
+    verbose: int = 0,
+    callbacks: Any = (),
+) -> dict[str, list[float]]:
+    """Trains with LazyAdam and keeps the weights of the epoch that is best on dev.
+
+    The optimizer is the same for every method: stock Keras 3 Adam is another optimizer on
+    embeddings than on dense tables (see `kerascompact.optimizers.LazyAdam`).
+
+    Returns: The history of `fit`, dev accuracies under "val_accuracy".
+    """
+    optimizer = LazyAdam(learning_rate, global_clipnorm=10.0)
+    model.compile(optimizer, "sparse_categorical_crossentropy", ["accuracy"], jit_compile=jit_compile)
+    keep = keras.callbacks.EarlyStopping(
+        "val_accuracy", mode="max", patience=epochs, restore_best_weights=True
+    )
+    batches = LengthBatches(data.train.ids, data.train.labels, batch_size, seed=seed)
+    history = model.fit(
+        batches,
+        epochs=epochs,
+        validation_data=(data.dev.ids, data.dev.labels),
+        validation_batch_size=500,
+        callbacks=[keep, *callbacks],
+        verbose=verbose,
+    )
+    return history.history

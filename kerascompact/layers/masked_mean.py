@@ -1,0 +1,39 @@
+"""The mean of the vectors that a mask keeps."""
+
+from typing import Any
+
+import keras
+from keras import ops
+
+from kerascompact.core.registration import register
+
+
+@register
+class MaskedMean(keras.layers.Layer):
+    """Averages vectors over the second to last axis, padding left out.
+
+    `m = sum_t mask_t e_t / max(sum_t mask_t, 1)`: the mean over no vector at all is zero.
+    `keras.layers.GlobalAveragePooling1D` divides by zero there, and one empty text turns a whole
+    training into NaN.
+
+    Shapes: vectors `(..., length, d)`, mask `(..., length)` or none -> `(..., d)`.
+
+    >>> MaskedMean()(np.ones((1, 3, 2)), mask=np.array([[False, False, False]])).numpy().tolist()
+    [[0.0, 0.0]]
+    """
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.supports_masking = True
+
+    def call(self, vectors: Any, mask: Any = None) -> Any:
+        if mask is None:
+            return ops.mean(vectors, axis=-2)
+        kept = ops.cast(ops.expand_dims(mask, -1), vectors.dtype)
+        return ops.sum(vectors * kept, axis=-2) / ops.maximum(ops.sum(kept, axis=-2), 1)
+
+    def compute_mask(self, vectors: Any, mask: Any = None) -> None:
+        return None
+
+    def compute_output_shape(self, input_shape: tuple[int | None, ...]) -> tuple[int | None, ...]:
+        return (*input_shape[:-2], input_shape[-1])
