@@ -109,7 +109,12 @@ def train(
     Returns: The history of `fit`, dev accuracies under "val_accuracy".
     """
     optimizer = LazyAdam(learning_rate, global_clipnorm=10.0)
-    model.compile(optimizer, "sparse_categorical_crossentropy", ["accuracy"], jit_compile=jit_compile)
+    model.compile(
+        optimizer,
+        "sparse_categorical_crossentropy",
+        metrics=["accuracy"],
+        jit_compile=jit_compile,
+    )
     keep = keras.callbacks.EarlyStopping(
         "val_accuracy", mode="max", patience=epochs, restore_best_weights=True
     )

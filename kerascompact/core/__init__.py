@@ -1,1 +1,1 @@
-"""What every room shares: checks, bits, files, registration. Nothing here imports TensorFlow early."""
+"""What every room shares: checks, bits, files, registration. TensorFlow is not imported early."""

@@ -1,4 +1,4 @@
-"""Refuses a Keras that does not run on TensorFlow, before anything fails for a reason less clear."""
+"""Refuses a Keras that does not run on TensorFlow, before anything fails less clearly."""
 
 import json
 import os
@@ -24,7 +24,7 @@ def check_backend() -> None:
         raise ImportError(
             "kerascompact needs Keras 3 on the TensorFlow backend. "
             f"Received: backend={backend!r} (from {where}). "
-            "Set the environment variable KERAS_BACKEND=tensorflow before the first import of keras."
+            "Set the environment variable KERAS_BACKEND=tensorflow before keras is first imported."
         )
 
 

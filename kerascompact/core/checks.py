@@ -34,7 +34,11 @@ def integer_in(name: str, value: Any, low: int, high: int | None = None) -> int:
     """
     good = isinstance(value, Integral) and not isinstance(value, bool)
     if not good or value < low or (high is not None and value > high):
-        fail(name, f"an integer >= {low}" if high is None else f"an integer in [{low}, {high}]", value)
+        fail(
+            name,
+            f"an integer >= {low}" if high is None else f"an integer in [{low}, {high}]",
+            value,
+        )
     return int(value)
 
 

@@ -18,5 +18,6 @@ def require(module: str, extra: str) -> ModuleType:
         if error.name != module.split(".")[0]:
             raise  # it is installed, but something that it needs is not
         raise ImportError(
-            f"This needs the package {module!r}. Install it with: pip install 'kerascompact[{extra}]'"
+            f"This needs the package {module!r}. "
+            f"Install it with: pip install 'kerascompact[{extra}]'"
         ) from error

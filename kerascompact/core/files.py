@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def write_bytes(path: str | os.PathLike[str], data: bytes) -> Path:
-    """Writes `data` to `path` in one step; a reader sees the old file or the new, never half of one.
+    """Writes `data` to `path` in one step; a reader sees the old file or the new, never a half.
 
     Missing folders are made. After a failure (full disk, no permission) the old file is untouched
     and no temporary file is left.

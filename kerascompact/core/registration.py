@@ -1,4 +1,4 @@
-"""Keras registration under the package name `kerascompact`, so that `.keras` files load by themselves."""
+"""Keras registration as `kerascompact>Name`, so that `.keras` files load by themselves."""
 
 import keras
 

@@ -67,6 +67,7 @@ class ConcatForm(_Composed):
     Storage: the sum of the parts' bits.
     Raises: ValueError, if widths or vocabularies do not fit.
 
+    >>> from kerascompact.forms import DenseForm
     >>> half = DenseForm.from_arrays({"table": np.eye(2)}, input_dim=2, output_dim=2)
     >>> ConcatForm(2, 4, [half, half])(np.array([1])).numpy().tolist()
     [[0.0, 1.0, 0.0, 1.0]]
@@ -103,6 +104,7 @@ class SplitForm(_Composed):
     Storage: the sum of the parts' bits; the split itself is arithmetic on the id.
     Raises: ValueError, if widths or vocabularies do not fit.
 
+    >>> from kerascompact.forms import DenseForm
     >>> one, zero = np.ones((1, 2)), np.zeros((3, 2))
     >>> first = DenseForm.from_arrays({"table": one}, input_dim=1, output_dim=2)
     >>> rest = DenseForm.from_arrays({"table": zero}, input_dim=3, output_dim=2)

@@ -27,7 +27,7 @@ def pack(codes: np.ndarray, bits: int) -> np.ndarray:
     Raises: ValueError, if a code does not fit.
 
     >>> pack(np.array([1, 2, 3]), 4)
-    array([33,  3,  0], dtype=uint8)
+    array([33,  3], dtype=uint8)
     """
     bits = checks.integer_in("bits", bits, 1, MAX_BITS)
     codes = checks.ids_below("codes", codes, 2**bits).reshape(-1)

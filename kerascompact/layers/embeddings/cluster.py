@@ -24,6 +24,11 @@ class ClusterEmbedding(CompactEmbedding):
     the ids in the batch and nothing else of the vocabulary; train with
     `kerascompact.optimizers.LazyAdam`, which writes only those rows, too.
 
+    The logits are held divided by `logit_scale`. Adam moves an entry by about its learning rate at
+    each step that sees the word, so at the usual 1e-3 a word needs thousands of occurrences before
+    one of 50 clusters stands out; a scale of 100 makes that tens. With scale 1, the paper's, the
+    hard assignments of all but the most frequent words stay near their random start.
+
     Args:
         input_dim: Vocabulary size `V`, in tokens.
         output_dim: Embedding width `d` (the paper's `m`).
@@ -32,6 +37,7 @@ class ClusterEmbedding(CompactEmbedding):
         straight_through: Forward pass with the one-hot sample instead of the soft one, so that
             training sees the vectors that ship; the gradient is that of the soft sample.
         inference: "hard" (what ships) or "soft" (samples as in training, to report the gap).
+        logit_scale: Number above 0 that the stored logits are multiplied with to give `a`.
         logits_initializer: Of `a`. Default: U(0, 1), as in the paper's code.
         seed: Of the Gumbel noise.
         **kwargs: `embeddings_initializer`, `embeddings_regularizer`, `mask_zero` and those of
@@ -51,7 +57,8 @@ class ClusterEmbedding(CompactEmbedding):
     Reference: [Chen & Gimpel, NAACL 2018](https://aclanthology.org/N18-2116), sec. 3 "Cluster
     Embeddings" and appendix A.
     Differs: the paper's code tests with soft samples; here inference is the hard assignment that
-    its text describes. The paper's forward pass is soft; `straight_through=False` gives it.
+    its text describes. The paper's forward pass is soft and its logits have no scale;
+    `straight_through=False, logit_scale=1` gives both.
     """
 
     EXAMPLE = dict(input_dim=20, output_dim=4, num_clusters=5)
@@ -65,6 +72,7 @@ class ClusterEmbedding(CompactEmbedding):
         temperature: float = 0.9,
         straight_through: bool = True,
         inference: str = "hard",
+        logit_scale: float = 100.0,
         logits_initializer: Any = None,
         seed: int | None = None,
         **kwargs: Any,
@@ -75,6 +83,7 @@ class ClusterEmbedding(CompactEmbedding):
         self.temperature = checks.number("temperature", temperature, above=0)
         self.straight_through = checks.boolean("straight_through", straight_through)
         self.inference = checks.choice("inference", inference, ("hard", "soft"))
+        self.logit_scale = checks.number("logit_scale", logit_scale, above=0)
         if logits_initializer is None:
             logits_initializer = keras.initializers.RandomUniform(0.0, 1.0)
         self.logits_initializer = keras.initializers.get(logits_initializer)
@@ -82,9 +91,10 @@ class ClusterEmbedding(CompactEmbedding):
         self.noise = keras.random.SeedGenerator(seed)
 
     def build(self, input_shape: Any = None) -> None:
+        draw = self.logits_initializer.clone()
         self.logits = self.add_weight(
             shape=(self.input_dim, self.num_clusters),
-            initializer=self.logits_initializer.clone(),
+            initializer=lambda *args, **kwargs: draw(*args, **kwargs) / self.logit_scale,
             dtype="float32",
             autocast=False,
             name="logits",
@@ -104,9 +114,10 @@ class ClusterEmbedding(CompactEmbedding):
         codebook = self.codebook.value
         if not training and self.inference == "hard":
             return tf.gather(codebook, tf.argmax(logits, axis=-1, output_type=tf.int32))
+        one_hot = self.straight_through and bool(training)
         temperature = self.current_temperature.value
-        hard = self.straight_through and bool(training)
-        return tf.matmul(gumbel_softmax(logits, temperature, self.noise, hard), codebook)
+        choice = gumbel_softmax(self.logit_scale * logits, temperature, self.noise, one_hot)
+        return tf.matmul(choice, codebook)
 
     def assignments(self) -> np.ndarray:
         """The cluster of every word: `argmax_j a_ij`, `(V,)` int64 in `[0, k)`."""
@@ -128,6 +139,7 @@ class ClusterEmbedding(CompactEmbedding):
             "temperature": self.temperature,
             "straight_through": self.straight_through,
             "inference": self.inference,
+            "logit_scale": self.logit_scale,
             "logits_initializer": keras.initializers.serialize(self.logits_initializer),
             "seed": self.seed,
         }

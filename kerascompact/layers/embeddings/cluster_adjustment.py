@@ -104,7 +104,14 @@ class ClusterAdjustmentEmbedding(CompactEmbedding):
         return {**super().get_config(), **self.clusters.cluster_config(), **own}
 
 
-CLUSTER_ARGUMENTS = ("temperature", "straight_through", "inference", "logits_initializer", "seed")
+CLUSTER_ARGUMENTS = (
+    "temperature",
+    "straight_through",
+    "inference",
+    "logit_scale",
+    "logits_initializer",
+    "seed",
+)
 
 
 def split_arguments(kwargs: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -1,0 +1,38 @@
+"""`python -m kerascompact.benchmarks NAME`: runs a benchmark, or goes on with it; prints its table.
+
+Rows are kept in `kerascompact/benchmarks/results/NAME.jsonl`; a run that has a row is not repeated.
+"""
+
+import argparse
+import os
+import sys
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Parses arguments and runs one benchmark."""
+    parser = argparse.ArgumentParser("python -m kerascompact.benchmarks", description=__doc__)
+    parser.add_argument("name", choices=["imdb"], help="which benchmark")
+    parser.add_argument("--data", help="data folder (default $KERASCOMPACT_DATA, ../shared/data)")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    parser.add_argument("--threads", type=int, default=0, help="of TensorFlow; 0: all cores")
+    parser.add_argument("--verbose", type=int, default=0, help="of `model.fit`")
+    arguments = parser.parse_args(argv)
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+
+    import tensorflow as tf  # after the log level is set
+
+    from kerascompact.benchmarks import cluster_paper, results, runs
+
+    if arguments.threads:
+        tf.config.threading.set_intra_op_parallelism_threads(arguments.threads)
+        tf.config.threading.set_inter_op_parallelism_threads(arguments.threads)
+    specs = cluster_paper.imdb(tuple(arguments.seeds))
+    found = runs.run_all(
+        specs, arguments.name, arguments.data, jit_compile=True, verbose=arguments.verbose
+    )
+    print(results.table(found))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

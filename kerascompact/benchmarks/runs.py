@@ -1,0 +1,116 @@
+"""One run: train an embedding on a task, pick the epoch on dev, measure test once, keep a row."""
+
+import time
+from typing import Any, NamedTuple
+
+import keras
+
+from kerascompact import datasets
+from kerascompact.benchmarks import results
+from kerascompact.benchmarks.measure import measure
+from kerascompact.benchmarks.text_task import MODELS, SHORT, TextData, build_embedding, encode, train
+
+
+class Spec(NamedTuple):
+    """Everything that decides a run. Two runs of one spec give the same row, but for times.
+
+    `width`, `clusters` and `unique` are the paper's m, k and u; `rows` cuts the training split.
+    """
+
+    dataset: str
+    method: str
+    model: str
+    size: int
+    length: int
+    width: int
+    clusters: int = 0
+    unique: int = 0
+    rules: str = "wordpunct"
+    epochs: int = 7
+    batch_size: int = 32
+    learning_rate: float = 1e-3
+    dropout: float = 0.0
+    recipe: str = "float32"
+    seed: int = 0
+    options: tuple[tuple[str, Any], ...] = ()  # further arguments of the embedding
+
+    @property
+    def label(self) -> str:
+        """Method and its sizes, as the paper writes them."""
+        sizes = {"k": self.clusters, "m": self.width, "u": self.unique, "v": self.size}
+        shown = ", ".join(f"{name}={value}" for name, value in sizes.items() if value)
+        return f"{SHORT[self.method]}({shown})"
+
+    def facts(self) -> dict[str, Any]:
+        """The spec as JSON has it."""
+        return {**self._asdict(), "options": dict(self.options)}
+
+
+def build(spec: Spec, data: TextData) -> keras.Model:
+    """The untrained model of a run, seeded."""
+    keras.utils.set_random_seed(spec.seed)
+    sizes: dict[str, Any] = {"clusters": spec.clusters, "unique": spec.unique}
+    sizes = {name: value for name, value in sizes.items() if value}
+    embedding = build_embedding(
+        spec.method, len(data.vocabulary), spec.width, **sizes, **dict(spec.options)
+    )
+    return MODELS[spec.model](embedding, len(data.label_names), dropout=spec.dropout)
+
+
+def load(spec: Spec, data_dir: str | None = None) -> TextData:
+    """The data of a run as ids."""
+    loaded = datasets.load(spec.dataset, data_dir)
+    return encode(loaded, spec.size, spec.length, spec.rules)
+
+
+def run(
+    spec: Spec,
+    data: TextData,
+    *,
+    test: bool = True,
+    jit_compile: bool = False,
+    verbose: int = 0,
+) -> dict[str, Any]:
+    """Trains one model and returns its row; `test=False` leaves the test split untouched."""
+    model = build(spec, data)
+    start = time.perf_counter()
+    history = train(
+        model,
+        data,
+        epochs=spec.epochs,
+        batch_size=spec.batch_size,
+        learning_rate=spec.learning_rate,
+        seed=spec.seed,
+        jit_compile=jit_compile,
+        verbose=verbose,
+    )
+    dev = history["val_accuracy"]
+    row: dict[str, Any] = {
+        "spec": spec.facts(),
+        "label": spec.label,
+        "train_rows": len(data.train.labels),
+        "dev_accuracy": max(dev),
+        "best_epoch": 1 + dev.index(max(dev)),
+        "train_seconds": round(time.perf_counter() - start, 1),
+    }
+    if test:
+        # Fixed length: the file sees exactly the ids that Keras was measured on.
+        row |= measure(model, data, spec.recipe, sequence_length=spec.length)[0]
+    return row
+
+
+def run_all(
+    specs: list[Spec], name: str, data_dir: str | None = None, test: bool = True, **options: Any
+) -> list[dict[str, Any]]:
+    """Runs what has no row in `results/<name>.jsonl` yet; a killed benchmark goes on where it was."""
+    loaded: dict[tuple[Any, ...], TextData] = {}
+    for spec in specs:
+        if results.find(name, spec.facts(), test) is None:
+            key = (spec.dataset, spec.size, spec.length, spec.rules)
+            if key not in loaded:
+                loaded = {key: load(spec, data_dir)}  # one at a time: IMDB's ids take 80 MB
+            row = run(spec, loaded[key], test=test, **options)
+            results.append(name, row)
+            print(results.line(row), flush=True)
+    rows = [results.find(name, spec.facts(), test) for spec in specs]
+    return [row for row in rows if row is not None]
