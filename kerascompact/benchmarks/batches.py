@@ -57,6 +57,11 @@ class LengthBatches(keras.utils.PyDataset):
         if len(left):
             batches.append((left, self.lengths[-1]))
         self.batches = [batches[i] for i in self.random.permutation(len(batches))]
+        # Keras reads off the first two batches which axes vary: let them differ in length.
+        for place, (_, length) in enumerate(self.batches):
+            if length != self.batches[0][1]:
+                self.batches[1], self.batches[place] = self.batches[place], self.batches[1]
+                break
 
     def __len__(self) -> int:
         return len(self.batches)

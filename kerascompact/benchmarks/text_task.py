@@ -103,12 +103,15 @@ def train(
 ) -> dict[str, list[float]]:
     """Trains with LazyAdam and keeps the weights of the epoch that is best on dev.
 
-    The optimizer is the same for every method: stock Keras 3 Adam is another optimizer on
+    The learning rate falls linearly to zero over the epochs: without that the dev accuracy of an
+    LSTM jumps by two points from epoch to epoch, for every method alike. The optimizer is the same for every method: stock Keras 3 Adam is another optimizer on
     embeddings than on dense tables (see `kerascompact.optimizers.LazyAdam`).
 
     Returns: The history of `fit`, dev accuracies under "val_accuracy".
     """
-    optimizer = LazyAdam(learning_rate, global_clipnorm=10.0)
+    batches = LengthBatches(data.train.ids, data.train.labels, batch_size, seed=seed)
+    rate = keras.optimizers.schedules.PolynomialDecay(learning_rate, epochs * len(batches), 0.0)
+    optimizer = LazyAdam(rate, global_clipnorm=10.0)
     model.compile(
         optimizer,
         "sparse_categorical_crossentropy",
@@ -118,7 +121,6 @@ def train(
     keep = keras.callbacks.EarlyStopping(
         "val_accuracy", mode="max", patience=epochs, restore_best_weights=True
     )
-    batches = LengthBatches(data.train.ids, data.train.labels, batch_size, seed=seed)
     history = model.fit(
         batches,
         epochs=epochs,

@@ -87,7 +87,7 @@ class ClusterEmbedding(CompactEmbedding):
         if logits_initializer is None:
             logits_initializer = keras.initializers.RandomUniform(0.0, 1.0)
         self.logits_initializer = keras.initializers.get(logits_initializer)
-        self.seed = seed
+        self.seed = None if seed is None else checks.integer_in("seed", seed, 0)
         self.noise = keras.random.SeedGenerator(seed)
 
     def build(self, input_shape: Any = None) -> None:

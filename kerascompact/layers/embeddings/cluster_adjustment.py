@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from kerascompact.core import checks
@@ -82,6 +83,10 @@ class ClusterAdjustmentEmbedding(CompactEmbedding):
     def lookup(self, ids: tf.Tensor, training: bool | None) -> tf.Tensor:
         own = tf.gather(self.adjustment.value, ids)
         return tf.concat([self.clusters.lookup(ids, training), own], axis=-1)
+
+    def assignments(self) -> np.ndarray:
+        """The cluster of every word, `(V,)` in `[0, k)`."""
+        return self.clusters.assignments()
 
     def freeze(self) -> ConcatForm:
         self.check_built()

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from kerascompact.core import checks
@@ -91,6 +92,11 @@ class MixtureEmbedding(CompactEmbedding):
         own = tf.gather(self.unique.value, unique_ids)
         shared = self.clusters.lookup(cluster_ids, training)
         return tf.where(tf.expand_dims(is_unique, -1), own, shared)
+
+    def assignments(self) -> np.ndarray:
+        """The cluster of every word, `(V,)` in `[0, k)`; -1 for words with their own vector."""
+        own = np.full(self.num_unique, -1)
+        return np.insert(self.clusters.assignments(), self.num_reserved, own)
 
     def freeze(self) -> SplitForm:
         self.check_built()

@@ -1,0 +1,285 @@
+"""What every compact embedding keeps; called from each method's own test file.
+
+Each promise is one function, so that a failure names it. `check_embedding` runs them all on the
+layer that `cls.EXAMPLE` builds.
+"""
+
+import json
+import subprocess
+import sys
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from kerascompact import export
+from kerascompact.core.storage import total_bits
+from kerascompact.forms.base import Form
+from kerascompact.layers.embeddings.base import CompactEmbedding
+from kerascompact.size import summary
+
+# The file and Keras add the same float32 numbers; softmax and mean may do it in another order.
+TOLERANCE = 1e-6
+
+
+def check_embedding(cls, tmp_path):
+    """Runs every promise."""
+    assert issubclass(cls, CompactEmbedding)
+    for promise in (
+        keeps_its_config,
+        takes_ids_of_any_rank_and_type,
+        refuses_ids_out_of_range,
+        refuses_wrong_sizes,
+        masks_zero,
+        takes_any_batch_and_length,
+        sends_gradients_to_every_weight,
+        computes_in_mixed_float16,
+        trains_in_fit,
+        lives_in_every_kind_of_model,
+        starts_differently_in_every_weight,
+        freezes_to_what_it_evaluates,
+        refuses_to_freeze_nan,
+        counts_what_it_stores,
+    ):
+        promise(cls)
+    loads_in_a_fresh_process(cls, tmp_path)
+    exports_what_it_evaluates(cls)
+
+
+def example(cls, **overrides):
+    return cls(**{**cls.EXAMPLE, **overrides})
+
+
+def some_ids(cls, shape=(6, 5), seed=0):
+    return np.random.default_rng(seed).integers(0, cls.EXAMPLE["input_dim"], shape, np.int32)
+
+
+def classifier(embedding, length=None):
+    ids = keras.Input((length,), dtype="int32", name="ids")
+    mean = keras.layers.GlobalAveragePooling1D()(embedding(ids))
+    return keras.Model(ids, keras.layers.Dense(3, activation="softmax", name="p")(mean))
+
+
+def trained(cls, **overrides):
+    """A classifier with weights that no initializer draws."""
+    model = classifier(example(cls, **overrides))
+    random = np.random.default_rng(1)
+    for weight in model.trainable_weights:
+        weight.assign(random.normal(size=weight.shape))
+    return model
+
+
+def keeps_its_config(cls):
+    layer = example(cls, name="compact", mask_zero=True, embeddings_initializer="ones")
+    config = json.loads(json.dumps(layer.get_config()))
+    again = cls.from_config(config)
+    assert again.get_config() == layer.get_config()
+    assert (again.name, again.mask_zero) == ("compact", True)
+    assert cls.EXAMPLE.items() <= config.items(), "every argument must be in the config"
+
+
+def takes_ids_of_any_rank_and_type(cls):
+    layer, width = example(cls), cls.EXAMPLE["output_dim"]
+    for shape in ((), (5,), (2, 5), (2, 3, 4)):
+        ids = some_ids(cls, shape)
+        reference = layer(ids)
+        assert reference.shape == (*shape, width) == layer.compute_output_shape(shape)
+        for dtype in ("int8", "uint8", "int16", "uint16", "int64", "float32"):
+            np.testing.assert_array_equal(layer(ids.astype(dtype)), reference)
+    ragged = tf.ragged.constant([[1, 2], [], [3]], dtype=tf.int32)
+    np.testing.assert_array_equal(layer(ragged).flat_values, layer(np.array([1, 2, 3])))
+    assert layer.compute_output_shape((None, 5)) == (None, 5, width)
+
+
+def refuses_ids_out_of_range(cls):
+    layer, vocabulary = example(cls), cls.EXAMPLE["input_dim"]
+    for bad in (-1, vocabulary):
+        with pytest.raises(ValueError, match=rf"`ids` must lie in \[0, {vocabulary}\).* {bad}\."):
+            layer(np.array([[0, bad]]))
+
+
+def refuses_wrong_sizes(cls):
+    for name in ("input_dim", "output_dim"):
+        for bad in (0, -3, 2.5, True, "7", None):
+            with pytest.raises(ValueError, match=rf"`{name}` must be an integer"):
+                example(cls, **{name: bad})
+    with pytest.raises(ValueError, match="`mask_zero` must be True or False"):
+        example(cls, mask_zero="yes")
+
+
+def masks_zero(cls):
+    ids = np.array([[3, 0, 2, 0]])
+    assert example(cls).compute_mask(ids) is None
+    assert np.asarray(example(cls, mask_zero=True).compute_mask(ids)).tolist() == [[1, 0, 1, 0]]
+    model = classifier(example(cls, mask_zero=True))
+    longer = np.array([[3, 2, 0, 0, 0]])
+    # the mean over the masked sequence is the mean over the sequence without padding
+    np.testing.assert_allclose(model(longer), model(longer[:, :2]), atol=TOLERANCE)
+    model = keras.Sequential([keras.Input((None,)), example(cls, mask_zero=True)])
+    model.add(keras.layers.LSTM(2))
+    np.testing.assert_allclose(model(longer), model(longer[:, :2]), atol=TOLERANCE)
+
+
+def takes_any_batch_and_length(cls):
+    model = classifier(example(cls))
+    for shape in ((1, 1), (4, 7), (3, 2)):
+        assert model.predict(some_ids(cls, shape), verbose=0).shape == (shape[0], 3)
+
+
+def sends_gradients_to_every_weight(cls):
+    layer, every = example(cls), np.arange(cls.EXAMPLE["input_dim"])
+    layer(every)
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(tf.square(layer(every, training=True) - 1.0))
+    assert layer.trainable_weights
+    gradients = tape.gradient(loss, [weight.value for weight in layer.trainable_weights])
+    for weight, gradient in zip(layer.trainable_weights, gradients, strict=True):
+        assert gradient is not None, f"no gradient reaches {weight.path}"
+        values = gradient.values if isinstance(gradient, tf.IndexedSlices) else gradient
+        assert np.isfinite(values).all() and np.any(values), f"{weight.path}: a gradient of zeros"
+        if weight.shape[0] == cls.EXAMPLE["input_dim"]:
+            assert isinstance(gradient, tf.IndexedSlices), f"{weight.path}: gradient is not rows"
+
+
+def computes_in_mixed_float16(cls):
+    layer = example(cls, dtype="mixed_float16")
+    assert layer(some_ids(cls)).dtype == tf.float16
+    assert {weight.dtype for weight in layer.trainable_weights} == {"float32"}
+    form = layer.freeze()
+    assert form(some_ids(cls)).dtype == tf.float16
+    model = classifier(layer)
+    model.compile(keras.mixed_precision.LossScaleOptimizer(keras.optimizers.SGD(0.1)), "mse")
+    history = model.fit(some_ids(cls), np.ones((6, 3)), epochs=2, verbose=0)
+    assert np.isfinite(history.history["loss"]).all()
+
+
+def trains_in_fit(cls):
+    ids = some_ids(cls, (48, 6))
+    labels = (ids[:, 0] * 3 // cls.EXAMPLE["input_dim"]).astype(np.int32)
+    for jit_compile in (False, True):
+        keras.utils.set_random_seed(0)
+        embedding = example(cls)
+        model = keras.Sequential([keras.Input((6,), dtype="int32"), embedding])
+        model.add(keras.layers.Flatten())
+        model.add(keras.layers.Dense(3, activation="softmax"))
+        model.compile("sgd", "sparse_categorical_crossentropy", jit_compile=jit_compile)
+        before = [weight.numpy() for weight in embedding.trainable_weights]
+        first, *_, last = model.fit(
+            ids, labels, batch_size=16, epochs=12, verbose=0, shuffle=False
+        ).history["loss"]
+        assert last < first, f"the loss does not fall with jit_compile={jit_compile}"
+        for old, weight in zip(before, embedding.trainable_weights, strict=True):
+            assert np.any(old != weight.numpy()), f"{weight.path} does not move"
+
+
+def lives_in_every_kind_of_model(cls):
+    ids = some_ids(cls)
+
+    class Subclassed(keras.Model):
+        def __init__(self):
+            super().__init__()
+            self.embedding, self.head = example(cls), keras.layers.Dense(2)
+
+        def call(self, ids, training=None):  # without the argument Keras trains as it evaluates
+            return self.head(keras.ops.mean(self.embedding(ids, training=training), axis=1))
+
+    functional = classifier(example(cls))
+    sequential = keras.Sequential([keras.Input((5,), dtype="int32"), example(cls)])
+    deferred = keras.Sequential([example(cls)])
+    for model in (functional, sequential, deferred, Subclassed()):
+        output = model(ids)
+        model.compile("sgd", "mse")
+        model.fit(ids, np.zeros(output.shape), verbose=0)
+        assert model.predict(ids, verbose=0).shape == output.shape
+    copy = keras.models.clone_model(functional)
+    copy.set_weights(functional.get_weights())
+    np.testing.assert_array_equal(copy(ids), functional(ids))
+    floats = keras.Sequential([keras.Input((5,)), example(cls)])  # the dtype that Input has
+    assert floats.predict(ids, verbose=0).shape == (6, 5, cls.EXAMPLE["output_dim"])
+
+
+def starts_differently_in_every_weight(cls):
+    layer = example(cls)
+    layer(some_ids(cls))
+    numbers = [weight.numpy().ravel() for weight in layer.trainable_weights]
+    for i, one in enumerate(numbers):
+        for other in numbers[i + 1 :]:
+            size = min(one.size, other.size)
+            assert np.any(one[:size] != other[:size]), "two weights start with the same draw"
+
+
+def freezes_to_what_it_evaluates(cls):
+    with pytest.raises(ValueError, match="has no weights yet"):
+        example(cls).freeze()
+    layer = trained(cls, mask_zero=True).layers[1]
+    form, every = layer.freeze(), np.arange(cls.EXAMPLE["input_dim"])
+    assert isinstance(form, Form) and form.name == layer.name and not form.trainable_weights
+    np.testing.assert_array_equal(form(every), layer(every, training=False))
+    assert np.asarray(form.compute_mask(np.array([0, 1]))).tolist() == [False, True]
+    small = form.quantize("int8")
+    assert small is not form and small.quantize("int8") is small
+    assert total_bits(small.storage()) < total_bits(form.storage())
+    # a column's scale is its largest entry / 127; an entry is off by half a step at most
+    step = np.abs(form(every)).max() / 127
+    assert np.abs(small(every) - form(every)).max() <= 0.5001 * step
+
+
+def refuses_to_freeze_nan(cls):
+    layer = example(cls)
+    layer(some_ids(cls))
+    for weight in layer.trainable_weights:
+        good = weight.numpy()
+        weight.assign(np.full(weight.shape, np.nan))
+        with pytest.raises(ValueError, match="must hold finite numbers only"):
+            layer.freeze()
+        weight.assign(good)
+
+
+def counts_what_it_stores(cls):
+    model = classifier(example(cls))
+    row = summary(model).rows[0]
+    form = model.layers[1].freeze()
+    assert row.stored_bits == total_bits(form.storage())
+    assert row.paper_bits == model.layers[1].paper_bits() == form.paper_bits
+    assert row.float32_bits == 32 * cls.EXAMPLE["input_dim"] * cls.EXAMPLE["output_dim"]
+    assert all(array.bits >= 1 and array.total_bits > 0 for array in form.storage())
+
+
+_FRESH = """
+import sys
+import keras, numpy as np
+import kerascompact.layers
+ids = np.load(sys.argv[1] + "/ids.npy")
+for name in ("trained", "float32", "int8"):
+    model = keras.models.load_model(f"{sys.argv[1]}/{name}.keras")
+    model.evaluate(ids, np.zeros(len(ids)), verbose=0)
+    np.save(f"{sys.argv[1]}/{name}.npy", model.predict(ids, verbose=0))
+"""
+
+
+def loads_in_a_fresh_process(cls, tmp_path):
+    """The trained model and both frozen ones load, evaluate and predict the same elsewhere."""
+    model, ids = trained(cls, mask_zero=True), some_ids(cls)
+    model.compile("sgd", "sparse_categorical_crossentropy")
+    models = {"trained": model}
+    models |= {recipe: export.freeze(model, recipe) for recipe in ("float32", "int8")}
+    np.save(tmp_path / "ids.npy", ids)
+    for name, each in models.items():
+        each.save(tmp_path / f"{name}.keras")
+    subprocess.run([sys.executable, "-c", _FRESH, str(tmp_path)], check=True)
+    for name, each in models.items():
+        loaded = np.load(tmp_path / f"{name}.npy")
+        np.testing.assert_array_equal(loaded, each.predict(ids, verbose=0), err_msg=name)
+
+
+def exports_what_it_evaluates(cls):
+    ids = some_ids(cls, (32, 6))
+    for overrides in ({}, {"mask_zero": True}):
+        model = trained(cls, **overrides)
+        ids[:, 4:] = 0  # the last ones are padding
+        for recipe in ("float32", "int8"):
+            file = export.convert(model, recipe)
+            report = export.verify(model, file, ids, tolerance=TOLERANCE)
+            assert report.agreement == 1.0
+            assert not export.inspect(file).custom

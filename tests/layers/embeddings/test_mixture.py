@@ -1,0 +1,72 @@
+import numpy as np
+import pytest
+from contracts import check_embedding
+
+from kerascompact.layers import MixtureEmbedding
+
+
+def test_keeps_the_embedding_contract(tmp_path):
+    check_embedding(MixtureEmbedding, tmp_path)
+
+
+@pytest.mark.parametrize("reserved", [0, 2])
+def test_frequent_words_have_their_own_vector_and_others_a_clusters(reserved):
+    layer = MixtureEmbedding(20, 4, 5, num_unique=6, num_reserved=reserved)
+    vectors = layer(np.arange(20)).numpy()
+    best = layer.clusters.logits.numpy().argmax(-1)
+    row = 0  # of the clustered words, in order of id
+    for word in range(20):
+        if reserved <= word < reserved + 6:
+            expected = layer.unique.numpy()[word - reserved]
+        else:
+            expected = layer.clusters.codebook.numpy()[best[row]]
+            row += 1
+        np.testing.assert_array_equal(vectors[word], expected)
+    assert row == 14
+
+
+def test_unique_words_are_exact_in_training():
+    layer = MixtureEmbedding(20, 4, 5, num_unique=6, num_reserved=2)
+    vectors = layer(np.arange(20), training=True).numpy()
+    np.testing.assert_array_equal(vectors[2:8], layer.unique.numpy())
+
+
+def test_storage_by_hand():
+    layer = MixtureEmbedding(3000, 5, 50, num_unique=300)
+    layer.build()
+    form = layer.freeze()
+    bits = {array.name: array.total_bits for array in form.storage()}
+    assert bits == {"0/table": 300 * 5 * 32, "1/codes": 2700 * 6, "1/codebook": 50 * 5 * 32}
+    assert form.paper_bits == 2700 * 6 + 32 * 5 * (50 + 300)
+    bits = sum(array.total_bits for array in form.quantize().storage())
+    assert bits == 2700 * 6 + 8 * 5 * (50 + 300) + 2 * 5 * 32
+
+
+def test_assignments_are_minus_one_for_unique_words():
+    layer = MixtureEmbedding(20, 4, 5, num_unique=6, num_reserved=2)
+    layer.build()
+    best = layer.clusters.logits.numpy().argmax(-1).tolist()
+    assert layer.assignments().tolist() == [*best[:2], *[-1] * 6, *best[2:]]
+
+
+@pytest.mark.parametrize("num_unique", [0, 16, 21, -1, 2.5, True, None])
+def test_rejects_num_unique(num_unique):
+    with pytest.raises(ValueError, match=r"`num_unique` must be an integer in \[1, 15\]"):
+        MixtureEmbedding(20, 4, 5, num_unique)
+
+
+@pytest.mark.parametrize("num_clusters", [1, 20, 2.5])
+def test_rejects_num_clusters(num_clusters):
+    with pytest.raises(ValueError, match=r"`num_clusters` must be an integer in \[2, 19\]"):
+        MixtureEmbedding(20, 4, num_clusters, 1)
+
+
+@pytest.mark.parametrize("num_reserved", [-1, 15, 0.5])
+def test_rejects_num_reserved(num_reserved):
+    with pytest.raises(ValueError, match=r"`num_reserved` must be an integer in \[0, 14\]"):
+        MixtureEmbedding(20, 4, 5, 6, num_reserved=num_reserved)
+
+
+def test_rejects_what_its_clusters_reject():
+    with pytest.raises(ValueError, match="`temperature` must be a finite number > 0"):
+        MixtureEmbedding(20, 4, 5, 6, temperature=0)
