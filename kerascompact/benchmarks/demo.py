@@ -1,0 +1,158 @@
+"""The demo: two models on CLINC150, trained, exported, verified, in one table and one picture."""
+
+import json
+import os
+import time
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import keras
+from rich.console import Console
+from rich.table import Table
+
+from kerascompact import datasets, export, models
+from kerascompact.benchmarks.measure import measure
+from kerascompact.benchmarks.plots import accuracy_against_bytes
+from kerascompact.benchmarks.progress import TrainingProgress
+from kerascompact.benchmarks.text_task import SHORT, Coded, TextData, build_embedding, encode, train
+from kerascompact.core import checks, files
+from kerascompact.export.classifier import TextClassifier
+
+VOCABULARY_SIZE, LENGTH = 3000, 24  # CLINC150's longest query has 28 tokens
+EXAMPLES = (
+    "how much money is in my savings account",
+    "please wake me up at seven tomorrow",
+    "what's the weather like in lisbon",
+)
+
+
+class Setting(NamedTuple):
+    """One model of the demo; its numbers were chosen on the dev split."""
+
+    method: str
+    recipe: str
+    file: str
+    epochs: int
+    width: int = 32
+    dropout: float = 0.3
+    clusters: int = 50
+    unique: int = 1000
+
+
+SETTINGS = (
+    Setting("standard", "float32", "standard.tflite", epochs=8),  # as plain Keras ships it
+    Setting("mixture", "int8", "mixture.tflite", epochs=16),
+)
+QUICK = (
+    Setting("standard", "float32", "standard.tflite", epochs=1, width=8),
+    Setting("mixture", "int8", "mixture.tflite", epochs=1, width=8, clusters=8, unique=40),
+)
+
+
+def demo(out: str | os.PathLike[str], quick: bool = False) -> dict[str, Any]:
+    """Runs the demo and writes its files into a folder.
+
+    The files: `standard.tflite`, `mixture.tflite`, `vocabulary.txt`, `results.json`, and
+    `accuracy_against_bytes.png` if matplotlib is there.
+
+    Args:
+        out: The folder, made if it is not there.
+        quick: One epoch on a few hundred rows, to see that everything runs.
+
+    Returns: What `results.json` holds: `rows`, one per model, and `seconds` in total.
+
+    Raises: ValueError, if a file and Keras disagree on the argmax of any test row; OSError.
+    """
+    out, console, start = Path(out), Console(), time.perf_counter()
+    checks.boolean("quick", quick)
+    data = _data(quick)
+    console.print(
+        f"CLINC150: {len(data.label_names)} intents, {len(data.train.labels):,} queries to train "
+        f"on, {len(data.test.labels):,} to test, {len(data.vocabulary):,} ids."
+    )
+    data.vocabulary.save(out / "vocabulary.txt")
+    rows = [_one(setting, data, out) for setting in (QUICK if quick else SETTINGS)]
+    for row in rows:
+        row["ratio"] = rows[0]["file_bytes"] / row["file_bytes"]
+    console.print(_table(rows))
+    results = {"rows": rows, "seconds": round(time.perf_counter() - start, 1), "quick": quick}
+    files.write_bytes(out / "results.json", (json.dumps(results, indent=2) + "\n").encode())
+    try:
+        title = f"CLINC150: {len(data.label_names)} intents, {len(data.test.labels):,} test queries"
+        accuracy_against_bytes(rows, out / "accuracy_against_bytes.png", title)
+    except ImportError as error:
+        console.print(f"No picture: {error}", markup=False, soft_wrap=True)
+    _examples(out / rows[-1]["file"], console)
+    console.print(f"{results['seconds']:.0f} seconds. Everything is in {out}.", soft_wrap=True)
+    return results
+
+
+def _data(quick: bool) -> TextData:
+    data = encode(datasets.load("clinc150"), 300 if quick else VOCABULARY_SIZE, LENGTH)
+    if not quick:
+        return data
+    train_split, dev, test = (
+        Coded(split.ids[:: len(split.labels) // 300], split.labels[:: len(split.labels) // 300])
+        for split in (data.train, data.dev, data.test)
+    )
+    return data._replace(train=train_split, dev=dev, test=test)
+
+
+def _one(setting: Setting, data: TextData, out: Path) -> dict[str, Any]:
+    """Trains, exports and verifies one model; its row."""
+    keras.utils.set_random_seed(0)
+    embedding = build_embedding(
+        setting.method, len(data.vocabulary), setting.width, setting.clusters, setting.unique
+    )
+    model = models.mean_classifier(embedding, len(data.label_names), dropout=setting.dropout)
+    start = time.perf_counter()
+    with TrainingProgress(f"train {SHORT[setting.method]}") as progress:
+        history = train(
+            model,
+            data,
+            epochs=setting.epochs,
+            batch_size=64,
+            learning_rate=1e-2,
+            callbacks=[progress],
+        )
+    seconds = time.perf_counter() - start
+    row, file = measure(model, data, setting.recipe, LENGTH, progress=True)
+    export.save(file, out / setting.file)
+    return {
+        **setting._asdict(),
+        "train_seconds": round(seconds, 1),
+        "dev_accuracy": max(history["val_accuracy"]),
+        **row,
+    }
+
+
+def _table(rows: list[dict[str, Any]]) -> Table:
+    table = Table(title="Test split, every row through the file")
+    table.add_column("method")
+    for head in (
+        "soft\n%", "hard\n%", "file\n%", "paper\nbytes", "file\nbytes", "words\nbytes",
+        "ratio", "us per\nquery",
+    ):  # fmt: skip
+        table.add_column(head, justify="right", no_wrap=True)
+    for row in rows:
+        accuracies = (row[f"{kind}_accuracy"] for kind in ("soft", "hard", "file"))
+        table.add_row(
+            f"{SHORT[row['method']]} {row['recipe']}",
+            *("-" if value is None else f"{100 * value:.2f}" for value in accuracies),
+            f"{row['paper_bytes']:,.0f}",
+            f"{row['file_bytes']:,}",
+            f"{row['vocabulary_bytes']:,}",
+            f"{row['ratio']:.1f}x",
+            f"{row['microseconds']:.1f}",
+        )
+    return table
+
+
+def _examples(file: Path, console: Console) -> None:
+    """Text in, prediction out, from nothing but the written files."""
+    classifier = TextClassifier(file)
+    console.print(f"Predictions of {file.name}:")
+    for text, prediction in zip(EXAMPLES, classifier.predict_many(EXAMPLES), strict=True):
+        console.print(
+            f"  {text!r} -> {prediction.label} ({prediction.probability:.2f})", markup=False
+        )

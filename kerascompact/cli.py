@@ -1,0 +1,95 @@
+"""`kerascompact demo|train|export|inspect|verify|predict`: from texts to a small file, and back.
+
+Each command is a module of `kerascompact.commands`, which imports TensorFlow, if at all, once it
+runs: `predict`, `inspect` and `--help` answer at once, and on machines without TensorFlow.
+"""
+
+import argparse
+import contextlib
+import logging
+import os
+import sys
+from collections.abc import Iterator, Sequence
+
+import kerascompact
+from kerascompact.commands import demo, export, inspect, predict, train, verify
+
+COMMANDS = {
+    "demo": demo,
+    "train": train,
+    "export": export,
+    "inspect": inspect,
+    "verify": verify,
+    "predict": predict,
+}
+
+
+def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:
+    """Reads the command line; `run` in what it returns is the function of the command.
+
+    >>> parse_args(["inspect", "model.tflite"]).file
+    'model.tflite'
+    """
+    parser = argparse.ArgumentParser(
+        "kerascompact", description="Compact text embeddings: from texts to a small .tflite file."
+    )
+    parser.add_argument("--version", action="version", version=kerascompact.__version__)
+    commands = parser.add_subparsers(metavar="command", required=True)
+    for name, module in COMMANDS.items():
+        line = (module.__doc__ or "").splitlines()[0]
+        command = commands.add_parser(name, help=line.rstrip("."), description=line)
+        module.add_arguments(command)
+        command.set_defaults(run=module.run)
+    return parser.parse_args(argv)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs a command and returns its exit status; what goes wrong is one line on stderr.
+
+    Returns: 0; 1 after an error; 130 if interrupted. A wrong command line exits with 2.
+    """
+    arguments = parse_args(argv)
+    with only_our_lines():
+        try:
+            return arguments.run(arguments)
+        except BrokenPipeError:  # the reader of our output, such as `head`, has seen enough
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 1
+        except (ValueError, OSError, ImportError) as error:
+            line = " ".join(str(error).split()) or type(error).__name__
+            print(f"kerascompact: error: {line}", file=sys.stderr)
+            return 1
+        except KeyboardInterrupt:
+            print("kerascompact: interrupted", file=sys.stderr)
+            return 130
+
+
+@contextlib.contextmanager
+def only_our_lines() -> Iterator[None]:
+    """Hides what TensorFlow and LiteRT log, in C++ and in Python; Python's own stderr goes on.
+
+    `TF_CPP_MIN_LOG_LEVEL`, set to anything but 3, shows it.
+    """
+    for name in ("tensorflow", "absl"):
+        logging.getLogger(name).setLevel(logging.ERROR)
+    if os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3") != "3" or not _is_real_stderr():
+        yield
+        return
+    python, saved = sys.stderr, os.dup(2)
+    sink = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(sink, 2)
+    os.close(sink)
+    try:
+        with open(os.dup(saved), "w", encoding="utf-8", errors="backslashreplace") as sys.stderr:
+            yield
+    finally:
+        sys.stderr = python
+        os.dup2(saved, 2)
+        os.close(saved)
+
+
+def _is_real_stderr() -> bool:
+    try:
+        return sys.stderr.fileno() == 2
+    except (AttributeError, OSError, ValueError):  # closed, or captured by a test
+        return False

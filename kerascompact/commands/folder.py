@@ -1,0 +1,98 @@
+"""The folder that `train` writes and `export` reads, and files that name themselves in errors."""
+
+import contextlib
+import json
+import os
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kerascompact.core import files
+
+if TYPE_CHECKING:
+    import keras
+
+MODEL, VOCABULARY, LABELS = "model.keras", "vocabulary.txt", "labels.txt"
+FILE, REPORT = "model.tflite", "report.json"
+
+
+@contextlib.contextmanager
+def naming(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Puts the path before the message of a `ValueError`, as `OSError` has it already."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from error
+
+
+def check_writable(folder: Path) -> None:
+    """Makes sure, before any work is done, that files can be written into a folder.
+
+    Writes nothing; a folder that is not there yet is made by the first file.
+
+    Raises: ValueError, if it is a file, or its first folder that exists takes no files.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"{folder} is a file, and must be a folder to write into.")
+    there = next(parent for parent in (folder, *folder.absolute().parents) if parent.exists())
+    if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
+        raise ValueError(f"{folder} cannot be written: {there} is no folder that takes files.")
+
+
+def load_model(path: Path) -> "keras.Model":
+    """Loads a `.keras` file of this package's layers.
+
+    Raises: ValueError, naming the file, if it is none or is damaged; OSError.
+    """
+    import keras
+
+    import kerascompact.layers
+    import kerascompact.optimizers  # both register what the file names
+
+    del kerascompact
+    with open(path, "rb"):  # Keras has no clear error for a missing file
+        pass
+    try:
+        return keras.saving.load_model(path)
+    except (ValueError, TypeError, KeyError, OSError, zipfile.BadZipFile) as error:
+        line = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise ValueError(f"{path} is no Keras model that can be loaded: {line}") from error
+
+
+def save_model(model: "keras.Model", path: Path) -> None:
+    """Saves a Keras model whole or not at all, without the optimizer's moments."""
+    if model.compiled:
+        model.compile(**{**model.get_compile_config(), "optimizer": "sgd"})
+    with tempfile.TemporaryDirectory() as scratch:
+        model.save(Path(scratch) / MODEL)
+        files.write_bytes(path, (Path(scratch) / MODEL).read_bytes())
+
+
+def read_labels(path: Path) -> list[str]:
+    """Reads what `write_labels` wrote.
+
+    Raises: ValueError, naming the file, if it is no UTF-8 or has an empty line.
+    """
+    with naming(path):
+        labels = path.read_bytes().decode().removesuffix("\n").split("\n")
+    if not all(labels):
+        raise ValueError(f"{path}, line {labels.index('') + 1}: a label is empty.")
+    return labels
+
+
+def write_labels(labels: tuple[str, ...], path: Path) -> None:
+    files.write_bytes(path, ("\n".join(labels) + "\n").encode())
+
+
+def trained_length(report: Path) -> int:
+    """Tokens per text that a model was trained with, from its report.
+
+    Raises: ValueError, naming the file, if it is no report of `train`; OSError.
+    """
+    with naming(report):
+        content = json.loads(report.read_bytes())
+        if not isinstance(content, dict) or not isinstance(content.get("length"), int):
+            raise ValueError("it is no report of `kerascompact train`")
+    return content["length"]

@@ -1,0 +1,53 @@
+"""Classify a text, or each line of the standard input, with a .tflite file."""
+
+import argparse
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from kerascompact.export.classifier import Prediction
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE.tflite")
+    parser.add_argument("text", help="the text; `-` reads one text from each line of stdin")
+    parser.add_argument(
+        "--vocabulary", metavar="FILE", help="(default: vocabulary.txt beside the file)"
+    )
+    parser.add_argument(
+        "--top", type=int, default=1, metavar="N", help="how many labels to show (%(default)s)"
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from kerascompact.core import checks
+    from kerascompact.export.classifier import TextClassifier
+
+    checks.integer_in("top", arguments.top, 1)
+    classifier = TextClassifier(arguments.file, arguments.vocabulary)
+    if arguments.text != "-":
+        _show(classifier.predict(arguments.text), arguments.top)
+        return 0
+    for number, line in _lines():
+        try:
+            prediction = classifier.predict(line)
+        except ValueError as error:
+            raise ValueError(f"stdin, line {number}: {error}") from error
+        _show(prediction, arguments.top, f"line {number}: ")
+    return 0
+
+
+def _lines() -> Iterator[tuple[int, bytes]]:
+    """The lines of stdin as bytes, so that one that is no UTF-8 can be named."""
+    for number, line in enumerate(sys.stdin.buffer, start=1):
+        yield number, line.removesuffix(b"\n")
+
+
+def _show(prediction: "Prediction", top: int, where: str = "") -> None:
+    """One line per text: labels and probabilities with tabs between, the best first."""
+    order = sorted(range(len(prediction.labels)), key=lambda i: -prediction.probabilities[i])[:top]
+    cells = [f"{prediction.labels[i]}\t{prediction.probabilities[i]:.4f}" for i in order]
+    print("\t".join(cells), flush=True)
+    for note in prediction.notes:
+        print(f"kerascompact: note: {where}{note}", file=sys.stderr)

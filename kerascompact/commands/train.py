@@ -1,0 +1,128 @@
+"""Train a text classifier with a compact embedding, and write its .tflite file."""
+
+import argparse
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import keras
+
+    from kerascompact.benchmarks.text_task import TextData
+
+METHODS = ("standard", "cluster", "adjustment", "mixture")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    from kerascompact.commands.source import add_source
+
+    add_source(parser)
+    add = parser.add_argument
+    add("--out", type=Path, required=True, metavar="DIR", help="folder for what is written")
+    add("--method", choices=METHODS, default="mixture", help="embedding (%(default)s)")
+    add("--model", choices=("mean", "lstm"), default="mean", help="classifier (%(default)s)")
+    add("--recipe", choices=("float32", "int8"), default="int8", help="(%(default)s)")
+    add("--rules", default="wordpunct", help="wordpunct, kim or whitespace (%(default)s)")
+    add("--vocabulary-size", type=int, default=3000, help="words at most (%(default)s)")
+    add("--length", type=int, default=64, help="tokens per text (%(default)s)")
+    add("--width", type=int, default=16, help="of a word's vector (%(default)s)")
+    add("--clusters", type=int, default=50, help="(%(default)s)")
+    add("--unique", type=int, default=300, help="words with own vectors, mixture (%(default)s)")
+    add("--dropout", type=float, default=0.1, help="before the softmax (%(default)s)")
+    add("--epochs", type=int, default=20, help="(%(default)s)")
+    add("--batch-size", type=int, default=64, help="(%(default)s)")
+    add("--learning-rate", type=float, default=1e-2, help="(%(default)s)")
+    add("--seed", type=int, default=0, help="(%(default)s)")
+    add("--jit-compile", action="store_true", help="compile with XLA, for long trainings")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Checks every argument, trains, then writes; before that, nothing."""
+    from kerascompact.commands import folder, source
+    from kerascompact.core import checks
+    from kerascompact.text.rules import RULES
+
+    for name, low in dict(epochs=1, batch_size=1, seed=0, length=1, vocabulary_size=3).items():
+        checks.integer_in(name, getattr(arguments, name), low)
+    checks.number("learning_rate", arguments.learning_rate, above=0)
+    if not 0 <= arguments.dropout < 1:
+        checks.fail("dropout", "a number in [0, 1)", arguments.dropout)
+    checks.choice("rules", arguments.rules, tuple(RULES))
+    folder.check_writable(arguments.out)
+    loaded = source.dataset(arguments, arguments.seed)
+    for label in loaded.label_names:
+        if "\n" in label:
+            raise ValueError(f"{arguments.data}: the label {label!r} has a line break inside.")
+
+    from kerascompact.benchmarks import text_task
+
+    data = text_task.encode(loaded, arguments.vocabulary_size, arguments.length, arguments.rules)
+    model = _model(arguments, data)
+    return _train_and_write(arguments, data, model)
+
+
+def _model(arguments: argparse.Namespace, data: "TextData") -> "keras.Model":
+    """The untrained model; its layers refuse sizes that do not fit the vocabulary."""
+    import keras
+
+    from kerascompact.benchmarks import text_task
+
+    keras.utils.set_random_seed(arguments.seed)
+    try:
+        embedding = text_task.build_embedding(
+            arguments.method,
+            len(data.vocabulary),
+            arguments.width,
+            arguments.clusters,
+            arguments.unique,
+        )
+    except ValueError as error:
+        raise ValueError(f"{error} The vocabulary has {len(data.vocabulary)} ids.") from error
+    return text_task.MODELS[arguments.model](
+        embedding, len(data.label_names), dropout=arguments.dropout
+    )
+
+
+def _train_and_write(arguments: argparse.Namespace, data: "TextData", model: "keras.Model") -> int:
+    from kerascompact import export
+    from kerascompact.benchmarks import text_task
+    from kerascompact.benchmarks.measure import measure
+    from kerascompact.benchmarks.progress import TrainingProgress
+    from kerascompact.commands import folder
+    from kerascompact.core import files
+    from kerascompact.size import summary
+
+    with TrainingProgress(f"train {text_task.SHORT[arguments.method]}") as progress:
+        history = text_task.train(
+            model,
+            data,
+            epochs=arguments.epochs,
+            batch_size=arguments.batch_size,
+            learning_rate=arguments.learning_rate,
+            seed=arguments.seed,
+            jit_compile=arguments.jit_compile,
+            callbacks=[progress],
+        )
+    row, file = measure(model, data, arguments.recipe, arguments.length, progress=True)
+    report: dict[str, Any] = {
+        "data": data.name,
+        "method": arguments.method,
+        "length": arguments.length,
+        "dev_accuracy": max(history["val_accuracy"]),
+        **row,
+        "arguments": {k: str(v) if isinstance(v, Path) else v for k, v in vars(arguments).items()},
+    }
+    del report["arguments"]["run"]
+    sizes = summary(export.freeze(model, arguments.recipe))
+    folder.save_model(model, arguments.out / folder.MODEL)
+    data.vocabulary.save(arguments.out / folder.VOCABULARY)
+    folder.write_labels(data.label_names, arguments.out / folder.LABELS)
+    files.write_bytes(arguments.out / folder.REPORT, (json.dumps(report, indent=2) + "\n").encode())
+    export.save(file, arguments.out / folder.FILE)
+    print(sizes)
+    print(
+        f"{arguments.out / folder.FILE}: {len(file):,} bytes, accuracy "
+        f"dev {report['dev_accuracy']:.4f} test {row['file_accuracy']:.4f} "
+        f"({row['test_rows']:,} rows, file equals Keras on all)"
+    )
+    return 0
