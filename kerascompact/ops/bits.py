@@ -30,7 +30,7 @@ def pack(codes: np.ndarray, bits: int) -> np.ndarray:
     array([33,  3], dtype=uint8)
     """
     bits = checks.integer_in("bits", bits, 1, MAX_BITS)
-    codes = checks.ids_below("codes", codes, 2**bits).reshape(-1)
+    codes = checks.ids_below("codes", codes, 2**bits).reshape(-1).astype(np.int64)
     digits = (codes[:, None] >> np.arange(bits)) & 1  # (n, bits), least significant first
     stream = np.packbits(digits.astype(np.uint8).reshape(-1), bitorder="little")
     return np.pad(stream, (0, stream_bytes(codes.size, bits) - stream.size))
