@@ -43,12 +43,15 @@ class _Composed(Form):
         return {**super().get_config(), "parts": parts}
 
 
-def _forms(parts: Any) -> list[Form]:
+def _forms(parts: Any, expected: str = "a list of two or more forms") -> list[Form]:
     """The parts, read back from their configuration where they come from a file."""
-    parts = [keras.saving.deserialize_keras_object(p) if isinstance(p, dict) else p for p in parts]
-    if len(parts) < 2 or not all(isinstance(part, Form) for part in parts):
-        checks.fail("parts", "a list of two or more forms", parts)
-    return parts
+    if not isinstance(parts, list | tuple):
+        checks.fail("parts", expected, parts)
+    read = keras.saving.deserialize_keras_object
+    forms = [read(part) if isinstance(part, dict) else part for part in parts]
+    if len(forms) < 2 or not all(isinstance(part, Form) for part in forms):
+        checks.fail("parts", expected, parts)
+    return forms
 
 
 @register
@@ -121,7 +124,9 @@ class SplitForm(_Composed):
         **kwargs: Any,
     ) -> None:
         super().__init__(input_dim, output_dim, **kwargs)
-        self.parts = _forms(parts)
+        self.parts = _forms(parts, "a list of two forms")
+        if len(self.parts) != 2:
+            checks.fail("parts", "a list of two forms", parts)
         first, second = self.parts
         if first.input_dim + second.input_dim != self.input_dim:
             both = f"{first.input_dim} + {second.input_dim}"

@@ -1,0 +1,232 @@
+"""What every form keeps: ids of any kind, masks, types, files, and nothing to train."""
+
+import os
+import subprocess
+import sys
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from form_examples import KINDS, V
+from kerascompact.forms import DenseForm, Form
+
+each_kind = pytest.mark.parametrize("make", KINDS.values(), ids=KINDS)
+
+
+@each_kind
+@pytest.mark.parametrize("shape", [(), (1,), (7,), (3, 5), (2, 3, 4), (0,), (2, 0)])
+def test_looks_up_ids_of_any_rank(make, shape):
+    form, table = make()
+    ids = np.random.default_rng(0).integers(0, V, shape)
+    found = form(ids)
+    assert found.dtype == tf.float32
+    np.testing.assert_array_equal(found, table[ids])
+
+
+@each_kind
+@pytest.mark.parametrize(
+    "dtype", ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float32"]
+)
+def test_looks_up_ids_of_any_type(make, dtype):
+    form, table = make()
+    ids = np.arange(V).astype(dtype)
+    np.testing.assert_array_equal(form(ids), table)
+    np.testing.assert_array_equal(form(tf.constant(ids)), table)
+
+
+@each_kind
+def test_looks_up_every_id_in_a_graph_and_under_xla(make):
+    form, table = make()
+    for jit_compile in (False, True):
+        compiled = tf.function(lambda ids: form(ids), jit_compile=jit_compile)  # noqa: B023
+        np.testing.assert_array_equal(compiled(tf.range(V)), table)
+
+
+@each_kind
+def test_looks_up_ragged_ids(make):
+    form, table = make()
+    found = form(tf.ragged.constant([[1, 2, 3], [], [V - 1]], dtype=tf.int32))
+    assert [len(row) for row in found] == [3, 0, 1]
+    np.testing.assert_array_equal(found.flat_values, table[[1, 2, 3, V - 1]])
+
+
+@each_kind
+@pytest.mark.parametrize("id", [-1, V, 2**31 - 1, -(2**31)])
+def test_refuses_ids_out_of_range(make, id):
+    form, _ = make()
+    with pytest.raises(ValueError, match=rf"`ids` must lie in \[0, {V}\).*Received: an id of {id}"):
+        form(np.array([[0, id]]))
+
+
+@each_kind
+def test_refuses_ids_out_of_range_whatever_their_type(make):
+    form, _ = make()
+    message = rf"`ids` must lie in \[0, {V}\)"
+    for ids in (np.array([2.0**40]), np.array([2**40]), np.array([200], "uint8")):
+        with pytest.raises(ValueError, match=message):
+            form(ids)
+    with pytest.raises(ValueError, match=message):
+        form(tf.ragged.constant([[1], [V]], dtype=tf.int64))
+
+
+@each_kind
+def test_masks_id_zero_on_request_only(make):
+    ids = np.array([[0, 3, 0], [1, 0, 0]])
+    masked, plain = make(mask_zero=True)[0], make()[0]
+    np.testing.assert_array_equal(masked.compute_mask(ids), ids != 0)
+    np.testing.assert_array_equal(masked(ids)._keras_mask, ids != 0)
+    assert plain.compute_mask(ids) is None
+    assert masked.supports_masking and not plain.supports_masking
+
+
+@each_kind
+def test_follows_the_mixed_precision_policy(make):
+    form, table = make(dtype="mixed_float16")
+    found = form(np.arange(V))
+    assert found.dtype == tf.float16
+    np.testing.assert_array_equal(found, table.astype(np.float16))  # stored and read as float32
+    np.testing.assert_array_equal(form.quantize()(np.arange(V)).dtype, tf.float16)
+
+
+@each_kind
+def test_output_shape_is_known_before_it_is_called(make):
+    form, table = make()
+    ids = keras.Input((None, 3), dtype="int32")
+    assert form(ids).shape == (None, None, 3, table.shape[1])
+    assert form.compute_output_shape((None, 7)) == (None, 7, table.shape[1])
+
+
+@each_kind
+@pytest.mark.parametrize("quantized", [False, True])
+def test_config_makes_the_same_form(make, quantized):
+    form = make(mask_zero=True, paper_bits=77, name="words")[0]
+    form = form.quantize() if quantized else form
+    twin = type(form).from_config(form.get_config())
+    twin.build()
+    twin.set_weights(form.get_weights())
+    assert twin.get_config() == form.get_config()
+    assert (twin.mask_zero, twin.paper_bits, twin.name) == (True, 77, "words")
+    assert twin.storage() == form.storage()
+    np.testing.assert_array_equal(twin(np.arange(V)), form(np.arange(V)))
+
+
+@each_kind
+@pytest.mark.parametrize("quantized", [False, True])
+def test_keras_file_holds_the_same_values(make, quantized, tmp_path):
+    form = make()[0]
+    form = form.quantize() if quantized else form
+    model = keras.Sequential([keras.Input((4,), dtype="int32"), form])
+    model.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    for old, new in zip(model.weights, loaded.weights, strict=True):
+        assert old.dtype == new.dtype
+        np.testing.assert_array_equal(old, new)
+    assert loaded.layers[0].storage() == form.storage()
+    ids = np.arange(20).reshape(5, 4)
+    np.testing.assert_array_equal(loaded.predict(ids, verbose=0), model.predict(ids, verbose=0))
+
+
+def test_keras_file_loads_in_a_fresh_process(tmp_path):
+    """Importing the package registers every form; nothing else is needed."""
+    for name, make in KINDS.items():
+        model = keras.Sequential([keras.Input((V,), dtype="int32"), make()[0].quantize()])
+        model.save(tmp_path / f"{name}.keras")
+        np.save(tmp_path / f"{name}.npy", model.predict(np.arange(V)[None], verbose=0))
+    script = f"""
+import keras, numpy as np, kerascompact.forms
+for name in {list(KINDS)}:
+    model = keras.models.load_model(name + ".keras")
+    expected = np.load(name + ".npy")
+    assert np.array_equal(model.predict(np.arange({V})[None], verbose=0), expected), name
+print("all equal")
+"""
+    path = {"PYTHONPATH": ":".join(sys.path)}
+    run = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        env={**os.environ, **path},
+    )
+    assert "all equal" in run.stdout, run.stderr[-2000:]
+
+
+@each_kind
+def test_nothing_is_ever_trainable(make):
+    form = make()[0]
+    model = keras.Sequential([keras.Input((4,), dtype="int32"), form, keras.layers.Dense(1)])
+    assert form.trainable_variables == []
+    form.trainable = True  # as someone who unfreezes a whole model does
+    assert len(model.trainable_variables) == 2  # those of the Dense layer
+    before = form.get_weights()
+    model.compile("adam", "mse")
+    model.fit(np.ones((8, 4), "int32"), np.ones((8, 4, 1)), verbose=0)
+    for old, new in zip(before, form.get_weights(), strict=True):
+        np.testing.assert_array_equal(old, new)
+
+
+@each_kind
+def test_quantize_makes_a_new_form_and_leaves_the_old_one(make):
+    form, table = make(mask_zero=True, name="words")
+    before = [array.copy() for array in form.get_weights()]
+    int8 = form.quantize("int8")
+    assert type(int8) is type(form) and int8 is not form
+    assert int8.quantize() is int8  # nothing left to do
+    assert (int8.name, int8.mask_zero) == ("words", True)
+    for old, new in zip(before, form.get_weights(), strict=True):
+        np.testing.assert_array_equal(old, new)
+    np.testing.assert_array_equal(form(np.arange(V)), table)
+    error = np.abs(int8(np.arange(V)) - table)
+    # The largest entry of any column of these tables is below 4: half a step is 4 / 127 / 2.
+    assert 0 < error.max() <= 4 / 127 / 2
+
+
+@each_kind
+@pytest.mark.parametrize("precision", ["int4", "float32", 8, None])
+def test_quantize_refuses_another_precision(make, precision):
+    with pytest.raises(ValueError, match="`precision` must be one of 'int8'"):
+        make()[0].quantize(precision)
+
+
+@each_kind
+@pytest.mark.filterwarnings("ignore:Layer InputLayer does not have a `quantize` method")
+@pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")  # within Keras
+def test_keras_own_quantize_leaves_a_form_alone(make):
+    """`keras.Model.quantize` works in place; it passes over a form with a warning."""
+    form, table = make()
+    dense = keras.layers.Dense(3)
+    model = keras.Sequential([keras.Input((V,), dtype="int32"), form, dense])
+    expected = table @ dense.get_weights()[0] + dense.get_weights()[1]
+    with pytest.warns(UserWarning, match="A stored form is not quantized in place"):
+        model.quantize("int8")
+    assert dense.kernel.dtype == "int8"  # it did quantize the layer that it can
+    np.testing.assert_array_equal(form(np.arange(V)), table)
+    found = model.predict(np.arange(V)[None], verbose=0)[0]
+    # Dense rounds kernel and inputs to 127 steps: each of <= 5 products of size <= 4 is off by
+    # at most 2 half steps
+    np.testing.assert_allclose(found, expected, atol=5 * 4 * 2 / 127 / 2 * 2)
+
+
+def test_a_subclass_must_say_how_it_looks_up_and_quantizes():
+    form = Form(3, 2)
+    with pytest.raises(NotImplementedError, match="Form must define `lookup`"):
+        form.lookup(tf.constant([0]))
+    with pytest.raises(NotImplementedError, match="Form must define `quantized`"):
+        form.quantize()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"input_dim": 0}, "`input_dim` must be an integer >= 1"),
+        ({"input_dim": 2.0}, "`input_dim` must be an integer >= 1"),
+        ({"output_dim": -1}, "`output_dim` must be an integer >= 1"),
+        ({"mask_zero": 1}, "`mask_zero` must be True or False"),
+        ({"precision": "float16"}, "`precision` must be one of 'float32', 'int8'"),
+    ],
+)
+def test_refuses_wrong_arguments(change, message):
+    with pytest.raises(ValueError, match=message):
+        DenseForm(**{"input_dim": 3, "output_dim": 2, **change})
