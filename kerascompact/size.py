@@ -83,24 +83,30 @@ def summary(model: keras.Model) -> Summary:
             "`model` must be built before its size is known: call it on data, or train it. "
             f"Received: model={model.name!r} without weights."
         )
-    return Summary(_rows(model))
+    return Summary(_rows(model, set()))
 
 
-def _rows(layer: keras.layers.Layer) -> list[Row]:
+def _rows(layer: keras.layers.Layer, seen: set[int]) -> list[Row]:
+    """Rows of the layers inside `layer`, opening those that have an embedding somewhere within."""
     rows: list[Row] = []
-    seen: set[int] = set()
     for inner in layer._flatten_layers(recursive=False, include_self=False):
         if id(inner) in seen:
-            continue
+            continue  # shared: stored once
         seen.add(id(inner))
         if isinstance(inner, CompactEmbedding | Form):
             rows.append(_embedding_row(inner))
-        elif list(inner._flatten_layers(recursive=False, include_self=False)) and not inner._trainable_variables:
-            rows.extend(_rows(inner))
+        elif any(isinstance(deep, CompactEmbedding | Form) for deep in inner._flatten_layers()):
+            rows.extend(_rows(inner, seen))
         elif inner.weights:
-            bits = sum(8 * _item_size(w) * int(np.prod(w.shape)) for w in inner.weights)
-            rows.append(Row(inner.name, type(inner).__name__, bits, bits, bits))
-    return rows
+            rows.append(_plain_row(inner, inner.weights))
+    inside = {id(w) for inner in layer._flatten_layers(include_self=False) for w in inner.weights}
+    own = [weight for weight in layer.weights if id(weight) not in inside]
+    return [*rows, _plain_row(layer, own)] if own else rows
+
+
+def _plain_row(layer: keras.layers.Layer, weights: list[keras.Variable]) -> Row:
+    bits = sum(8 * _item_size(weight) * int(np.prod(weight.shape)) for weight in weights)
+    return Row(layer.name, type(layer).__name__, bits, bits, bits)
 
 
 def _embedding_row(layer: keras.layers.Layer) -> Row:

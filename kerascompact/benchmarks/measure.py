@@ -8,6 +8,7 @@ import numpy as np
 from kerascompact import export
 from kerascompact.benchmarks.text_task import Coded, TextData
 from kerascompact.core.storage import kib
+from kerascompact.layers.embeddings.base import CompactEmbedding
 from kerascompact.size import summary
 from kerascompact.training.soft import soft_copy
 
@@ -16,6 +17,40 @@ def accuracy(model: keras.Model, split: Coded) -> float:
     """Share of rows whose largest output is the label."""
     outputs = model.predict(split.ids, batch_size=500, verbose=0)
     return float(np.mean(np.argmax(outputs, axis=-1) == split.labels))
+
+
+def size_up(
+    model: keras.Model, data: TextData, recipe: str, sequence_length: int | None = None
+) -> tuple[dict[str, Any], bytes]:
+    """Exports a trained model and counts bytes; looks at no data.
+
+    Returns: The file, and a row with
+        paper_bytes: embedding by the paper's formula; stored_bytes: as the file stores it;
+        other_weight_bytes: all other layers; file_bytes: the file;
+        vocabulary_bytes: the word list that must lie beside it;
+        embedding_mb, model_mb: by the paper's formula, in its MB of 2^20 bytes.
+    """
+    file = export.convert(
+        model,
+        recipe,
+        labels=data.label_names,
+        vocabulary=data.vocabulary,
+        sequence_length=sequence_length,
+    )
+    trained, frozen = summary(model), summary(export.freeze(model, recipe))
+    paper = next(row.paper_bits for row in trained.rows if row.layer == "embedding")
+    stored = next(row.stored_bits for row in frozen.rows if row.layer == "embedding")
+    row = {
+        "recipe": recipe,
+        "paper_bytes": paper / 8,
+        "stored_bytes": stored / 8,
+        "other_weight_bytes": (frozen.stored_bits - stored) / 8,
+        "file_bytes": len(file),
+        "vocabulary_bytes": data.vocabulary.num_bytes,
+        "embedding_mb": kib(paper) / 1024,
+        "model_mb": kib(trained.paper_bits) / 1024,
+    }
+    return row, file
 
 
 def measure(
@@ -29,30 +64,18 @@ def measure(
 
     Raises `ValueError`, if the file and Keras disagree on the argmax of any row.
 
-    Returns: A row of results, and the file. In the row:
-        soft_accuracy: with random Gumbel samples, as in training; `None` for other layers.
-        hard_accuracy: of the trained Keras model, float32, hard assignments.
-        keras_accuracy: of the Keras model that ships (tables rounded by the recipe).
-        file_accuracy: of the `.tflite` file.
-        paper_bytes: embedding by the paper's formula; stored_bytes: as the file stores it;
-        file_bytes: the file; vocabulary_bytes: the word list that must lie beside it;
-        model_mb: the whole model by the paper's formula, in its MB of 2^20 bytes.
+    Returns: The file, and the row of `size_up` with
+        soft_accuracy: with random Gumbel samples, as in training; `None` for other layers;
+        hard_accuracy: of the trained Keras model, float32, hard assignments;
+        keras_accuracy: of the Keras model that ships (tables rounded by the recipe);
+        file_accuracy: of the `.tflite` file;
+        argmax_agreement, largest_difference: Keras that ships against the file;
+        microseconds: median of one run of the file on one thread.
     """
-    data_file = export.convert(
-        model,
-        recipe,
-        labels=data.label_names,
-        vocabulary=data.vocabulary,
-        sequence_length=sequence_length,
-    )
-    report = export.verify(model, data_file, data.test.ids, data.test.labels, progress=progress)
-    frozen = summary(export.freeze(model, recipe))
-    sizes = summary(model)
-    embedding = next(row for row in sizes.rows if row.layer == "embedding")
-    stored = next(row for row in frozen.rows if row.layer == "embedding")
-    is_compact = embedding.kind != "Embedding"
-    row = {
-        "recipe": recipe,
+    row, file = size_up(model, data, recipe, sequence_length)
+    report = export.verify(model, file, data.test.ids, data.test.labels, progress=progress)
+    is_compact = isinstance(model.get_layer("embedding"), CompactEmbedding)
+    row |= {
         "soft_accuracy": accuracy(soft_copy(model), data.test) if is_compact else None,
         "hard_accuracy": accuracy(model, data.test),
         "keras_accuracy": report.keras_accuracy,
@@ -60,13 +83,6 @@ def measure(
         "argmax_agreement": report.agreement,
         "largest_difference": report.largest_difference,
         "test_rows": report.rows,
-        "paper_bytes": embedding.paper_bits / 8,
-        "stored_bytes": stored.stored_bits / 8,
-        "other_weight_bytes": (frozen.stored_bits - stored.stored_bits) / 8,
-        "file_bytes": report.file_bytes,
-        "vocabulary_bytes": data.vocabulary.num_bytes,
-        "embedding_mb": kib(embedding.paper_bits) / 1024,
-        "model_mb": kib(sizes.paper_bits) / 1024,
         "microseconds": round(report.microseconds, 1),
     }
-    return row, data_file
+    return row, file

@@ -7,8 +7,15 @@ import keras
 
 from kerascompact import datasets
 from kerascompact.benchmarks import results
-from kerascompact.benchmarks.measure import measure
-from kerascompact.benchmarks.text_task import MODELS, SHORT, TextData, build_embedding, encode, train
+from kerascompact.benchmarks.measure import measure, size_up
+from kerascompact.benchmarks.text_task import (
+    MODELS,
+    SHORT,
+    TextData,
+    build_embedding,
+    encode,
+    train,
+)
 
 
 class Spec(NamedTuple):
@@ -93,16 +100,15 @@ def run(
         "best_epoch": 1 + dev.index(max(dev)),
         "train_seconds": round(time.perf_counter() - start, 1),
     }
-    if test:
-        # Fixed length: the file sees exactly the ids that Keras was measured on.
-        row |= measure(model, data, spec.recipe, sequence_length=spec.length)[0]
-    return row
+    # Fixed length: the file sees exactly the ids that Keras was measured on.
+    count = measure if test else size_up
+    return row | count(model, data, spec.recipe, sequence_length=spec.length)[0]
 
 
 def run_all(
     specs: list[Spec], name: str, data_dir: str | None = None, test: bool = True, **options: Any
 ) -> list[dict[str, Any]]:
-    """Runs what has no row in `results/<name>.jsonl` yet; a killed benchmark goes on where it was."""
+    """Runs what has no row in `results/<name>.jsonl` yet, so a killed benchmark can go on."""
     loaded: dict[tuple[Any, ...], TextData] = {}
     for spec in specs:
         if results.find(name, spec.facts(), test) is None:

@@ -104,8 +104,9 @@ def train(
     """Trains with LazyAdam and keeps the weights of the epoch that is best on dev.
 
     The learning rate falls linearly to zero over the epochs: without that the dev accuracy of an
-    LSTM jumps by two points from epoch to epoch, for every method alike. The optimizer is the same for every method: stock Keras 3 Adam is another optimizer on
-    embeddings than on dense tables (see `kerascompact.optimizers.LazyAdam`).
+    LSTM jumps by two points from epoch to epoch, for every method alike. The optimizer is the
+    same for every method: stock Keras 3 Adam is another optimizer on embeddings than on dense
+    tables (see `kerascompact.optimizers.LazyAdam`).
 
     Returns: The history of `fit`, dev accuracies under "val_accuracy".
     """

@@ -36,7 +36,7 @@ class LazyAdam(keras.optimizers.Adam):
     def apply(self, grads: Any, trainable_variables: Any = None) -> None:
         # Summed before anything else, so that clipping sees the true gradient of a row.
         summed = [sum_repeated(g) if isinstance(g, tf.IndexedSlices) else g for g in grads]
-        scale = self.loss_scale_factor
+        scale: float | None = getattr(self, "loss_scale_factor", None)
         if scale is None:
             super().apply(summed, trainable_variables)
             return
@@ -46,6 +46,12 @@ class LazyAdam(keras.optimizers.Adam):
             super().apply([_divide(g, scale) for g in summed], trainable_variables)
         finally:
             self.loss_scale_factor = scale
+
+    def _clip_gradients(self, grads: list[Any]) -> list[Any]:
+        if not self.global_clipnorm:
+            return super()._clip_gradients(grads)
+        # Stock Keras multiplies IndexedSlices by the ratio of norms, and gets the whole table.
+        return tf.clip_by_global_norm(grads, self.global_clipnorm)[0]
 
     def update_step(self, gradient: Any, variable: Any, learning_rate: Any) -> None:
         if not isinstance(gradient, tf.IndexedSlices):

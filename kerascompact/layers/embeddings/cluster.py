@@ -26,8 +26,9 @@ class ClusterEmbedding(CompactEmbedding):
 
     The logits are held divided by `logit_scale`. Adam moves an entry by about its learning rate at
     each step that sees the word, so at the usual 1e-3 a word needs thousands of occurrences before
-    one of 50 clusters stands out; a scale of 100 makes that tens. With scale 1, the paper's, the
-    hard assignments of all but the most frequent words stay near their random start.
+    one of 50 clusters stands out; the scale shortens that to tens. Aim at a scale times learning
+    rate of 0.03 to 0.1: below, words stay near their random start; above, they lock on the first
+    cluster they try.
 
     Args:
         input_dim: Vocabulary size `V`, in tokens.
@@ -72,7 +73,7 @@ class ClusterEmbedding(CompactEmbedding):
         temperature: float = 0.9,
         straight_through: bool = True,
         inference: str = "hard",
-        logit_scale: float = 100.0,
+        logit_scale: float = 30.0,
         logits_initializer: Any = None,
         seed: int | None = None,
         **kwargs: Any,

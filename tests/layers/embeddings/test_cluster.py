@@ -2,8 +2,8 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from contracts import check_embedding
 
+from contracts import check_embedding
 from kerascompact.layers import ClusterEmbedding
 from kerascompact.optimizers import LazyAdam
 
@@ -67,7 +67,7 @@ def test_scale_changes_how_fast_logits_move_and_nothing_at_the_start():
     plain = built(logit_scale=1.0, logits_initializer=start)
     fast = built(logit_scale=100.0, logits_initializer=start)
     np.testing.assert_allclose(100 * fast.logits.numpy(), plain.logits.numpy(), rtol=1e-6)
-    assert 0 <= plain.logits.numpy().min() and plain.logits.numpy().max() <= 1
+    assert plain.logits.numpy().min() >= 0 and plain.logits.numpy().max() <= 1
 
 
 def test_storage_by_hand():

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
-from contracts import check_embedding
 
+from contracts import check_embedding
 from kerascompact.layers import ClusterAdjustmentEmbedding
 
 
