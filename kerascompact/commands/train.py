@@ -25,13 +25,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--rules", default="wordpunct", help="wordpunct, kim or whitespace (%(default)s)")
     add("--vocabulary-size", type=int, default=3000, help="words at most (%(default)s)")
     add("--length", type=int, default=64, help="tokens per text (%(default)s)")
-    add("--width", type=int, default=16, help="of a word's vector (%(default)s)")
-    add("--clusters", type=int, default=50, help="(%(default)s)")
-    add("--unique", type=int, default=300, help="words with own vectors, mixture (%(default)s)")
-    add("--dropout", type=float, default=0.1, help="before the softmax (%(default)s)")
+    add("--width", type=int, default=32, help="of a word's vector (%(default)s)")
+    add("--clusters", type=int, help="(100, or a tenth of the vocabulary if that is less)")
+    add("--unique", type=int, help="words with own vectors, mixture (a third of the vocabulary)")
+    add("--dropout", type=float, default=0.4, help="before the softmax (%(default)s)")
     add("--epochs", type=int, default=20, help="(%(default)s)")
     add("--batch-size", type=int, default=64, help="(%(default)s)")
-    add("--learning-rate", type=float, default=1e-2, help="(%(default)s)")
+    add("--learning-rate", type=float, help="falls to zero over the epochs (mean 0.01, lstm 0.001)")
     add("--seed", type=int, default=0, help="(%(default)s)")
     add("--jit-compile", action="store_true", help="compile with XLA, for long trainings")
 
@@ -44,6 +44,8 @@ def run(arguments: argparse.Namespace) -> int:
 
     for name, low in dict(epochs=1, batch_size=1, seed=0, length=1, vocabulary_size=3).items():
         checks.integer_in(name, getattr(arguments, name), low)
+    if arguments.learning_rate is None:
+        arguments.learning_rate = {"mean": 1e-2, "lstm": 1e-3}[arguments.model]
     checks.number("learning_rate", arguments.learning_rate, above=0)
     if not 0 <= arguments.dropout < 1:
         checks.fail("dropout", "a number in [0, 1)", arguments.dropout)
@@ -57,6 +59,10 @@ def run(arguments: argparse.Namespace) -> int:
     from kerascompact.benchmarks import text_task
 
     data = text_task.encode(loaded, arguments.vocabulary_size, arguments.length, arguments.rules)
+    if arguments.clusters is None:
+        arguments.clusters = max(2, min(100, len(data.vocabulary) // 10))
+    if arguments.unique is None:
+        arguments.unique = max(1, len(data.vocabulary) // 3)
     model = _model(arguments, data)
     return _train_and_write(arguments, data, model)
 

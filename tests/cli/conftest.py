@@ -1,0 +1,55 @@
+"""A small trained folder, made once through the command line itself."""
+
+import csv
+import random
+
+import pytest
+
+from kerascompact.cli import main
+
+VERBS = {
+    "louder": ["raise", "increase", "boost"],
+    "softer": ["lower", "reduce", "dampen"],
+    "stop": ["halt", "silence", "end"],
+}
+SMALL = dict(clusters=5, unique=8, width=6, length=8, epochs=20, batch_size=16)
+TRAIN = [f"--{name.replace('_', '-')}={value}" for name, value in SMALL.items()]
+
+
+def write_table(path, rows=240, header=("text", "label")):
+    draw = random.Random(0)
+    with path.open("w", newline="", encoding="utf-8") as file:
+        table = csv.writer(file)
+        table.writerow(header)
+        for number in range(rows):
+            label = draw.choice(list(VERBS))
+            text = f"please {draw.choice(VERBS[label])} the music number {number % 20}"
+            table.writerow([text, label])
+    return path
+
+
+@pytest.fixture(scope="session")
+def table(tmp_path_factory):
+    return write_table(tmp_path_factory.mktemp("data") / "mine.csv")
+
+
+@pytest.fixture(scope="session")
+def trained(table, tmp_path_factory):
+    out = tmp_path_factory.mktemp("trained") / "out"
+    status = main(["train", "--data", str(table), "--out", str(out), *TRAIN])
+    assert status == 0
+    return out
+
+
+@pytest.fixture
+def fails(capsys):
+    """Runs a command that must fail with one line and status 1; returns that line."""
+
+    def run(*arguments):
+        assert main([str(argument) for argument in arguments]) == 1
+        lines = capsys.readouterr().err.splitlines()
+        assert len(lines) == 1, lines
+        assert lines[0].startswith("kerascompact: error: ")
+        return lines[0]
+
+    return run

@@ -1,0 +1,50 @@
+"""`kerascompact export`: from the folder of `train` to a file."""
+
+import shutil
+
+import pytest
+
+from kerascompact import export
+from kerascompact.cli import main
+from kerascompact.export import TextClassifier
+
+
+@pytest.fixture
+def folder(trained, tmp_path):
+    return shutil.copytree(trained, tmp_path / "copy")
+
+
+def test_the_default_gives_the_file_of_train(folder, capsys):
+    before = (folder / "model.tflite").read_bytes()
+    (folder / "model.tflite").unlink()
+    assert main(["export", str(folder)]) == 0
+    assert (folder / "model.tflite").read_bytes() == before
+    assert f"{len(before):,} bytes" in capsys.readouterr().out
+
+
+def test_another_recipe_length_and_place(folder, tmp_path):
+    out = tmp_path / "phone" / "small.tflite"
+    arguments = ["--recipe", "float32", "--length", "3", "--out", str(out)]
+    assert main(["export", str(folder), *arguments]) == 0
+    assert export.read_metadata(out)["recipe"]["tables"] == "float32"
+    assert TextClassifier(out).length == 3  # finds the vocabulary beside the file
+    assert (folder / "model.tflite").exists()
+
+
+def test_what_is_missing_or_damaged_is_named(folder, tmp_path, fails):
+    out = tmp_path / "new.tflite"
+    assert "vocabulary.txt" in fails("export", tmp_path / "none", "--out", out)
+    assert "is a folder" in fails("export", folder, "--out", tmp_path)
+    assert "`length` must be" in fails("export", folder, "--length", "-2", "--out", out)
+    data = (folder / "model.keras").read_bytes()
+    (folder / "model.keras").write_bytes(data[: len(data) // 2])
+    assert "model.keras is no Keras model" in fails("export", folder, "--out", out)
+    (folder / "model.keras").unlink()
+    assert "model.keras" in fails("export", folder, "--out", out)
+    (folder / "report.json").write_text("[1]")
+    assert "report.json: it is no report" in fails("export", folder, "--out", out)
+    (folder / "report.json").write_text("{")
+    assert "report.json: " in fails("export", folder, "--out", out)
+    (folder / "labels.txt").write_bytes(b"a\n\nb\n")
+    assert "labels.txt, line 2: a label is empty" in fails("export", folder, "--out", out)
+    assert not out.exists()

@@ -1,0 +1,98 @@
+"""`kerascompact train`: what it writes, and that nothing is written when an argument is wrong."""
+
+import json
+import os
+
+import keras
+import pytest
+
+from kerascompact import export
+from kerascompact.commands.folder import load_model
+from kerascompact.text import Vocabulary
+
+FILES = ["labels.txt", "model.keras", "model.tflite", "report.json", "vocabulary.txt"]
+
+
+def test_writes_what_belongs_together(trained):
+    assert sorted(path.name for path in trained.iterdir()) == FILES
+    vocabulary = Vocabulary.load(trained / "vocabulary.txt")
+    metadata = export.read_metadata(trained / "model.tflite")
+    assert metadata["vocabulary"]["sha256"] == vocabulary.sha256
+    assert (trained / "labels.txt").read_text() == "louder\nsofter\nstop\n"
+    assert metadata["labels"] == ["louder", "softer", "stop"]
+    report = json.loads((trained / "report.json").read_text())
+    assert report["file_bytes"] == (trained / "model.tflite").stat().st_size
+    assert report["argmax_agreement"] == 1
+    assert report["file_accuracy"] > 0.6  # three classes, each named by its verb; chance is 0.33
+    assert report["arguments"]["clusters"] == 5
+
+
+def test_the_keras_model_loads_and_is_the_one_exported(trained):
+    model = load_model(trained / "model.keras")
+    assert isinstance(model, keras.Model)
+    vocabulary = Vocabulary.load(trained / "vocabulary.txt")
+    again = export.convert(
+        model, labels=["louder", "softer", "stop"], vocabulary=vocabulary, sequence_length=8
+    )
+    assert again == (trained / "model.tflite").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--clusters", "5000"], "`num_clusters` must be an integer in [2, "),
+        (["--unique", "5000"], "`num_unique` must be an integer in [1, "),
+        (["--clusters", "1"], "`num_clusters` must be an integer in [2, "),
+        (["--text-column", "query"], "has no column 'query'. Its columns are 'text', 'label'"),
+        (["--label-column", "intent"], "has no column 'intent'"),
+        (["--epochs", "0"], "`epochs` must be an integer >= 1"),
+        (["--batch-size", "-1"], "`batch_size` must be an integer >= 1"),
+        (["--length", "0"], "`length` must be an integer >= 1"),
+        (["--width", "0"], "`output_dim` must be an integer >= 1"),
+        (["--vocabulary-size", "2"], "`vocabulary_size` must be an integer >= 3"),
+        (["--learning-rate", "nan"], "`learning_rate` must be a finite number > 0"),
+        (["--learning-rate", "0"], "`learning_rate` must be a finite number > 0"),
+        (["--dropout", "1"], "`dropout` must be a number in [0, 1)"),
+        (["--seed", "-1"], "`seed` must be an integer >= 0"),
+        (["--rules", "words"], "`rules` must be one of 'wordpunct'"),
+        (["--data-dir", "x"], "--data-dir is of the named sets"),
+        (["--data", "none.csv"], "There is no file none.csv"),
+        (["--data", "none"], "--data must be a file that ends in .csv"),
+        (["--data", "clinc150", "--text-column", "text"], "are of tables, not clinc150"),
+        (["--data", "trec", "--data-dir", "no/folder"], "There is no data folder no/folder"),
+    ],
+)
+def test_wrong_arguments_are_refused_before_anything_is_written(
+    table, tmp_path, arguments, message, fails, monkeypatch
+):
+    monkeypatch.setattr(keras.Model, "fit", None)  # nothing may be trained
+    out = tmp_path / "out"
+    assert message in fails("train", "--data", table, "--out", out, *arguments)
+    assert not out.exists()
+
+
+def test_tables_that_are_damaged_are_refused(tmp_path, fails):
+    path = tmp_path / "bad.csv"
+    for content, message in (
+        (b"", "is empty"),
+        (b"text,label\n", "has a header and no rows"),
+        (b"text,label\nup,a\n\xff,b\n", "line 3: not UTF-8"),
+        (b"text,label\nup,a\ndown\n", "line 3: 1 fields"),
+        (b'text,label\nup,"a\nb"\ndown,c\n' * 1, "too few"),
+    ):
+        path.write_bytes(content)
+        assert message in fails("train", "--data", path, "--out", tmp_path / "out")
+    path.write_text("text,label\n" + 'up,"lou\nder"\ndown,softer\n' * 20)
+    assert "has a line break" in fails("train", "--data", path, "--out", tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_that_cannot_be_written_is_refused(table, tmp_path, fails, monkeypatch):
+    monkeypatch.setattr(keras.Model, "fit", None)
+    taken = tmp_path / "taken"
+    taken.write_text("mine")
+    assert "is a file" in fails("train", "--data", table, "--out", taken)
+    assert "no folder that takes files" in fails("train", "--data", table, "--out", taken / "x")
+    assert taken.read_text() == "mine"
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    assert "cannot be written" in fails("train", "--data", table, "--out", tmp_path / "new")

@@ -1,0 +1,56 @@
+"""`kerascompact verify`: every row, and a status past tolerance."""
+
+import shutil
+
+import pytest
+
+from kerascompact.cli import main
+
+
+@pytest.fixture
+def options(trained, table):
+    return ["--model", str(trained / "model.keras"), "--data", str(table)]
+
+
+def test_reports_every_row(trained, options, capsys):
+    assert main(["verify", str(trained / "model.tflite"), *options]) == 0
+    out = capsys.readouterr().out
+    assert "240 rows, argmax agreement 1.000000, largest difference" in out
+    assert "accuracy Keras" in out
+
+
+def test_past_tolerance_is_an_error(trained, options, fails):
+    line = fails("verify", trained / "model.tflite", *options, "--tolerance", "1e-12")
+    assert "The file does not predict what Keras does: 240 rows" in line
+    assert "`tolerance` must be" in fails("verify", "x", *options, "--tolerance", "-1")
+
+
+def test_a_file_of_another_model_is_an_error(trained, table, options, tmp_path, fails):
+    import keras
+
+    from kerascompact import export
+    from kerascompact.commands.folder import load_model
+    from kerascompact.text import Vocabulary
+
+    model = load_model(trained / "model.keras")
+    keras.utils.set_random_seed(5)
+    dense = model.get_layer("probabilities")
+    dense.set_weights([-weight for weight in dense.get_weights()])
+    vocabulary = Vocabulary.load(trained / "vocabulary.txt")
+    labels = (trained / "labels.txt").read_text().split()
+    export.save(model, tmp_path / "m.tflite", vocabulary=vocabulary, labels=labels)
+    assert "does not predict what Keras does" in fails("verify", tmp_path / "m.tflite", *options)
+
+
+def test_labels_columns_and_files_that_do_not_fit(trained, table, options, tmp_path, fails):
+    file = trained / "model.tflite"
+    other = tmp_path / "other.csv"
+    other.write_text("text,label\n" + "up,louder\ndown,weather\n" * 20)
+    line = fails("verify", file, "--model", trained / "model.keras", "--data", other)
+    assert "other.csv: the file knows no label 'weather'" in line
+    assert "has no column 'query'" in fails("verify", file, *options, "--text-column", "query")
+    shutil.copy(file, tmp_path / "alone.tflite")
+    assert "There is no" in fails("verify", tmp_path / "alone.tflite", *options)
+    (tmp_path / "foreign.keras").write_bytes(b"no model")
+    line = fails("verify", file, "--model", tmp_path / "foreign.keras", "--data", table)
+    assert "foreign.keras is no Keras model" in line
