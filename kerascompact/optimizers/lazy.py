@@ -30,7 +30,8 @@ class LazyAdam(keras.optimizers.Adam):
     Reference: [Kingma & Ba, ICLR 2015](https://arxiv.org/abs/1412.6980), algorithm 1.
     Differs: a row that is not in the batch gets no momentum tail, and its moments do not decay.
     `weight_decay`, gradient accumulation, and anything that makes the gradient dense (an L2
-    regularizer on the table, a softmax tied to it) still cost the whole table.
+    regularizer on the table, a softmax tied to it) still cost the whole table; Keras'
+    `LossScaleOptimizer` around it costs one boolean per entry, for its check of overflow.
     """
 
     def apply(self, grads: Any, trainable_variables: Any = None) -> None:
