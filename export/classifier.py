@@ -166,4 +166,6 @@ def _decoded(text: str | bytes) -> str:
     except UnicodeError as error:
         place = error.start if isinstance(error, UnicodeDecodeError | UnicodeEncodeError) else 0
         unit = "byte" if isinstance(error, UnicodeDecodeError) else "character"
-        raise ValueError(f"`text` must be valid UTF-8. Received: a bad {unit} at {place}.") from None
+        raise ValueError(
+            f"`text` must be valid UTF-8. Received: a bad {unit} at {place}."
+        ) from None

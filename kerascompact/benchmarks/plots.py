@@ -52,10 +52,9 @@ def accuracy_against_bytes(
             sizes, accuracies, yerr=spreads if any(spreads) else None, label=label, color=colour,
             marker=marker, markersize=8, markeredgecolor="white", linewidth=1.5, capsize=3,
         )  # fmt: skip
-        axes.annotate(
-            f"{accuracies[-1]:.1f} %", (sizes[-1], accuracies[-1]), xytext=(8, 7),
-            textcoords="offset points", fontsize=9, color=colour,
-        )  # fmt: skip
+        for size, accuracy, _ in points:
+            place = dict(xytext=(8, 7), textcoords="offset points")
+            axes.annotate(f"{accuracy:.1f} %", (size, accuracy), color=colour, fontsize=9, **place)
     _dress(axes, groups, title)
     picture = io.BytesIO()
     figure.savefig(picture, format=suffix[1:], dpi=150)

@@ -20,8 +20,8 @@ def out(tmp_path_factory):
 
 def test_writes_files_that_work(out):
     results = json.loads((out / "results.json").read_text())
-    assert [row["method"] for row in results["rows"]] == ["standard", "mixture"]
-    assert [row["recipe"] for row in results["rows"]] == ["float32", "int8"]
+    assert [row["method"] for row in results["rows"]] == ["standard"] + 2 * ["mixture"]
+    assert [row["recipe"] for row in results["rows"]] == ["float32", "float32", "int8"]
     assert results["seconds"] > 0
     for row in results["rows"]:
         assert row["file_bytes"] == (out / row["file"]).stat().st_size
@@ -39,7 +39,7 @@ def test_draws_the_picture(out):
 
 def test_without_matplotlib_there_is_a_note(out, tmp_path, monkeypatch, capsys):
     rows = json.loads((out / "results.json").read_text())["rows"]
-    monkeypatch.setattr(module, "_one", lambda setting, data, folder: rows[0])
+    monkeypatch.setattr(module, "_rows", lambda setting, data, folder: rows)
     monkeypatch.setattr(module, "_examples", lambda file, console: None)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     monkeypatch.delitem(sys.modules, "matplotlib.figure", raising=False)

@@ -7,6 +7,7 @@ import pytest
 from kerascompact import export
 from kerascompact.cli import main
 from kerascompact.export import TextClassifier
+from kerascompact.text import Vocabulary
 
 
 @pytest.fixture
@@ -29,6 +30,15 @@ def test_another_recipe_length_and_place(folder, tmp_path):
     assert export.read_metadata(out)["recipe"]["tables"] == "float32"
     assert TextClassifier(out).length == 3  # finds the vocabulary beside the file
     assert (folder / "model.tflite").exists()
+
+
+def test_the_vocabulary_of_another_file_is_kept(folder, tmp_path, fails):
+    other = Vocabulary(["other"]).save(tmp_path / "vocabulary.txt")
+    before = other.read_bytes()
+    line = fails("export", folder, "--out", tmp_path / "new.tflite")
+    assert "vocabulary.txt is the vocabulary of another file" in line
+    assert other.read_bytes() == before
+    assert not (tmp_path / "new.tflite").exists()
 
 
 def test_what_is_missing_or_damaged_is_named(folder, tmp_path, fails):
