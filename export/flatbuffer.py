@@ -130,6 +130,10 @@ def slim(model: Any) -> None:
                 tensor.quantization = None
             if tensor.shapeSignature is not None and -1 not in tensor.shapeSignature:
                 tensor.shapeSignature = None
+    for signature in model.signatureDefs or []:
+        graph = model.subgraphs[signature.subgraphIndex]
+        for port in (*signature.inputs, *signature.outputs):
+            graph.tensors[port.tensorIndex].name = port.name  # not "serving_default_ids:0"
     for entry in model.metadata or []:
         buffers.append(model.buffers[entry.buffer])
         entry.buffer = len(buffers) - 1
@@ -138,14 +142,18 @@ def slim(model: Any) -> None:
 
 def operator_names(model: Any) -> list[str]:
     """The operator of every node of every subgraph; a custom one by its own name."""
-    builtin = {value: name for name, value in vars(schema.BuiltinOperator).items() if name[0] != "_"}
+    builtin = {
+        value: name for name, value in vars(schema.BuiltinOperator).items() if name[0] != "_"
+    }
     names = []
     for graph in model.subgraphs:
         for operator in graph.operators:
             code = model.operatorCodes[operator.opcodeIndex]
             number = max(code.builtinCode, code.deprecatedBuiltinCode)
             custom = code.customCode
-            names.append(f"CUSTOM:{custom.decode()}" if custom else builtin.get(number, str(number)))
+            names.append(
+                f"CUSTOM:{custom.decode()}" if custom else builtin.get(number, str(number))
+            )
     return names
 
 

@@ -6,8 +6,10 @@ from typing import Any
 
 import keras
 
+from kerascompact.core import checks
 from kerascompact.export.recipe import Recipe, resolve
 from kerascompact.forms.base import Form
+from kerascompact.forms.dense import DenseForm
 from kerascompact.layers.embeddings.base import CompactEmbedding
 
 
@@ -15,7 +17,8 @@ def freeze(model: keras.Model, recipe: str | Recipe = "float32") -> keras.Model:
     """Returns a copy of a trained model with its embeddings frozen, as the file will hold them.
 
     The copy evaluates, saves and loads like any Keras model; its outputs are those of `model` with
-    hard assignments, with "int8" up to the rounding of the tables. What is frozen already stays.
+    hard assignments, with "int8" up to the rounding of the tables. What is frozen already stays; a
+    plain `keras.layers.Embedding` becomes a `DenseForm`.
 
     Args:
         model: Functional or Sequential model, built; its own layers are not changed.
@@ -40,7 +43,7 @@ def freeze(model: keras.Model, recipe: str | Recipe = "float32") -> keras.Model:
     def copy(layer: Any) -> Any:
         if not isinstance(layer, keras.layers.Layer):
             return layer  # an operation between layers, such as a mask's comparison
-        if isinstance(layer, CompactEmbedding | Form):
+        if is_embedding(layer):
             return as_form(layer, recipe)
         clone = layer.__class__.from_config(layer.get_config())
         copies.append((layer, clone))
@@ -54,14 +57,32 @@ def freeze(model: keras.Model, recipe: str | Recipe = "float32") -> keras.Model:
     return frozen
 
 
+def is_embedding(layer: Any) -> bool:
+    """Whether a layer ships as a form: a compact embedding, a form, or Keras' own `Embedding`."""
+    # A subclass of Embedding may look up otherwise, and a quantized one holds other weights.
+    plain = type(layer) is keras.layers.Embedding and not layer.quantization_mode
+    return plain or isinstance(layer, CompactEmbedding | Form)
+
+
 def as_form(layer: keras.layers.Layer, recipe: Recipe) -> Form:
     """The form of one embedding under a recipe; always a layer of its own, never `layer` itself."""
+    form: Form
     if isinstance(layer, Form):
         form = type(layer).from_config(layer.get_config())
         form.build()
         form.set_weights(layer.get_weights())
-    else:
+    elif isinstance(layer, CompactEmbedding):
         form = layer.freeze()
+    else:
+        form = DenseForm.from_arrays(
+            {"table": checks.finite("embeddings", keras.ops.convert_to_numpy(layer.embeddings))},
+            input_dim=layer.input_dim,
+            output_dim=layer.output_dim,
+            mask_zero=layer.mask_zero,
+            paper_bits=32 * layer.input_dim * layer.output_dim,
+            name=layer.name,
+            dtype=layer.dtype_policy,
+        )
     return form.quantize("int8") if recipe.tables == "int8" else form
 
 
@@ -74,31 +95,31 @@ def shipped(model: keras.Model, recipe: Recipe) -> Iterator[tuple[Any, list[Form
     """
     if is_graph(model):
         frozen = freeze(model, recipe)
-        yield frozen, list(outermost(frozen, Form))
+        yield frozen, list(outermost(frozen))
         return
-    swapped = [(layer, as_form(layer, recipe)) for layer in outermost(model, CompactEmbedding)]
+    swapped = [(layer, as_form(layer, recipe)) for layer in outermost(model)]
     try:
         for layer, form in swapped:
-            layer.lookup = _without_training(form)
+            layer.call = _without_training(form)
         model.make_predict_function(force=True)
         yield model, [form for _, form in swapped]
     finally:
         for layer, _ in swapped:
-            del layer.lookup
+            del layer.call
         model.make_predict_function(force=True)
 
 
-def outermost(layer: keras.layers.Layer, kind: type) -> Iterator[Any]:
-    """Layers of a kind wherever they sit in a model, without those inside another of that kind."""
+def outermost(layer: keras.layers.Layer) -> Iterator[Any]:
+    """The embeddings of a model, wherever they sit, without those inside another."""
     for inner in layer._flatten_layers(recursive=False, include_self=False):
-        if isinstance(inner, kind):
+        if is_embedding(inner):
             yield inner
         else:
-            yield from outermost(inner, kind)
+            yield from outermost(inner)
 
 
 def _without_training(form: Form) -> Any:
-    return lambda ids, training=None: form.lookup(ids)
+    return lambda ids, training=None: form.call(ids)
 
 
 def is_graph(model: keras.Model) -> bool:

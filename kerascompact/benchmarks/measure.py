@@ -62,14 +62,14 @@ def measure(
 ) -> tuple[dict[str, Any], bytes]:
     """Exports a trained model and measures it on the test split, every row of it.
 
-    Raises `ValueError`, if the file and Keras disagree on the argmax of any row.
+    Raises `ValueError`, if the file and Keras disagree on the argmax of a row that is no tie.
 
     Returns: The file, and the row of `size_up` with
         soft_accuracy: with random Gumbel samples, as in training; `None` for other layers;
         hard_accuracy: of the trained Keras model, float32, hard assignments;
         keras_accuracy: of the Keras model that ships (tables rounded by the recipe);
         file_accuracy: of the `.tflite` file;
-        argmax_agreement, largest_difference: Keras that ships against the file;
+        argmax_agreement, argmax_ties, largest_difference: Keras that ships against the file;
         microseconds: median of one run of the file on one thread.
     """
     row, file = size_up(model, data, recipe, sequence_length)
@@ -81,6 +81,7 @@ def measure(
         "keras_accuracy": report.keras_accuracy,
         "file_accuracy": report.file_accuracy,
         "argmax_agreement": report.agreement,
+        "argmax_ties": report.ties,
         "largest_difference": report.largest_difference,
         "test_rows": report.rows,
         "microseconds": round(report.microseconds, 1),

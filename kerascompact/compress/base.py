@@ -1,0 +1,48 @@
+"""What every post-training compressor keeps."""
+
+from typing import Any
+
+import numpy as np
+
+from kerascompact.core import checks
+from kerascompact.forms.base import Form
+
+
+class Compressor:
+    """Turns a trained embedding table into a stored form.
+
+    A subclass defines `compress(table, counts, **form)`; `fit` checks the table first.
+    """
+
+    def fit(self, table: Any, counts: Any = None, **form: Any) -> Form:
+        """Compresses a table.
+
+        Args:
+            table: `(V, d)` floats: an array, or the weights of a `keras.layers.Embedding`.
+            counts: How often each word occurs, `(V,)`, if errors on frequent words shall weigh
+                more; `None` weighs all words alike.
+            **form: Arguments of the form, such as `name` and `mask_zero`.
+
+        Returns: A form with `input_dim` V and `output_dim` d.
+
+        Raises: ValueError, if the table is no finite matrix, or counts do not fit it.
+        """
+        table = np.asarray(table)
+        if table.ndim != 2 or 0 in table.shape or not np.issubdtype(table.dtype, np.floating):
+            raise ValueError(
+                "`table` must be a matrix (V, d) of floats. "
+                f"Received: an array of shape {table.shape} and type {table.dtype}."
+            )
+        checks.finite("table", table)
+        if counts is not None:
+            counts = checks.finite("counts", np.asarray(counts, np.float64))
+            if counts.shape != table.shape[:1] or counts.min() < 0 or not counts.any():
+                raise ValueError(
+                    f"`counts` must be {len(table)} numbers >= 0, one per row, not all 0. "
+                    f"Received: an array of shape {counts.shape}."
+                )
+        return self.compress(table.astype(np.float32), counts, **form)
+
+    def compress(self, table: np.ndarray, counts: np.ndarray | None, **form: Any) -> Form:
+        """Compresses a checked table."""
+        raise NotImplementedError(f"{type(self).__name__} must define `compress`.")

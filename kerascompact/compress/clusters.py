@@ -1,0 +1,47 @@
+"""K-means clusters of a trained table."""
+
+from typing import Any
+
+import numpy as np
+
+from kerascompact.compress.base import Compressor
+from kerascompact.core import checks
+from kerascompact.core.extras import require
+from kerascompact.core.storage import code_bits
+from kerascompact.forms.codebook import CodebookForm
+
+
+class KMeansClusters(Compressor):
+    """Stores each word as a pointer to the nearest of `k` centroids.
+
+    `E[i] ~ W[argmin_j ||E[i] - W[j]||]`, `W` the centroids of k-means over the table's rows: what
+    `ClusterEmbedding` learns with the task, found afterwards and without it.
+
+    Args:
+        num_clusters: Number of centroids `k`, `2 <= k <= V`.
+        seed: Of the first centroids.
+
+    Storage: `V ceil(log2 k) + 32 k d` bits.
+    Raises: ValueError, if `k` exceeds the words; ImportError, without scikit-learn
+        (`pip install 'kerascompact[compress]'`).
+
+    >>> table = np.array([[0.0], [0.1], [5.0], [5.1]])
+    >>> KMeansClusters(2).fit(table)(np.arange(4)).numpy().round(2).ravel().tolist()
+    [0.05, 0.05, 5.05, 5.05]
+
+    Reference: [scikit-learn, `KMeans`](https://scikit-learn.org/stable/modules/clustering.html),
+    k-means++ and Lloyd's iterations.
+    """
+
+    def __init__(self, num_clusters: int, seed: int = 0) -> None:
+        self.num_clusters = checks.integer_in("num_clusters", num_clusters, 2, 2**16)
+        self.seed = checks.integer_in("seed", seed, 0)
+
+    def compress(self, table: np.ndarray, counts: np.ndarray | None, **form: Any) -> CodebookForm:
+        checks.integer_in("num_clusters", self.num_clusters, 2, len(table))
+        cluster = require("sklearn.cluster", "compress")
+        means = cluster.KMeans(self.num_clusters, n_init=1, random_state=self.seed)
+        codes = means.fit_predict(table, sample_weight=counts)
+        paper = len(table) * code_bits(self.num_clusters) + 32 * means.cluster_centers_.size
+        centroids = means.cluster_centers_.astype(np.float32)
+        return CodebookForm.from_codes(codes, centroids, **{"paper_bits": paper, **form})
