@@ -1,0 +1,136 @@
+"""The tutorials run, in a fresh kernel of this interpreter, and leave nothing in the checkout."""
+
+import json
+import os
+import re
+import sys
+from pathlib import Path
+
+import nbformat
+import numpy as np
+import pytest
+from jupyter_client import AsyncKernelManager
+from jupyter_client.kernelspec import KernelSpecManager
+from nbclient import NotebookClient
+
+from kerascompact.export import TextClassifier, read_metadata
+
+CHECKOUT = Path(__file__).resolve().parents[1]
+NOTEBOOKS = sorted((CHECKOUT / "colab").glob("*.ipynb"))
+FIRST = CHECKOUT / "colab" / "1_first_compact_model.ipynb"
+ABSOLUTE = re.compile(r"(?<![\w.:/])(?:/(?:home|root|tmp|usr|var|opt|Users|content|mnt)/|[A-Z]:\\)")
+
+
+def read(path):
+    notebook = nbformat.read(path, as_version=4)
+    nbformat.validate(notebook)
+    return notebook
+
+
+def execute(path, folder, **settings):
+    """Runs a notebook with `folder` as its working directory; its printed text by cell id."""
+    spec = folder / "kernels" / "python3"
+    spec.mkdir(parents=True)
+    # A spec of our own: the one that is installed, if there is one, may start another Python.
+    argv = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+    facts = dict(argv=argv, display_name="these tests", language="python")
+    (spec / "kernel.json").write_text(json.dumps(facts))
+    specs = KernelSpecManager(kernel_dirs=[str(spec.parent)], ensure_native_kernel=False)
+    manager = AsyncKernelManager(
+        kernel_name="python3",
+        kernel_spec_manager=specs,
+        connection_file=str(folder / "connection.json"),
+    )
+    work = folder / "work"
+    work.mkdir()
+    environment = {
+        **{name: value for name, value in os.environ.items() if name != "MPLBACKEND"},
+        "PYTHONPATH": os.pathsep.join([str(CHECKOUT), os.environ.get("PYTHONPATH", "")]),
+        "IPYTHONDIR": str(folder / "ipython"),
+        "OMP_NUM_THREADS": "1",
+        "TF_NUM_INTRAOP_THREADS": "1",
+        **settings,
+    }
+    notebook = read(path)
+    resources = {"metadata": {"path": str(work)}}
+    NotebookClient(notebook, km=manager, timeout=300, resources=resources).execute(env=environment)
+    printed = {cell.id: stdout(cell) for cell in notebook.cells if cell.cell_type == "code"}
+    return notebook, printed, work
+
+
+def stdout(cell):
+    return "".join(out.text for out in cell.outputs if out.get("name") == "stdout")
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    settings = dict(KERASCOMPACT_TUTORIAL_ROWS="1000", KERASCOMPACT_TUTORIAL_EPOCHS="2")
+    return execute(FIRST, tmp_path_factory.mktemp("colab"), **settings)
+
+
+def test_the_file_predicts_what_keras_does(run):
+    _, printed, _ = run
+    assert "agreement: 1.0" in printed["verify"].splitlines()
+    assert "argmax agreement 1.000000" in printed["verify"]
+
+
+def test_what_it_wrote_predicts(run):
+    _, _, work = run
+    folder = work / "first_compact_model"
+    names = {"intents.tflite", "vocabulary.txt", "accuracy_against_bytes.png"}
+    assert {path.name for path in folder.iterdir()} == names
+    assert [path.name for path in work.iterdir()] == [folder.name]
+    prediction = TextClassifier(folder / "intents.tflite").predict("wake me up at seven")
+    assert prediction.label in prediction.labels and len(prediction.labels) == 150
+    assert prediction.known == prediction.tokens == 5
+    np.testing.assert_allclose(prediction.probabilities.sum(), 1, atol=1e-5)  # float32 softmax
+    assert read_metadata(folder / "intents.tflite")["recipe"]["name"] == "int8"
+
+
+def test_it_shows_an_empty_text_and_unknown_words(run):
+    _, printed, _ = run
+    known, unknown, empty = printed["bad"].splitlines()
+    assert "1 of 2 words known" in known
+    assert "no word of the text is in the vocabulary" in unknown
+    assert empty.endswith("`text` has no token: it is empty or white space only.")
+
+
+def test_it_compares_both_methods_at_three_sizes(run):
+    _, printed, _ = run
+    rows = [line.split() for line in printed["table"].splitlines()[1:]]
+    assert sorted(row[0] for row in rows) == ["mixture"] * 3 + ["standard"] * 3
+    sizes = {(row[0], row[1]): int(row[2].replace(",", "")) for row in rows}
+    widths = {width for _, width in sizes}
+    assert all(sizes["mixture", width] < sizes["standard", width] for width in widths)
+
+
+def test_it_shows_its_pictures_and_no_log_lines(run):
+    notebook, printed, _ = run
+    pictures = [
+        cell.id
+        for cell in notebook.cells
+        if any("image/png" in out.get("data", {}) for out in cell.get("outputs", []))
+    ]
+    assert pictures == ["clusters-plot", "picture"]
+    assert not any("tensorflow:" in text for text in printed.values())
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_what_is_committed(path):
+    notebook = read(path)
+    assert notebook.metadata.kernelspec.name == "python3"
+    for cell in notebook.cells:
+        assert not ABSOLUTE.search(json.dumps(cell)), cell.id
+        if cell.cell_type == "code":
+            assert "tf.keras" not in cell.source and "tf_keras" not in cell.source, cell.id
+            assert len(cell.source.splitlines()) <= 20, cell.id  # short cells are read
+
+
+@pytest.mark.parametrize("text", ["at /home/me/a.txt", '"/tmp/x"', r"C:\\Users", "(/usr/lib)"])
+def test_absolute_paths_are_noticed(text):
+    assert ABSOLUTE.search(text)
+
+
+@pytest.mark.parametrize("text", ["https://a.org/tmp/x", "1 / 3", "first/usr/x", "../tmp/"])
+def test_addresses_and_fractions_are_no_paths(text):
+    assert not ABSOLUTE.search(text)
