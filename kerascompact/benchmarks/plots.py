@@ -80,7 +80,10 @@ def _dress(axes: Any, groups: dict[str, list[tuple[float, float, float]]], title
     sizes = [size for points in groups.values() for size, _, _ in points]
     axes.set_xscale("log", base=2)
     axes.set_xlim(min(sizes) / 1.5, max(sizes) * 1.5)
-    axes.margins(y=0.25)
+    accuracies = [accuracy for points in groups.values() for _, accuracy, _ in points]
+    centre = (min(accuracies) + max(accuracies)) / 2
+    half = max(4.0, 0.75 * (max(accuracies) - min(accuracies)))  # noise must not look like a cliff
+    axes.set_ylim(centre - half, centre + half)
     axes.xaxis.set_major_formatter(ticker.FuncFormatter(lambda size, _: f"{size:g}"))
     axes.xaxis.set_minor_locator(ticker.NullLocator())
     axes.set_xlabel("file, KiB (log scale)")

@@ -40,17 +40,21 @@ def all_rows(arguments: argparse.Namespace, label_names: Sequence[str]) -> "Spli
     """
     import numpy as np
 
+    from kerascompact import datasets
     from kerascompact.datasets.base import Split
 
-    loaded = dataset(arguments)
-    splits = (loaded.train, loaded.dev, loaded.test) if _is_table(arguments) else (loaded.test,)
     ids = {name: id for id, name in enumerate(label_names)}
-    strangers = [name for name in loaded.label_names if name not in ids]
-    if strangers:
-        raise ValueError(f"{arguments.data}: the file knows no label {strangers[0]!r}.")
-    labels = [ids[loaded.label_names[label]] for split in splits for label in split.labels]
-    texts = [text for split in splits for text in split.texts]
-    return Split(texts, np.array(labels, np.int32))
+    if _is_table(arguments):
+        rows = datasets.table.read(arguments.data, *_columns(arguments))
+        for _, name, line in rows:
+            if name not in ids:
+                raise ValueError(f"{arguments.data}, line {line}: the file has no label {name!r}.")
+        labels = np.array([ids[name] for _, name, _ in rows], np.int32)
+        return Split([text for text, _, _ in rows], labels)
+    loaded = datasets.load(arguments.data, arguments.data_dir)
+    if tuple(label_names) != tuple(loaded.label_names):
+        raise ValueError(f"The file has other labels than {arguments.data}.")
+    return loaded.test
 
 
 def _is_table(arguments: argparse.Namespace) -> bool:

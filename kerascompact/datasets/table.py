@@ -71,6 +71,20 @@ def load(
     return Dataset(path.name, train, held_dev, held_test, label_names, about)
 
 
+def read(path: str | os.PathLike[str], text: str = "text", label: str = "label") -> Rows:
+    """Every row of a table as it stands, unsplit: text, label and the line where the row begins.
+
+    Raises: ValueError, as `load` for the file itself; one row and one class are enough.
+
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "mine.tsv"
+    >>> _ = path.write_text("label\\ttext\\nlouder\\tturn it up\\n")
+    >>> read(path)
+    [('turn it up', 'louder', 2)]
+    """
+    return _rows(Path(path), text, label)
+
+
 def _hold_out(split: Split, share: float, rows: int, seed: int, path: Path) -> tuple[Split, Split]:
     count = max(1, round(share * rows))
     classes = len(np.unique(split.labels))

@@ -19,6 +19,14 @@ def test_reports_every_row(trained, options, capsys):
     assert "accuracy Keras" in out
 
 
+def test_one_row_is_enough(trained, tmp_path, capsys):
+    (tmp_path / "one.tsv").write_text("what\tsay\nlouder\tplease raise it\n")
+    options = ["--data", str(tmp_path / "one.tsv"), "--text-column=say", "--label-column=what"]
+    model = str(trained / "model.keras")
+    assert main(["verify", str(trained / "model.tflite"), "--model", model, *options]) == 0
+    assert "1 rows, argmax agreement 1.000000" in capsys.readouterr().out
+
+
 def test_past_tolerance_is_an_error(trained, options, fails):
     line = fails("verify", trained / "model.tflite", *options, "--tolerance", "1e-12")
     assert "The file does not predict what Keras does: 240 rows" in line
@@ -47,7 +55,9 @@ def test_labels_columns_and_files_that_do_not_fit(trained, table, options, tmp_p
     other = tmp_path / "other.csv"
     other.write_text("text,label\n" + "up,louder\ndown,weather\n" * 20)
     line = fails("verify", file, "--model", trained / "model.keras", "--data", other)
-    assert "other.csv: the file knows no label 'weather'" in line
+    assert "other.csv, line 3: the file has no label 'weather'" in line
+    line = fails("verify", file, "--model", trained / "model.keras", "--data", "clinc150")
+    assert "The file has other labels than clinc150" in line
     assert "has no column 'query'" in fails("verify", file, *options, "--text-column", "query")
     shutil.copy(file, tmp_path / "alone.tflite")
     assert "There is no" in fails("verify", tmp_path / "alone.tflite", *options)
