@@ -1,8 +1,7 @@
 """Keras model -> the bytes of a `.tflite` file."""
 
-import contextlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from kerascompact.core.storage import total_bits
 from kerascompact.export import flatbuffer
 from kerascompact.export.freezing import is_graph, shipped
 from kerascompact.export.interpreter import Interpreter
+from kerascompact.export.quiet import quiet
 from kerascompact.export.recipe import Recipe, resolve
 from kerascompact.forms.base import Form
 from kerascompact.text.vocabulary import Vocabulary
@@ -117,7 +117,9 @@ class _Serve(tf.Module):
         @tf.function(autograph=False)
         def serve(**inputs: tf.Tensor) -> dict[str, tf.Tensor]:
             flat = [inputs[name] for name in names]
-            packed = keras.tree.pack_sequence_as(model.input, flat) if is_graph(model) else flat[0]
+            packed = (
+                keras.tree.pack_sequence_as(_inputs(model), flat) if is_graph(model) else flat[0]
+            )
             outputs = model(packed, training=False)
             if isinstance(outputs, dict):
                 return outputs
@@ -136,7 +138,7 @@ def _to_tflite(module: _Serve) -> bytes:
     converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS]
     converter.exclude_conversion_metadata = True
     try:
-        with _quiet():
+        with quiet(native=True):
             return converter.convert()
     except Exception as error:
         if type(error).__name__ != "ConverterError":
@@ -145,19 +147,6 @@ def _to_tflite(module: _Serve) -> bytes:
             "`model` must convert to built-in TFLite operators. The converter says: "
             f"{str(error).splitlines()[0]}"
         ) from error
-
-
-@contextlib.contextmanager
-def _quiet() -> Iterator[None]:
-    """Hides what the converter's C++ prints on every call; errors come as exceptions."""
-    saved, sink = os.dup(2), os.open(os.devnull, os.O_WRONLY)
-    try:
-        os.dup2(sink, 2)
-        yield
-    finally:
-        os.dup2(saved, 2)
-        os.close(saved)
-        os.close(sink)
 
 
 def _check_model(model: Any) -> None:
@@ -204,11 +193,17 @@ def _input_specs(model: Any, sequence_length: int | None) -> dict[str, tf.Tensor
     if not is_graph(model):
         return {"ids": tf.TensorSpec((1, sequence_length), tf.int32, name="ids")}
     specs = {}
-    for tensor in keras.tree.flatten(model.input):
+    for tensor in keras.tree.flatten(_inputs(model)):
         shape = [1, *(sequence_length if n is None else n for n in tensor.shape[1:])]
         dtype = tf.as_dtype(keras.backend.standardize_dtype(tensor.dtype))
         specs[tensor.name] = tf.TensorSpec(shape, dtype, name=tensor.name)
     return specs
+
+
+def _inputs(model: Any) -> Any:
+    """The inputs of a graph of layers, in the structure that it is called with."""
+    # A Sequential has no `input` until it was called on something, but it has `inputs`.
+    return model.inputs[0] if isinstance(model, keras.Sequential) else model.input
 
 
 def _vocabulary_facts(vocabulary: Vocabulary | None) -> dict[str, Any] | None:

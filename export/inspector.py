@@ -42,10 +42,15 @@ class Inspection(NamedTuple):
             if self.custom
             else "built-in operators only (no Flex, no custom operators)"
         )
+        large = [t for t in self.tensors if t.num_bytes > 16] or self.tensors
         lines.extend(
-            f"{t.num_bytes:>12,} B {t.share:>6.1%}  {t.dtype:<8} {list(t.shape)}  {t.name}"
-            for t in self.tensors
+            f"{t.num_bytes:>12,} B {t.share:>6.1%}  {t.dtype:<8} {list(t.shape)}  {t.name}".rstrip()
+            for t in large
         )
+        small = sum(t.num_bytes for t in self.tensors) - sum(t.num_bytes for t in large)
+        if small:
+            count = len(self.tensors) - len(large)
+            lines.append(f"{small:>12,} B {small / self.num_bytes:>6.1%}  {count} small constants")
         for fact in (self.metadata or {}).get("embeddings", []):
             paper = fact.get("paper_bits")
             paper = "" if paper is None else f", by the paper's formula {paper / 8:,.0f}"

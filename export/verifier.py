@@ -10,8 +10,8 @@ import numpy as np
 from kerascompact.core import checks
 from kerascompact.export.freezing import shipped
 from kerascompact.export.interpreter import Interpreter
+from kerascompact.export.quiet import quiet
 from kerascompact.export.recipe import RECIPES, Recipe
-
 
 # What float32 sums in another order may differ by after an LSTM of hundreds of steps.
 ROUNDING = 1e-5
@@ -94,7 +94,7 @@ def verify(
     named = (file.metadata or {}).get("recipe")
     recipe = Recipe(**named) if named else RECIPES["float32"]
     got, seconds = _run(file, data, progress)
-    with shipped(model, recipe) as (frozen, _):
+    with quiet(), shipped(model, recipe) as (frozen, _):
         expected = np.array(frozen.predict(data, batch_size=batch_size, verbose=0))
         if got.shape != expected.shape:
             raise ValueError(

@@ -7,17 +7,18 @@ import numpy as np
 
 from kerascompact.core import checks
 from kerascompact.core.extras import require
+from kerascompact.text.vocabulary import Vocabulary
 
 
 def words_per_cluster(
-    assignments: np.ndarray, words: Sequence[str], top: int = 10
+    assignments: np.ndarray, words: Vocabulary | Sequence[str], top: int = 10
 ) -> dict[int, list[str]]:
     """Lists the most frequent words of every cluster, as in the paper's Table 4.
 
     Args:
         assignments: Cluster of each word, `(V,)`, from a layer's `assignments()`; -1 for a word
             that has a vector of its own.
-        words: The vocabulary, most frequent word first.
+        words: The vocabulary, or the word of every id, most frequent first.
         top: Words per cluster at most.
 
     Returns: Cluster -> words, the largest cluster first; clusters without words are left out.
@@ -28,6 +29,8 @@ def words_per_cluster(
     Reference: [Chen & Gimpel, NAACL 2018](https://aclanthology.org/N18-2116), Table 4.
     """
     checks.integer_in("top", top, 1)
+    if isinstance(words, Vocabulary):
+        words = [words.word_of(id) for id in range(len(words))]
     assignments = np.asarray(assignments)
     if assignments.shape != (len(words),):
         checks.fail("words", f"a list of {assignments.size} words, one per assignment", words)
@@ -37,7 +40,7 @@ def words_per_cluster(
 
 
 def plot_clusters(
-    codebook: np.ndarray, assignments: np.ndarray, words: Sequence[str], top: int = 3
+    codebook: np.ndarray, assignments: np.ndarray, words: Vocabulary | Sequence[str], top: int = 3
 ) -> Any:
     """Draws clusters on the two principal axes of their vectors, with their frequent words.
 
