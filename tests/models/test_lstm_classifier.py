@@ -1,0 +1,67 @@
+"""The paper's classifier in NumPy, padding skipped."""
+
+import keras
+import numpy as np
+import pytest
+
+from kerascompact.layers import ClusterEmbedding
+from kerascompact.models import lstm_classifier
+
+IDS = np.array([[3, 5, 0, 0], [1, 1, 2, 7], [0, 0, 0, 0], [4, 0, 0, 0]])
+
+
+def sigmoid(x):
+    return 1 / (1 + np.exp(-x))
+
+
+def last_state(words, kernel, recurrent, bias, units):
+    """Gates in Keras' order: input, forget, cell, output."""
+    state, cell = np.zeros(units), np.zeros(units)
+    for word in words:
+        i, f, g, o = np.split(word @ kernel + state @ recurrent + bias, 4)
+        cell = sigmoid(f) * cell + sigmoid(i) * np.tanh(g)
+        state = sigmoid(o) * np.tanh(cell)
+    return state
+
+
+def test_equals_the_formula():
+    model = lstm_classifier(keras.layers.Embedding(9, 4, mask_zero=True), 3, units=5)
+    random = np.random.default_rng(0)
+    weights = [random.normal(size=w.shape) for w in model.get_weights()]
+    model.set_weights(weights)
+    table, kernel, recurrent, bias, dense, offset = weights
+    states = [last_state(table[row[row > 0]], kernel, recurrent, bias, 5) for row in IDS]
+    powers = np.exp(np.stack(states) @ dense + offset)
+    expected = powers / powers.sum(-1, keepdims=True)
+    np.testing.assert_allclose(model.predict(IDS, verbose=0), expected, rtol=1e-4, atol=1e-6)
+
+
+def test_takes_any_length_or_one():
+    embedding = ClusterEmbedding(9, 4, 3)
+    model = lstm_classifier(embedding, 3, units=5)
+    assert model.input_shape == (None, None) and model.get_layer(embedding.name) is embedding
+    assert model.predict(IDS[:, :1], verbose=0).shape == (4, 3)
+    assert lstm_classifier(embedding, 3, sequence_length=4).input_shape == (None, 4)
+    assert model.inputs[0].name == "ids" and model.output_names == ["probabilities"]
+    assert model.get_layer("lstm").units == 5
+    assert lstm_classifier(embedding, 3).get_layer("lstm").units == 50  # the paper's
+
+
+def test_dropout_acts_in_training_only():
+    model = lstm_classifier(keras.layers.Embedding(9, 4), 3, units=5, dropout=0.5)
+    first, second = model(IDS, training=True), model(IDS, training=True)
+    assert np.abs(first - second).max() > 1e-5
+    np.testing.assert_array_equal(model(IDS), model(IDS))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"num_classes": 1}, "`num_classes` must be an integer >= 2"),
+        ({"num_classes": True}, "`num_classes` must be an integer >= 2"),
+        ({"units": 0}, "`units` must be an integer >= 1"),
+    ],
+)
+def test_refuses(change, message):
+    with pytest.raises(ValueError, match=message):
+        lstm_classifier(keras.layers.Embedding(9, 4), **{"num_classes": 3, **change})
