@@ -53,9 +53,18 @@ def parse(data: bytes) -> Any:
 
 
 def _check_whole(model: Any, size: int) -> None:
-    """Every constant must have as many bytes as its tensor's shape and type say."""
+    """Every constant must have as many bytes as its tensor's shape and type say, and every number
+    of a tensor, a buffer or an operator must be one that there is."""
+    for entry in model.metadata or []:
+        if not 0 <= entry.buffer < len(model.buffers) or model.buffers[entry.buffer].data is None:
+            raise ValueError("metadata without content")
     for graph in model.subgraphs:
+        ports = [*graph.inputs, *graph.outputs]
+        if ports and not 0 <= min(ports) <= max(ports) < len(graph.tensors):
+            raise ValueError("an input or output that is no tensor")
         for tensor in graph.tensors:
+            if tensor.type not in TYPE_NAMES:
+                raise ValueError(f"a tensor of the unknown type {tensor.type}")
             buffer = model.buffers[tensor.buffer]
             if buffer.data is None or tensor.shape is None or tensor.type not in ITEM_BITS:
                 continue

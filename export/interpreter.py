@@ -69,6 +69,7 @@ class Interpreter:
             raise ValueError(
                 f"`{name}` must have the shape {expected}. Received: the shape {list(value.shape)}."
             )
-        if len(self.inputs) == 1 and self.vocabulary_size and value.dtype.kind in "iu":
-            checks.ids_below(name, value, self.vocabulary_size)
+        if np.issubdtype(details["dtype"], np.integer):
+            bound = self.vocabulary_size if len(self.inputs) == 1 else None
+            checks.ids_below(name, value, bound or np.iinfo(details["dtype"]).max + 1)
         return value.astype(details["dtype"])

@@ -74,7 +74,12 @@ class Form(keras.layers.Layer):
     ) -> None:
         """Declares one stored array; `stored`: shape and bits, where packing hides them."""
         weight = self.add_weight(
-            shape=shape, initializer="zeros", dtype=dtype, trainable=False, autocast=False, name=name
+            shape=shape,
+            initializer="zeros",
+            dtype=dtype,
+            trainable=False,
+            autocast=False,
+            name=name,
         )
         setattr(self, name, weight)
         shape, bits = stored or (shape, 8 * np.dtype(dtype).itemsize)

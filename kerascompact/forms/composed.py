@@ -155,12 +155,14 @@ def split_ids(
 
     >>> in_first, first, second = split_ids(tf.constant([0, 1, 2, 3]), 2, 1)
     >>> in_first.numpy().tolist(), first.numpy().tolist(), second.numpy().tolist()
-    ([False, True, True, False], [0, 0, 1, 1], [0, 0, 0, 1])
+    ([False, True, True, False], [0, 0, 1, 0], [0, 0, 0, 1])
     """
-    first_ids = tf.clip_by_value(ids - num_reserved, 0, num_first - 1)
     second_ids = tf.maximum(ids - num_first, 0)
     if num_reserved == 0:  # the usual case, with half the operators
-        return ids < num_first, first_ids, second_ids
-    reserved = ids < num_reserved
-    in_first = tf.logical_and(tf.logical_not(reserved), ids < num_reserved + num_first)
-    return in_first, first_ids, tf.where(reserved, ids, second_ids)
+        in_first = ids < num_first
+    else:
+        reserved = ids < num_reserved
+        in_first = tf.logical_and(tf.logical_not(reserved), ids < num_reserved + num_first)
+        second_ids = tf.where(reserved, ids, second_ids)
+    # Not clip_by_value: for 7 rows the TFLite converter makes it a Relu6, which has no integers.
+    return in_first, tf.where(in_first, ids - num_reserved, 0), second_ids

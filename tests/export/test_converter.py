@@ -1,0 +1,304 @@
+"""The file against Keras, its size against the bits, and every model that cannot be converted."""
+
+import math
+
+import keras
+import numpy as np
+import pytest
+
+from export_models import (
+    CLASSES,
+    EMBEDDINGS,
+    MODELS,
+    Subclassed,
+    V,
+    cluster,
+    inverse,
+    lstm,
+    mean,
+    other_weight_bytes,
+    some_ids,
+    standard,
+)
+from kerascompact import export, layers, models
+from kerascompact.export.interpreter import Interpreter
+from kerascompact.text import Vocabulary
+
+LABELS = ["one", "two", "dr\u00e9i"]
+# The same float32 products added in another order, then a softmax.
+CLOSE = dict(rtol=1e-4, atol=1e-5)
+
+
+def shuffled(model):
+    """The model with weights that make its outputs differ from row to row."""
+    random = np.random.default_rng(5)
+    model.set_weights(
+        [w if w.ndim == 0 else random.normal(size=w.shape) for w in model.get_weights()]
+    )
+    return model
+
+
+def outputs(data, ids, name="probabilities"):
+    file = Interpreter(data)
+    (given,) = file.inputs
+    return np.concatenate([file.run({given: row[None]})[name] for row in ids])
+
+
+@pytest.mark.parametrize("recipe", ["float32", "int8"])
+@pytest.mark.parametrize("kind", MODELS)
+@pytest.mark.parametrize("name", EMBEDDINGS)
+def test_file_predicts_what_keras_does(name, kind, recipe):
+    """All-padding rows too; lengths that the model leaves open stay open."""
+    model = shuffled(MODELS[kind](EMBEDDINGS[name]()))
+    data = export.convert(model, recipe)
+    expected = model if recipe == "float32" else export.freeze(model, recipe)
+    for length in (1, 9):
+        ids = some_ids(length)
+        wanted = expected.predict(ids, verbose=0)
+        np.testing.assert_allclose(outputs(data, ids), wanted, **CLOSE)
+    found = export.inspect(data)
+    assert found.custom == [] and not any("FLEX" in op.upper() for op in found.operators)
+    assert [port.split()[0] for port in found.inputs] == ["ids"]
+    assert found.inputs == ["ids int32[1, ?]"]
+    assert found.outputs == [f"probabilities float32[1, {CLASSES}]"]
+    assert "READ_VARIABLE" not in found.operators
+    embeddings = found.metadata.get("embeddings", [])
+    assert [fact["input_dim"] for fact in embeddings] == [V]  # Keras' own embedding, too
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_fixed_length(kind):
+    model = shuffled(MODELS[kind](cluster()))
+    data = export.convert(model, sequence_length=9)
+    assert export.inspect(data).inputs == ["ids int32[1, 9]"]
+    ids = some_ids()
+    wanted = export.freeze(model, "int8").predict(ids, verbose=0)
+    np.testing.assert_allclose(outputs(data, ids), wanted, **CLOSE)
+    assert data == export.convert(model, sequence_length=9)  # the same bytes
+    of_its_own = MODELS[kind](cluster(), sequence_length=4)
+    assert export.inspect(export.convert(of_its_own)).inputs == ["ids int32[1, 4]"]
+
+
+def test_frozen_and_trained_model_give_the_same_bytes():
+    model = shuffled(mean(cluster()))
+    assert export.convert(export.freeze(model, "int8")) == export.convert(model)
+
+
+def test_original_is_untouched():
+    model = shuffled(mean(cluster()))
+    model.compile("adam", "sparse_categorical_crossentropy")
+    before = model.get_weights()
+    export.convert(model)
+    for old, new in zip(before, model.get_weights(), strict=True):
+        np.testing.assert_array_equal(old, new)
+    assert type(model.get_layer("embedding")) is layers.ClusterEmbedding
+    model.fit(some_ids(), np.zeros(6), verbose=0)  # still trains
+
+
+def test_metadata():
+    vocabulary = Vocabulary([f"w{i}" for i in range(V - 2)])
+    data = export.convert(mean(cluster()), labels=LABELS, vocabulary=vocabulary)
+    found = export.read_metadata(data)
+    assert found["labels"] == LABELS
+    assert found["recipe"] == {"name": "int8", "tables": "int8"}
+    assert found["vocabulary"] == {
+        "size": V,
+        "rules": "wordpunct",
+        "bytes": vocabulary.num_bytes,
+        "sha256": vocabulary.sha256,
+    }
+    (facts,) = found["embeddings"]
+    bits = V * math.ceil(math.log2(5))
+    assert facts["paper_bits"] == bits + 32 * 5 * 4
+    assert facts["stored_bits"] == bits + 8 * 5 * 4 + 32 * 4
+    assert facts["form"] == "CodebookForm"
+
+
+def test_subclassed_model():
+    model = Subclassed(cluster())
+    model(some_ids())
+    shuffled(model)
+    before = model.predict(some_ids(), verbose=0)
+    data = export.convert(model, "float32")
+    np.testing.assert_allclose(outputs(data, some_ids(), "output_0"), before, **CLOSE)
+    assert len(export.read_metadata(data)["embeddings"]) == 1
+    np.testing.assert_array_equal(model.predict(some_ids(), verbose=0), before)
+
+
+def test_model_of_named_inputs_and_outputs():
+    one, two = (keras.Input((9,), dtype="int32", name=name) for name in ("one", "two"))
+    shared, mean_of = cluster(), layers.MaskedMean()
+    both = keras.layers.Concatenate()([mean_of(shared(one)), mean_of(shared(two))])
+    heads = {"yes": keras.layers.Dense(1)(both), "kind": keras.layers.Dense(2)(both)}
+    model = shuffled(keras.Model({"one": one, "two": two}, heads))
+    ids = {"one": some_ids(), "two": some_ids(seed=1)}
+    file = Interpreter(export.convert(model, "float32"))
+    assert set(file.inputs) == {"one", "two"} and set(file.outputs) == {"yes", "kind"}
+    expected = model.predict(ids, verbose=0)
+    for row in range(6):
+        found = file.run({name: array[row : row + 1] for name, array in ids.items()})
+        for name in heads:
+            np.testing.assert_allclose(found[name], expected[name][row : row + 1], **CLOSE)
+
+
+def stored_bytes(facts):
+    return sum(fact["stored_bits"] for fact in facts["embeddings"]) / 8
+
+
+BIG = {
+    "cluster": lambda **c: layers.ClusterEmbedding(3000, 5, 50, **c),
+    "adjustment": lambda **c: layers.ClusterAdjustmentEmbedding(3000, 6, 50, **c),
+    "mixture": lambda **c: layers.MixtureEmbedding(3000, 5, 50, 300, num_reserved=2, **c),
+}
+
+
+@pytest.mark.parametrize("recipe", ["float32", "int8"])
+@pytest.mark.parametrize("name", BIG)
+def test_file_is_as_small_as_its_bits_say(name, recipe):
+    """The graph around the arrays costs at most 6 KB."""
+    model = models.mean_classifier(BIG[name](name="embedding", mask_zero=True), 2)
+    data = export.convert(model, recipe)
+    stored = stored_bytes(export.read_metadata(data))
+    limit = 1.02 * stored + 6 * 1024 + other_weight_bytes(model)
+    assert stored < len(data) <= limit
+
+
+def test_with_an_lstm_it_costs_little_more_than_a_plain_embedding_does():
+    def around(embedding):
+        data = export.convert(models.lstm_classifier(embedding, 2))
+        return len(data) - 1.02 * stored_bytes(export.read_metadata(data))
+
+    plain = around(keras.layers.Embedding(3000, 5, mask_zero=True))
+    for make in BIG.values():
+        assert around(make(mask_zero=True)) - plain <= 6 * 1024
+
+
+@pytest.mark.parametrize("num_unique", [1, 2, 6, 7, 8])
+@pytest.mark.parametrize("num_reserved", [0, 2])
+def test_mixture_of_any_number_of_unique_words(num_unique, num_reserved):
+    """The converter turns a clip to [0, 6] into a Relu6, and one to [0, 1] into another Relu."""
+    layer = layers.MixtureEmbedding(20, 2, 3, num_unique, num_reserved=num_reserved)
+    model = keras.Sequential([keras.Input((20,), dtype="int32"), layer])
+    ids = np.arange(20)[None]
+    found = Interpreter(export.convert(model, "float32"))
+    (given,), (name,) = found.inputs, found.outputs
+    np.testing.assert_array_equal(found.run({given: ids})[name], model.predict(ids, verbose=0))
+
+
+@pytest.mark.parametrize("recipe", ["float32", "int8"])
+def test_no_table_is_unpacked(recipe):
+    model = models.mean_classifier(layers.ClusterEmbedding(50_000, 2, 50), 2)
+    found = export.inspect(export.convert(model, recipe))
+    # 50 clusters take 6 bits; a code that straddles two bytes is read with one byte more
+    assert found.tensors[0].num_bytes == math.ceil(50_000 * 6 / 8) + 1
+    assert found.tensors[0].dtype == "uint8"
+    assert not any(t.shape[:1] == (50_000,) for t in found.tensors)
+    assert found.tensors[1].num_bytes < 1024
+
+
+class Inverse(keras.layers.Layer):
+    """A layer of an operator that TFLite does not have."""
+
+    def call(self, inputs):
+        return inverse(inputs)
+
+
+@pytest.mark.filterwarnings("ignore:Layer 'inverse':UserWarning")  # it passes no mask on
+def test_refuses_an_operator_that_needs_flex(capfd):
+    model = keras.Sequential([keras.Input((4,), dtype="int32"), cluster(), Inverse()])
+    with pytest.raises(ValueError, match="`model` must convert to built-in TFLite operators"):
+        export.convert(model)
+    assert "MatrixInverse" not in capfd.readouterr().err  # the message is the exception's
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Subclassed(cluster()),
+        lambda: keras.Sequential([cluster(), keras.layers.Flatten()]),
+    ],
+)
+def test_refuses_a_model_that_is_not_built(make):
+    with pytest.raises(ValueError, match="`model` must be built before it is converted"):
+        export.convert(make())
+
+
+@pytest.mark.parametrize("model", [None, "model.keras", cluster])
+def test_refuses_what_is_no_model(model):
+    with pytest.raises(ValueError, match="`model` must be a keras.Model"):
+        export.convert(model)
+
+
+def broken(layer, weight):
+    model = mean(cluster())
+    variable = getattr(model.get_layer(layer), weight)
+    variable.assign(np.full(variable.shape, np.nan))
+    return model
+
+
+@pytest.mark.parametrize(
+    ("layer", "weight"),
+    [("embedding", "logits"), ("embedding", "codebook"), ("probabilities", "bias")],
+)
+def test_refuses_weights_that_are_not_finite(layer, weight):
+    with pytest.raises(ValueError, match=rf"{layer}/{weight}` must hold finite numbers only"):
+        export.convert(broken(layer, weight))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"labels": ["a", "b"]}, "`labels` must name each of the model's 3 outputs. Rec.*: 2 lab"),
+        ({"labels": ["a", "b", ""]}, "`labels` must be a list of non-empty strings"),
+        ({"labels": [0, 1, 2]}, "`labels` must be a list of non-empty strings"),
+        ({"vocabulary": Vocabulary(["a"])}, "as many ids as the embedding, 30.*vocabulary of 3"),
+        ({"recipe": "int4"}, "`recipe` must be one of 'float32', 'int8'"),
+        ({"sequence_length": 0}, "`sequence_length` must be an integer >= 1"),
+        ({"sequence_length": 2.5}, "`sequence_length` must be an integer >= 1"),
+    ],
+)
+def test_refuses_wrong_arguments(options, message):
+    with pytest.raises(ValueError, match=message):
+        export.convert(mean(cluster()), **options)
+
+
+def test_save_writes_the_file_and_its_vocabulary(tmp_path):
+    vocabulary = Vocabulary([f"w{i}" for i in range(V - 2)])
+    model, path = mean(cluster()), tmp_path / "new" / "model.tflite"
+    assert export.save(model, path, vocabulary=vocabulary, labels=LABELS) == path
+    data = export.convert(model, vocabulary=vocabulary, labels=LABELS)
+    assert path.read_bytes() == data
+    assert Vocabulary.load(path.parent / "vocabulary.txt").sha256 == vocabulary.sha256
+    again = export.save(data, tmp_path / "again.tflite")
+    assert again.read_bytes() == data
+    assert sorted(p.name for p in tmp_path.rglob("*.*")) == [
+        "again.tflite",
+        "model.tflite",
+        "vocabulary.txt",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("model", "vocabulary"),
+    [
+        (lambda: broken("probabilities", "bias"), None),
+        (lambda: mean(standard()), Vocabulary(["a"])),
+        (lambda: b"no file", Vocabulary(["a"])),
+        (lambda: export.convert(mean(cluster()))[:-400], Vocabulary(["a"])),
+    ],
+)
+def test_a_failed_save_leaves_everything_as_it_was(tmp_path, model, vocabulary):
+    (tmp_path / "model.tflite").write_bytes(b"old")
+    (tmp_path / "vocabulary.txt").write_bytes(b"old too")
+    with pytest.raises(ValueError, match="must"):
+        export.save(model(), tmp_path / "model.tflite", vocabulary=vocabulary)
+    files = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    assert files == {"model.tflite": b"old", "vocabulary.txt": b"old too"}
+
+
+def test_lstm_without_mask():
+    embedding = layers.ClusterEmbedding(V, 4, 5)
+    model = shuffled(lstm(embedding))
+    data = export.convert(model, "float32")
+    ids = some_ids()
+    np.testing.assert_allclose(outputs(data, ids), model.predict(ids, verbose=0), **CLOSE)

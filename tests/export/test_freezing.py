@@ -1,0 +1,137 @@
+"""A frozen model is a Keras model with the same outputs, and the original stays as it was."""
+
+import keras
+import numpy as np
+import pytest
+
+from export_models import CLASSES, EMBEDDINGS, MODELS, Subclassed, V, cluster, mean, some_ids
+from kerascompact import export, layers
+from kerascompact.export.freezing import shipped
+from kerascompact.export.recipe import RECIPES
+from kerascompact.forms import Form
+
+COMPACT = [name for name in EMBEDDINGS if name != "standard"]
+IDS = some_ids()
+
+
+def forms(model):
+    return [layer for layer in model.layers if isinstance(layer, Form)]
+
+
+@pytest.mark.parametrize("kind", MODELS)
+@pytest.mark.parametrize("name", COMPACT)
+def test_frozen_model_predicts_what_the_trained_one_does(name, kind, tmp_path):
+    model = MODELS[kind](EMBEDDINGS[name]())
+    before = model.get_weights()
+    frozen = export.freeze(model)
+    for old, new in zip(before, model.get_weights(), strict=True):
+        np.testing.assert_array_equal(old, new)
+    assert [form.name for form in forms(frozen)] == ["embedding"]
+    assert forms(model) == []
+    expected = model.predict(IDS, verbose=0)
+    # the same numbers, perhaps multiplied in another order
+    np.testing.assert_allclose(frozen.predict(IDS, verbose=0), expected, atol=1e-6)
+    frozen.save(tmp_path / "frozen.keras")
+    loaded = keras.models.load_model(tmp_path / "frozen.keras")
+    np.testing.assert_array_equal(loaded.predict(IDS, verbose=0), frozen.predict(IDS, verbose=0))
+
+
+@pytest.mark.parametrize("name", COMPACT)
+def test_int8_rounds_each_column_to_127_steps(name):
+    layer = EMBEDDINGS[name]()
+    model = keras.Sequential([keras.Input((9,), dtype="int32"), layer])
+    table = model.predict(np.arange(V).reshape(1, -1)[:, :9], verbose=0)[0]
+    rounded = export.freeze(model, "int8").predict(np.arange(9)[None], verbose=0)[0]
+    # no vector's entry exceeds its initial 0.1: half of a step is 0.1 / 127 / 2
+    assert 0 < np.abs(table - rounded).max() <= 0.1 / 127 / 2 * 1.001
+
+
+def test_the_frozen_model_evaluates_as_the_trained_one_was_compiled():
+    model = mean(cluster())
+    model.compile("adam", "sparse_categorical_crossentropy", metrics=["accuracy"])
+    labels = np.arange(len(IDS)) % CLASSES
+    model.fit(IDS, labels, verbose=0)
+    found = export.freeze(model).evaluate(IDS, labels, verbose=0, return_dict=True)
+    expected = model.evaluate(IDS, labels, verbose=0, return_dict=True)
+    assert set(found) == set(expected) == {"loss", "accuracy"}
+    assert found["accuracy"] == expected["accuracy"]
+    np.testing.assert_allclose(found["loss"], expected["loss"], rtol=1e-5)
+
+
+def test_sequential_and_nested_models():
+    inner = keras.Sequential([keras.Input((None,), dtype="int32"), cluster(), layers.MaskedMean()])
+    model = keras.Sequential([keras.Input((9,), dtype="int32"), inner, keras.layers.Dense(2)])
+    frozen = export.freeze(model)
+    assert len(forms(frozen.layers[0])) == 1
+    np.testing.assert_allclose(
+        frozen.predict(IDS, verbose=0), model.predict(IDS, verbose=0), atol=1e-6
+    )
+
+
+def test_nested_functional_model():
+    words = keras.Input((9,), dtype="int32")
+    vectors = layers.MaskedMean()(cluster()(words))
+    ids = keras.Input((9,), dtype="int32", name="ids")
+    model = keras.Model(ids, keras.layers.Dense(2)(keras.Model(words, vectors)(ids)))
+    frozen = export.freeze(model)
+    np.testing.assert_allclose(
+        frozen.predict(IDS, verbose=0), model.predict(IDS, verbose=0), atol=1e-6
+    )
+
+
+def test_an_embedding_used_twice_stays_one():
+    one, two = (keras.Input((9,), dtype="int32", name=name) for name in ("one", "two"))
+    shared, mean_of = cluster(), layers.MaskedMean()
+    difference = keras.layers.Subtract()([mean_of(shared(one)), mean_of(shared(two))])
+    model = keras.Model([one, two], keras.layers.Dense(2)(difference))
+    frozen = export.freeze(model)
+    assert len(forms(frozen)) == 1
+    other = some_ids(seed=1)
+    np.testing.assert_allclose(
+        frozen.predict([IDS, other], verbose=0), model.predict([IDS, other], verbose=0), atol=1e-6
+    )
+
+
+def test_freezing_twice_gives_an_equal_model_of_its_own():
+    once = export.freeze(mean(cluster()))
+    twice = export.freeze(once)
+    assert forms(twice)[0] is not forms(once)[0]
+    np.testing.assert_array_equal(once.predict(IDS, verbose=0), twice.predict(IDS, verbose=0))
+    assert forms(export.freeze(once, "int8"))[0].precision == "int8"
+    assert forms(once)[0].precision == "float32"
+
+
+def test_a_subclassed_model_is_lent_with_its_forms_and_given_back():
+    model = Subclassed(cluster())
+    model(IDS)
+    expected = model.predict(IDS, verbose=0)
+    with shipped(model, RECIPES["int8"]) as (lent, found):
+        assert lent is model and [form.precision for form in found] == ["int8"]
+        rounded = model.predict(IDS, verbose=0)
+    assert 0 < np.abs(rounded - expected).max() < 1e-2
+    np.testing.assert_array_equal(model.predict(IDS, verbose=0), expected)
+    model.embedding.logits.assign(-model.embedding.logits)  # it looks at its weights again
+    assert np.abs(model.predict(IDS, verbose=0) - expected).max() > 0
+
+
+def test_a_subclassed_model_is_given_back_after_an_error():
+    model = Subclassed(cluster())
+    expected = model.predict(IDS, verbose=0)
+    with pytest.raises(KeyError, match="mine"), shipped(model, RECIPES["int8"]):
+        raise KeyError("mine")
+    np.testing.assert_array_equal(model.predict(IDS, verbose=0), expected)
+
+
+@pytest.mark.parametrize(
+    "make", [lambda: Subclassed(cluster()), lambda: keras.Sequential([cluster()])]
+)
+def test_refuses_what_is_no_graph_of_layers(make):
+    with pytest.raises(ValueError, match="`model` must be a functional or Sequential model"):
+        export.freeze(make())
+
+
+def test_refuses_weights_that_are_not_finite():
+    model = mean(cluster())
+    model.get_layer("embedding").codebook.assign(np.full((5, 4), np.nan))
+    with pytest.raises(ValueError, match="must hold finite numbers only"):
+        export.freeze(model)

@@ -1,0 +1,163 @@
+"""The report against NumPy, and every file that must not pass."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from export_models import CLASSES, Subclassed, cluster, lstm, mean, mixture, some_ids, standard
+from kerascompact import export
+from kerascompact.export import flatbuffer
+
+IDS = some_ids(rows=20)
+LABELS = np.arange(20) % CLASSES
+
+
+@pytest.fixture(scope="module")
+def model():
+    """Weights large enough that the classes differ from row to row."""
+    keras.utils.set_random_seed(0)
+    model = mean(cluster(seed=0))
+    random = np.random.default_rng(5)
+    model.set_weights(
+        [w if w.ndim == 0 else random.normal(size=w.shape) for w in model.get_weights()]
+    )
+    return model
+
+
+@pytest.fixture(scope="module")
+def data(model):
+    return export.convert(model)
+
+
+def run_raw(data, ids):
+    """The file's outputs by LiteRT alone."""
+    from ai_edge_litert.interpreter import Interpreter
+
+    runner = Interpreter(model_content=data).get_signature_runner()
+    return np.concatenate([runner(ids=row[None])["probabilities"] for row in ids])
+
+
+def tampered(data, change):
+    """The file with its kernel, the largest float array, changed."""
+    parsed = flatbuffer.parse(data)
+    graph = parsed.subgraphs[0]
+    floats = [t for t in graph.tensors if t.type == 0 and parsed.buffers[t.buffer].data is not None]
+    buffer = parsed.buffers[max(floats, key=lambda t: len(parsed.buffers[t.buffer].data)).buffer]
+    values = np.frombuffer(bytes(bytearray(buffer.data)), np.float32).copy()
+    buffer.data = np.frombuffer(change(values).astype(np.float32).tobytes(), np.uint8)
+    return flatbuffer.pack(parsed)
+
+
+def negative(values):
+    return -values
+
+
+def nan(values):
+    return np.where(np.arange(values.size) == 0, np.nan, values)
+
+
+def test_report_has_numpys_numbers(model, data):
+    report = export.verify(model, data, IDS, LABELS)
+    wanted, got = export.freeze(model, "int8").predict(IDS, verbose=0), run_raw(data, IDS)
+    np.testing.assert_array_equal(report.outputs, got)
+    difference = np.abs(got.astype(np.float64) - wanted)
+    assert report.rows == 20 and report.file_bytes == len(data)
+    assert report.agreement == 1.0
+    # Keras adds in another order when its batches have another size
+    np.testing.assert_allclose(report.largest_difference, difference.max(), atol=1e-6)
+    np.testing.assert_allclose(report.mean_difference, difference.mean(), atol=1e-6)
+    assert report.file_accuracy == np.mean(got.argmax(1) == LABELS)
+    assert report.keras_accuracy == np.mean(wanted.argmax(1) == LABELS)
+    assert 0 < report.file_accuracy < 1 and 0 < report.microseconds < 1e6
+    for part in ("20 rows", f"{len(data)} bytes", f"accuracy Keras {report.keras_accuracy:.4f}"):
+        assert part in str(report)
+
+
+def test_without_labels_there_are_no_accuracies(model, data):
+    report = export.verify(model, data, IDS)
+    assert report.keras_accuracy is None and report.file_accuracy is None
+    assert "accuracy" not in str(report)
+
+
+@pytest.mark.parametrize("make", [lstm, mean])
+@pytest.mark.parametrize("embedding", [standard, mixture])
+def test_passes_for_other_models_and_paths(make, embedding, tmp_path):
+    model = make(embedding())
+    path = export.save(model, tmp_path / "model.tflite")
+    assert export.verify(model, path, IDS).largest_difference < 1e-5
+    assert export.verify(model, str(path), IDS, batch_size=7, progress=True).rows == 20
+
+
+def test_passes_for_a_frozen_and_for_a_subclassed_model(model, data):
+    assert export.verify(export.freeze(model, "int8"), data, IDS).agreement == 1
+    other = Subclassed(cluster())
+    other(IDS)
+    assert export.verify(other, export.convert(other), IDS).agreement == 1
+
+
+def test_passes_for_a_file_of_another_maker():
+    model = mean(standard(), sequence_length=9)
+    data = tf.lite.TFLiteConverter.from_keras_model(model).convert()
+    assert export.inspect(data).metadata is None
+    assert export.verify(model, data, IDS).agreement == 1
+
+
+def test_fails_for_changed_weights_and_names_the_worst_row(model, data):
+    changed = tampered(data, negative)
+    wanted = export.freeze(model, "int8").predict(IDS, verbose=0)
+    worst = np.abs(run_raw(changed, IDS) - wanted).max(1).argmax()
+    with pytest.raises(
+        ValueError, match=rf"does not predict what Keras does.*Worst row: {worst}\."
+    ):
+        export.verify(model, changed, IDS)
+    with pytest.raises(ValueError, match="does not predict what Keras does"):  # argmax still does
+        export.verify(model, changed, IDS, tolerance=2.0)
+    loose = export.verify(model, changed, IDS, tolerance=2.0, min_agreement=0.0)
+    assert loose.agreement < 1 and loose.largest_difference > 0.1
+
+
+def test_fails_for_nan(model, data):
+    with pytest.raises(ValueError, match="does not predict what Keras does: .*difference nan"):
+        export.verify(model, tampered(data, nan), IDS, tolerance=1e9, min_agreement=0.0)
+
+
+def test_fails_for_another_model_of_the_same_shape(data):
+    with pytest.raises(ValueError, match="does not predict what Keras does"):
+        export.verify(mean(cluster(seed=1)), data, IDS)
+
+
+def test_fails_for_a_file_of_another_number_of_classes(model):
+    from kerascompact.models import mean_classifier
+
+    other = export.convert(mean_classifier(cluster(), 2))
+    with pytest.raises(ValueError, match=r"outputs of shape \[20, 3\].*Received: .*\[20, 2\]"):
+        export.verify(model, other, IDS)
+
+
+def test_fails_for_a_file_of_two_inputs(model):
+    one, two = (keras.Input((9,), dtype="int32", name=name) for name in ("one", "two"))
+    both = keras.layers.Concatenate()([one, two])
+    other = export.convert(keras.Model([one, two], keras.layers.Dense(3)(both)))
+    with pytest.raises(ValueError, match="`flatbuffer` must be a file with one input and one out"):
+        export.verify(model, other, IDS)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"labels": [0, 1]}, "`labels` must be one label for each of the 20 rows"),
+        ({"data": IDS[:0]}, r"`data` must be an array \(rows, length\) with at least one row"),
+        ({"data": IDS[0]}, r"`data` must be an array \(rows, length\) with at least one row"),
+        ({"data": IDS + 30}, r"`ids` must lie in \[0, 30\)"),
+        ({"flatbuffer": b"no file"}, "`flatbuffer` must be a TFLite model"),
+    ],
+)
+def test_refuses_wrong_arguments(model, data, change, message):
+    with pytest.raises(ValueError, match=message):
+        export.verify(**{"model": model, "flatbuffer": data, "data": IDS, **change})
+
+
+def test_refuses_a_truncated_file(model, data):
+    with pytest.raises(ValueError, match="truncated or damaged"):
+        export.verify(model, data[: len(data) // 2], IDS)
