@@ -95,7 +95,12 @@ def save(
     Returns: The path written.
     """
     if isinstance(model, bytes):
-        flatbuffer.parse(model)
+        facts = (flatbuffer.metadata_of(flatbuffer.parse(model)) or {}).get("vocabulary") or {}
+        if vocabulary is not None and facts.get("sha256", vocabulary.sha256) != vocabulary.sha256:
+            raise ValueError(
+                "`vocabulary` must be the one that the file was converted with, SHA-256 "
+                f"{facts['sha256'][:12]}... Received: one of SHA-256 {vocabulary.sha256[:12]}..."
+            )
         data = model
     else:
         data = convert(model, vocabulary=vocabulary, **options)

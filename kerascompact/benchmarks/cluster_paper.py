@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from kerascompact.benchmarks.runs import Spec, run_all
+from kerascompact.benchmarks.text_task import logit_scale
 
 SEEDS = (0, 1, 2)
 KIB = 1024
@@ -72,7 +73,7 @@ def ag_news(seeds: Iterable[int] = SEEDS, **options: Any) -> list[dict[str, Any]
     """Table 2 at both budgets: sizes chosen on dev, test measured with every seed."""
     chosen = []
     for (method, budget), sizes in AG_NEWS_SIZES.items():
-        specs = sized(_clusters(AG_NEWS, method, 60.0), method, sizes)
+        specs = sized(_clusters(AG_NEWS, method), method, sizes)
         found = run_all(specs, "ag_news_dev", test=False, **options)
         chosen.append(_spec(best_within(found, "model_mb", budget)["spec"]))
     return run_all(with_seeds(chosen, seeds), "ag_news", **options)
@@ -95,7 +96,7 @@ def at_equal_bytes(
     name = base.dataset
     chosen = []
     for method, grid in sizes.items():
-        specs = sized(_clusters(base, method, 5.0), method, grid)
+        specs = sized(_clusters(base, method), method, grid)
         found = run_all(specs, f"{name}_dev", test=False, **options)
         for budget in FILE_BUDGETS[name]:
             chosen.append(_spec(best_within(found, "file_bytes", budget)["spec"]))
@@ -112,10 +113,10 @@ def trec(seeds: Iterable[int] = SEEDS, **options: Any) -> list[dict[str, Any]]:
     return at_equal_bytes(TREC, seeds, **options)
 
 
-def _clusters(base: Spec, method: str, scale: float) -> Spec:
+def _clusters(base: Spec, method: str) -> Spec:
     if method == "standard":
         return base
-    return base._replace(options=(("logit_scale", scale),))
+    return base._replace(options=(("logit_scale", logit_scale(base.learning_rate)),))
 
 
 def _spec(facts: dict[str, Any]) -> Spec:

@@ -81,6 +81,7 @@ def _model(arguments: argparse.Namespace, data: "TextData") -> "keras.Model":
             arguments.width,
             arguments.clusters,
             arguments.unique,
+            scale=text_task.logit_scale(arguments.learning_rate),
         )
     except ValueError as error:
         raise ValueError(f"{error} The vocabulary has {len(data.vocabulary)} ids.") from error

@@ -25,9 +25,9 @@ class KMeansClusters(Compressor):
     Raises: ValueError, if `k` exceeds the words; ImportError, without scikit-learn
         (`pip install 'kerascompact[compress]'`).
 
-    >>> table = np.array([[0.0], [0.1], [5.0], [5.1]])
-    >>> KMeansClusters(2).fit(table)(np.arange(4)).numpy().round(2).ravel().tolist()
-    [0.05, 0.05, 5.05, 5.05]
+    >>> table = np.array([[0.0], [1.0], [5.0], [6.0]])
+    >>> KMeansClusters(2).fit(table)(np.arange(4)).numpy().ravel().tolist()
+    [0.5, 0.5, 5.5, 5.5]
 
     Reference: [scikit-learn, `KMeans`](https://scikit-learn.org/stable/modules/clustering.html),
     k-means++ and Lloyd's iterations.

@@ -302,3 +302,14 @@ def test_lstm_without_mask():
     data = export.convert(model, "float32")
     ids = some_ids()
     np.testing.assert_allclose(outputs(data, ids), model.predict(ids, verbose=0), **CLOSE)
+
+
+def test_save_refuses_bytes_of_another_vocabulary(tmp_path):
+    embedding = keras.layers.Embedding(4, 2)
+    model = keras.Sequential([keras.Input((3,), dtype="int32"), embedding])
+    data = export.convert(model, vocabulary=Vocabulary(["one", "two"]))
+    with pytest.raises(ValueError, match="`vocabulary` must be the one that the file was"):
+        export.save(data, tmp_path / "a.tflite", vocabulary=Vocabulary(["two", "one"]))
+    assert not list(tmp_path.iterdir())
+    export.save(data, tmp_path / "a.tflite", vocabulary=Vocabulary(["one", "two"]))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.tflite", "vocabulary.txt"]
