@@ -8,6 +8,7 @@ from typing import Any
 import keras
 import numpy as np
 import tensorflow as tf
+from tensorflow.lite.python.convert_phase import ConverterError
 
 import kerascompact
 from kerascompact.core import checks, files
@@ -145,9 +146,7 @@ def _to_tflite(module: _Serve) -> bytes:
     try:
         with quiet(native=True):
             return converter.convert()
-    except Exception as error:
-        if type(error).__name__ != "ConverterError":
-            raise
+    except ConverterError as error:
         raise ValueError(
             "`model` must convert to built-in TFLite operators. The converter says: "
             f"{str(error).splitlines()[0]}"

@@ -163,12 +163,14 @@ def trains_in_fit(cls):
         model = keras.Sequential([keras.Input((6,), dtype="int32"), embedding])
         model.add(keras.layers.Flatten())
         model.add(keras.layers.Dense(3, activation="softmax"))
-        model.compile("sgd", "sparse_categorical_crossentropy", jit_compile=jit_compile)
+        model.compile(
+            keras.optimizers.Adam(0.03), "sparse_categorical_crossentropy", jit_compile=jit_compile
+        )
         before = [weight.numpy() for weight in embedding.trainable_weights]
         first, *_, last = model.fit(
             ids, labels, batch_size=16, epochs=12, verbose=0, shuffle=False
         ).history["loss"]
-        assert last < first, f"the loss does not fall with jit_compile={jit_compile}"
+        assert last < 0.9 * first, f"the loss does not fall with jit_compile={jit_compile}"
         for old, weight in zip(before, embedding.trainable_weights, strict=True):
             assert np.any(old != weight.numpy()), f"{weight.path} does not move"
 

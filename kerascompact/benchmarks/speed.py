@@ -25,7 +25,7 @@ def step_seconds(model: keras.Model, ids: np.ndarray, labels: np.ndarray, steps:
     return float(np.median(times[2:]))
 
 
-def run(size: int, method: str, optimizer: str, jit_compile: bool, steps: int = 15) -> float:
+def run(size: int, method: str, optimizer: str, jit_compile: bool, steps: int) -> float:
     """Seconds of a step of a mean classifier on a Zipf-distributed batch."""
     random = np.random.default_rng(0)
     ids = ((random.zipf(1.1, (BATCH, LENGTH)) - 1) % size).astype(np.int32)
@@ -38,7 +38,9 @@ def run(size: int, method: str, optimizer: str, jit_compile: bool, steps: int = 
     return step_seconds(model, ids, labels, steps)
 
 
-def speed(sizes: tuple[int, ...] = SIZES, name: str = "speed") -> list[dict[str, Any]]:
+def speed(
+    sizes: tuple[int, ...] = SIZES, name: str = "speed", steps: int = 15
+) -> list[dict[str, Any]]:
     """Every method with LazyAdam, and the stock layer with stock Adam, at each vocabulary size.
 
     `ratio` is to the stock layer with the same optimizer, the same V and the same `jit_compile`.
@@ -46,11 +48,11 @@ def speed(sizes: tuple[int, ...] = SIZES, name: str = "speed") -> list[dict[str,
     rows = []
     for size in sizes:
         for jit_compile in (False, True):
-            base = run(size, "standard", "LazyAdam", jit_compile)
+            base = run(size, "standard", "LazyAdam", jit_compile, steps)
             for method in METHODS:
                 for optimizer in ("LazyAdam", "Adam") if method == "standard" else ("LazyAdam",):
                     again = method == "standard" and optimizer == "LazyAdam"
-                    seconds = base if again else run(size, method, optimizer, jit_compile)
+                    seconds = base if again else run(size, method, optimizer, jit_compile, steps)
                     row = {
                         "method": SHORT[method],
                         "optimizer": optimizer,

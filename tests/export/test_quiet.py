@@ -6,15 +6,30 @@ import pytest
 from kerascompact.export.quiet import quiet
 
 
-def test_hides_warnings_within_and_not_after(caplog):
-    logger = logging.getLogger("tensorflow")
+class Heard(logging.Handler):
+    def __init__(self):
+        super().__init__()
+        self.messages = []
+
+    def emit(self, record):
+        self.messages.append(record.getMessage())
+
+
+def test_hides_warnings_within_and_not_after():
+    logger, heard = logging.getLogger("tensorflow"), Heard()
     before = logger.level
-    with quiet():
-        logger.warning("hidden")
-        logger.error("shown")
-    assert logger.level == before
-    logger.warning("heard")
-    assert [record.message for record in caplog.records] == ["shown", "heard"]
+    logger.addHandler(heard)  # TensorFlow's logger does not propagate to pytest's
+    try:
+        logger.setLevel(logging.WARNING)
+        with quiet():
+            logger.warning("hidden")
+            logger.error("shown")
+        assert logger.level == logging.WARNING
+        logger.warning("heard")
+    finally:
+        logger.removeHandler(heard)
+        logger.setLevel(before)
+    assert heard.messages == ["shown", "heard"]
 
 
 def test_native_hides_standard_error_and_gives_it_back_after_an_error(capfd):

@@ -147,3 +147,39 @@ class ClusterEmbedding(CompactEmbedding):
 
     def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), **self.cluster_config()}
+
+
+ARGUMENTS = (
+    "temperature",
+    "straight_through",
+    "inference",
+    "logit_scale",
+    "logits_initializer",
+    "seed",
+)
+
+
+def split_arguments(kwargs: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """For a layer built on clusters: the keyword arguments of the clusters, and its own.
+
+    >>> split_arguments({"temperature": 0.5, "name": "words"})
+    ({'temperature': 0.5}, {'name': 'words'})
+    """
+    clusters = {key: value for key, value in kwargs.items() if key in ARGUMENTS}
+    return clusters, {key: value for key, value in kwargs.items() if key not in clusters}
+
+
+def clusters_of(
+    layer: CompactEmbedding, input_dim: int, output_dim: int, num_clusters: int, **arguments: Any
+) -> ClusterEmbedding:
+    """The clusters inside a layer, which share its initializer, regularizer and types."""
+    return ClusterEmbedding(
+        input_dim,
+        output_dim,
+        num_clusters,
+        embeddings_initializer=layer.embeddings_initializer,
+        embeddings_regularizer=layer.embeddings_regularizer,
+        dtype=layer.dtype_policy,
+        name="clusters",
+        **arguments,
+    )

@@ -10,7 +10,7 @@ from kerascompact.core.registration import register
 from kerascompact.forms.composed import ConcatForm
 from kerascompact.forms.dense import DenseForm
 from kerascompact.layers.embeddings.base import CompactEmbedding
-from kerascompact.layers.embeddings.cluster import ClusterEmbedding
+from kerascompact.layers.embeddings.cluster import clusters_of, split_arguments
 
 
 @register
@@ -47,34 +47,16 @@ class ClusterAdjustmentEmbedding(CompactEmbedding):
         num_clusters: int,
         *,
         adjustment_dim: int = 1,
-        embeddings_initializer: Any = None,
-        embeddings_regularizer: Any = None,
-        mask_zero: bool = False,
         **kwargs: Any,
     ) -> None:
-        clusters, layer = split_arguments(kwargs)
-        super().__init__(
-            input_dim,
-            output_dim,
-            embeddings_initializer=embeddings_initializer,
-            embeddings_regularizer=embeddings_regularizer,
-            mask_zero=mask_zero,
-            **layer,
-        )
+        of_clusters, of_layer = split_arguments(kwargs)
+        super().__init__(input_dim, output_dim, **of_layer)
         checks.integer_in("output_dim", output_dim, 2)
         self.adjustment_dim = checks.integer_in(
             "adjustment_dim", adjustment_dim, 1, self.output_dim - 1
         )
-        self.clusters = ClusterEmbedding(
-            self.input_dim,
-            self.output_dim - self.adjustment_dim,
-            num_clusters,
-            embeddings_initializer=self.embeddings_initializer,
-            embeddings_regularizer=self.embeddings_regularizer,
-            dtype=self.dtype_policy,
-            name="clusters",
-            **clusters,
-        )
+        width = self.output_dim - self.adjustment_dim
+        self.clusters = clusters_of(self, self.input_dim, width, num_clusters, **of_clusters)
 
     def build(self, input_shape: Any = None) -> None:
         self.clusters.build(input_shape)
@@ -107,23 +89,3 @@ class ClusterAdjustmentEmbedding(CompactEmbedding):
     def get_config(self) -> dict[str, Any]:
         own = {"adjustment_dim": self.adjustment_dim}
         return {**super().get_config(), **self.clusters.cluster_config(), **own}
-
-
-CLUSTER_ARGUMENTS = (
-    "temperature",
-    "straight_through",
-    "inference",
-    "logit_scale",
-    "logits_initializer",
-    "seed",
-)
-
-
-def split_arguments(kwargs: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Keyword arguments of the clusters, and those of the layer around them.
-
-    >>> split_arguments({"temperature": 0.5, "name": "words"})
-    ({'temperature': 0.5}, {'name': 'words'})
-    """
-    clusters = {key: value for key, value in kwargs.items() if key in CLUSTER_ARGUMENTS}
-    return clusters, {key: value for key, value in kwargs.items() if key not in clusters}

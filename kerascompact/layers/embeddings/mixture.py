@@ -10,8 +10,7 @@ from kerascompact.core.registration import register
 from kerascompact.forms.composed import SplitForm, split_ids
 from kerascompact.forms.dense import DenseForm
 from kerascompact.layers.embeddings.base import CompactEmbedding
-from kerascompact.layers.embeddings.cluster import ClusterEmbedding
-from kerascompact.layers.embeddings.cluster_adjustment import split_arguments
+from kerascompact.layers.embeddings.cluster import clusters_of, split_arguments
 
 
 @register
@@ -53,35 +52,16 @@ class MixtureEmbedding(CompactEmbedding):
         num_unique: int,
         *,
         num_reserved: int = 0,
-        embeddings_initializer: Any = None,
-        embeddings_regularizer: Any = None,
-        mask_zero: bool = False,
         **kwargs: Any,
     ) -> None:
-        clusters, layer = split_arguments(kwargs)
-        super().__init__(
-            input_dim,
-            output_dim,
-            embeddings_initializer=embeddings_initializer,
-            embeddings_regularizer=embeddings_regularizer,
-            mask_zero=mask_zero,
-            **layer,
-        )
+        of_clusters, of_layer = split_arguments(kwargs)
+        super().__init__(input_dim, output_dim, **of_layer)
         checks.integer_in("num_clusters", num_clusters, 2, self.input_dim - 1)
         most = self.input_dim - num_clusters
         self.num_unique = checks.integer_in("num_unique", num_unique, 1, most)
         rest = self.input_dim - self.num_unique
         self.num_reserved = checks.integer_in("num_reserved", num_reserved, 0, rest)
-        self.clusters = ClusterEmbedding(
-            rest,
-            self.output_dim,
-            num_clusters,
-            embeddings_initializer=self.embeddings_initializer,
-            embeddings_regularizer=self.embeddings_regularizer,
-            dtype=self.dtype_policy,
-            name="clusters",
-            **clusters,
-        )
+        self.clusters = clusters_of(self, rest, self.output_dim, num_clusters, **of_clusters)
 
     def build(self, input_shape: Any = None) -> None:
         self.clusters.build(input_shape)
