@@ -18,7 +18,8 @@ def freeze(model: keras.Model, recipe: str | Recipe = "float32") -> keras.Model:
 
     The copy evaluates, saves and loads like any Keras model; its outputs are those of `model` with
     hard assignments, with "int8" up to the rounding of the tables. What is frozen already stays; a
-    plain `keras.layers.Embedding` becomes a `DenseForm`.
+    plain `keras.layers.Embedding` becomes a `DenseForm`. A model trained in mixed precision ships
+    in float32.
 
     Args:
         model: Functional or Sequential model, built; its own layers are not changed.
@@ -45,7 +46,7 @@ def freeze(model: keras.Model, recipe: str | Recipe = "float32") -> keras.Model:
             return layer  # an operation between layers, such as a mask's comparison
         if is_embedding(layer):
             return as_form(layer, recipe)
-        clone = layer.__class__.from_config(layer.get_config())
+        clone = layer.__class__.from_config(_float32(layer))
         copies.append((layer, clone))
         return clone
 
@@ -68,11 +69,12 @@ def as_form(layer: keras.layers.Layer, recipe: Recipe) -> Form:
     """The form of one embedding under a recipe; always a layer of its own, never `layer` itself."""
     form: Form
     if isinstance(layer, Form):
-        form = type(layer).from_config(layer.get_config())
+        form = type(layer).from_config(_float32(layer))
         form.build()
         form.set_weights(layer.get_weights())
     elif isinstance(layer, CompactEmbedding):
         form = layer.freeze()
+        form.dtype_policy = "float32"
     else:
         form = DenseForm.from_arrays(
             {"table": checks.finite("embeddings", keras.ops.convert_to_numpy(layer.embeddings))},
@@ -81,9 +83,15 @@ def as_form(layer: keras.layers.Layer, recipe: Recipe) -> Form:
             mask_zero=layer.mask_zero,
             paper_bits=32 * layer.input_dim * layer.output_dim,
             name=layer.name,
-            dtype=layer.dtype_policy,
+            dtype="float32",
         )
     return form.quantize("int8") if recipe.tables == "int8" else form
+
+
+def _float32(layer: keras.layers.Layer) -> dict[str, Any]:
+    """The layer's configuration, computing in float32: TFLite has no float16 arithmetic on CPU."""
+    config = layer.get_config()
+    return config if layer.compute_dtype == "float32" else {**config, "dtype": "float32"}
 
 
 @contextlib.contextmanager

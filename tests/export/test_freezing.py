@@ -135,3 +135,19 @@ def test_refuses_weights_that_are_not_finite():
     model.get_layer("embedding").codebook.assign(np.full((5, 4), np.nan))
     with pytest.raises(ValueError, match="must hold finite numbers only"):
         export.freeze(model)
+
+
+@pytest.mark.parametrize("policy", ["mixed_float16", "mixed_bfloat16"])
+@pytest.mark.parametrize("embedding", EMBEDDINGS)
+def test_a_model_trained_in_mixed_precision_ships_in_float32(policy, embedding):
+    keras.config.set_dtype_policy(policy)
+    try:
+        model = MODELS["lstm"](EMBEDDINGS[embedding]())
+        frozen, file = export.freeze(model), export.convert(model)
+    finally:
+        keras.config.set_dtype_policy("float32")
+    computing = [layer for layer in frozen.layers if layer.weights]
+    assert {layer.compute_dtype for layer in computing} == {"float32"}
+    report = export.verify(model, file, some_ids())
+    assert report.agreement == 1
+    assert report.outputs.dtype == np.float32
