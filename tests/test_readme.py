@@ -8,7 +8,7 @@ import pytest
 from kerascompact.benchmarks import results, speed
 
 README = (Path(__file__).parents[1] / "README.md").read_text("utf-8")
-TABLES = dict(re.findall(r"<!-- results: (\w+) -->\n(.*?)\n<!-- end -->", README, re.DOTALL))
+TABLES = dict(re.findall(r"<!-- results: (\w+) -->\n(.*?)\n?<!-- end -->", README, re.DOTALL))
 
 
 def test_code_runs(tmp_path, monkeypatch, capsys):

@@ -72,9 +72,10 @@ def line(row: dict[str, Any]) -> str:
 def table(found: Sequence[dict[str, Any]]) -> str:
     """Markdown: a line per configuration, mean and spread over its seeds, accuracies in percent."""
     head = (
-        "| model | seeds | dev | soft | hard | file | embedding B, paper | stored B | file B | us |"
+        "| model | seeds | dev | soft | hard | file | model MB, paper | embedding B, paper "
+        "| stored B | file B | us |"
     )
-    lines = [head, "|" + "---|" * 10]
+    lines = [head, "|" + "---|" * 11]
     for group in by_seed(found):
         first = group[0]
         cells = [first["label"], str(len(group))]
@@ -84,6 +85,7 @@ def table(found: Sequence[dict[str, Any]]) -> str:
             else:
                 average, deviation = spread(group, key)
                 cells.append(f"{100 * average:.2f} ± {100 * deviation:.2f}")
+        cells.append(f"{first['model_mb']:.3f}")
         cells += [f"{first[key]:,.0f}" for key in ("paper_bytes", "stored_bytes", "file_bytes")]
         cells.append(f"{spread(group, 'microseconds')[0]:.0f}")
         lines.append("| " + " | ".join(cells) + " |")

@@ -25,7 +25,7 @@ def row(seed, accuracy, **more):
 
 TESTED = dict(
     soft_accuracy=0.5, hard_accuracy=0.6, file_accuracy=0.7, paper_bytes=1000.0, stored_bytes=900.0,
-    file_bytes=3000, microseconds=10.0,
+    file_bytes=3000, microseconds=10.0, model_mb=0.05,
 )  # fmt: skip
 
 
@@ -52,7 +52,7 @@ def test_table_has_mean_and_spread_over_seeds():
     found = [row(0, 0.5, **TESTED), row(1, 0.7, **{**TESTED, "file_accuracy": 0.9})]
     *_, line = results.table(found).splitlines()
     assert "| CE(k=4) | 2 | 60.00 ± 14.14 |" in line  # standard deviation of 50 and 70
-    assert "| 80.00 ± 14.14 | 1,000 | 900 | 3,000 | 10 |" in line
+    assert "| 80.00 ± 14.14 | 0.050 | 1,000 | 900 | 3,000 | 10 |" in line
 
 
 def test_table_keeps_configurations_apart_and_shows_what_has_no_soft_accuracy():
