@@ -40,6 +40,14 @@ class TextClassifier:
 
     Raises: ValueError, if the file is damaged, is no text classifier of kerascompact, or was
         trained with another vocabulary; OSError, if a file cannot be read.
+
+    >>> from kerascompact import models, text
+    >>> words = text.Vocabulary(["good", "bad"])
+    >>> model = models.mean_classifier(keras.layers.Embedding(4, 2, mask_zero=True), 2)
+    >>> file = kerascompact.export.convert(model, labels=["yes", "no"], vocabulary=words)
+    >>> prediction = TextClassifier(file, words).predict("good or bad")
+    >>> prediction.label in ("yes", "no"), prediction.tokens, prediction.known
+    (True, 3, 2)
     """
 
     def __init__(

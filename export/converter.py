@@ -94,6 +94,13 @@ def save(
         **options: Those of `convert`, if `model` is a Keras model.
 
     Returns: The path written.
+
+    Raises: ValueError, as `convert` does, or if the vocabulary is not that of the bytes; OSError.
+
+    >>> from kerascompact.layers import ClusterEmbedding
+    >>> model = keras.Sequential([keras.Input((4,), dtype="int32"), ClusterEmbedding(9, 2, 3)])
+    >>> save(model, "small.tflite", recipe="float32").name
+    'small.tflite'
     """
     if isinstance(model, bytes):
         facts = (flatbuffer.metadata_of(flatbuffer.parse(model)) or {}).get("vocabulary") or {}

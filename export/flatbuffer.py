@@ -87,6 +87,11 @@ def read_metadata(file: bytes | str | Path) -> dict[str, Any]:
     """The JSON that kerascompact wrote into a file: labels, vocabulary hash, sizes, recipe.
 
     Raises: ValueError, if the file is no TFLite file or was not made by kerascompact.
+
+    >>> from kerascompact.layers import ClusterEmbedding
+    >>> model = keras.Sequential([keras.Input((4,), dtype="int32"), ClusterEmbedding(9, 2, 3)])
+    >>> read_metadata(kerascompact.export.convert(model))["embeddings"][0]["form"]
+    'CodebookForm'
     """
     metadata = metadata_of(parse(file if isinstance(file, bytes) else Path(file).read_bytes()))
     if metadata is None:

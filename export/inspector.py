@@ -68,6 +68,13 @@ def inspect(file: bytes | str | Path) -> Inspection:
         file: A path or the bytes of any TFLite file, whoever made it.
 
     Raises: ValueError, if it is no TFLite file, or is truncated or damaged.
+
+    >>> from kerascompact.layers import ClusterEmbedding
+    >>> ids = keras.Input((4,), dtype="int32", name="ids")
+    >>> model = keras.Model(ids, ClusterEmbedding(9, 2, num_clusters=3)(ids))
+    >>> found = inspect(kerascompact.export.convert(model))
+    >>> found.custom, found.inputs
+    ([], ['ids int32[1, 4]'])
     """
     data = file if isinstance(file, bytes) else Path(file).read_bytes()
     model = flatbuffer.parse(data)

@@ -18,6 +18,13 @@ class Interpreter:
         num_threads: Threads that the runtime may use.
 
     Raises: ValueError, if the file is damaged or needs operators that the plain runtime lacks.
+
+    >>> from kerascompact.layers import ClusterEmbedding
+    >>> ids = keras.Input((4,), dtype="int32", name="ids")
+    >>> model = keras.Model(ids, ClusterEmbedding(9, 2, num_clusters=3, name="vectors")(ids))
+    >>> file = Interpreter(kerascompact.export.convert(model))
+    >>> file.run({"ids": np.array([[1, 2, 3, 4]])})["vectors"].shape
+    (1, 4, 2)
     """
 
     def __init__(self, file: bytes | str | Path, num_threads: int = 1) -> None:

@@ -82,6 +82,12 @@ def verify(
     Returns: A `Report`.
 
     Raises: ValueError, past tolerance, naming the worst row; or if the shapes do not fit.
+
+    >>> from kerascompact.layers import ClusterEmbedding
+    >>> model = keras.Sequential([keras.Input((4,), dtype="int32"), ClusterEmbedding(9, 2, 3)])
+    >>> file = kerascompact.export.convert(model)
+    >>> verify(model, file, np.array([[1, 2, 3, 4], [8, 0, 0, 0]])).agreement
+    1.0
     """
     data = np.asarray(data)
     if data.ndim < 2 or len(data) == 0:
