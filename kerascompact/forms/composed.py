@@ -157,12 +157,10 @@ def split_ids(
     >>> in_first.numpy().tolist(), first.numpy().tolist(), second.numpy().tolist()
     ([False, True, True, False], [0, 0, 1, 0], [0, 0, 0, 1])
     """
-    second_ids = tf.maximum(ids - num_first, 0)
-    if num_reserved == 0:  # the usual case, with half the operators
-        in_first = ids < num_first
+    if num_reserved == 0:
+        in_first, second_ids = ids < num_first, tf.maximum(ids - num_first, 0)
     else:
-        reserved = ids < num_reserved
-        in_first = tf.logical_and(tf.logical_not(reserved), ids < num_reserved + num_first)
-        second_ids = tf.where(reserved, ids, second_ids)
+        in_first = tf.logical_and(ids >= num_reserved, ids < num_reserved + num_first)
+        second_ids = tf.maximum(ids - num_first, tf.minimum(ids, num_reserved - 1))
     # Not clip_by_value: for 7 rows the TFLite converter makes it a Relu6, which has no integers.
     return in_first, tf.where(in_first, ids - num_reserved, 0), second_ids

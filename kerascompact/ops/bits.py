@@ -68,7 +68,7 @@ def unpack(stream: tf.Tensor, positions: tf.Tensor, bits: int) -> tf.Tensor:
     window = tf.cast(tf.gather(stream, first_byte), tf.int32)
     for extra in range(1, _extra_bytes(bits) + 1):
         window += tf.cast(tf.gather(stream, first_byte + extra), tf.int32) * 256**extra
-    window = tf.bitwise.right_shift(window, first_bit - 8 * first_byte)
+    window = tf.bitwise.right_shift(window, tf.math.floormod(first_bit, 8))
     return tf.math.floormod(window, 2**bits)
 
 
