@@ -96,7 +96,8 @@ class _Once:
     """A table that is written once, however often it is referred to."""
 
     def __init__(self, table: Any) -> None:
-        self.table, self.offset = table, None
+        self.table = table
+        self.offset: int | None = None
 
     def Pack(self, builder: flatbuffers.Builder) -> int:
         if self.offset is None:
@@ -106,6 +107,7 @@ class _Once:
 
 def _share_equal(tables: list[Any], written: dict[str, _Once]) -> list[_Once]:
     """Replaces tables that hold the same by one; FlatBuffers lets several offsets meet there."""
+    tables = [table.table if isinstance(table, _Once) else table for table in tables]
     return [written.setdefault(_contents(table), _Once(table)) for table in tables]
 
 

@@ -19,12 +19,13 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--threads", type=int, default=0, help="of TensorFlow; 0: all cores")
     parser.add_argument("--verbose", type=int, default=0, help="of `model.fit`")
+    parser.add_argument("--sizes", action="store_true", help="count bytes anew, train nothing")
     arguments = parser.parse_args(argv)
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
     import tensorflow as tf  # after the log level is set
 
-    from kerascompact.benchmarks import cluster_paper, results, speed
+    from kerascompact.benchmarks import cluster_paper, results, runs, speed
 
     if arguments.threads:
         tf.config.threading.set_intra_op_parallelism_threads(arguments.threads)
@@ -34,6 +35,9 @@ def main(argv: list[str] | None = None) -> int:
             found = results.rows(name)
             if found:
                 print(f"\n{name}\n" + (speed if name == "speed" else results).table(found))
+    elif arguments.sizes:
+        runs.size_again(arguments.name, arguments.data)
+        print(results.table(results.rows(arguments.name)))
     elif arguments.name == "speed":
         print(speed.table(speed.speed()))
     else:

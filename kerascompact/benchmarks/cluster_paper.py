@@ -9,7 +9,7 @@ of the file. These choose sizes on dev with one seed, then measure test with thr
 from collections.abc import Iterable
 from typing import Any
 
-from kerascompact.benchmarks.runs import Spec, run_all
+from kerascompact.benchmarks.runs import Spec, from_facts, run_all
 from kerascompact.benchmarks.text_task import logit_scale
 
 SEEDS = (0, 1, 2)
@@ -98,7 +98,7 @@ def within(
             test=False,
             **options,
         )
-        chosen.append(_spec(best_within(found, budget_of, budget)["spec"]))
+        chosen.append(from_facts(best_within(found, budget_of, budget)["spec"]))
     return run_all(with_seeds(dict.fromkeys(chosen), seeds), base.dataset, **options)
 
 
@@ -121,7 +121,3 @@ def _clusters(base: Spec, method: str) -> Spec:
     if method == "standard":
         return base
     return base._replace(options=(("logit_scale", logit_scale(base.learning_rate)),))
-
-
-def _spec(facts: dict[str, Any]) -> Spec:
-    return Spec(**{**facts, "options": tuple(facts["options"].items())})

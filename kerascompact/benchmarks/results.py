@@ -8,6 +8,8 @@ from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
 
+from kerascompact.core.files import write_bytes
+
 FOLDER = Path(__file__).parent / "results"
 
 
@@ -22,6 +24,12 @@ def append(name: str, row: dict[str, Any]) -> None:
     with path(name).open("a", encoding="utf-8") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         file.write(json.dumps(row, sort_keys=True) + "\n")
+
+
+def rewrite(name: str, found: Sequence[dict[str, Any]]) -> None:
+    """Replaces all rows of a benchmark."""
+    lines = [json.dumps(row, sort_keys=True) + "\n" for row in found]
+    write_bytes(path(name), "".join(lines).encode())
 
 
 def rows(name: str) -> list[dict[str, Any]]:

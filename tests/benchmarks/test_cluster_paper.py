@@ -4,6 +4,7 @@ import pytest
 
 from kerascompact.benchmarks import cluster_paper
 from kerascompact.benchmarks.cluster_paper import AG_NEWS_SIZES, best_within, sized, with_seeds
+from kerascompact.benchmarks.runs import from_facts
 
 
 def model_mb(method, v, m, k, u, classes=4):
@@ -44,5 +45,4 @@ def test_best_within_takes_the_best_on_dev_that_fits():
 def test_specs_by_size_and_seed():
     specs = with_seeds(sized(cluster_paper.TREC, "cluster", [(9, 2, 3, 0), (8, 2, 3, 0)]), (4, 5))
     assert [(spec.size, spec.seed) for spec in specs] == [(9, 4), (8, 4), (9, 5), (8, 5)]
-    again = cluster_paper._spec(specs[0].facts())
-    assert again == specs[0]
+    assert from_facts(specs[0].facts()) == specs[0]

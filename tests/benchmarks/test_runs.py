@@ -41,3 +41,11 @@ def test_two_runs_of_a_spec_give_the_same_row():
         for key in ("train_seconds", "microseconds"):
             row.pop(key)
     assert first == second
+
+
+def test_bytes_are_counted_anew_without_training(monkeypatch):
+    (row,) = runs.run_all([SPEC], "tiny")
+    results.rewrite("tiny", [{**row, "file_bytes": 1, "stored_bytes": 1}])
+    monkeypatch.setattr(runs, "train", lambda *args, **options: pytest.fail("trained"))
+    runs.size_again("tiny")
+    assert results.rows("tiny") == [row]

@@ -166,3 +166,11 @@ def test_operator_names_of_custom_operators():
         converter.allow_custom_ops = not sets
         names[name] = flatbuffer.operator_names(flatbuffer.parse(converter.convert()))
     assert names == {"Flex": ["CUSTOM:FlexMatrixInverse"], "": ["CUSTOM:MatrixInverse"]}
+
+
+def test_packing_twice_gives_the_same_bytes():
+    data = export.convert(mean(cluster()))
+    model = flatbuffer.parse(data)
+    assert flatbuffer.pack(model) == flatbuffer.pack(model) == data
+    model.subgraphs[0].tensors[0].table.name = b"renamed"
+    assert flatbuffer.parse(flatbuffer.pack(model)).subgraphs[0].tensors[0].name == b"renamed"
