@@ -1,0 +1,61 @@
+"""Unique ids against NumPy, in every way TensorFlow runs."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from kerascompact.ops.unique import occurrences, unique_ids
+
+SHAPES = [(), (0,), (1,), (40,), (6, 5), (2, 0, 3), (2, 3, 4)]
+
+
+def runs(function):
+    yield function
+    yield tf.function(function)
+    yield tf.function(function, jit_compile=True)
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_names_every_id_once_and_finds_it_again(shape, dtype):
+    ids = np.random.default_rng(0).integers(0, 12, shape).astype(dtype)
+    expected, counts = np.unique(ids, return_counts=True)
+    for run in runs(unique_ids):
+        unique, inverse = run(tf.constant(ids))
+        assert unique.dtype == dtype and inverse.dtype == tf.int32 and inverse.shape == shape
+        np.testing.assert_array_equal(np.sort(unique), expected)
+        np.testing.assert_array_equal(unique.numpy()[inverse.numpy()], ids)
+        times = occurrences(unique, inverse)
+        assert dict(zip(unique.numpy(), times.numpy(), strict=True)) == dict(
+            zip(expected, counts, strict=True)
+        )
+
+
+def test_keeps_the_order_of_first_occurrence():
+    unique, _ = unique_ids(tf.constant([5, 2, 5, 9, 2, 0]))
+    assert unique.numpy().tolist() == [5, 2, 9, 0]
+
+
+@pytest.mark.parametrize("jit_compile", [False, True])
+def test_gradient_of_a_row_is_the_sum_over_its_places(jit_compile):
+    random = np.random.default_rng(1)
+    ids = random.integers(0, 12, (6, 5)).astype(np.int32)
+    table, weights = random.normal(size=(12, 3)), random.normal(size=(6, 5, 3))
+    expected = np.zeros((12, 3))
+    np.add.at(expected, ids, weights * 2 * table[ids])
+
+    @tf.function(jit_compile=jit_compile)
+    def gradient(table, ids):
+        with tf.GradientTape() as tape:
+            tape.watch(table)
+            unique, inverse = unique_ids(ids)
+            rows = tf.square(tf.gather(table, unique))  # what a layer computes for each id
+            counts = occurrences(unique, inverse)
+            total = tf.reduce_sum(weights * tf.gather(rows, inverse))
+            # zero, however XLA pads the rows: the batch counts 30 places
+            total += 100.0 * tf.cast(tf.reduce_sum(counts) - 30.0, total.dtype)
+        return total, tf.convert_to_tensor(tape.gradient(total, table))
+
+    total, found = gradient(tf.constant(table), tf.constant(ids))
+    np.testing.assert_allclose(total, (weights * table[ids] ** 2).sum(), rtol=1e-12)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)  # float64, other order of sums
