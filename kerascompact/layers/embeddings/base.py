@@ -52,8 +52,8 @@ class CompactEmbedding(keras.layers.Layer):
         self.mask_zero = checks.boolean("mask_zero", mask_zero)
         self.supports_masking = self.mask_zero
 
-    def add_vectors(self, name: str, shape: tuple[int, int]) -> keras.Variable:
-        """A trainable float32 table of vectors.
+    def add_vectors(self, name: str, shape: tuple[int, ...]) -> keras.Variable:
+        """A trainable float32 table of vectors, or several of them.
 
         The initializer is cloned: one Keras initializer called twice draws the same numbers.
         """
