@@ -5,6 +5,9 @@ being bit `p % 8` of byte `p // 8`. So `n` codes cost exactly `ceil(n * bits / 8
 or not `bits` divides 8. Reading a code touches at most three bytes and needs GATHER, RIGHT_SHIFT
 and FLOOR_MOD on int32 only, all of which are TFLite built-ins (TFLite has no LEFT_SHIFT or
 BITWISE_AND; `floormod(x, 2**bits)` masks).
+
+A row of `length` codes that fills whole bytes is read at once: one gather of its bytes, then
+arithmetic with constants. Such a stream needs no byte past its end.
 """
 
 import numpy as np
@@ -36,6 +39,20 @@ def pack(codes: np.ndarray, bits: int) -> np.ndarray:
     return np.pad(stream, (0, stream_bytes(codes.size, bits) - stream.size))
 
 
+def pack_rows(codes: np.ndarray, bits: int) -> np.ndarray:
+    """Packs the codes `(rows, length)` of a table for `unpack_rows`.
+
+    The stream is that of `pack`, without the bytes past its end where rows fill whole bytes.
+
+    Returns: `uint8` array of `rows_bytes(rows, length, bits)` bytes.
+
+    >>> pack_rows(np.array([[1, 2], [3, 4]]), 4)
+    array([33, 67], dtype=uint8)
+    """
+    rows, length = np.shape(codes)
+    return pack(codes, bits)[: rows_bytes(rows, length, bits)]
+
+
 def stream_bytes(count: int, bits: int) -> int:
     """Bytes of a stream of `count` codes: `ceil(count * bits / 8)` and what `unpack` reads past it.
 
@@ -46,6 +63,17 @@ def stream_bytes(count: int, bits: int) -> int:
     (2251, 3000)
     """
     return -(-count * bits // 8) + _extra_bytes(bits)
+
+
+def rows_bytes(rows: int, length: int, bits: int) -> int:
+    """Bytes of a stream of `rows` times `length` codes that `unpack_rows` reads.
+
+    >>> rows_bytes(3000, 8, 5), rows_bytes(3000, 1, 5)
+    (15000, 1876)
+    """
+    if _fills_bytes(length, bits):
+        return rows * length * bits // 8
+    return stream_bytes(rows * length, bits)
 
 
 def unpack(stream: tf.Tensor, positions: tf.Tensor, bits: int) -> tf.Tensor:
@@ -70,6 +98,48 @@ def unpack(stream: tf.Tensor, positions: tf.Tensor, bits: int) -> tf.Tensor:
         window += tf.cast(tf.gather(stream, first_byte + extra), tf.int32) * 256**extra
     window = tf.bitwise.right_shift(window, tf.math.floormod(first_bit, 8))
     return tf.math.floormod(window, 2**bits)
+
+
+def unpack_rows(stream: tf.Tensor, ids: tf.Tensor, bits: int, length: int) -> tf.Tensor:
+    """Reads the rows `ids` of a packed table of `length` codes each.
+
+    Row `i` holds the codes `i * length ... (i + 1) * length - 1` of the stream.
+
+    Args:
+        stream: `uint8` bytes from `pack_rows` or `pack`.
+        ids: `int32` rows, any shape. Rows that fill whole bytes may lie anywhere in the stream;
+            others below bit `2**31`.
+        bits: Bits of a code, as in `pack`.
+        length: Codes of a row.
+
+    Returns: `int32` codes, of the shape of `ids` and `length`.
+
+    >>> stream = tf.constant(pack_rows(np.array([[1, 2], [3, 4]]), 4))
+    >>> unpack_rows(stream, tf.constant([1]), 4, 2).numpy()
+    array([[3, 4]], dtype=int32)
+    """
+    if not _fills_bytes(length, bits):
+        positions = tf.expand_dims(ids * length, -1) + np.arange(length, dtype=np.int32)
+        return unpack(stream, positions, bits)
+    row_bytes = length * bits // 8
+    whole = stream.shape[0] - stream.shape[0] % row_bytes  # what `pack` writes past the end
+    table = tf.reshape(stream[:whole], [-1, row_bytes])
+    rows = tf.cast(tf.gather(table, ids), tf.int32)
+    first_bit = np.arange(length, dtype=np.int32) * bits
+    first, last = first_bit // 8, (first_bit + bits - 1) // 8
+    window = rows if bits == 8 else tf.gather(rows, first, axis=-1)
+    for extra in range(1, int(np.max(last - first)) + 1):
+        # A code that ends in an earlier byte loses whatever stands above it to the floormod.
+        byte = np.minimum(first + extra, row_bytes - 1)
+        window += tf.gather(rows, byte, axis=-1) * 256**extra
+    if np.any(first_bit % 8):
+        window = tf.bitwise.right_shift(window, first_bit % 8)
+    return window if bits in (8, 16) else tf.math.floormod(window, 2**bits)
+
+
+def _fills_bytes(length: int, bits: int) -> bool:
+    """Whether rows begin and end with a byte; a row of one code is a code like any other."""
+    return length > 1 and length * bits % 8 == 0
 
 
 def _extra_bytes(bits: int) -> int:

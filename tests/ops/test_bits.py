@@ -6,7 +6,15 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from kerascompact.ops.bits import MAX_BITS, pack, stream_bytes, unpack
+from kerascompact.ops.bits import (
+    MAX_BITS,
+    pack,
+    pack_rows,
+    rows_bytes,
+    stream_bytes,
+    unpack,
+    unpack_rows,
+)
 
 ALL_BITS = range(1, MAX_BITS + 1)
 
@@ -121,3 +129,42 @@ def test_rejects_codes_that_do_not_fit(code, bits):
 def test_rejects_codes_that_are_no_integers():
     with pytest.raises(ValueError, match="`codes` must be an array of integers"):
         pack(np.array([0.0, 1.0]), 4)
+
+
+LENGTHS = [1, 2, 3, 4, 5, 8, 16, 31, 32]
+
+
+@pytest.mark.parametrize("length", LENGTHS)
+@pytest.mark.parametrize("bits", ALL_BITS)
+def test_unpack_rows_reads_the_rows_of_the_table(bits, length):
+    codes = np.random.default_rng(bits).integers(0, 2**bits, (9, length))
+    codes[0], codes[1], codes[7], codes[8] = 2**bits - 1, 0, 0, 2**bits - 1
+    ids = np.array([[0, 8, 1], [7, 7, 3]])
+    for stream in (pack_rows(codes, bits), pack(codes, bits)):
+        found = unpack_rows(tf.constant(stream), tf.constant(ids, tf.int32), bits, length)
+        assert found.dtype == tf.int32
+        np.testing.assert_array_equal(found, codes[ids])
+
+
+@pytest.mark.parametrize("length", LENGTHS)
+@pytest.mark.parametrize("bits", ALL_BITS)
+def test_rows_are_the_same_stream_without_bytes_that_no_row_reads(bits, length):
+    codes = np.random.default_rng(bits).integers(0, 2**bits, (9, length))
+    stream, rows = pack(codes, bits), pack_rows(codes, bits)
+    np.testing.assert_array_equal(rows, stream[: rows.size])
+    assert rows.size == rows_bytes(9, length, bits)
+    whole = length > 1 and length * bits % 8 == 0
+    assert rows.size == (9 * length * bits // 8 if whole else stream_bytes(9 * length, bits))
+
+
+@pytest.mark.parametrize("shape", [(), (5,), (2, 3), (0, 4)])
+@pytest.mark.parametrize(("bits", "length"), [(5, 8), (5, 3)])
+def test_rows_of_any_rank_in_a_graph_and_under_xla(bits, length, shape):
+    codes = np.random.default_rng(0).integers(0, 2**bits, (9, length))
+    ids = np.random.default_rng(1).integers(0, 9, shape)
+    stream, places = tf.constant(pack_rows(codes, bits)), tf.constant(ids, tf.int32)
+    for jit_compile in (False, True):
+        compiled = tf.function(
+            lambda s, p: unpack_rows(s, p, bits, length), jit_compile=jit_compile
+        )
+        np.testing.assert_array_equal(compiled(stream, places), codes[ids])
