@@ -1,5 +1,5 @@
 """Optimizers that treat the gradient of an embedding as rows."""
 
-from kerascompact.optimizers.lazy import LazyAdam
+from kerascompact.optimizers.lazy import LazyAdam, LazySGD
 
-__all__ = ["LazyAdam"]
+__all__ = ["LazyAdam", "LazySGD"]

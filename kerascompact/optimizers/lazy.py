@@ -1,4 +1,4 @@
-"""Adam that updates only the rows of a table that the batch has touched."""
+"""Optimizers that update only the rows of a table that the batch has touched."""
 
 from typing import Any
 
@@ -8,8 +8,32 @@ import tensorflow as tf
 from kerascompact.core.registration import register
 
 
+class RowGradients:
+    """Makes a Keras optimizer treat the gradient of a table as rows: summed, then clipped."""
+
+    def apply(self, grads: Any, trainable_variables: Any = None) -> None:
+        # Summed before anything else, so that clipping sees the true gradient of a row.
+        summed = [sum_repeated(g) if isinstance(g, tf.IndexedSlices) else g for g in grads]
+        scale: float | None = getattr(self, "loss_scale_factor", None)
+        if scale is None:
+            super().apply(summed, trainable_variables)  # type: ignore[misc]
+            return
+        # Stock Keras divides IndexedSlices by the number, a TypeError: divide here instead.
+        self.loss_scale_factor = None
+        try:
+            super().apply([_divide(g, scale) for g in summed], trainable_variables)  # type: ignore[misc]
+        finally:
+            self.loss_scale_factor = scale
+
+    def _clip_gradients(self, grads: list[Any]) -> list[Any]:
+        if not self.global_clipnorm:  # type: ignore[attr-defined]
+            return super()._clip_gradients(grads)  # type: ignore[misc]
+        # Stock Keras multiplies IndexedSlices by the ratio of norms, and gets the whole table.
+        return tf.clip_by_global_norm(grads, self.global_clipnorm)[0]  # type: ignore[attr-defined]
+
+
 @register
-class LazyAdam(keras.optimizers.Adam):
+class LazyAdam(RowGradients, keras.optimizers.Adam):
     """Adam whose step on an embedding costs what the batch's rows cost, not the table's.
 
     For a gradient that comes as rows (`tf.IndexedSlices`): rows of repeated ids are summed first,
@@ -34,26 +58,6 @@ class LazyAdam(keras.optimizers.Adam):
     `LossScaleOptimizer` around it costs one boolean per entry, for its check of overflow.
     """
 
-    def apply(self, grads: Any, trainable_variables: Any = None) -> None:
-        # Summed before anything else, so that clipping sees the true gradient of a row.
-        summed = [sum_repeated(g) if isinstance(g, tf.IndexedSlices) else g for g in grads]
-        scale: float | None = getattr(self, "loss_scale_factor", None)
-        if scale is None:
-            super().apply(summed, trainable_variables)
-            return
-        # Stock Keras divides IndexedSlices by the number, a TypeError: divide here instead.
-        self.loss_scale_factor = None
-        try:
-            super().apply([_divide(g, scale) for g in summed], trainable_variables)
-        finally:
-            self.loss_scale_factor = scale
-
-    def _clip_gradients(self, grads: list[Any]) -> list[Any]:
-        if not self.global_clipnorm:
-            return super()._clip_gradients(grads)
-        # Stock Keras multiplies IndexedSlices by the ratio of norms, and gets the whole table.
-        return tf.clip_by_global_norm(grads, self.global_clipnorm)[0]
-
     def update_step(self, gradient: Any, variable: Any, learning_rate: Any) -> None:
         if not isinstance(gradient, tf.IndexedSlices):
             super().update_step(gradient, variable, learning_rate)
@@ -72,6 +76,45 @@ class LazyAdam(keras.optimizers.Adam):
             v = tf.maximum(tf.gather(slot, rows), v)
             slot.scatter_update(tf.IndexedSlices(v, rows))
         variable.scatter_sub(tf.IndexedSlices(rate * m / (tf.sqrt(v) + self.epsilon), rows))
+
+
+@register
+class LazySGD(RowGradients, keras.optimizers.SGD):
+    """Gradient descent whose step on an embedding costs what the batch's rows cost.
+
+    `w_i -= rate g_i` for the rows `i` in the batch; with momentum `m`,
+    `u_i = m u_i - rate g_i`, `w_i += u_i` (Nesterov: `w_i += m u_i - rate g_i`), at these rows only.
+    Clipping sees the summed gradient of a row and keeps it rows; stock Keras' `global_clipnorm`
+    makes it the whole table.
+
+    Args: those of `keras.optimizers.SGD`.
+
+    Example:
+    >>> model = keras.Sequential([keras.layers.Embedding(9, 2), keras.layers.Flatten()])
+    >>> model.compile(LazySGD(1.0, global_clipnorm=5.0), "mse")
+    >>> history = model.fit(np.array([[1, 1]]), np.zeros((1, 4)), verbose=0)
+
+    Reference: [Sutskever et al., ICML 2013](https://proceedings.mlr.press/v28/sutskever13.html),
+    sec. 2. Differs: a row that is not in the batch gets no momentum tail; `weight_decay` costs the
+    whole table.
+    """
+
+    def update_step(self, gradient: Any, variable: Any, learning_rate: Any) -> None:
+        if not isinstance(gradient, tf.IndexedSlices):
+            super().update_step(gradient, variable, learning_rate)
+            return
+        if tf.distribute.get_strategy().num_replicas_in_sync > 1:
+            gradient = sum_repeated(gradient)
+        rows = gradient.indices
+        step = tf.cast(learning_rate, variable.dtype) * tf.cast(gradient.values, variable.dtype)
+        if self.momentum == 0:
+            variable.scatter_sub(tf.IndexedSlices(step, rows))
+            return
+        slot = self.momentums[self._get_variable_index(variable)].value
+        velocity = self.momentum * tf.gather(slot, rows) - step
+        slot.scatter_update(tf.IndexedSlices(velocity, rows))
+        move = self.momentum * velocity - step if self.nesterov else velocity
+        variable.scatter_add(tf.IndexedSlices(move, rows))
 
 
 def sum_repeated(gradient: tf.IndexedSlices) -> tf.IndexedSlices:

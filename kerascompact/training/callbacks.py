@@ -51,3 +51,24 @@ class TemperatureAnnealing(keras.callbacks.Callback):
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         if logs is not None:
             logs["temperature"] = float(self.layers[0].current_temperature.numpy())
+
+
+class ResetStates(keras.callbacks.Callback):
+    """Sets the states of stateful RNNs to zero where a text begins.
+
+    That is at the start of every epoch and of every evaluation; without it a stateful model starts
+    to read its training text with the state that the end of the development text left.
+
+    >>> callback = ResetStates()
+    """
+
+    def _reset(self) -> None:
+        for layer in self.model._flatten_layers():
+            if getattr(layer, "stateful", False) and hasattr(layer, "reset_state"):
+                layer.reset_state()
+
+    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+        self._reset()
+
+    def on_test_begin(self, logs: Any = None) -> None:
+        self._reset()

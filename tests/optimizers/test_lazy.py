@@ -1,4 +1,4 @@
-"""LazyAdam against Adam written in NumPy and Keras' Adam on dense gradients."""
+"""LazyAdam and LazySGD against the formulas in NumPy and Keras on dense gradients."""
 
 import keras
 import numpy as np
@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from graphs import tensors_with_rows, train_step
 from kerascompact.layers import ClusterEmbedding
-from kerascompact.optimizers import LazyAdam
+from kerascompact.optimizers import LazyAdam, LazySGD
 from kerascompact.optimizers.lazy import sum_repeated
 
 ROWS, WIDTH = 6, 3
@@ -301,3 +301,56 @@ def test_looks_inside_branches():
     outer = tf.function(lambda x: tf.cond(x > 0, lambda: inner(x), lambda: x))
     assert tensors_with_rows(outer.get_concrete_function(tf.constant(1.0)), 77)
     assert tensors_with_rows(outer.get_concrete_function(tf.constant(1.0)), 78) == []
+
+
+def sgd(gradients, rate=0.1, momentum=0.0, nesterov=False):
+    """Sutskever et al., section 2, in float64."""
+    x, u = start().astype(np.float64), 0.0
+    for g in gradients:
+        u = momentum * u - rate * g
+        x = x + (momentum * u - rate * g if nesterov else u)
+    return x
+
+
+SGD_CONFIGS = [{}, {"momentum": 0.9}, {"momentum": 0.9, "nesterov": True}]
+
+
+@pytest.mark.parametrize("config", SGD_CONFIGS, ids=str)
+def test_sgd_equals_the_formula_when_every_row_is_touched(config):
+    found, _ = run(LazySGD(0.1, **config), ALL)
+    expected = sgd([summed(values, ALL) for values in steps(ALL)], **config)
+    np.testing.assert_allclose(found, expected, **CLOSE)
+
+
+@pytest.mark.parametrize("clip", [{"clipnorm": 0.5}, {"global_clipnorm": 0.5}, {"clipvalue": 0.1}])
+@pytest.mark.parametrize("config", SGD_CONFIGS, ids=str)
+def test_sgd_equals_keras_on_the_dense_gradient(config, clip):
+    found, slots = run(LazySGD(0.1, **config, **clip), ALL)
+    expected, dense = run(keras.optimizers.SGD(0.1, **config, **clip), ALL, dense=True)
+    np.testing.assert_allclose(found, expected, **CLOSE)
+    for slot, dense_slot in zip(slots, dense, strict=True):
+        np.testing.assert_allclose(slot, dense_slot, **CLOSE)
+
+
+@pytest.mark.parametrize("config", [*SGD_CONFIGS, {"global_clipnorm": 0.5}], ids=str)
+def test_sgd_leaves_rows_that_are_not_in_the_batch(config):
+    found, slots = run(LazySGD(0.1, **config), [1, 4, 1])
+    others = [0, 2, 3, 5]
+    np.testing.assert_array_equal(found[others], start()[others])
+    for slot in slots:
+        assert not slot[others].any() and slot[[1, 4]].any()
+
+
+def test_two_optimizers_in_one_model_train_and_go_on_after_loading(tmp_path):
+    """Codes by Adam, the rest by SGD: what the language models of KD codes do."""
+    optimizers = keras.optimizers.OptimizerMap(
+        LazySGD(0.1, global_clipnorm=1.0), {".*/logits": LazyAdam(0.01)}
+    )
+    model = keras.Sequential([keras.Input((3,), dtype="int32"), ClusterEmbedding(9, 2, 3)])
+    model.compile(keras.optimizers.MultiOptimizer(optimizers), "mse")
+    ids = np.array([[1, 1, 4], [0, 2, 4]])
+    model.fit(ids, np.ones((2, 3, 2)), verbose=0)
+    model.save(tmp_path / "model.keras")
+    again = keras.models.load_model(tmp_path / "model.keras")
+    for one, other in zip(model.optimizer.variables, again.optimizer.variables, strict=True):
+        np.testing.assert_array_equal(one.numpy(), other.numpy())

@@ -4,7 +4,7 @@ import keras
 import numpy as np
 import pytest
 
-from kerascompact.training import GeometricDecay
+from kerascompact.training import EpochDecay, GeometricDecay
 
 
 @pytest.mark.parametrize(("start", "end", "steps"), [(0.9, 0.1, 7), (0.1, 2.0, 1), (1.0, 1.0, 3)])
@@ -53,3 +53,22 @@ def test_is_a_learning_rate():
 def test_refuses(change, message):
     with pytest.raises(ValueError, match=message):
         GeometricDecay(**{"start": 1.0, "end": 0.1, "steps": 3, **change})
+
+
+@pytest.mark.parametrize(("factor", "hold"), [(0.5, 4), (0.6, 0), (1.0, 2)])
+def test_epoch_decay_is_that_of_zarembas_code(factor, hold):
+    decay = EpochDecay(2.0, factor, hold, steps_per_epoch=7)
+    for epoch in range(8):
+        expected = 2.0 * factor ** max(epoch + 1 - hold, 0.0)
+        for step in (7 * epoch, 7 * epoch + 6):
+            np.testing.assert_allclose(float(decay(step)), expected, rtol=1e-6)  # float32
+
+
+def test_epoch_decay_serializes_and_refuses_nonsense():
+    decay = EpochDecay(1.0, 0.5, 4, 10)
+    schedules = keras.optimizers.schedules
+    twin = schedules.deserialize(schedules.serialize(decay))
+    assert type(twin) is EpochDecay and twin.get_config() == decay.get_config()
+    for name, bad in {"start": 0, "factor": 1.5, "hold": -1, "steps_per_epoch": 0}.items():
+        with pytest.raises(ValueError, match=f"`{name}` must be"):
+            EpochDecay(**{**decay.get_config(), name: bad})
