@@ -6,7 +6,9 @@ from kerascompact.training.schedules import EpochDecay, GeometricDecay
 from kerascompact.training.soft import soft_copy
 
 __all__ = [
+    "EpochDecay",
     "GeometricDecay",
+    "ResetStates",
     "TemperatureAnnealing",
     "plot_clusters",
     "soft_copy",

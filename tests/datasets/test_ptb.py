@@ -19,8 +19,8 @@ def test_words_by_frequency_and_sentences_with_an_end(folder):
     corpus = ptb.load(folder)
     assert corpus.words == ("<eos>", "the", "sat", "<unk>", "N", "cat", "dog")
     text = [corpus.words[i] for i in corpus.train]
-    assert text == "the cat sat <eos> the dog sat <eos> the <unk> N <eos>".split()
-    assert [corpus.words[i] for i in corpus.test] == "cat sat <eos> sat <eos>".split()
+    assert " ".join(text) == "the cat sat <eos> the dog sat <eos> the <unk> N <eos>"
+    assert " ".join(corpus.words[i] for i in corpus.test) == "cat sat <eos> sat <eos>"
     assert corpus.dev.dtype == np.int32 and corpus.dev.tolist() == [1, 6, 0]
 
 
