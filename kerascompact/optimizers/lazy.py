@@ -84,8 +84,8 @@ class LazySGD(RowGradients, keras.optimizers.SGD):
 
     `w_i -= rate g_i` for the rows `i` in the batch; with momentum `m`,
     `u_i = m u_i - rate g_i`, `w_i += u_i` (Nesterov: `w_i += m u_i - rate g_i`), at these rows
-    only. Clipping sees the summed gradient of a row and keeps it rows; stock Keras' `global_clipnorm`
-    makes it the whole table.
+    only. Clipping sees the summed gradient of a row and keeps it rows; stock Keras'
+    `global_clipnorm` makes it the whole table.
 
     Args: those of `keras.optimizers.SGD`.
 
