@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from kerascompact.forms import CodebookForm, ConcatForm, DenseForm, SplitForm
+from kerascompact.forms import CodebookForm, ConcatForm, DenseForm, FactoredForm, SplitForm
 
 V, RESERVED = 23, 2
 
@@ -36,4 +36,59 @@ def split(reserved=RESERVED, **config):
     return form, np.vstack([b[:reserved], a, b[reserved:]])
 
 
-KINDS = {"dense": dense, "codebook": codebook, "concat": concat, "split": split}
+def some_codes(rows=V, length=3, cardinality=5, seed=1):
+    codes = np.random.default_rng(seed).integers(0, cardinality, (rows, length))
+    codes[0], codes[-1] = cardinality - 1, cardinality - 1
+    return codes
+
+
+def codes_sum(rows=V, length=3, cardinality=5, width=4, shared=False, seed=1, **config):
+    """A sum of codes; the table's rows are added in NumPy in the order of the codes."""
+    codes = some_codes(rows, length, cardinality, seed)
+    books = numbers(*([] if shared else [length]), cardinality, width, seed=seed)
+    table = np.zeros((rows, width), np.float32)
+    for place in range(length):
+        table += (books if shared else books[place])[codes[:, place]]
+    return CodebookForm.from_codes(codes, books, **config), table
+
+
+def codes_concat(rows=V, length=3, cardinality=5, width=6, shared=False, seed=1, **config):
+    codes = some_codes(rows, length, cardinality, seed)
+    books = numbers(*([] if shared else [length]), cardinality, width // length, seed=seed)
+    parts = [(books if shared else books[place])[codes[:, place]] for place in range(length)]
+    return CodebookForm.from_codes(codes, books, combine="concat", **config), np.hstack(parts)
+
+
+def factored(make=codes_sum, width=4, rank=3, use_bias=True, seed=7, **config):
+    part, table = make(width=rank)
+    kernel, bias = numbers(rank, width, seed=seed), numbers(width, seed=seed + 1) * use_bias
+    form = FactoredForm.from_parts(part, kernel, bias if use_bias else None, **config)
+    return form, table @ kernel + bias
+
+
+def low_rank(**config):
+    return factored(dense, use_bias=False, **config)
+
+
+KINDS = {
+    "dense": dense,
+    "codebook": codebook,
+    "codes_sum": codes_sum,
+    "codes_concat": codes_concat,
+    "factored": factored,
+    "low_rank": low_rank,
+    "concat": concat,
+    "split": split,
+}
+
+# Forms that add or multiply, in an order that TensorFlow chooses; all others only gather.
+COMPUTING = (codes_sum, factored, low_rank)
+
+
+def check_rows(make, found, table):
+    """The rows of a form as `make` says: to the bit, unless float32 was summed in some order."""
+    if make in COMPUTING:
+        # a rounding of 2**-24 for each of some ten terms of size <= 10
+        np.testing.assert_allclose(found, table, atol=1e-5)
+    else:
+        np.testing.assert_array_equal(found, table)

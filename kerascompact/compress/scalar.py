@@ -27,4 +27,4 @@ class ScalarQuantization(Compressor):
     def compress(self, table: np.ndarray, counts: np.ndarray | None, **form: Any) -> DenseForm:
         rows, columns = table.shape
         dense = DenseForm.from_arrays({"table": table}, input_dim=rows, output_dim=columns, **form)
-        return dense.quantized()
+        return dense.quantized("int8")

@@ -4,5 +4,6 @@ from kerascompact.forms.base import Form
 from kerascompact.forms.codebook import CodebookForm
 from kerascompact.forms.composed import ConcatForm, SplitForm
 from kerascompact.forms.dense import DenseForm
+from kerascompact.forms.factored import FactoredForm
 
-__all__ = ["CodebookForm", "ConcatForm", "DenseForm", "Form", "SplitForm"]
+__all__ = ["CodebookForm", "ConcatForm", "DenseForm", "FactoredForm", "Form", "SplitForm"]

@@ -11,7 +11,8 @@ from kerascompact.core import checks
 from kerascompact.core.storage import Stored
 from kerascompact.ops.quantize import quantize_columns
 
-PRECISIONS = ("float32", "int8")
+TABLE_BITS = {"float32": 32, "int8": 8, "int4": 4}
+PRECISIONS = tuple(TABLE_BITS)
 
 
 class Form(keras.layers.Layer):
@@ -85,41 +86,92 @@ class Form(keras.layers.Layer):
         shape, bits = stored or (shape, 8 * np.dtype(dtype).itemsize)
         self._stored.append(Stored(name, shape, bits))
 
-    def add_table(self, name: str, shape: tuple[int, int], precision: str) -> None:
-        """Declares a table of rows: float32, or int8 with one float32 scale per column."""
-        self.add_array(name, shape, precision)
-        if precision == "int8":
-            self.add_array(f"{name}_scale", (shape[1],), "float32")
+    def add_table(
+        self,
+        name: str,
+        shape: tuple[int, int],
+        precision: str,
+        scale_shape: tuple[int, ...] | None = None,
+    ) -> None:
+        """Declares a table of rows: float32, or integers with float32 scales.
+
+        "int4" is held as int8 in [-7, 7]; the file packs two to a byte. `scale_shape`: one scale
+        for each column, unless it is given; `()`: no scale.
+        """
+        dtype = "float32" if precision == "float32" else "int8"
+        self.add_array(name, shape, dtype, stored=(shape, TABLE_BITS[precision]))
+        scale_shape = shape[1:] if scale_shape is None else scale_shape
+        if dtype == "int8" and scale_shape:
+            self.add_array(f"{name}_scale", scale_shape, "float32")
 
     def rows(self, name: str, index: tf.Tensor) -> tf.Tensor:
         """Reads rows of a table as float32; only these rows are ever converted."""
-        rows = tf.gather(getattr(self, name).value, index)
-        if rows.dtype == tf.float32:
-            return rows
-        return tf.cast(rows, tf.float32) * getattr(self, f"{name}_scale").value
+        return self.with_scale(name, self.raw_rows(name, index))
 
-    def quantized_table(self, name: str) -> dict[str, np.ndarray]:
-        """The arrays of `add_table(name, ..., "int8")` for a table stored as float32."""
-        codes, scale = quantize_columns(keras.ops.convert_to_numpy(getattr(self, name)))
-        return {name: codes, f"{name}_scale": scale}
+    def raw_rows(self, name: str, index: tf.Tensor) -> tf.Tensor:
+        """Rows of a table as float32, before their scale."""
+        rows = tf.gather(getattr(self, name).value, index)
+        return rows if rows.dtype == tf.float32 else tf.cast(rows, tf.float32)
+
+    def with_scale(self, name: str, vectors: tf.Tensor) -> tf.Tensor:
+        """Vectors times the scales of a table, if it has any."""
+        scale = getattr(self, f"{name}_scale", None)
+        return vectors if scale is None else vectors * scale.value
+
+    def times(self, vectors: tf.Tensor, name: str) -> tf.Tensor:
+        """`vectors @ table`, `(..., r) -> (..., d)`, for a table that is always used whole."""
+        kernel = tf.cast(getattr(self, name).value, tf.float32)
+        if vectors.shape.rank == 1:
+            return self.with_scale(name, tf.matmul(vectors[None], kernel)[0])
+        return self.with_scale(name, tf.matmul(vectors, kernel))
+
+    def table_values(self, name: str) -> np.ndarray:
+        """A table as float32 numbers, whatever it is stored as."""
+        table = keras.ops.convert_to_numpy(getattr(self, name)).astype(np.float32)
+        scale = getattr(self, f"{name}_scale", None)
+        if scale is None:
+            return table
+        scale = keras.ops.convert_to_numpy(scale)
+        parts = table.reshape(*scale.shape[:-1], -1, table.shape[1])
+        return (parts * np.expand_dims(scale, -2)).reshape(table.shape)
+
+    def quantized_table(
+        self, name: str, precision: str, parts: int | None = None
+    ) -> dict[str, np.ndarray]:
+        """The arrays of `add_table(name, ..., precision)`, "int8" or "int4", for these numbers.
+
+        With `parts`, so many equal parts of the rows have scales of their own.
+        """
+        table = self.table_values(name)
+        shape = table.shape if parts is None else (parts, -1, table.shape[1])
+        codes, scale = quantize_columns(table.reshape(shape), TABLE_BITS[precision])
+        return {name: codes.reshape(table.shape), f"{name}_scale": scale}
 
     def lookup(self, ids: tf.Tensor) -> tf.Tensor:
         """Vectors `(..., d)` of int32 ids `(...)`, as float32."""
         raise NotImplementedError(f"{type(self).__name__} must define `lookup`.")
 
     def quantize(self, precision: str = "int8", **from_keras: Any) -> "Form":
-        """The same form with its float tables stored as `precision`; itself, if they are already.
+        """The same form with its tables stored as `precision`, "int8" or "int4".
 
-        Unlike the `quantize` of other Keras layers it changes nothing in place.
+        A table that has no more bits already stays, so a form of such tables is itself. Unlike the
+        `quantize` of other Keras layers it changes nothing in place.
         """
         if from_keras:  # `keras.Model.quantize` turns this error into a warning and goes on
             raise NotImplementedError("A stored form is not quantized in place: see Form.quantize.")
-        checks.choice("precision", precision, ("int8",))
-        return self.quantized()
+        return self.quantized(checks.choice("precision", precision, ("int8", "int4")))
 
-    def quantized(self) -> "Form":
-        """The same form with int8 tables; itself, if they are int8 already."""
+    def quantized(self, precision: str) -> "Form":
+        """The same form with tables of at most that many bits; itself, if they are so already."""
         raise NotImplementedError(f"{type(self).__name__} must define `quantized`.")
+
+    def unscaled(self) -> "tuple[Form, np.ndarray | None]":
+        """A form without the scales of its columns, and these, `(d,)`.
+
+        Whatever multiplies the vectors anyway can hold the scales for it. A form that has none is
+        itself, with `None`.
+        """
+        return self, None
 
     def call(self, ids: Any) -> tf.Tensor:
         return call_on_ids(self, ids, self.lookup)
@@ -159,3 +211,23 @@ def call_on_ids(layer: keras.layers.Layer, ids: Any, lookup: Any) -> tf.Tensor:
             known = known.astype(np.int64)
         checks.ids_below("ids", known, layer.input_dim)
     return tf.cast(lookup(tf.cast(ids, tf.int32)), layer.compute_dtype)
+
+
+def at_most(precision: str, wanted: str) -> bool:
+    """Whether tables of one precision have no more bits than those of another.
+
+    >>> at_most("int4", "int8"), at_most("float32", "int8")
+    (True, False)
+    """
+    return TABLE_BITS[precision] <= TABLE_BITS[wanted]
+
+
+def read_form(name: str, form: Any) -> Form:
+    """A form that another form holds, read back from its configuration if it comes from a file.
+
+    Raises: ValueError, if it is none.
+    """
+    read = keras.saving.deserialize_keras_object(form) if isinstance(form, dict) else form
+    if not isinstance(read, Form):
+        checks.fail(name, "a form", form)
+    return read

@@ -1,4 +1,4 @@
-"""One packed code per id, pointing into a small codebook."""
+"""Packed codes per id, pointing into small codebooks."""
 
 from typing import Any
 
@@ -8,30 +8,45 @@ import tensorflow as tf
 from kerascompact.core import checks
 from kerascompact.core.registration import register
 from kerascompact.core.storage import code_bits
-from kerascompact.forms.base import PRECISIONS, Form
+from kerascompact.forms.base import PRECISIONS, Form, at_most
 from kerascompact.ops import bits
 
 
 @register
 class CodebookForm(Form):
-    """Looks up the vector that the code of id `i` points to.
+    """Adds, or puts side by side, the vectors that the codes of id `i` point to.
 
-    `E[i] = codebook[c_i]`, with the codes `c_i` in `[0, k)` packed at exactly `ceil(log2 k)` bits.
+    `E[i] = sum_j W^j[c_i^j]` or `E[i] = [W^1[c_i^1]; ...; W^D[c_i^D]]`, with `D` codes `c_i^j` in
+    `[0, K)` for each id, packed at exactly `ceil(log2 K)` bits.
+
+    One text at a time, as on a phone, is looked up by one gather and one sum; in a batch the
+    vectors are added code by code, which needs no more memory than the result.
 
     Args:
         input_dim: Vocabulary size `V`.
         output_dim: Embedding width `d`.
-        cardinality: Number of codebook rows `k`, 2 to 65,536.
-        precision: "float32" or "int8", the type of the codebook's rows.
+        cardinality: Rows of a codebook `K`, 2 to 65,536.
+        code_length: Codes of an id `D`.
+        combine: "sum", of vectors of width `d`, or "concat", of vectors of width `d / D`.
+        shared: Whether one codebook serves all positions.
+        precision: "float32", "int8" or "int4", the type of the codebooks' numbers; with a float32
+            scale for each column (of each codebook, with "concat").
+        scaled: `False` for integers whose scales another form holds, see `unscaled`.
         **kwargs: Those of `Form`.
 
     Shapes: ids `(...)` -> vectors `(..., d)`.
-    Storage: `V ceil(log2 k) + 32 k d` bits; with int8 `V ceil(log2 k) + 8 k d + 32 d`.
-    Raises: ValueError, for a wrong argument, a code not below `k`, or an id out of range.
+    Storage: `V D ceil(log2 K) + 32 M` bits, `M` the numbers of the codebooks: `K D d`, `K d` if
+        they are side by side, and a `D`-th of that if one is shared; with int8 or int4
+        `8 M + 32 d` or `4 M + 32 d` in place of `32 M` (`32 d / D` scales if shared and side by
+        side).
+    Raises: ValueError, for a wrong argument, a code not below `K`, or an id out of range.
 
-    >>> form = CodebookForm.from_codes(np.array([1, 0, 1]), np.eye(2))
+    >>> form = CodebookForm.from_codes(np.array([[1, 0], [0, 0]]), np.ones((2, 2, 3)))
     >>> form(np.array([0, 1])).numpy().tolist()
-    [[0.0, 1.0], [1.0, 0.0]]
+    [[2.0, 2.0, 2.0], [2.0, 2.0, 2.0]]
+
+    Reference: [Chen et al., ICML 2018](https://arxiv.org/abs/1806.09464), sec. 2.3 (sum);
+    [Jegou et al., TPAMI 2011](https://hal.inria.fr/inria-00514462), sec. II.B (side by side).
     """
 
     def __init__(
@@ -39,46 +54,145 @@ class CodebookForm(Form):
         input_dim: int,
         output_dim: int,
         cardinality: int,
+        code_length: int = 1,
+        combine: str = "sum",
+        shared: bool = False,
         precision: str = "float32",
+        scaled: bool = True,
         **kwargs: Any,
     ) -> None:
         super().__init__(input_dim, output_dim, **kwargs)
         self.cardinality = checks.integer_in("cardinality", cardinality, 2, 2**bits.MAX_BITS)
+        self.code_length = checks.integer_in("code_length", code_length, 1)
+        self.combine = checks.choice("combine", combine, ("sum", "concat"))
+        self.shared = checks.boolean("shared", shared)
         self.precision = checks.choice("precision", precision, PRECISIONS)
+        self.scaled = checks.boolean("scaled", scaled)
         self.code_bits = code_bits(self.cardinality)
+        self.width = self.output_dim
+        if combine == "concat":
+            self.width = self.output_dim // self.code_length
+            if self.width * self.code_length != self.output_dim:
+                expected = f"a multiple of the {self.code_length} codes that stand side by side"
+                checks.fail("output_dim", expected, output_dim)
         # Positions in the stream are int32 bit numbers, on the phone as here.
-        checks.integer_in("input_dim", self.input_dim, 1, 2**31 // self.code_bits - 1)
+        longest = 2**31 // (self.code_bits * self.code_length) - 1
+        checks.integer_in("input_dim", self.input_dim, 1, longest)
 
     @classmethod
-    def from_codes(cls, codes: np.ndarray, codebook: np.ndarray, **config: Any) -> "CodebookForm":
-        """Packs `codes` `(V,)` over the rows of a float `codebook` `(k, d)`."""
-        codes, codebook = np.asarray(codes), checks.finite("codebook", np.asarray(codebook))
-        cardinality, output_dim = codebook.shape
-        checks.ids_below("codes", codes, cardinality)
-        stream = bits.pack(codes, code_bits(cardinality))
-        return cls.from_arrays(
-            {"codes": stream, "codebook": codebook},
-            input_dim=codes.size,
-            output_dim=output_dim,
-            cardinality=cardinality,
-            **config,
-        )
+    def from_codes(cls, codes: np.ndarray, codebooks: np.ndarray, **config: Any) -> "CodebookForm":
+        """Packs codes `(V,)` or `(V, D)` over float codebooks `(D, K, d')` or `(K, d')`.
+
+        A single codebook `(K, d')` serves all `D` positions.
+        """
+        arrays, sizes = read_codes(codes, codebooks)
+        if config.get("combine") == "concat":
+            sizes["output_dim"] *= sizes["code_length"]
+        return cls.from_arrays(arrays, **sizes, **config)
+
+    @property
+    def num_codebooks(self) -> int:
+        """Codebooks that are stored: one, if it is shared."""
+        return 1 if self.shared else self.code_length
 
     def build(self, input_shape: Any = None) -> None:
-        stream = (bits.stream_bytes(self.input_dim, self.code_bits),)
-        self.add_array("codes", stream, "uint8", stored=((self.input_dim,), self.code_bits))
-        self.add_table("codebook", (self.cardinality, self.output_dim), self.precision)
+        add_codes(self)
+        # Codebooks side by side span different columns of `E`, so each has scales of its own.
+        beside = self.combine == "concat" and self.num_codebooks > 1
+        self.parts = self.num_codebooks if beside else None
+        scales = (self.num_codebooks, self.width) if beside else (self.width,)
+        rows = (self.num_codebooks * self.cardinality, self.width)
+        self.add_table("codebook", rows, self.precision, scales if self.scaled else ())
 
     def lookup(self, ids: tf.Tensor) -> tf.Tensor:
-        return self.rows("codebook", bits.unpack(self.codes.value, ids, self.code_bits))
+        if self.code_length == 1:
+            return self.rows("codebook", bits.unpack(self.codes.value, ids, self.code_bits))
+        rows = code_rows(self, ids)
+        if self.combine == "concat":
+            beside = self.rows("codebook", rows)  # (..., D, d / D)
+            shape = [-1 if size is None else size for size in (*ids.shape, self.output_dim)]
+            if shape.count(-1) > 1:
+                shape = tf.concat([tf.shape(ids), [self.output_dim]], axis=0)
+            return tf.reshape(beside, shape)
+        if ids.shape[:1] == [1]:
+            vectors = tf.reduce_sum(self.raw_rows("codebook", rows), axis=-2)
+        else:
+            vectors = self.raw_rows("codebook", rows[..., 0])
+            for position in range(1, self.code_length):
+                vectors += self.raw_rows("codebook", rows[..., position])
+        return self.with_scale("codebook", vectors)
 
-    def quantized(self) -> "CodebookForm":
-        if self.precision == "int8":
+    def quantized(self, precision: str) -> "CodebookForm":
+        if at_most(self.precision, precision):
             return self
-        config = {**self.get_config(), "precision": "int8"}
-        arrays = {"codes": self.codes.numpy(), **self.quantized_table("codebook")}
-        return CodebookForm.from_arrays(arrays, **config)
+        config = {**self.get_config(), "precision": precision, "scaled": True}
+        codebook = self.quantized_table("codebook", precision, self.parts)
+        return CodebookForm.from_arrays({"codes": self.codes.numpy(), **codebook}, **config)
+
+    def unscaled(self) -> tuple[Form, np.ndarray | None]:
+        if self.precision == "float32" or not self.scaled:
+            return self, None
+        arrays = {"codes": self.codes.numpy(), "codebook": self.codebook.numpy()}
+        form = CodebookForm.from_arrays(arrays, **{**self.get_config(), "scaled": False})
+        beside = self.output_dim // self.width
+        return form, np.broadcast_to(self.codebook_scale.numpy(), (beside, self.width)).reshape(-1)
 
     def get_config(self) -> dict[str, Any]:
-        config = {"cardinality": self.cardinality, "precision": self.precision}
-        return {**super().get_config(), **config}
+        return {
+            **super().get_config(),
+            "cardinality": self.cardinality,
+            "code_length": self.code_length,
+            "combine": self.combine,
+            "shared": self.shared,
+            "precision": self.precision,
+            "scaled": self.scaled,
+        }
+
+
+def add_codes(form: Any) -> None:
+    """Declares the packed codes of a form of `V` words and `code_length` codes each."""
+    words, length = form.input_dim, form.code_length
+    size = bits.rows_bytes(words, length, form.code_bits)
+    shape = (words,) if length == 1 else (words, length)
+    form.add_array("codes", (size,), "uint8", stored=(shape, form.code_bits))
+
+
+def code_rows(form: Any, ids: tf.Tensor) -> tf.Tensor:
+    """The row of the codebooks, one below the other, of every code: int32 `(..., D)`."""
+    codes = bits.unpack_rows(form.codes.value, ids, form.code_bits, form.code_length)
+    if form.num_codebooks == 1:
+        return codes
+    return codes + np.arange(form.code_length, dtype=np.int32) * form.cardinality
+
+
+def read_codes(
+    codes: np.ndarray, codebooks: np.ndarray
+) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """The arrays and sizes of codes `(V,)` or `(V, D)` and codebooks `(D, K, d')` or `(K, d')`.
+
+    Raises: ValueError, if they do not fit each other.
+    """
+    codes, codebooks = np.asarray(codes), checks.finite("codebooks", np.asarray(codebooks))
+    codes = codes[:, None] if codes.ndim == 1 else codes
+    if codes.ndim != 2 or 0 in codes.shape:
+        checks.fail("codes", "an array (V,) or (V, D) that is not empty", codes)
+    length = codes.shape[1]
+    if codebooks.ndim not in (2, 3) or (codebooks.ndim == 3 and len(codebooks) != length):
+        raise ValueError(
+            f"`codebooks` must have the shape ({length}, K, d'), one for each of the {length} codes"
+            f" of an id, or (K, d'), one for all. Received: {codebooks.shape}."
+        )
+    cardinality, width = codebooks.shape[-2:]
+    checks.ids_below("codes", codes, cardinality)
+    arrays = {
+        "codes": bits.pack_rows(codes, code_bits(cardinality)),
+        "codebook": codebooks.reshape(-1, width),
+    }
+    sizes = {
+        "input_dim": len(codes),
+        "output_dim": width,
+        "cardinality": cardinality,
+        "code_length": length,
+        "shared": length > 1 and codebooks.ndim == 2,
+    }
+    return arrays, sizes

@@ -8,7 +8,7 @@ import tensorflow as tf
 from kerascompact.core import checks
 from kerascompact.core.registration import register
 from kerascompact.core.storage import Stored
-from kerascompact.forms.base import Form
+from kerascompact.forms.base import Form, read_form
 
 
 class _Composed(Form):
@@ -28,8 +28,8 @@ class _Composed(Form):
             for array in part.storage()
         ]
 
-    def quantized(self) -> Form:
-        parts = [part.quantized() for part in self.parts]
+    def quantized(self, precision: str) -> Form:
+        parts = [part.quantized(precision) for part in self.parts]
         if all(new is old for new, old in zip(parts, self.parts, strict=True)):
             return self
         config = self.get_config()
@@ -47,11 +47,9 @@ def _forms(parts: Any, expected: str = "a list of two or more forms") -> list[Fo
     """The parts, read back from their configuration where they come from a file."""
     if not isinstance(parts, list | tuple):
         checks.fail("parts", expected, parts)
-    read = keras.saving.deserialize_keras_object
-    forms = [read(part) if isinstance(part, dict) else part for part in parts]
-    if len(forms) < 2 or not all(isinstance(part, Form) for part in forms):
+    if len(parts) < 2 or not all(isinstance(part, Form | dict) for part in parts):
         checks.fail("parts", expected, parts)
-    return forms
+    return [read_form("parts", part) for part in parts]
 
 
 @register

@@ -2,27 +2,29 @@
 
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from kerascompact.core import checks
 from kerascompact.core.registration import register
-from kerascompact.forms.base import PRECISIONS, Form
+from kerascompact.forms.base import PRECISIONS, Form, at_most
 
 
 @register
 class DenseForm(Form):
     """Looks up row `i` of a stored table.
 
-    `E[i] = table[i]`, or `table[i] * scale` with int8 rows and one float32 scale per column.
+    `E[i] = table[i]`, or `table[i] * scale` with integer rows and one float32 scale per column.
 
     Args:
         input_dim: Vocabulary size `V`.
         output_dim: Embedding width `d`.
-        precision: "float32" or "int8", the type of the stored rows.
+        precision: "float32", "int8" or "int4", the type of the stored rows.
+        scaled: `False` for integers whose scales another form holds, see `unscaled`.
         **kwargs: Those of `Form`.
 
     Shapes: ids `(...)` -> vectors `(..., d)`.
-    Storage: `32 V d` bits, or `8 V d + 32 d`.
+    Storage: `32 V d` bits, or `8 V d + 32 d`, or `4 V d + 32 d`.
     Raises: ValueError, for a wrong argument or an id out of range.
 
     >>> form = DenseForm.from_arrays({"table": np.eye(3)}, input_dim=3, output_dim=3)
@@ -31,22 +33,36 @@ class DenseForm(Form):
     """
 
     def __init__(
-        self, input_dim: int, output_dim: int, precision: str = "float32", **kwargs: Any
+        self,
+        input_dim: int,
+        output_dim: int,
+        precision: str = "float32",
+        scaled: bool = True,
+        **kwargs: Any,
     ) -> None:
         super().__init__(input_dim, output_dim, **kwargs)
         self.precision = checks.choice("precision", precision, PRECISIONS)
+        self.scaled = checks.boolean("scaled", scaled)
 
     def build(self, input_shape: Any = None) -> None:
-        self.add_table("table", (self.input_dim, self.output_dim), self.precision)
+        shape = (self.input_dim, self.output_dim)
+        self.add_table("table", shape, self.precision, None if self.scaled else ())
 
     def lookup(self, ids: tf.Tensor) -> tf.Tensor:
         return self.rows("table", ids)
 
-    def quantized(self) -> "DenseForm":
-        if self.precision == "int8":
+    def quantized(self, precision: str) -> "DenseForm":
+        if at_most(self.precision, precision):
             return self
-        config = {**self.get_config(), "precision": "int8"}
-        return DenseForm.from_arrays(self.quantized_table("table"), **config)
+        config = {**self.get_config(), "precision": precision, "scaled": True}
+        return DenseForm.from_arrays(self.quantized_table("table", precision), **config)
+
+    def unscaled(self) -> tuple[Form, np.ndarray | None]:
+        if self.precision == "float32" or not self.scaled:
+            return self, None
+        config = {**self.get_config(), "scaled": False}
+        form = DenseForm.from_arrays({"table": self.table.numpy()}, **config)
+        return form, self.table_scale.numpy()
 
     def get_config(self) -> dict[str, Any]:
-        return {**super().get_config(), "precision": self.precision}
+        return {**super().get_config(), "precision": self.precision, "scaled": self.scaled}

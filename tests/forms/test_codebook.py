@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from form_examples import codebook, numbers
+from form_examples import codebook, codes_concat, codes_sum, numbers
 from kerascompact.forms import CodebookForm
 
 CARDINALITIES = [2, 3, 50, 255, 256, 257, 65536]
@@ -55,7 +55,7 @@ def test_refuses_codes_without_a_row(code):
 
 
 def test_refuses_a_codebook_with_nan():
-    with pytest.raises(ValueError, match="`codebook` must hold finite numbers only"):
+    with pytest.raises(ValueError, match="`codebooks` must hold finite numbers only"):
         CodebookForm.from_codes(np.array([0, 1]), np.array([[1.0], [np.nan]]))
 
 
@@ -70,3 +70,134 @@ def test_refuses_more_words_than_int32_bit_numbers():
     assert CodebookForm(last, 2, 50).input_dim == last  # not built: 1.6 GB
     with pytest.raises(ValueError, match=rf"`input_dim` must be an integer in \[1, {last}\]"):
         CodebookForm(last + 1, 2, 50)
+
+
+each_combination = pytest.mark.parametrize(
+    ("make", "shared"),
+    [(codes_sum, False), (codes_sum, True), (codes_concat, False), (codes_concat, True)],
+)
+
+
+@each_combination
+@pytest.mark.parametrize("length", [1, 2, 3, 8])
+@pytest.mark.parametrize("cardinality", [2, 5, 16, 257])
+def test_codes_of_several_letters(make, shared, length, cardinality):
+    form, table = make(50, length, cardinality, 2 * length, shared)
+    np.testing.assert_allclose(form(np.arange(50)), table, atol=1e-6)  # a sum of 8 float32
+    one_text = form(np.arange(50)[None])  # looked up by one gather
+    np.testing.assert_allclose(one_text[0], table, atol=1e-6)
+    for precision, largest in (("int8", 127), ("int4", 7)):
+        small = form.quantize(precision)
+        np.testing.assert_allclose(
+            small(np.arange(50)), rounded(form, largest), rtol=1e-5, atol=1e-5
+        )
+        np.testing.assert_allclose(small(np.arange(50)[None])[0], small(np.arange(50)), atol=1e-5)
+
+
+def rounded(form, largest):
+    """The table of codebooks rounded in float64, one column of a codebook after the other."""
+    config = form.get_config()
+    books = form.codebook.numpy().astype(np.float64)
+    books = books.reshape(-1, config["cardinality"], books.shape[1])
+    groups = books if config["combine"] == "concat" else books.reshape(1, -1, books.shape[2])
+    columns = []
+    for group in groups:
+        scale = np.abs(group).max(axis=0).astype(np.float32) / np.float32(largest)
+        columns.append(np.rint((group / scale).astype(np.float32)) * scale)
+    books = np.stack(columns).reshape(books.shape)
+    codes = np.array([digits(form, word) for word in range(config["input_dim"])])
+    vectors = [books[place % len(books)][codes[:, place]] for place in range(codes.shape[1])]
+    return np.hstack(vectors) if config["combine"] == "concat" else sum(vectors)
+
+
+def digits(form, word):
+    """The letters of a word, read from the stream as from one large number."""
+    number = int.from_bytes(form.codes.numpy().tobytes(), "little")
+    number >>= word * form.code_length * form.code_bits
+    return [
+        number >> place * form.code_bits & (1 << form.code_bits) - 1
+        for place in range(form.code_length)
+    ]
+
+
+@each_combination
+def test_storage_of_several_letters_by_hand(make, shared):
+    form, _ = make(50, 4, 32, 8, shared)
+    books = 1 if shared else 4
+    numbers = books * 32 * (8 if make is codes_sum else 2)
+    scales = 8 if make is codes_sum else 2 * books
+    assert {array.name: array.total_bits for array in form.storage()} == {
+        "codes": 50 * 4 * 5,
+        "codebook": 32 * numbers,
+    }
+    for precision, bits in (("int8", 8), ("int4", 4)):
+        assert {array.name: array.total_bits for array in form.quantize(precision).storage()} == {
+            "codes": 50 * 4 * 5,
+            "codebook": bits * numbers,
+            "codebook_scale": 32 * scales,
+        }
+    assert form.codes.shape == (50 * 4 * 5 // 8 + 1,)  # and the byte past the end that a read takes
+
+
+def test_rows_of_whole_bytes_need_no_byte_more():
+    form, _ = codes_sum(50, 8, 32)
+    assert form.codes.shape == (50 * 8 * 5 // 8,)
+
+
+@each_combination
+def test_the_scale_may_be_held_by_whoever_multiplies_next(make, shared):
+    form, _ = make(50, 4, 32, 8, shared)
+    assert form.unscaled() == (form, None)
+    small = form.quantize()
+    integers, scale = small.unscaled()
+    assert integers.unscaled() == (integers, None)
+    np.testing.assert_array_equal(integers(np.arange(50)) % 1, 0)
+    np.testing.assert_allclose(integers(np.arange(50)) * scale, small(np.arange(50)), rtol=1e-6)
+    names = [array.name for array in integers.storage()]
+    assert names == ["codes", "codebook"]
+
+
+def test_one_letter_is_stored_as_ever():
+    codes, vectors = np.arange(50) % 5, numbers(5, 3)
+    forms = [
+        CodebookForm.from_codes(codes, vectors),
+        CodebookForm.from_codes(codes[:, None], vectors),
+        CodebookForm.from_codes(codes[:, None], vectors[None]),
+    ]
+    for form in forms:
+        assert form.storage() == forms[0].storage()
+        for one, other in zip(form.get_weights(), forms[0].get_weights(), strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize(
+    ("codes", "books", "message"),
+    [
+        ((5, 3), (2, 4, 6), r"`codebooks` must have the shape \(3, K, d'\).*\(2, 4, 6\)"),
+        ((5, 3), (6,), r"`codebooks` must have the shape \(3, K, d'\).*\(6,\)"),
+        ((5, 3, 1), (3, 4, 6), r"`codes` must be an array \(V,\) or \(V, D\)"),
+        ((0, 3), (3, 4, 6), r"`codes` must be an array \(V,\) or \(V, D\)"),
+    ],
+)
+def test_refuses_codes_and_codebooks_that_do_not_fit(codes, books, message):
+    with pytest.raises(ValueError, match=message):
+        CodebookForm.from_codes(np.zeros(codes, int), np.zeros(books))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"code_length": 0}, "`code_length` must be an integer >= 1"),
+        ({"combine": "mean"}, "`combine` must be one of 'sum', 'concat'"),
+        ({"shared": 1}, "`shared` must be True or False"),
+        ({"scaled": "no"}, "`scaled` must be True or False"),
+        (
+            {"combine": "concat", "code_length": 3},
+            "`output_dim` must be a multiple of the 3 codes that stand side by side",
+        ),
+        ({"input_dim": 2**29, "code_length": 2}, r"`input_dim` must be an integer in \[1, 5368709"),
+    ],
+)
+def test_refuses_wrong_arguments(change, message):
+    with pytest.raises(ValueError, match=message):
+        CodebookForm(**{"input_dim": 5, "output_dim": 4, "cardinality": 4, **change})

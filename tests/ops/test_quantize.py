@@ -51,3 +51,26 @@ def test_the_ends_of_float32(size):
 def test_rejects_numbers_that_are_not_finite(bad):
     with pytest.raises(ValueError, match="`table` must hold finite numbers only.*1 of 4 entries"):
         quantize_columns(np.array([[1.0, bad], [2.0, 3.0]]))
+
+
+@pytest.mark.parametrize(("bits", "largest"), [(2, 1), (4, 7), (8, 127)])
+def test_integers_of_any_width(bits, largest):
+    codes, scale = quantize_columns(table(), bits)
+    assert np.abs(codes.astype(int)).max(axis=0).tolist() == [largest] * 7
+    error = np.abs(codes.astype(np.float64) * scale - table())
+    assert (error.max(axis=0) <= 0.5 * scale * (1 + 1e-4)).all()
+
+
+def test_several_tables_are_rounded_each_for_itself():
+    tables = np.stack([table(), 3 * table()[::-1]])
+    codes, scale = quantize_columns(tables)
+    for index in range(2):
+        alone = quantize_columns(tables[index])
+        np.testing.assert_array_equal(codes[index], alone[0])
+        np.testing.assert_array_equal(scale[index], alone[1])
+
+
+@pytest.mark.parametrize("bits", [1, 9, 4.0, None])
+def test_rejects_bits(bits):
+    with pytest.raises(ValueError, match=r"`bits` must be an integer in \[2, 8\]"):
+        quantize_columns(table(), bits)

@@ -1,0 +1,127 @@
+"""A narrow form, and the matrix that makes its vectors wide."""
+
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from kerascompact.core import checks
+from kerascompact.core.registration import register
+from kerascompact.core.storage import Stored
+from kerascompact.forms.base import Form, at_most, read_form
+from kerascompact.ops.quantize import quantize_columns
+
+
+@register
+class FactoredForm(Form):
+    """Multiplies the vectors of another form with a matrix.
+
+    `E[i] = part[i] @ H` or `part[i] @ H + b`, `H: (r, d)`. The rows of a factored table, the hidden
+    layer behind the codes of KD encoding.
+
+    Once quantized, the scales of the part's columns belong to `H`: `x * s @ H = x @ (s[:, None] H)`
+    with `x` the part's integers, so that nothing has to multiply by `s` (and `s` need not be
+    stored). `H` itself is then int8 with a scale for each output column. It stays int8 where the
+    tables are int4: its `r d` numbers are few beside the tables', and an error in one of them is an
+    error in every word's vector.
+
+    Args:
+        input_dim: Vocabulary size `V`.
+        output_dim: Embedding width `d`.
+        part: The form that is multiplied, of width `r`.
+        use_bias: Whether there is a `b`.
+        precision: "float32" or "int8", the type of `H`.
+        **kwargs: Those of `Form`.
+
+    Shapes: ids `(...)` -> vectors `(..., d)`.
+    Storage: the part's bits and `32 r d` (and `32 d` for `b`); with int8 `8 r d + 32 d`, and the
+        part's without its scales.
+    Raises: ValueError, for a wrong argument, or if the vocabulary is not the part's.
+
+    >>> from kerascompact.forms import DenseForm
+    >>> part = DenseForm.from_arrays({"table": np.eye(2)}, input_dim=2, output_dim=2)
+    >>> FactoredForm.from_parts(part, np.array([[1, 2, 3], [4, 5, 6]]))(np.array([1])).numpy()
+    array([[4., 5., 6.]], dtype=float32)
+
+    Reference: [Lan et al., ICLR 2020](https://arxiv.org/abs/1909.11942), sec. 3.1;
+    [Chen et al., ICML 2018](https://arxiv.org/abs/1806.09464), sec. 2.3.
+    """
+
+    def __init__(
+        self,
+        input_dim: int,
+        output_dim: int,
+        part: Form,
+        use_bias: bool = False,
+        precision: str = "float32",
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(input_dim, output_dim, **kwargs)
+        self.part = read_form("part", part)
+        if self.part.input_dim != self.input_dim:
+            checks.fail("input_dim", f"the part's vocabulary, {self.part.input_dim}", input_dim)
+        self.use_bias = checks.boolean("use_bias", use_bias)
+        self.precision = checks.choice("precision", precision, ("float32", "int8"))
+
+    @classmethod
+    def from_parts(
+        cls, part: Form, kernel: np.ndarray, bias: np.ndarray | None = None, **config: Any
+    ) -> "FactoredForm":
+        """Multiplies `part` with a float `kernel` `(r, d)` and adds `bias` `(d,)`."""
+        kernel = checks.finite("kernel", np.asarray(kernel))
+        if kernel.ndim != 2 or len(kernel) != part.output_dim:
+            raise ValueError(
+                f"`kernel` must have the shape ({part.output_dim}, d), a row for each column of the"
+                f" part. Received: {kernel.shape}."
+            )
+        arrays = {"kernel": kernel}
+        if bias is not None:
+            arrays["bias"] = checks.finite("bias", np.asarray(bias))
+        return cls.from_arrays(
+            arrays,
+            input_dim=part.input_dim,
+            output_dim=kernel.shape[1],
+            part=part,
+            use_bias=bias is not None,
+            **config,
+        )
+
+    def build(self, input_shape: Any = None) -> None:
+        if not self.part.built:
+            self.part.build()
+        self.add_table("kernel", (self.part.output_dim, self.output_dim), self.precision)
+        if self.use_bias:
+            self.add_array("bias", (self.output_dim,), "float32")
+
+    def lookup(self, ids: tf.Tensor) -> tf.Tensor:
+        vectors = self.times(self.part.lookup(ids), "kernel")
+        return vectors + self.bias.value if self.use_bias else vectors
+
+    def storage(self) -> list[Stored]:
+        return [
+            *(Stored(f"part/{s.name}", s.shape, s.bits) for s in self.part.storage()),
+            *super().storage(),
+        ]
+
+    def quantized(self, precision: str) -> "FactoredForm":
+        part, scale = self.part.quantized(precision).unscaled()
+        if part is self.part and at_most(self.precision, "int8"):
+            return self
+        kernel = self.table_values("kernel")
+        if scale is not None:
+            kernel = scale[:, None] * kernel
+        codes, scale = quantize_columns(kernel)
+        arrays = {"kernel": codes, "kernel_scale": scale}
+        if self.use_bias:
+            arrays["bias"] = self.bias.numpy()
+        config = {**self.get_config(), "part": part, "precision": "int8"}
+        return FactoredForm.from_arrays(arrays, **config)
+
+    def get_config(self) -> dict[str, Any]:
+        return {
+            **super().get_config(),
+            "part": keras.saving.serialize_keras_object(self.part),
+            "use_bias": self.use_bias,
+            "precision": self.precision,
+        }
