@@ -1,0 +1,184 @@
+"""Guidance: continuous vectors that help codes to be learned, and are gone when they ship."""
+
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from kerascompact.core import checks
+from kerascompact.core.registration import register
+
+
+class _Guidance(keras.layers.Layer):
+    """What a `KDCodeEmbedding` calls in training: continuous vectors `u` beside the codes'."""
+
+    def __init__(self, weight: float, **kwargs: Any) -> None:
+        super().__init__(autocast=False, **kwargs)
+        self.weight = checks.number("weight", weight, above=0)
+
+    def distance(
+        self, vectors: tf.Tensor, targets: tf.Tensor, counts: tf.Tensor, weight: float
+    ) -> tf.Tensor:
+        """`weight` times the mean square of `vectors - targets`, over the batch's tokens."""
+        square = tf.reduce_mean(tf.square(vectors - targets), axis=range(1, len(vectors.shape)))
+        return weight * tf.reduce_sum(counts * square) / tf.reduce_sum(counts)
+
+    def get_config(self) -> dict[str, Any]:
+        return {**super().get_config(), "weight": self.weight}
+
+
+@register
+class OnlineGuidance(_Guidance):
+    """Online distillation (ODG): a continuous vector per word, learned at the same time.
+
+    In training a token's vector is `v = m u_i + (1 - m) f(c_i)`, `m ~ Bernoulli(1 - p)` drawn for
+    each token, and `weight * mean((f(c_i) - stop_gradient(u_i))^2)` is added to the loss.
+    Inference uses `f(c_i)` only; the `32 V d` bits of `u` are not stored.
+
+    Args:
+        weight: Of the distance between the two vectors; the paper's code uses 0.1 for its small
+            language model and 1000 for the others.
+        kd_probability: `p`, the share of tokens that get the codes' vector; 0.5 and 0.3 there.
+        seed: Of `m`.
+        **kwargs: Those of `keras.layers.Layer`.
+
+    >>> OnlineGuidance(weight=0.1, kd_probability=0.5).weight
+    0.1
+
+    Reference: [Chen et al., ICML 2018](https://arxiv.org/abs/1806.09464), sec. 3.2.
+    """
+
+    def __init__(
+        self,
+        weight: float = 1000.0,
+        kd_probability: float = 0.3,
+        seed: int | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(weight, **kwargs)
+        self.kd_probability = checks.number("kd_probability", kd_probability, above=0, up_to=1)
+        self.seed = None if seed is None else checks.integer_in("seed", seed, 0)
+        self.noise = keras.random.SeedGenerator(seed)
+
+    def attach(self, embedding: Any) -> None:
+        """Makes the table `u: (V, d)`."""
+        self.table = self.add_weight(
+            shape=(embedding.input_dim, embedding.output_dim),
+            initializer=embedding.embeddings_initializer.clone(),
+            dtype="float32",
+            autocast=False,
+            name="table",
+        )
+        self.built = True
+
+    def guide(
+        self, embedding: Any, ids: tf.Tensor, vectors: tf.Tensor, counts: tf.Tensor, **_: Any
+    ) -> tuple[tf.Tensor, tf.Tensor | None]:
+        """The loss, and the continuous vectors that tokens may get instead of the codes'."""
+        own = tf.gather(self.table.value, ids)
+        return self.distance(vectors, tf.stop_gradient(own), counts, self.weight), own
+
+    def choose(self, own: tf.Tensor, composed: tf.Tensor) -> tf.Tensor:
+        """A token's vector: the codes' with probability `p`."""
+        seed = tf.cast(tf.math.floormod(self.noise.next(), tf.int32.max), tf.int32)
+        # Philox by name: the default algorithm is 100 times slower under XLA on CPU.
+        draw = tf.random.stateless_uniform(
+            tf.shape(composed)[:-1], seed, 0, 2**24, tf.int32, alg="philox"
+        )
+        use_codes = draw < int(self.kd_probability * 2**24)
+        return tf.where(tf.expand_dims(use_codes, -1), composed, own)
+
+    def get_config(self) -> dict[str, Any]:
+        own = {"kd_probability": self.kd_probability, "seed": self.seed}
+        return {**super().get_config(), **own}
+
+
+@register
+class PretrainedGuidance(_Guidance):
+    """Pre-trained distillation (PDG): vectors of a trained table, which the codes' shall match.
+
+    Adds `weight * mean((f(c_i) - u_i)^2)` to the loss, `u` fixed. With `logits_weight` it also
+    trains an auto-encoder of the table on the same codebooks, `mean((f(g(u_i)) - u_i)^2)` with
+    `g(u) = tanh(u A + a) B + b` of `D K / 2` hidden units, and draws the code logits towards its:
+    `logits_weight * mean((pi_i - stop_gradient(g(u_i)))^2)`.
+
+    Args:
+        table: `(V, d)` floats, such as the weights of the `keras.layers.Embedding` of the same
+            model; `None` only where they are loaded afterwards.
+        weight: Of the distance between vectors; 1000 in the paper's code (its alpha is 100 where
+            the auto-encoder is on).
+        logits_weight: Of the distance between logits (beta); 0 for no auto-encoder, 10 in the
+            paper's code where it is on.
+        **kwargs: Those of `keras.layers.Layer`.
+
+    Raises: ValueError, if the table does not have the embedding's shape, or is not finite.
+
+    >>> guidance = PretrainedGuidance(np.zeros((20, 4)), weight=100, logits_weight=10)
+
+    Reference: [Chen et al., ICML 2018](https://arxiv.org/abs/1806.09464), sec. 3.2.
+    Differs: means instead of sums; `g` is not given there, and its logits are not drawn towards
+    the embedding's.
+    """
+
+    def __init__(
+        self, table: Any = None, weight: float = 1000.0, logits_weight: float = 0.0, **kwargs: Any
+    ) -> None:
+        super().__init__(weight, **kwargs)
+        self.start = None if table is None else checks.finite("table", np.asarray(table, "float32"))
+        self.logits_weight = 0.0
+        if logits_weight != 0:
+            self.logits_weight = checks.number("logits_weight", logits_weight, above=0)
+        self.encoder: keras.Sequential | None = None
+
+    def attach(self, embedding: Any) -> None:
+        """Takes the table, and makes the encoder `g` if logits are guided."""
+        shape = (embedding.input_dim, embedding.output_dim)
+        if self.start is not None and self.start.shape != shape:
+            raise ValueError(
+                f"`table` must have the embedding's shape {shape}. Received: {self.start.shape}."
+            )
+        self.table = self.add_weight(
+            shape=shape,
+            initializer="zeros",
+            dtype="float32",
+            trainable=False,
+            autocast=False,
+            name="table",
+        )
+        if self.start is not None:
+            self.table.assign(self.start)
+            self.start = None  # one copy is enough
+        if self.logits_weight:
+            pairs = embedding.code_length * embedding.cardinality
+            self.encoder = keras.Sequential(
+                [
+                    keras.layers.Dense(max(pairs // 2, 1), "tanh", dtype="float32"),
+                    keras.layers.Dense(pairs, dtype="float32"),
+                ],
+                name="encoder",
+            )
+            self.encoder.build((None, shape[1]))
+        self.built = True
+
+    def guide(
+        self,
+        embedding: Any,
+        ids: tf.Tensor,
+        vectors: tf.Tensor,
+        counts: tf.Tensor,
+        logits: tf.Tensor,
+    ) -> tuple[tf.Tensor, tf.Tensor | None]:
+        """The loss; no token gets another vector than the codes'."""
+        target = tf.gather(self.table.value, ids)
+        loss = self.distance(vectors, target, counts, self.weight)
+        if self.encoder is not None:
+            coded = tf.reshape(self.encoder(target), tf.shape(logits))
+            again = embedding.compose(coded, counts, training=True, track=False)[0]
+            loss += self.distance(again, target, counts, 1.0)
+            wanted = tf.stop_gradient(coded)
+            loss += self.distance(logits, wanted, counts, self.logits_weight)
+        return loss, None
+
+    def get_config(self) -> dict[str, Any]:
+        return {**super().get_config(), "logits_weight": self.logits_weight}

@@ -1,0 +1,268 @@
+"""KD codes: a word is D letters of an alphabet of K, and letters have vectors."""
+
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from kerascompact.core import checks
+from kerascompact.core.registration import register
+from kerascompact.core.storage import code_bits
+from kerascompact.forms.base import Form
+from kerascompact.layers.embeddings.base import CompactEmbedding
+from kerascompact.layers.embeddings.composition import CodeComposition
+from kerascompact.layers.row_normalization import RowBatchNormalization
+from kerascompact.ops.codes import code_entropy, relaxed_one_hot
+from kerascompact.ops.unique import occurrences, unique_ids
+
+CHUNK = 8192  # ids at a time where every word's code is read; (8192, D, K) logits
+
+
+@register
+class KDCodeEmbedding(CompactEmbedding):
+    """Looks up a word's code of `D` letters and composes the word's vector from theirs.
+
+    `E[i] = f(W^1[c_i^1], ..., W^D[c_i^D])` with `c_i^j = argmax_k pi_i^jk`: code logits
+    `pi: (V, D, K)`, codebooks `W: (D, K, d')`. `f` adds the code vectors, averages them, or runs an
+    LSTM over them, and may end in a hidden layer, `v = H sum_j W^j[c_i^j] + b`. In training the
+    choice of a letter is a tempering softmax with a straight-through gradient: forward the one-hot
+    code that ships, backward `softmax(pi / tau)`. A step computes codes for the unique ids of the
+    batch only.
+
+    Args:
+        input_dim: Vocabulary size `V` (the paper's `N`), in tokens.
+        output_dim: Embedding width `d`.
+        cardinality: Letters of the alphabet `K`, 2 to 65,536.
+        code_length: Letters of a code `D`.
+        hidden_dim: Width `d'` of the code vectors in front of a hidden layer; `None`: no hidden
+            layer, and `d' = d`.
+        composition: "sum", "mean" or "lstm".
+        shared_codebook: Whether one codebook `(K, d')` serves all positions.
+        codes: `None` learns them. An integer array `(V, D)` fixes them (characters of the word,
+            pre-trained codes); "random" draws them from `seed`; "fixed": they are loaded later.
+        temperature: `tau > 0`; a weight, so that `training.TemperatureAnnealing` can change it.
+        straight_through: `False` trains with the relaxed codes themselves.
+        inference: "hard" (what ships) or "soft" (relaxed codes, to report the gap).
+        entropy_weight: Of the mean entropy of the relaxed codes (nats) in the loss; above 0 it
+            sharpens them, in place of a falling temperature.
+        logits_batch_norm: Batch normalization of the logits over words and positions, for each
+            `k`: keeps the softmax soft however far the logits have moved.
+        batch_norm: Batch normalization of the composed vector, and again after `H`; becomes part
+            of codebooks and `H` once frozen.
+        guidance: `OnlineGuidance`, `PretrainedGuidance` or `None`.
+        logit_scale: Number that the stored logits are multiplied with to give `pi`. Adam moves a
+            stored logit by its learning rate; aim at a scale times learning rate of about 0.01.
+        logits_initializer: Of `pi`. Default: U(-0.05, 0.05).
+        seed: Of random codes.
+        **kwargs: `embeddings_initializer` and `embeddings_regularizer` (of the codebooks),
+            `mask_zero` and those of `keras.layers.Layer`.
+
+    Shapes: ids `(...)`, integers in `[0, V)` -> vectors `(..., d)`.
+    Storage: `V D ceil(log2 K) + 32 (K D d' + C)` bits, `C` the other parameters of `f`. Training
+        holds `32 V D K` bits of logits: 41 MB for 10,000 words at K = D = 32, 1.1 GB for 268,000.
+    Raises: ValueError, if a size is out of range, or codes do not fit `V`, `D` and `K`.
+    Example:
+    >>> layer = KDCodeEmbedding(10_000, 16, cardinality=32, code_length=8)
+    >>> layer(np.array([[3, 7]])).shape
+    TensorShape([1, 2, 16])
+    >>> sum(array.total_bits for array in layer.freeze().storage())  # V 8 * 5 + 32 * 32 * 8 * 16
+    531072
+
+    Reference: [Chen et al., ICML 2018](https://arxiv.org/abs/1806.09464), sec. 2 and 3.
+    Differs: the paper's text has no batch normalization and its code no option to leave it out.
+    """
+
+    EXAMPLE = dict(input_dim=20, output_dim=4, cardinality=4, code_length=3)
+
+    def __init__(
+        self,
+        input_dim: int,
+        output_dim: int,
+        cardinality: int,
+        code_length: int,
+        *,
+        hidden_dim: int | None = None,
+        composition: str = "sum",
+        shared_codebook: bool = False,
+        codes: Any = None,
+        temperature: float = 1.0,
+        straight_through: bool = True,
+        inference: str = "hard",
+        entropy_weight: float = 0.0,
+        logits_batch_norm: bool = False,
+        batch_norm: bool = False,
+        guidance: Any = None,
+        logit_scale: float = 10.0,
+        logits_initializer: Any = None,
+        seed: int | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(input_dim, output_dim, **kwargs)
+        self.cardinality = checks.integer_in("cardinality", cardinality, 2, 2**16)
+        self.code_length = checks.integer_in("code_length", code_length, 1)
+        self.seed = None if seed is None else checks.integer_in("seed", seed, 0)
+        self.learned = codes is None
+        self.given = None if codes is None else self._fixed(codes)
+        self.temperature = checks.number("temperature", temperature, above=0)
+        self.straight_through = checks.boolean("straight_through", straight_through)
+        self.inference = checks.choice("inference", inference, ("hard", "soft"))
+        self.entropy_weight = checks.number("entropy_weight", entropy_weight, above=-1e-300)
+        self.logits_batch_norm = checks.boolean("logits_batch_norm", logits_batch_norm)
+        self.logit_scale = checks.number("logit_scale", logit_scale, above=0)
+        if logits_initializer is None:
+            logits_initializer = keras.initializers.RandomUniform(-0.05, 0.05)
+        self.logits_initializer = keras.initializers.get(logits_initializer)
+        if isinstance(guidance, dict):  # read back from a file
+            guidance = keras.saving.deserialize_keras_object(guidance)
+        if guidance is not None and not hasattr(guidance, "guide"):
+            checks.fail("guidance", "an OnlineGuidance, a PretrainedGuidance or None", guidance)
+        self.guidance = guidance
+        self.composition = CodeComposition(
+            self.output_dim,
+            self.cardinality,
+            self.code_length,
+            hidden_dim=hidden_dim,
+            composition=composition,
+            shared_codebook=shared_codebook,
+            batch_norm=batch_norm,
+            codebooks_initializer=self.embeddings_initializer,
+            codebooks_regularizer=self.embeddings_regularizer,
+            name="composition",
+        )
+        self.logits_norm = None
+        if self.logits_batch_norm and self.learned:
+            self.logits_norm = RowBatchNormalization(name="logits_norm")
+
+    def _fixed(self, codes: Any) -> Any:
+        """Codes from outside, checked: "random", "fixed" or an array."""
+        if isinstance(codes, str):
+            return checks.choice("codes", codes, ("random", "fixed"))
+        codes = checks.ids_below("codes", np.asarray(codes), self.cardinality)
+        if codes.shape != (self.input_dim, self.code_length):
+            raise ValueError(
+                f"`codes` must have the shape {(self.input_dim, self.code_length)}, a code of "
+                f"{self.code_length} letters for each id. Received: {codes.shape}."
+            )
+        return codes.astype(np.int32)
+
+    def build(self, input_shape: Any = None) -> None:
+        if self.learned:
+            draw = self.logits_initializer.clone()
+            self.logits = self.add_weight(
+                # A row per id: its gradient is rows, and an optimizer can update these alone.
+                shape=(self.input_dim, self.code_length * self.cardinality),
+                initializer=lambda *args, **kwargs: draw(*args, **kwargs) / self.logit_scale,
+                dtype="float32",
+                autocast=False,
+                name="logits",
+            )
+        else:
+            self.fixed_codes = self.add_weight(
+                shape=(self.input_dim, self.code_length),
+                initializer="zeros",
+                dtype="int32",
+                trainable=False,
+                autocast=False,
+                name="codes",
+            )
+            if isinstance(self.given, np.ndarray):
+                self.fixed_codes.assign(self.given)
+                self.given = "fixed"  # the weight holds them now
+            elif self.given == "random":
+                draw_codes = np.random.default_rng(self.seed)
+                shape = self.fixed_codes.shape
+                self.fixed_codes.assign(draw_codes.integers(0, self.cardinality, shape, np.int32))
+        self.current_temperature = self.add_weight(
+            shape=(),
+            initializer=keras.initializers.Constant(self.temperature),
+            dtype="float32",
+            trainable=False,
+            autocast=False,
+            name="temperature",
+        )
+        self.composition.build()
+        if self.logits_norm is not None:
+            self.logits_norm.build((None, self.code_length, self.cardinality))
+        if self.guidance is not None:
+            self.guidance.attach(self)
+
+    def logits_of(self, ids: tf.Tensor) -> tf.Tensor:
+        """Code logits `pi` `(n, D, K)` of ids `(n,)`, before their normalization."""
+        rows = self.logit_scale * tf.gather(self.logits.value, ids)
+        return tf.reshape(rows, [-1, self.code_length, self.cardinality])
+
+    def compose(
+        self, logits: tf.Tensor, counts: tf.Tensor, training: bool, track: bool = True
+    ) -> tuple[tf.Tensor, tf.Tensor]:
+        """Vectors `(n, d)` of logits, and the relaxed codes `(n, D, K)`."""
+        if self.logits_norm is not None:
+            logits = self.logits_norm(logits, counts, training=training, track=track)
+        hard = self.straight_through if training else self.inference == "hard"
+        one_hot, soft = relaxed_one_hot(logits, self.current_temperature.value, hard)
+        return self.composition(one_hot, counts, training=training, track=track), soft
+
+    def lookup(self, ids: tf.Tensor, training: bool | None) -> tf.Tensor:
+        training = bool(training)
+        unique, inverse = unique_ids(ids)
+        counts = occurrences(unique, inverse)
+        logits = None
+        if self.learned:
+            logits = self.logits_of(unique)
+            vectors, soft = self.compose(logits, counts, training)
+            if training and self.entropy_weight:
+                self.add_loss(self.entropy_weight * code_entropy(soft, counts))
+        else:
+            one_hot = tf.one_hot(tf.gather(self.fixed_codes.value, unique), self.cardinality)
+            vectors = self.composition(one_hot, counts, training=training)
+        tokens = tf.gather(vectors, inverse)
+        if training and self.guidance is not None:
+            loss, own = self.guidance.guide(self, unique, vectors, counts, logits=logits)
+            self.add_loss(loss)
+            if own is not None:
+                tokens = self.guidance.choose(tf.gather(own, inverse), tokens)
+        return tokens
+
+    def codes(self) -> np.ndarray:
+        """The code of every word: `argmax_k pi_ijk`, `(V, D)` int32 in `[0, K)`."""
+        self.check_built()
+        if not self.learned:
+            return self.fixed_codes.numpy()
+        codes = []
+        for start in range(0, self.input_dim, CHUNK):  # never (V, D, K) twice in memory
+            logits = self.logits_of(tf.range(start, min(start + CHUNK, self.input_dim)))
+            checks.finite("logits", logits.numpy())
+            if self.logits_norm is not None:
+                logits = self.logits_norm(logits, training=False)
+            codes.append(tf.argmax(logits, axis=-1, output_type=tf.int32).numpy())
+        return np.concatenate(codes)
+
+    def freeze(self) -> Form:
+        self.check_built()
+        return self.composition.freeze(self.codes(), **self.form_config())
+
+    def paper_bits(self) -> int:
+        codes = self.input_dim * self.code_length * code_bits(self.cardinality)
+        return codes + 32 * self.composition.num_parameters()
+
+    def get_config(self) -> dict[str, Any]:
+        serialize = keras.saving.serialize_keras_object
+        return {
+            **super().get_config(),
+            "cardinality": self.cardinality,
+            "code_length": self.code_length,
+            "hidden_dim": self.composition.hidden_dim,
+            "composition": self.composition.composition,
+            "shared_codebook": self.composition.shared_codebook,
+            "codes": "fixed" if isinstance(self.given, np.ndarray) else self.given,
+            "temperature": self.temperature,
+            "straight_through": self.straight_through,
+            "inference": self.inference,
+            "entropy_weight": self.entropy_weight,
+            "logits_batch_norm": self.logits_batch_norm,
+            "batch_norm": self.composition.batch_norm,
+            "guidance": None if self.guidance is None else serialize(self.guidance),
+            "logit_scale": self.logit_scale,
+            "logits_initializer": keras.initializers.serialize(self.logits_initializer),
+            "seed": self.seed,
+        }
