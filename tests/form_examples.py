@@ -2,7 +2,16 @@
 
 import numpy as np
 
-from kerascompact.forms import CodebookForm, ConcatForm, DenseForm, FactoredForm, SplitForm
+from kerascompact.forms import (
+    CodebookForm,
+    ConcatForm,
+    DenseForm,
+    FactoredForm,
+    RecurrentForm,
+    ScalarForm,
+    ScaledForm,
+    SplitForm,
+)
 
 V, RESERVED = 23, 2
 
@@ -66,6 +75,43 @@ def factored(make=codes_sum, width=4, rank=3, use_bias=True, seed=7, **config):
     return form, table @ kernel + bias
 
 
+def scalar(rows=V, width=4, bits=5, seed=1, **config):
+    random = np.random.default_rng(seed)
+    codes = random.integers(0, 2**bits, (rows, width))
+    scales = random.uniform(0.1, 0.2, rows).astype(np.float32)
+    table = scales[:, None] * (codes - np.float32((2**bits - 1) / 2)).astype(np.float32)
+    return ScalarForm.from_codes(codes, scales, bits=bits, **config), table
+
+
+def scaled(**config):
+    (vectors, table), (lengths, numbers) = codes_concat(), codebook(width=1)
+    return ScaledForm(V, 6, [vectors, lengths], **config), table * numbers
+
+
+def recurrent(rows=V, length=3, cardinality=5, width=3, units=4, shared=False, seed=1, **config):
+    """An LSTM over codes, step by step in NumPy."""
+    codes = some_codes(rows, length, cardinality, seed)
+    books = numbers(*([] if shared else [length]), cardinality, width, seed=seed)
+    lstm = {
+        "kernel": numbers(width, 4 * units, seed=seed + 1),
+        "recurrent_kernel": numbers(units, 4 * units, seed=seed + 2),
+        "bias": numbers(4 * units, seed=seed + 3),
+    }
+    hidden = cell = total = np.zeros((rows, units))
+    for place in range(length):
+        vectors = (books if shared else books[place])[codes[:, place]]
+        gates = vectors @ lstm["kernel"] + hidden @ lstm["recurrent_kernel"] + lstm["bias"]
+        entry, keep, new, exit = np.split(gates, 4, axis=1)
+        cell = sigmoid(keep) * cell + sigmoid(entry) * np.tanh(new)
+        hidden = sigmoid(exit) * np.tanh(cell)
+        total = total + hidden
+    return RecurrentForm.from_codes(codes, books, **lstm, **config), total.astype(np.float32)
+
+
+def sigmoid(x):
+    return 1 / (1 + np.exp(-x))
+
+
 def low_rank(**config):
     return factored(dense, use_bias=False, **config)
 
@@ -75,14 +121,18 @@ KINDS = {
     "codebook": codebook,
     "codes_sum": codes_sum,
     "codes_concat": codes_concat,
+    "scalar": scalar,
     "factored": factored,
     "low_rank": low_rank,
+    "recurrent": recurrent,
+    "scaled": scaled,
     "concat": concat,
     "split": split,
 }
 
 # Forms that add or multiply, in an order that TensorFlow chooses; all others only gather.
-COMPUTING = (codes_sum, factored, low_rank)
+COMPUTING = (codes_sum, factored, low_rank, recurrent)
+SMALL = (scalar,)  # nothing left to quantize
 
 
 def check_rows(make, found, table):

@@ -5,5 +5,18 @@ from kerascompact.forms.codebook import CodebookForm
 from kerascompact.forms.composed import ConcatForm, SplitForm
 from kerascompact.forms.dense import DenseForm
 from kerascompact.forms.factored import FactoredForm
+from kerascompact.forms.recurrent import RecurrentForm
+from kerascompact.forms.scalar import ScalarForm
+from kerascompact.forms.scaled import ScaledForm
 
-__all__ = ["CodebookForm", "ConcatForm", "DenseForm", "FactoredForm", "Form", "SplitForm"]
+__all__ = [
+    "CodebookForm",
+    "ConcatForm",
+    "DenseForm",
+    "FactoredForm",
+    "Form",
+    "RecurrentForm",
+    "ScalarForm",
+    "ScaledForm",
+    "SplitForm",
+]

@@ -11,7 +11,7 @@ from kerascompact.core.storage import Stored
 from kerascompact.forms.base import Form, read_form
 
 
-class _Composed(Form):
+class Composed(Form):
     """Holds other forms as parts; stores nothing itself."""
 
     parts: list[Form]
@@ -43,7 +43,7 @@ class _Composed(Form):
         return {**super().get_config(), "parts": parts}
 
 
-def _forms(parts: Any, expected: str = "a list of two or more forms") -> list[Form]:
+def read_forms(parts: Any, expected: str = "a list of two or more forms") -> list[Form]:
     """The parts, read back from their configuration where they come from a file."""
     if not isinstance(parts, list | tuple):
         checks.fail("parts", expected, parts)
@@ -53,7 +53,7 @@ def _forms(parts: Any, expected: str = "a list of two or more forms") -> list[Fo
 
 
 @register
-class ConcatForm(_Composed):
+class ConcatForm(Composed):
     """Puts the vectors of several forms side by side.
 
     `E[i] = [E_1[i]; E_2[i]; ...]`, all over the same ids.
@@ -76,7 +76,7 @@ class ConcatForm(_Composed):
 
     def __init__(self, input_dim: int, output_dim: int, parts: list[Form], **kwargs: Any) -> None:
         super().__init__(input_dim, output_dim, **kwargs)
-        self.parts = _forms(parts)
+        self.parts = read_forms(parts)
         widths = [part.output_dim for part in self.parts]
         if sum(widths) != self.output_dim:
             checks.fail("output_dim", f"the sum of the parts' widths {widths}", output_dim)
@@ -88,7 +88,7 @@ class ConcatForm(_Composed):
 
 
 @register
-class SplitForm(_Composed):
+class SplitForm(Composed):
     """Looks up the most frequent ids in one form and all others in another.
 
     With `r` reserved ids and a first form of `u` rows: `E[i] = first[i - r]` where
@@ -122,7 +122,7 @@ class SplitForm(_Composed):
         **kwargs: Any,
     ) -> None:
         super().__init__(input_dim, output_dim, **kwargs)
-        self.parts = _forms(parts, "a list of two forms")
+        self.parts = read_forms(parts, "a list of two forms")
         if len(self.parts) != 2:
             checks.fail("parts", "a list of two forms", parts)
         first, second = self.parts

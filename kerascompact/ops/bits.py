@@ -16,6 +16,7 @@ import tensorflow as tf
 from kerascompact.core import checks
 
 MAX_BITS = 16
+CHUNK = 2**20  # codes packed at a time, a multiple of 8
 
 
 def pack(codes: np.ndarray, bits: int) -> np.ndarray:
@@ -33,10 +34,15 @@ def pack(codes: np.ndarray, bits: int) -> np.ndarray:
     array([33,  3], dtype=uint8)
     """
     bits = checks.integer_in("bits", bits, 1, MAX_BITS)
-    codes = checks.ids_below("codes", codes, 2**bits).reshape(-1).astype(np.int64)
-    digits = (codes[:, None] >> np.arange(bits)) & 1  # (n, bits), least significant first
-    stream = np.packbits(digits.astype(np.uint8).reshape(-1), bitorder="little")
-    return np.pad(stream, (0, stream_bytes(codes.size, bits) - stream.size))
+    codes = checks.ids_below("codes", codes, 2**bits).reshape(-1)
+    stream = np.zeros(stream_bytes(codes.size, bits), np.uint8)
+    for start in range(0, codes.size, CHUNK):  # the digits of a large table take many bytes each
+        chunk = codes[start : start + CHUNK].astype(np.uint16)
+        digits = (chunk[:, None] >> np.arange(bits, dtype=np.uint16)) & 1  # least significant first
+        packed = np.packbits(digits.astype(np.uint8).reshape(-1), bitorder="little")
+        first = start * bits // 8
+        stream[first : first + packed.size] = packed
+    return stream
 
 
 def pack_rows(codes: np.ndarray, bits: int) -> np.ndarray:

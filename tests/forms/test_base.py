@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from form_examples import KINDS, V, check_rows
+from form_examples import KINDS, SMALL, V, check_rows
 from kerascompact.forms import DenseForm, Form
 
 each_kind = pytest.mark.parametrize("make", KINDS.values(), ids=KINDS)
@@ -173,6 +173,9 @@ def test_nothing_is_ever_trainable(make):
 @pytest.mark.parametrize(("precision", "largest"), [("int8", 127), ("int4", 7)])
 def test_quantize_makes_a_new_form_and_leaves_the_old_one(make, precision, largest):
     form, table = make(mask_zero=True, name="words")
+    if make in SMALL:
+        assert form.quantize(precision) is form
+        return
     before = [array.copy() for array in form.get_weights()]
     small = form.quantize(precision)
     assert type(small) is type(form) and small is not form

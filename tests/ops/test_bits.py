@@ -157,6 +157,13 @@ def test_rows_are_the_same_stream_without_bytes_that_no_row_reads(bits, length):
     assert rows.size == (9 * length * bits // 8 if whole else stream_bytes(9 * length, bits))
 
 
+def test_packs_a_large_table_chunk_by_chunk(monkeypatch):
+    codes = random_codes(5, 77)
+    whole = pack(codes, 5)
+    monkeypatch.setattr("kerascompact.ops.bits.CHUNK", 16)
+    np.testing.assert_array_equal(pack(codes, 5), whole)
+
+
 @pytest.mark.parametrize("shape", [(), (5,), (2, 3), (0, 4)])
 @pytest.mark.parametrize(("bits", "length"), [(5, 8), (5, 3)])
 def test_rows_of_any_rank_in_a_graph_and_under_xla(bits, length, shape):
