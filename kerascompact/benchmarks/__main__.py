@@ -5,51 +5,64 @@ Without a name: prints the tables of all rows there are.
 """
 
 import argparse
+import importlib
 import os
 import sys
+from typing import Any
 
-NAMES = ("imdb", "ag_news", "clinc150", "trec", "speed")
+# Name -> module with `benchmark(name, arguments) -> rows` and `table(rows) -> str`.
+MODULES = {
+    "imdb": "cluster_paper",
+    "ag_news": "cluster_paper",
+    "clinc150": "cluster_paper",
+    "trec": "cluster_paper",
+    "speed": "speed",
+    "ptb": "ptb",
+    "ptb_300k": "ptb",
+    "ptb_medium": "ptb",
+    "ptb_large": "ptb",
+}
+
+
+def parser() -> argparse.ArgumentParser:
+    """The options that benchmarks share; each reads those that concern it."""
+    made = argparse.ArgumentParser("python -m kerascompact.benchmarks", description=__doc__)
+    made.add_argument("name", nargs="?", choices=MODULES, help="which benchmark")
+    made.add_argument("--data", help="data folder (default $KERASCOMPACT_DATA, ../shared/data)")
+    made.add_argument("--seeds", type=int, nargs="+", help="default: as the README's tables")
+    made.add_argument("--epochs", type=int, help="of language models: fewer, to try a command")
+    made.add_argument("--work", default="runs", help="folder for checkpoints of long runs")
+    made.add_argument("--threads", type=int, default=0, help="of TensorFlow; 0: all cores")
+    made.add_argument("--verbose", type=int, default=0, help="of `model.fit`")
+    made.add_argument("--sizes", action="store_true", help="count bytes anew, train nothing")
+    return made
 
 
 def main(argv: list[str] | None = None) -> int:
     """Parses arguments and runs one benchmark."""
-    parser = argparse.ArgumentParser("python -m kerascompact.benchmarks", description=__doc__)
-    parser.add_argument("name", nargs="?", choices=NAMES, help="which benchmark")
-    parser.add_argument("--data", help="data folder (default $KERASCOMPACT_DATA, ../shared/data)")
-    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
-    parser.add_argument("--threads", type=int, default=0, help="of TensorFlow; 0: all cores")
-    parser.add_argument("--verbose", type=int, default=0, help="of `model.fit`")
-    parser.add_argument("--sizes", action="store_true", help="count bytes anew, train nothing")
-    arguments = parser.parse_args(argv)
+    arguments = parser().parse_args(argv)
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
     import tensorflow as tf  # after the log level is set
 
-    from kerascompact.benchmarks import cluster_paper, results, runs, speed
+    from kerascompact.benchmarks import results
 
     if arguments.threads:
         tf.config.threading.set_intra_op_parallelism_threads(arguments.threads)
         tf.config.threading.set_inter_op_parallelism_threads(arguments.threads)
-    if arguments.name is None:
-        for name in NAMES:
-            found = results.rows(name)
-            if found:
-                print(f"\n{name}\n" + (speed if name == "speed" else results).table(found))
-    elif arguments.sizes:
-        runs.size_again(arguments.name, arguments.data)
-        print(results.table(results.rows(arguments.name)))
-    elif arguments.name == "speed":
-        print(speed.table(speed.speed()))
-    else:
-        benchmark = getattr(cluster_paper, arguments.name)
-        found = benchmark(
-            arguments.seeds,
-            data_dir=arguments.data,
-            jit_compile=arguments.name in ("imdb", "ag_news"),  # an LSTM is twice as fast with it
-            verbose=arguments.verbose,
-        )
-        print(results.table(found))
+    if arguments.name is not None:
+        module = _module(arguments.name)
+        print(module.table(module.benchmark(arguments.name, arguments)))
+        return 0
+    for name in MODULES:
+        found = results.rows(name)
+        if found:
+            print(f"\n{name}\n{_module(name).table(found)}")
     return 0
+
+
+def _module(name: str) -> Any:
+    return importlib.import_module(f"kerascompact.benchmarks.{MODULES[name]}")
 
 
 if __name__ == "__main__":

@@ -6,10 +6,12 @@ AG News: the two budgets of Table 2, on 21 % of its training data. CLINC150 and 
 of the file. These choose sizes on dev with one seed, then measure test with three.
 """
 
+import argparse
 from collections.abc import Iterable
 from typing import Any
 
-from kerascompact.benchmarks.runs import Spec, from_facts, run_all
+from kerascompact.benchmarks import results
+from kerascompact.benchmarks.runs import Spec, from_facts, run_all, size_again
 from kerascompact.benchmarks.text_task import logit_scale
 
 SEEDS = (0, 1, 2)
@@ -121,3 +123,20 @@ def _clusters(base: Spec, method: str) -> Spec:
     if method == "standard":
         return base
     return base._replace(options=(("logit_scale", logit_scale(base.learning_rate)),))
+
+
+def benchmark(name: str, arguments: argparse.Namespace) -> list[dict[str, Any]]:
+    """Runs, or goes on with, one of the benchmarks above."""
+    if arguments.sizes:
+        size_again(name, arguments.data)
+        return results.rows(name)
+    by_name = {"imdb": imdb, "ag_news": ag_news, "clinc150": clinc150, "trec": trec}
+    return by_name[name](
+        arguments.seeds or SEEDS,
+        data_dir=arguments.data,
+        jit_compile=name in ("imdb", "ag_news"),  # an LSTM is twice as fast with it
+        verbose=arguments.verbose,
+    )
+
+
+table = results.table
