@@ -30,8 +30,7 @@ def sparse_cross_entropy(
     [0.75]
     """
     labels = tf.cast(labels, tf.int32)
-    # XLA compiles for one device: a replica on another one would be refused.
-    if not jit_compile or tf.distribute.get_strategy().num_replicas_in_sync > 1:
+    if not jit_compile:
         logits = tf.cast(logits, tf.float32)
         return tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
     return _compiled(labels, logits)

@@ -1,16 +1,23 @@
-"""What goes beside a layer in training: schedules, callbacks, and a look at what was learned."""
+"""What goes beside a layer in training: losses, schedules, callbacks, what was learned."""
 
 from kerascompact.training.callbacks import ResetStates, TemperatureAnnealing
-from kerascompact.training.inspection import plot_clusters, words_per_cluster
+from kerascompact.training.code_statistics import CodeStatistics
+from kerascompact.training.inspection import plot_clusters, words_per_cluster, words_per_code
+from kerascompact.training.losses import SparseSoftmaxCrossEntropy
+from kerascompact.training.metrics import Perplexity
 from kerascompact.training.schedules import EpochDecay, GeometricDecay
 from kerascompact.training.soft import soft_copy
 
 __all__ = [
+    "CodeStatistics",
     "EpochDecay",
     "GeometricDecay",
+    "Perplexity",
     "ResetStates",
+    "SparseSoftmaxCrossEntropy",
     "TemperatureAnnealing",
     "plot_clusters",
     "soft_copy",
     "words_per_cluster",
+    "words_per_code",
 ]

@@ -23,8 +23,8 @@ class SparseSoftmaxCrossEntropy(keras.losses.Loss):
 
     Args:
         jit_compile: Whether XLA compiles the loss, once for every shape of the logits: turn it off
-            where each batch has a shape of its own. With several replicas
-            (`tf.distribute.MirroredStrategy`) it is off by itself.
+            where each batch has a shape of its own. Under `tf.distribute.MirroredStrategy` it works
+            as well, although Keras' own `jit_compile=True` does not.
         name: Name of the loss.
         reduction: As in `keras.losses.Loss`.
 

@@ -48,8 +48,8 @@ class Perplexity(keras.metrics.Metric):
     def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
         mask = getattr(y_pred, "_keras_mask", None)  # where Keras' own losses find it
         y_pred = tf.convert_to_tensor(y_pred)
-        # Cast as Keras casts them for the loss: TensorFlow then sees that `SparseSoftmaxCrossEntropy`
-        # has the same numbers already, and the metric costs nothing.
+        # Cast as Keras casts them for a loss: TensorFlow then sees that `SparseSoftmaxCrossEntropy`
+        # needs the same numbers, computes them once, and the metric costs nothing.
         labels = labels_for(tf.cast(y_true, tf.float32), y_pred)
         losses = sparse_cross_entropy(labels, y_pred, self.jit_compile)
         weights = tf.ones_like(losses)
