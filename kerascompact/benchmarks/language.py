@@ -161,6 +161,7 @@ def run(spec: Spec, corpus: ptb.Corpus, work: Path, verbose: int = 2) -> dict[st
     best = folder / "best.weights.h5"
     row: dict[str, Any] = {"spec": spec._asdict(), "label": spec.label}
     if spec.method == "product":
+        teachers_table(spec, work)  # an error that names it, if it is not there
         model.load_weights(spec.teacher.folder(work) / "best.weights.h5")
         form = compress.ProductQuantization(units(spec) // 2, int(spec.budget), seed=spec.seed)
         model = compress.compress_model(model, form)

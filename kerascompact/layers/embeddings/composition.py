@@ -11,6 +11,7 @@ from kerascompact.core.registration import register
 from kerascompact.forms.base import Form
 from kerascompact.forms.codebook import CodebookForm
 from kerascompact.forms.factored import FactoredForm
+from kerascompact.forms.recurrent import RecurrentForm
 from kerascompact.layers.row_normalization import RowBatchNormalization
 
 COMPOSITIONS = ("sum", "mean", "lstm")
@@ -150,8 +151,6 @@ class CodeComposition(keras.layers.Layer):
         return FactoredForm.from_parts(part, kernel, bias=bias, **config)
 
     def _recurrent(self, codes: np.ndarray, codebooks: np.ndarray, **config: Any) -> Form:
-        from kerascompact.forms.recurrent import RecurrentForm
-
         weights = [weight.numpy() for weight in self.lstm.weights]
         return RecurrentForm.from_codes(codes, codebooks.astype(np.float32), *weights, **config)
 

@@ -98,7 +98,7 @@ OPTIONS = [
 def test_inference_and_the_stored_form_are_the_papers_formula(options):
     layer, every = built(**options), np.arange(V)
     if layer.learned:
-        pi = numpy_of(layer)["logits"].reshape(V, D, K)
+        pi = layer.logit_scale * numpy_of(layer)["logits"].reshape(V, D, K)
         if options.get("logits_batch_norm"):
             pi = normalized(pi, numpy_of(layer), "logits_norm")
         codes = pi.argmax(axis=-1)
