@@ -1,7 +1,24 @@
-"""Post-training compressors: a trained table in, a stored form out; no training."""
+"""Post-training compressors: a trained table in, a stored form out; no training with the task."""
 
 from kerascompact.compress.base import Compressor
 from kerascompact.compress.clusters import KMeansClusters
+from kerascompact.compress.codes import codes_of
+from kerascompact.compress.compositional import CompositionalCodes
+from kerascompact.compress.kd_codes import KDCodes
+from kerascompact.compress.product import ProductQuantization
 from kerascompact.compress.scalar import ScalarQuantization
+from kerascompact.compress.svd import TruncatedSVD
+from kerascompact.compress.tables import Table, read_table
 
-__all__ = ["Compressor", "KMeansClusters", "ScalarQuantization"]
+__all__ = [
+    "CompositionalCodes",
+    "Compressor",
+    "KDCodes",
+    "KMeansClusters",
+    "ProductQuantization",
+    "ScalarQuantization",
+    "Table",
+    "TruncatedSVD",
+    "codes_of",
+    "read_table",
+]

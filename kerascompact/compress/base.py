@@ -1,5 +1,6 @@
 """What every post-training compressor keeps."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,11 @@ from kerascompact.forms.base import Form
 class Compressor:
     """Turns a trained embedding table into a stored form.
 
-    A subclass defines `compress(table, counts, **form)`; `fit` checks the table first.
+    A subclass defines `compress(table, counts, **form)`; `fit` checks the table first. Long ones
+    show their progress if their `verbose` says so.
     """
+
+    verbose = False
 
     def fit(self, table: Any, counts: Any = None, **form: Any) -> Form:
         """Compresses a table.
@@ -46,3 +50,11 @@ class Compressor:
     def compress(self, table: np.ndarray, counts: np.ndarray | None, **form: Any) -> Form:
         """Compresses a checked table."""
         raise NotImplementedError(f"{type(self).__name__} must define `compress`.")
+
+    def steps(self, count: int, what: str) -> Iterable[int]:
+        """`range(count)`, with a progress bar if `verbose`."""
+        if not self.verbose:
+            return range(count)
+        from rich.progress import track
+
+        return track(range(count), description=what)

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from kerascompact.compress.base import Compressor
+from kerascompact.compress.kmeans import kmeans
 from kerascompact.core import checks
-from kerascompact.core.extras import require
 from kerascompact.core.storage import code_bits
 from kerascompact.forms.codebook import CodebookForm
 
@@ -39,9 +39,6 @@ class KMeansClusters(Compressor):
 
     def compress(self, table: np.ndarray, counts: np.ndarray | None, **form: Any) -> CodebookForm:
         checks.integer_in("num_clusters", self.num_clusters, 2, len(table))
-        cluster = require("sklearn.cluster", "compress")
-        means = cluster.KMeans(self.num_clusters, n_init=1, random_state=self.seed)
-        codes = means.fit_predict(table, sample_weight=counts)
-        paper = len(table) * code_bits(self.num_clusters) + 32 * means.cluster_centers_.size
-        centroids = means.cluster_centers_.astype(np.float32)
+        codes, centroids = kmeans(table, self.num_clusters, counts, seed=self.seed)
+        paper = len(table) * code_bits(self.num_clusters) + 32 * centroids.size
         return CodebookForm.from_codes(codes, centroids, **{"paper_bits": paper, **form})

@@ -5,26 +5,106 @@ from typing import Any
 import numpy as np
 
 from kerascompact.compress.base import Compressor
+from kerascompact.core import checks
+from kerascompact.forms.base import Form
 from kerascompact.forms.dense import DenseForm
+from kerascompact.forms.scalar import ScalarForm
+
+ROWS = 4096  # that are tried with every limit before the next ones
+FRACTIONS = np.geomspace(0.1, 1.0, 24)  # of the largest entry, tried as limits
 
 
 class ScalarQuantization(Compressor):
-    """Stores each entry of a table as one byte.
+    """Stores each entry of a table as a few bits.
 
-    `E[i, j] ~ s[j] q[i, j]`, `q` int8 in [-127, 127], `s[j] = max_i |E[i, j]| / 127`: an entry is
-    off by at most `s[j] / 2`.
+    With a scale for each column (8 or 4 bits), `E[i, j] ~ s[j] q[i, j]`, `q` in [-127, 127] or
+    [-7, 7], `s[j] = max_i |E[i, j]| / 127` or `/ 7`: an entry is off by at most `s[j] / 2`, and
+    zero is exact.
 
-    Storage: `8 V d + 32 d` bits.
+    With a scale for each row or one for the table (1 to 8 bits), `E[i, j] ~ s (q - (2^b - 1) / 2)`,
+    `q` in `[0, 2^b - 1]`, as `QuantizedEmbedding` does: `2^b` values around zero. Entries beyond
+    the last value are cut off to it, which pays with few bits: of the `s` that let a tenth to all
+    of the largest entry pass, the one with the smallest squared error is taken, and fitted to its
+    codes by least squares.
+
+    Args:
+        bits: Of an entry, 1 to 8.
+        scale: What shares one float32 scale: "column", "row" or "table". Default: "column" for 8
+            and 4 bits, "row" for others. Counts weigh the errors where it is the table.
+
+    Storage: `b V d` bits and 32 for each scale.
+    Raises: ValueError, if `bits` is not in `[1, 8]`, or not 8 or 4 with a scale for each column.
 
     >>> form = ScalarQuantization().fit(np.array([[1.0, 0.5], [-1.0, 0.25]]))
     >>> form(np.array([0])).numpy().round(3).tolist()
     [[1.0, 0.5]]
+    >>> form = ScalarQuantization(bits=1, scale="table").fit(np.array([[1.0, 3.0], [-1.0, -3.0]]))
+    >>> form(np.array([0])).numpy().round(3).tolist()
+    [[2.0, 2.0]]
 
     Reference: [Jacob et al., CVPR 2018](https://arxiv.org/abs/1712.05877), sec. 2.1. Differs:
-    symmetric, with a scale for each column.
+    symmetric, without a zero point; the scale of rows and tables is searched for.
     """
 
-    def compress(self, table: np.ndarray, counts: np.ndarray | None, **form: Any) -> DenseForm:
-        rows, columns = table.shape
-        dense = DenseForm.from_arrays({"table": table}, input_dim=rows, output_dim=columns, **form)
-        return dense.quantized("int8")
+    def __init__(self, bits: int = 8, scale: str | None = None) -> None:
+        self.bits = checks.integer_in("bits", bits, 1, 8)
+        if scale is None:
+            scale = "column" if self.bits in (4, 8) else "row"
+        self.scale = checks.choice("scale", scale, ("column", "row", "table"))
+        if self.scale == "column" and self.bits not in (4, 8):
+            checks.fail("bits", "4 or 8 with a scale for each column", bits)
+
+    def compress(self, table: np.ndarray, counts: np.ndarray | None, **form: Any) -> Form:
+        if self.scale == "column":
+            sizes = dict(input_dim=table.shape[0], output_dim=table.shape[1])
+            dense = DenseForm.from_arrays({"table": table}, **sizes, **form)
+            return dense.quantize(f"int{self.bits}")
+        parts = [table[start : start + ROWS] for start in range(0, len(table), ROWS)]
+        if self.scale == "row":
+            scales = np.concatenate([self._row_scales(rows) for rows in parts])
+        else:
+            scales = self._table_scale(parts, counts)
+        codes = self._codes(table, scales if scales.ndim == 0 else scales[:, None])
+        return ScalarForm.from_codes(codes, scales, bits=self.bits, **form)
+
+    def _row_scales(self, rows: np.ndarray) -> np.ndarray:
+        """The best scale of each row, `(n,)`."""
+        tried = np.abs(rows).max(axis=1)[:, None] * self._steps()
+        errors = [self._errors(rows, scale[:, None]) for scale in tried.T]
+        scale = tried[np.arange(len(rows)), np.argmin(errors, axis=0)]
+        return _fitted(*self._moments(rows, scale[:, None]))
+
+    def _table_scale(self, parts: list[np.ndarray], counts: np.ndarray | None) -> np.ndarray:
+        """The best scale for all rows, `()`."""
+        weights = np.ones(sum(map(len, parts))) if counts is None else counts
+        cuts = np.cumsum([len(rows) for rows in parts])[:-1]
+        weighted = list(zip(parts, np.split(weights, cuts), strict=True))
+        tried = max(float(np.abs(rows).max()) for rows in parts) * self._steps()
+        errors = [sum(w @ self._errors(rows, scale) for rows, w in weighted) for scale in tried]
+        scale = tried[int(np.argmin(errors))]
+        moments = [np.stack(self._moments(rows, scale)) @ w for rows, w in weighted]
+        return _fitted(*np.sum(moments, axis=0))
+
+    def _steps(self) -> np.ndarray:
+        return 2 * FRACTIONS / (2**self.bits - 1)
+
+    def _errors(self, rows: np.ndarray, scale: Any) -> np.ndarray:
+        """Squared error of each row, `(n,)`."""
+        values = scale * (self._codes(rows, scale) - (2**self.bits - 1) / 2)
+        return np.sum(np.square(rows - values), axis=1)
+
+    def _moments(self, rows: np.ndarray, scale: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Of each row with its values before the scale, and of these with themselves, `(n,)`."""
+        units = self._codes(rows, scale) - (2**self.bits - 1) / 2
+        return np.sum(rows * units, axis=1), np.sum(np.square(units), axis=1)
+
+    def _codes(self, rows: np.ndarray, scale: Any) -> np.ndarray:
+        most = 2**self.bits - 1
+        # A scale of 0 belongs to rows of zeros: every code gives 0 there.
+        steps = rows / np.where(np.asarray(scale) > 0, scale, 1)
+        return np.clip(np.rint(steps + most / 2), 0, most).astype(np.uint8)
+
+
+def _fitted(products: Any, squares: Any) -> np.ndarray:
+    """The scale with the smallest squared error for given codes."""
+    return np.asarray(products / squares, np.float32)  # no value is 0, so no square is

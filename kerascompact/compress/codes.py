@@ -1,0 +1,41 @@
+"""Reads the codes of a stored form."""
+
+import numpy as np
+import tensorflow as tf
+
+from kerascompact.core import checks
+from kerascompact.forms.base import Form
+from kerascompact.forms.codebook import CodebookForm
+from kerascompact.ops import bits
+from kerascompact.ops.chunks import in_chunks
+
+
+def codes_of(form: Form) -> np.ndarray:
+    """The codes `(V, D)` that a form stores, unpacked: int32 in `[0, K)`.
+
+    They are what `KDCodeEmbedding(codes=...)` takes.
+
+    Args:
+        form: A `CodebookForm`, or a form with a single one inside (behind a hidden layer, or beside
+            norms the one of the directions).
+
+    Raises: ValueError, if it has no codes.
+
+    >>> form = CodebookForm.from_codes(np.array([[1, 0], [0, 1]]), np.ones((2, 2, 3)))
+    >>> codes_of(form).tolist()
+    [[1, 0], [0, 1]]
+    """
+    if not isinstance(form, Form):
+        checks.fail("form", "a stored form", form)
+    coded = next((part for part in form._flatten_layers() if _has_codes(part)), None)
+    if coded is None:
+        checks.fail("form", "a form that stores codes", form)
+
+    def read(ids: tf.Tensor) -> tf.Tensor:
+        return bits.unpack_rows(coded.codes.value, ids, coded.code_bits, coded.code_length)
+
+    return in_chunks(read, coded.input_dim, "int32")
+
+
+def _has_codes(form: Form) -> bool:
+    return isinstance(form, CodebookForm) or hasattr(form, "code_length")

@@ -1,0 +1,70 @@
+"""K-means as every compressor here runs it, and nearest centroids for any number of rows."""
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from kerascompact.core.extras import require
+
+ROWS = 8192  # whose distances are in memory at a time
+
+
+def kmeans(
+    points: np.ndarray,
+    num_clusters: int,
+    weights: np.ndarray | None = None,
+    *,
+    seed: int = 0,
+    iterations: int = 300,
+    max_points: int | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Clusters points: k-means++, then Lloyd's iterations, both weighted.
+
+    Args:
+        points: `(n, d)` float32.
+        num_clusters: `k <= n`.
+        weights: `(n,)` numbers >= 0.
+        seed: Of the first centroids and of the sample.
+        iterations: Lloyd's, at most.
+        max_points: Learns from so many points at most: those of the largest weight, or any without
+            weights. All are assigned.
+
+    Returns: codes `(n,)` int32 of the nearest centroids, and these `(k, d)` float32.
+
+    Raises: ImportError, without scikit-learn (`pip install 'kerascompact[compress]'`).
+
+    >>> codes, centroids = kmeans(np.array([[0.0], [1.0], [5.0]], "float32"), 2)
+    >>> sorted(centroids.ravel().tolist())
+    [0.5, 5.0]
+    """
+    cluster = require("sklearn.cluster", "compress")
+    exceptions = require("sklearn.exceptions", "compress")
+    chosen: Any = slice(None)
+    if max_points is not None and len(points) > max(max_points, num_clusters):
+        count = max(max_points, num_clusters)
+        if weights is None:
+            chosen = np.random.default_rng(seed).choice(len(points), count, replace=False)
+        else:
+            chosen = np.argsort(-weights, kind="stable")[:count]
+    means = cluster.KMeans(num_clusters, n_init=1, max_iter=iterations, random_state=seed)
+    with warnings.catch_warnings():
+        # Fewer different points than centroids: some centroids are the same, and nothing is lost.
+        warnings.simplefilter("ignore", exceptions.ConvergenceWarning)
+        means.fit(points[chosen], sample_weight=None if weights is None else weights[chosen])
+    centroids = means.cluster_centers_.astype(np.float32)
+    return nearest(points, centroids), centroids
+
+
+def nearest(points: np.ndarray, centroids: np.ndarray) -> np.ndarray:
+    """The nearest centroid of each point, `(n,)` int32; the first one of several.
+
+    >>> nearest(np.array([[0.1], [0.9]]), np.array([[0.0], [1.0]])).tolist()
+    [0, 1]
+    """
+    half = 0.5 * np.sum(np.square(centroids), axis=1)
+    codes = np.empty(len(points), np.int32)
+    for start in range(0, len(points), ROWS):
+        rows = slice(start, start + ROWS)
+        codes[rows] = np.argmax(points[rows] @ centroids.T - half, axis=1)
+    return codes

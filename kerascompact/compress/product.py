@@ -1,0 +1,111 @@
+"""Product quantization: k-means on every part of a vector."""
+
+from typing import Any
+
+import numpy as np
+
+from kerascompact.compress.base import Compressor
+from kerascompact.compress.kmeans import kmeans
+from kerascompact.core import checks
+from kerascompact.core.storage import code_bits
+from kerascompact.forms.base import Form
+from kerascompact.forms.codebook import CodebookForm
+from kerascompact.forms.scaled import ScaledForm
+
+NORM_CARDINALITY = 256  # as in fastText
+
+
+class ProductQuantization(Compressor):
+    """Cuts vectors into `D` equal parts and stores for each part the nearest of `K` centroids.
+
+    `E[i] ~ [W^1[c_i^1]; ...; W^D[c_i^D]]`, `W^j` the centroids of k-means over part `j` of all
+    rows. With `norms`, `E[i] ~ n[b_i] u_i`: the direction `E[i] / ||E[i]||` is quantized so to
+    `u_i`, and the norm apart with a codebook `n` of 256 numbers.
+
+    Args:
+        code_length: Parts `D`, which must divide `d`.
+        cardinality: Centroids of a part `K`, `2 <= K <= V`.
+        norms: Whether norms are quantized apart (fastText's `-qnorm`).
+        seed: Of the first centroids.
+        max_points: Rows that k-means learns from at most: the most frequent ones, if counts are
+            given, or any. All rows are quantized.
+        iterations: Of k-means, at most.
+        verbose: Whether to show progress.
+
+    Storage: `V D ceil(log2 K) + 32 K d` bits; with norms `8 V + 32 * 256` more.
+    Raises: ValueError, if an argument is wrong, or `D` does not divide `d`; ImportError, without
+        scikit-learn (`pip install 'kerascompact[compress]'`).
+
+    >>> table = np.array([[0, 1], [0, 2], [5, 1], [5, 2]], "float32")
+    >>> form = ProductQuantization(code_length=2, cardinality=2).fit(table)
+    >>> form(np.arange(4)).numpy().tolist()
+    [[0.0, 1.0], [0.0, 2.0], [5.0, 1.0], [5.0, 2.0]]
+
+    Reference: [Jegou et al., TPAMI 2011](https://hal.inria.fr/inria-00514462), sec. II;
+    [Joulin et al., 2016](https://arxiv.org/abs/1612.03651), sec. 3; 256 centroids, 25
+    iterations and 65,536 points at most are those of its code, fastText.
+    Differs: fastText starts from random rows, here it is k-means++; `d` must be a multiple of `D`,
+    where fastText has a last part of another width.
+    """
+
+    def __init__(
+        self,
+        code_length: int,
+        cardinality: int = 256,
+        norms: bool = False,
+        seed: int = 0,
+        max_points: int = 65_536,
+        iterations: int = 25,
+        verbose: bool = False,
+    ) -> None:
+        self.code_length = checks.integer_in("code_length", code_length, 1)
+        self.cardinality = checks.integer_in("cardinality", cardinality, 2, 2**16)
+        self.norms = checks.boolean("norms", norms)
+        self.seed = checks.integer_in("seed", seed, 0)
+        self.max_points = checks.integer_in("max_points", max_points, 2)
+        self.iterations = checks.integer_in("iterations", iterations, 1)
+        self.verbose = checks.boolean("verbose", verbose)
+
+    def compress(self, table: np.ndarray, counts: np.ndarray | None, **form: Any) -> Form:
+        rows, width = table.shape
+        checks.integer_in("cardinality", self.cardinality, 2, rows)
+        if width % self.code_length:
+            divisors = ", ".join(str(n) for n in range(1, width + 1) if width % n == 0)
+            expected = f"a divisor of the width {width}, one of {divisors}"
+            checks.fail("code_length", expected, self.code_length)
+        bits = rows * self.code_length * code_bits(self.cardinality) + 32 * self.cardinality * width
+        if not self.norms:
+            return self._directions(table, counts, **{"paper_bits": bits, **form})
+        norms = np.linalg.norm(table, axis=1, keepdims=True)
+        directions = self._directions(table / np.where(norms > 0, norms, 1), counts)
+        codes, numbers = self._kmeans(norms, min(NORM_CARDINALITY, rows), counts)
+        parts = [directions, CodebookForm.from_codes(codes, numbers)]
+        bits += rows * code_bits(len(numbers)) + 32 * len(numbers)
+        scaled = ScaledForm(rows, width, parts, **{"paper_bits": bits, **form})
+        scaled.build()
+        return scaled
+
+    def _directions(
+        self, table: np.ndarray, counts: np.ndarray | None, **form: Any
+    ) -> CodebookForm:
+        codes, codebooks = [], []
+        parts = np.split(table, self.code_length, axis=1)
+        for position in self.steps(self.code_length, "product quantization"):
+            part = np.ascontiguousarray(parts[position])
+            found = self._kmeans(part, self.cardinality, counts)
+            codes.append(found[0])
+            codebooks.append(found[1])
+        stacked = np.stack(codes, axis=1), np.stack(codebooks)
+        return CodebookForm.from_codes(*stacked, combine="concat", **form)
+
+    def _kmeans(
+        self, points: np.ndarray, cardinality: int, counts: np.ndarray | None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        return kmeans(
+            points,
+            cardinality,
+            counts,
+            seed=self.seed,
+            iterations=self.iterations,
+            max_points=self.max_points,
+        )

@@ -1,0 +1,135 @@
+"""A trained embedding table, wherever it is."""
+
+import os
+import zipfile
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import keras
+import numpy as np
+
+from kerascompact.compress.word_vectors import read_word_vectors
+from kerascompact.core import checks
+from kerascompact.forms.base import Form
+from kerascompact.ops.chunks import in_chunks
+
+
+class Table(NamedTuple):
+    """Vectors `(V, d)` float32, their words if the source names them, and the source's name."""
+
+    vectors: np.ndarray
+    words: list[str] | None
+    name: str
+
+
+def read_table(source: Any, layer: str | None = None, limit: int | None = None) -> Table:
+    """Reads an embedding table from what a user has.
+
+    Args:
+        source: An array `(V, d)`; a `keras.Model`, its `Embedding` layer, or a stored form; or a
+            file: `.npy`, `.keras`, or word vectors as `read_word_vectors` takes them.
+        layer: Name of the embedding, where a model has several.
+        limit: First rows only.
+
+    Returns: A `Table`; the vectors are a copy.
+
+    Raises: ValueError, if there is no table, several to choose from, or the file is damaged or of
+        another kind (a `.npy` file that holds Python objects is refused, since reading it would
+        run its code); OSError.
+
+    >>> read_table(np.eye(3), limit=2).vectors.shape
+    (2, 3)
+    >>> model = keras.Sequential([keras.Input((4,)), keras.layers.Embedding(9, 2, name="words")])
+    >>> read_table(model).name
+    'words'
+    """
+    if limit is not None:
+        limit = checks.integer_in("limit", limit, 1)
+    words = None
+    if isinstance(source, str | os.PathLike):
+        path = Path(source)
+        name, ending = path.name, path.suffix.lower()
+        if ending == ".npy":
+            vectors = _npy(path)
+        elif ending == ".keras":
+            return _of_model(_keras_model(path), layer, limit, str(path))
+        else:
+            vectors, words = read_word_vectors(path, limit)
+    elif isinstance(source, keras.layers.Layer):
+        return _of_model(source, layer, limit, "The model")
+    else:
+        name, vectors = "table", np.asarray(source)
+    if layer is not None:
+        checks.fail("layer", "None: only Keras models have layers", layer)
+    return Table(_checked(vectors, name)[:limit], words, name)
+
+
+def _checked(vectors: np.ndarray, name: str) -> np.ndarray:
+    if vectors.ndim != 2 or 0 in vectors.shape or not np.issubdtype(vectors.dtype, np.floating):
+        raise ValueError(
+            f"{name} must be a matrix (V, d) of floats. "
+            f"Received: an array of shape {vectors.shape} and type {vectors.dtype}."
+        )
+    with np.errstate(over="ignore"):  # what is beyond float32 is named as infinite
+        return checks.finite(name, np.array(vectors, np.float32))
+
+
+def _npy(path: Path) -> np.ndarray:
+    try:
+        with open(path, "rb") as file:
+            return np.lib.format.read_array(file, allow_pickle=False)
+    except (ValueError, EOFError) as error:
+        line = str(error).splitlines()[0]
+        raise ValueError(f"{path} is no .npy file of numbers: {line}") from error
+
+
+def _keras_model(path: Path) -> keras.Model:
+    with open(path, "rb"):  # Keras has no clear error for a missing file
+        pass
+    try:
+        return keras.saving.load_model(path, compile=False)
+    except (ValueError, TypeError, KeyError, OSError, zipfile.BadZipFile) as error:
+        line = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise ValueError(f"{path} is no Keras model that can be loaded: {line}") from error
+
+
+def _of_model(model: Any, layer: str | None, limit: int | None, owner: str) -> Table:
+    found = embeddings_of(model)
+    names = ", ".join(repr(inner.name) for inner in found) or "none"
+    if layer is not None:
+        found = [inner for inner in found if inner.name == layer]
+    if len(found) != 1:
+        wanted = "an embedding, and `layer` its name if there are several"
+        raise ValueError(
+            f"{owner} must have {wanted if layer is None else f'one embedding {layer!r}'}. "
+            f"Its embeddings: {names}."
+        )
+    (chosen,) = found
+    return Table(_checked(values_of(chosen), chosen.name)[:limit], None, chosen.name)
+
+
+def embeddings_of(model: Any) -> list[Any]:
+    """Plain `keras.layers.Embedding`s and stored forms of a model, or a layer that is one.
+
+    >>> [layer.name for layer in embeddings_of(keras.layers.Embedding(9, 2, name="words"))]
+    ['words']
+    """
+    if is_plain(model) or isinstance(model, Form):
+        return [model]  # a form may be made of forms
+    inner = model._flatten_layers(recursive=False, include_self=False)
+    return [embedding for layer in inner for embedding in embeddings_of(layer)]
+
+
+def is_plain(layer: Any) -> bool:
+    """Whether a layer is Keras' own `Embedding`, with float weights."""
+    # A subclass may look up otherwise, and a quantized one holds other weights.
+    return type(layer) is keras.layers.Embedding and not layer.quantization_mode
+
+
+def values_of(layer: Any) -> np.ndarray:
+    """The table `(V, d)` float32 that an embedding or a form stands for."""
+    if not layer.built:
+        raise ValueError(f"Layer {layer.name!r} has no weights yet: call it or train it first.")
+    if isinstance(layer, Form):
+        return in_chunks(layer.lookup, layer.input_dim, "float32", 1024)
+    return keras.ops.convert_to_numpy(layer.embeddings).astype(np.float32)
