@@ -2,17 +2,31 @@
 
 from kerascompact.layers.embeddings.cluster import ClusterEmbedding
 from kerascompact.layers.embeddings.cluster_adjustment import ClusterAdjustmentEmbedding
+from kerascompact.layers.embeddings.compositional_code import CompositionalCodeEmbedding
+from kerascompact.layers.embeddings.dpq import DPQEmbedding
 from kerascompact.layers.embeddings.guidance import OnlineGuidance, PretrainedGuidance
 from kerascompact.layers.embeddings.kd_code import KDCodeEmbedding
+from kerascompact.layers.embeddings.low_rank import LowRankEmbedding
 from kerascompact.layers.embeddings.mixture import MixtureEmbedding
+from kerascompact.layers.embeddings.quantized import QuantizedEmbedding
+from kerascompact.layers.graph.constants import Constants
+from kerascompact.layers.graph.convolution import GraphConvolution
+from kerascompact.layers.graph.feature_product import FeatureProduct
 from kerascompact.layers.masked_mean import MaskedMean
 
 __all__ = [
     "ClusterAdjustmentEmbedding",
     "ClusterEmbedding",
+    "CompositionalCodeEmbedding",
+    "Constants",
+    "DPQEmbedding",
+    "FeatureProduct",
+    "GraphConvolution",
     "KDCodeEmbedding",
+    "LowRankEmbedding",
     "MaskedMean",
     "MixtureEmbedding",
     "OnlineGuidance",
     "PretrainedGuidance",
+    "QuantizedEmbedding",
 ]

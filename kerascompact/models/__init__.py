@@ -1,7 +1,15 @@
 """Models of the papers: functions that take an embedding *instance* and return a `keras.Model`."""
 
+from kerascompact.models.graph_network import graph_network
 from kerascompact.models.language_model import SIZES, ZarembaSize, language_model
 from kerascompact.models.lstm_classifier import lstm_classifier
 from kerascompact.models.mean_classifier import mean_classifier
 
-__all__ = ["SIZES", "ZarembaSize", "language_model", "lstm_classifier", "mean_classifier"]
+__all__ = [
+    "SIZES",
+    "ZarembaSize",
+    "graph_network",
+    "language_model",
+    "lstm_classifier",
+    "mean_classifier",
+]
