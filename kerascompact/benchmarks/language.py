@@ -1,6 +1,5 @@
 """One run of a language model: train with an embedding, pick the epoch on dev, read test once."""
 
-import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -8,6 +7,7 @@ import keras
 import numpy as np
 
 from kerascompact import compress, layers, models
+from kerascompact.benchmarks import next_word, resumable
 from kerascompact.core.storage import total_bits
 from kerascompact.datasets import ptb
 from kerascompact.export.freezing import freeze
@@ -113,7 +113,7 @@ def build_embedding(spec: Spec, corpus: ptb.Corpus, work: Path) -> keras.layers.
 
 
 def build(
-    spec: Spec, corpus: ptb.Corpus, embedding: keras.layers.Layer, batch_size: int
+    spec: Spec, corpus: ptb.Corpus, embedding: keras.layers.Layer, batch_size: int | None
 ) -> keras.Model:
     """Zaremba's model of the spec's size around an embedding."""
     size = models.SIZES[spec.size]
@@ -125,7 +125,7 @@ def build(
         dropout=size.dropout,
         scale=size.scale,
         batch_size=batch_size,
-        unroll=size.steps if batch_size > 1 else None,
+        unroll=size.steps if (batch_size or 1) > 1 else None,
     )
 
 
@@ -167,7 +167,7 @@ def run(spec: Spec, corpus: ptb.Corpus, work: Path, verbose: int = 2) -> dict[st
         model = compress.compress_model(model, form)
         row["dev_perplexity"] = test_perplexity(spec, model, corpus, corpus.dev)
     else:
-        row |= _fit(spec, model, train, dev, folder, verbose)
+        row |= resumable.fit(model, train, dev, folder, spec.epochs, verbose)
         model.load_weights(best)
     embedding = model.get_layer("embedding")
     if spec.method == "full":
@@ -180,80 +180,28 @@ def run(spec: Spec, corpus: ptb.Corpus, work: Path, verbose: int = 2) -> dict[st
         "paper_bits": form.paper_bits or total_bits(form.storage()),
         "stored_bits": total_bits(form.storage()),
     }
-    return row
-
-
-def _fit(
-    spec: Spec, model: keras.Model, train: Any, dev: Any, folder: Path, verbose: int
-) -> dict[str, Any]:
-    """Trains epoch by epoch, each kept on disk, so that a killed run goes on where it was."""
-    folder.mkdir(parents=True, exist_ok=True)
-    log = folder / "epochs.csv"
-    callbacks = [
-        ResetStates(),
-        keras.callbacks.ModelCheckpoint(
-            folder / "best.weights.h5",
-            monitor="val_perplexity",
-            mode="min",
-            save_best_only=True,
-            save_weights_only=True,
-            initial_value_threshold=_best_so_far(log),
-        ),
-        Timed(),
-        keras.callbacks.CSVLogger(log, append=True),
-        keras.callbacks.BackupAndRestore(folder / "backup", delete_checkpoint=False),
-    ]
-    model.fit(
-        train,
-        epochs=spec.epochs,
-        shuffle=False,  # each stream goes on
-        validation_data=dev,
-        callbacks=callbacks,
-        verbose=verbose,
-    )
-    epochs = _epochs(log)
-    dev_perplexity = [float(row["val_perplexity"]) for row in epochs]
-    return {
-        "dev_perplexity": min(dev_perplexity),
-        "best_epoch": 1 + dev_perplexity.index(min(dev_perplexity)),
-        "train_perplexity": float(epochs[-1]["perplexity"]),
-        "dev_by_epoch": [round(value, 2) for value in dev_perplexity],
-        "seconds_per_epoch": round(float(np.median([float(row["seconds"]) for row in epochs])), 1),
-    }
-
-
-class Timed(keras.callbacks.Callback):
-    """Seconds of an epoch, dev included, in its logs."""
-
-    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
-        self.start = time.perf_counter()
-
-    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
-        if logs is not None:
-            logs["seconds"] = time.perf_counter() - self.start
-
-
-def _epochs(log: Path) -> list[dict[str, str]]:
-    if not log.exists():
-        return []
-    head, *lines = log.read_text("utf-8").splitlines()
-    return [dict(zip(head.split(","), line.split(","), strict=True)) for line in lines]
-
-
-def _best_so_far(log: Path) -> float | None:
-    return min((float(row["val_perplexity"]) for row in _epochs(log)), default=None)
+    stateless = with_batch(spec, model, corpus, None)
+    return row | next_word.measure(stateless, corpus.test, size.steps, "float32")
 
 
 def test_perplexity(spec: Spec, model: keras.Model, corpus: ptb.Corpus, ids: np.ndarray) -> float:
     """Perplexity of a whole text, read in one stream from its first token to its last."""
-    embedding = model.get_layer("embedding")
-    copy = type(embedding).from_config(embedding.get_config())
-    single = build(spec, corpus, copy, 1)
-    single.set_weights(model.get_weights())
+    single = with_batch(spec, model, corpus, 1)
     single.compile(loss=SparseSoftmaxCrossEntropy(), metrics=[Perplexity()])
     batches = stateful_batches(ids, 1, STEPS_OF_TEST)
     found = single.evaluate(batches, callbacks=[ResetStates()], verbose=0, return_dict=True)
     return float(found["perplexity"])
+
+
+def with_batch(
+    spec: Spec, model: keras.Model, corpus: ptb.Corpus, batch_size: int | None
+) -> keras.Model:
+    """A copy of a trained model for another number of streams; `None`: without state."""
+    embedding = model.get_layer("embedding")
+    copy = type(embedding).from_config(embedding.get_config())
+    other = build(spec, corpus, copy, batch_size)
+    other.set_weights(model.get_weights())
+    return other
 
 
 def teachers_table(spec: Spec, work: Path) -> np.ndarray:

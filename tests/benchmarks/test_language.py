@@ -49,6 +49,9 @@ def test_full_then_guided_by_it(tmp_path):
     # batch normalization is folded: its four vectors are not stored
     assert guided["stored_bits"] == guided["paper_bits"] - 32 * (2 * 6 + 2 * 8)
     assert len(guided["dev_by_epoch"]) == 2
+    # the file reads windows of 4 tokens without a past: worse than the text in one stream
+    assert guided["argmax_agreement"] == 1.0 and guided["windows"] == 202 // 4
+    assert 1.9 < guided["file_perplexity"] < 30
     assert json.loads(json.dumps(guided))["spec"]["method"] == "kd_pdg"
 
 
