@@ -12,9 +12,10 @@ from tensorflow.lite.python.convert_phase import ConverterError
 
 import kerascompact
 from kerascompact.core import checks, files
+from kerascompact.core.cloning import is_graph
 from kerascompact.core.storage import total_bits
 from kerascompact.export import flatbuffer
-from kerascompact.export.freezing import is_graph, shipped
+from kerascompact.export.freezing import shipped
 from kerascompact.export.interpreter import Interpreter
 from kerascompact.export.quiet import quiet
 from kerascompact.export.recipe import Recipe, resolve
@@ -38,7 +39,7 @@ def convert(
 
     Args:
         model: Trained Keras model: functional, Sequential, or subclassed (built, one input of ids).
-        recipe: "int8", "float32" or a `Recipe`.
+        recipe: "int8", "float32", "int4" or a `Recipe`.
         labels: Names of the classes, written into the file's metadata.
         vocabulary: Its size, token rules and SHA-256 are written into the metadata; the words
             are saved beside the file, see `save`.

@@ -7,6 +7,7 @@ from typing import Any
 import keras
 
 from kerascompact.core import checks
+from kerascompact.core.cloning import copy_with, is_graph
 from kerascompact.export.recipe import Recipe, resolve
 from kerascompact.forms.base import Form
 from kerascompact.forms.dense import DenseForm
@@ -17,13 +18,13 @@ def freeze(model: keras.Model, recipe: str | Recipe = "float32") -> keras.Model:
     """Returns a copy of a trained model with its embeddings frozen, as the file will hold them.
 
     The copy evaluates, saves and loads like any Keras model; its outputs are those of `model` with
-    hard assignments, with "int8" up to the rounding of the tables. What is frozen already stays; a
-    plain `keras.layers.Embedding` becomes a `DenseForm`. A model trained in mixed precision ships
-    in float32.
+    hard assignments, with "int8" and "int4" up to the rounding of the tables. What is frozen
+    already stays; a plain `keras.layers.Embedding` becomes a `DenseForm`. A model trained in mixed
+    precision ships in float32.
 
     Args:
         model: Functional or Sequential model, built; its own layers are not changed.
-        recipe: "float32", "int8" or a `Recipe`.
+        recipe: "float32", "int8", "int4" or a `Recipe`.
 
     Raises: ValueError, if the model is subclassed (`convert` and `verify` take those) or not built.
 
@@ -33,29 +34,11 @@ def freeze(model: keras.Model, recipe: str | Recipe = "float32") -> keras.Model:
     'CodebookForm'
     """
     recipe = resolve(recipe)
-    if not is_graph(model):
-        raise ValueError(
-            "`model` must be a functional or Sequential model that has been built; a subclassed "
-            "model cannot be rebuilt from its layers (`convert` and `verify` take it as it is). "
-            f"Received: model={model.name!r} (of type {type(model).__name__})."
-        )
-    copies: list[tuple[keras.layers.Layer, keras.layers.Layer]] = []
 
-    def copy(layer: Any) -> Any:
-        if not isinstance(layer, keras.layers.Layer):
-            return layer  # an operation between layers, such as a mask's comparison
-        if is_embedding(layer):
-            return as_form(layer, recipe)
-        clone = layer.__class__.from_config(_float32(layer))
-        copies.append((layer, clone))
-        return clone
+    def replace(layer: keras.layers.Layer) -> keras.layers.Layer | None:
+        return as_form(layer, recipe) if is_embedding(layer) else None
 
-    frozen = keras.models.clone_model(model, clone_function=copy, recursive=True)
-    for layer, clone in copies:
-        clone.set_weights(layer.get_weights())
-    if model.compiled:
-        frozen.compile(**{**model.get_compile_config(), "optimizer": "sgd"})
-    return frozen
+    return copy_with(model, replace, _float32)
 
 
 def is_embedding(layer: Any) -> bool:
@@ -85,7 +68,7 @@ def as_form(layer: keras.layers.Layer, recipe: Recipe) -> Form:
             name=layer.name,
             dtype="float32",
         )
-    return form.quantize("int8") if recipe.tables == "int8" else form
+    return form if recipe.tables == "float32" else form.quantize(recipe.tables)
 
 
 def _float32(layer: keras.layers.Layer) -> dict[str, Any]:
@@ -128,10 +111,3 @@ def outermost(layer: keras.layers.Layer) -> Iterator[Any]:
 
 def _without_training(form: Form) -> Any:
     return lambda ids, training=None: form.call(ids)
-
-
-def is_graph(model: keras.Model) -> bool:
-    """Whether the model is a graph of layers (functional, or Sequential and built)."""
-    if isinstance(model, keras.Sequential):
-        return bool(model.built)
-    return isinstance(model, keras.Model) and hasattr(model, "_operations_by_depth")

@@ -10,15 +10,17 @@ class Recipe(NamedTuple):
 
     Args:
         name: As given to `convert(model, recipe=name)`.
-        tables: Type of the embeddings' tables and codebooks: "float32" or "int8". Codes are packed
-            bits in every recipe, and all other layers are float32.
+        tables: Type of the embeddings' tables and codebooks: "float32", "int8" or "int4". Codes are
+            packed bits in every recipe. The few numbers that multiply every vector (`H` of a
+            `FactoredForm`, an LSTM's kernels) are int8 with "int8" and "int4" alike, and all other
+            layers are float32.
     """
 
     name: str
     tables: str
 
 
-RECIPES = {recipe.name: recipe for recipe in (Recipe("float32", "float32"), Recipe("int8", "int8"))}
+RECIPES = {name: Recipe(name, name) for name in ("float32", "int8", "int4")}
 
 
 def resolve(recipe: str | Recipe) -> Recipe:

@@ -99,7 +99,7 @@ class CodebookForm(Form):
         add_codes(self)
         # Codebooks side by side span different columns of `E`, so each has scales of its own.
         beside = self.combine == "concat" and self.num_codebooks > 1
-        self.parts = self.num_codebooks if beside else None
+        self.scale_groups = self.num_codebooks if beside else None
         scales = (self.num_codebooks, self.width) if beside else (self.width,)
         rows = (self.num_codebooks * self.cardinality, self.width)
         self.add_table("codebook", rows, self.precision, scales if self.scaled else ())
@@ -107,26 +107,23 @@ class CodebookForm(Form):
     def lookup(self, ids: tf.Tensor) -> tf.Tensor:
         if self.code_length == 1:
             return self.rows("codebook", bits.unpack(self.codes.value, ids, self.code_bits))
-        rows = code_rows(self, ids)
         if self.combine == "concat":
-            beside = self.rows("codebook", rows)  # (..., D, d / D)
-            shape = [-1 if size is None else size for size in (*ids.shape, self.output_dim)]
-            if shape.count(-1) > 1:
-                shape = tf.concat([tf.shape(ids), [self.output_dim]], axis=0)
-            return tf.reshape(beside, shape)
+            beside = self.rows("codebook", code_rows(self, ids))  # (..., D, d / D)
+            return reshape_as(beside, ids, self.output_dim)
+        rows = code_rows(self, ids, codes_first=True)
         if ids.shape[:1] == [1]:
-            vectors = tf.reduce_sum(self.raw_rows("codebook", rows), axis=-2)
+            vectors = tf.reduce_sum(self.raw_rows("codebook", rows), axis=0)
         else:
-            vectors = self.raw_rows("codebook", rows[..., 0])
+            vectors = self.raw_rows("codebook", rows[0])
             for position in range(1, self.code_length):
-                vectors += self.raw_rows("codebook", rows[..., position])
+                vectors += self.raw_rows("codebook", rows[position])
         return self.with_scale("codebook", vectors)
 
     def quantized(self, precision: str) -> "CodebookForm":
         if at_most(self.precision, precision):
             return self
         config = {**self.get_config(), "precision": precision, "scaled": True}
-        codebook = self.quantized_table("codebook", precision, self.parts)
+        codebook = self.quantized_table("codebook", precision, self.scale_groups)
         return CodebookForm.from_arrays({"codes": self.codes.numpy(), **codebook}, **config)
 
     def unscaled(self) -> tuple[Form, np.ndarray | None]:
@@ -157,12 +154,25 @@ def add_codes(form: Any) -> None:
     form.add_array("codes", (size,), "uint8", stored=(shape, form.code_bits))
 
 
-def code_rows(form: Any, ids: tf.Tensor) -> tf.Tensor:
-    """The row of the codebooks, one below the other, of every code: int32 `(..., D)`."""
-    codes = bits.unpack_rows(form.codes.value, ids, form.code_bits, form.code_length)
+def code_rows(form: Any, ids: tf.Tensor, codes_first: bool = False) -> tf.Tensor:
+    """The row of every code in the codebooks, one below the other: int32 `(..., D)`.
+
+    With `codes_first`: `(D, ...)`.
+    """
+    unpack = bits.unpack_columns if codes_first else bits.unpack_rows
+    codes = unpack(form.codes.value, ids, form.code_bits, form.code_length)
     if form.num_codebooks == 1:
         return codes
-    return codes + np.arange(form.code_length, dtype=np.int32) * form.cardinality
+    first = np.arange(form.code_length, dtype=np.int32) * form.cardinality
+    return codes + (first.reshape(-1, *[1] * ids.shape.rank) if codes_first else first)
+
+
+def reshape_as(vectors: tf.Tensor, ids: tf.Tensor, width: int) -> tf.Tensor:
+    """Reshapes vectors of ids `(...)` to `(..., width)`."""
+    shape = [-1 if size is None else size for size in (*ids.shape, width)]
+    if shape.count(-1) > 1:
+        shape = tf.concat([tf.shape(ids), [width]], axis=0)
+    return tf.reshape(vectors, shape)
 
 
 def read_codes(

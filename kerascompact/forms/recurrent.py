@@ -9,7 +9,7 @@ from kerascompact.core import checks
 from kerascompact.core.registration import register
 from kerascompact.core.storage import code_bits
 from kerascompact.forms.base import PRECISIONS, Form, at_most
-from kerascompact.forms.codebook import add_codes, code_rows, read_codes
+from kerascompact.forms.codebook import add_codes, code_rows, read_codes, reshape_as
 from kerascompact.ops import bits
 from kerascompact.ops.quantize import quantize_columns
 from kerascompact.ops.unique import unique_ids
@@ -110,17 +110,13 @@ class RecurrentForm(Form):
 
     def lookup(self, ids: tf.Tensor) -> tf.Tensor:
         if ids.shape[:1] == [1]:  # one text, as on a phone
-            vectors = self.outputs(tf.reshape(ids, [-1]))
-            shape = [-1 if size is None else size for size in (*ids.shape, self.output_dim)]
-            if shape.count(-1) > 1:
-                shape = tf.concat([tf.shape(ids), [self.output_dim]], axis=0)
-            return tf.reshape(vectors, shape)
+            return reshape_as(self.outputs(tf.reshape(ids, [-1])), ids, self.output_dim)
         unique, inverse = unique_ids(ids)
         return tf.gather(self.outputs(unique), inverse)
 
     def outputs(self, ids: tf.Tensor) -> tf.Tensor:
         """The sum of the LSTM's outputs for ids `(n,)`: float32 `(n, d)`."""
-        rows = tf.transpose(code_rows(self, ids))  # (D, n)
+        rows = code_rows(self, ids, codes_first=True)  # (D, n)
 
         def step(
             place: tf.Tensor, hidden: tf.Tensor, cell: tf.Tensor, total: tf.Tensor

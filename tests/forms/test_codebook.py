@@ -89,21 +89,24 @@ def test_codes_of_several_letters(make, shared, length, cardinality):
     for precision, largest in (("int8", 127), ("int4", 7)):
         small = form.quantize(precision)
         np.testing.assert_allclose(
-            small(np.arange(50)), rounded(form, largest), rtol=1e-5, atol=1e-5
+            small(np.arange(50)), rounded(form, small, largest), rtol=1e-5, atol=1e-5
         )
         np.testing.assert_allclose(small(np.arange(50)[None])[0], small(np.arange(50)), atol=1e-5)
 
 
-def rounded(form, largest):
-    """The table of codebooks rounded in float64, one column of a codebook after the other."""
+def rounded(form, small, largest):
+    """The table of codebooks rounded in float64, with the scales of the columns."""
     config = form.get_config()
     books = form.codebook.numpy().astype(np.float64)
     books = books.reshape(-1, config["cardinality"], books.shape[1])
     groups = books if config["combine"] == "concat" else books.reshape(1, -1, books.shape[2])
     columns = []
-    for group in groups:
-        scale = np.abs(group).max(axis=0).astype(np.float32) / np.float32(largest)
-        columns.append(np.rint((group / scale).astype(np.float32)) * scale)
+    scales = small.codebook_scale.numpy().reshape(len(groups), -1)
+    for group, scale in zip(groups, scales, strict=True):
+        whole = np.abs(group).max(axis=0) / largest
+        np.testing.assert_allclose(scale / whole, 1, atol=0 if largest == 127 else 0.51)
+        integers = np.rint((group / scale).astype(np.float32))
+        columns.append(np.clip(integers, -largest, largest) * scale)
     books = np.stack(columns).reshape(books.shape)
     codes = np.array([digits(form, word) for word in range(config["input_dim"])])
     vectors = [books[place % len(books)][codes[:, place]] for place in range(codes.shape[1])]

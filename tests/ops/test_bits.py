@@ -13,6 +13,7 @@ from kerascompact.ops.bits import (
     rows_bytes,
     stream_bytes,
     unpack,
+    unpack_columns,
     unpack_rows,
 )
 
@@ -144,6 +145,9 @@ def test_unpack_rows_reads_the_rows_of_the_table(bits, length):
         found = unpack_rows(tf.constant(stream), tf.constant(ids, tf.int32), bits, length)
         assert found.dtype == tf.int32
         np.testing.assert_array_equal(found, codes[ids])
+        first = unpack_columns(tf.constant(stream), tf.constant(ids, tf.int32), bits, length)
+        assert first.dtype == tf.int32
+        np.testing.assert_array_equal(first, codes.T[:, ids])
 
 
 @pytest.mark.parametrize("length", LENGTHS)

@@ -38,10 +38,11 @@ def test_a_column_of_zeros_has_scale_one(rows):
     assert scale.tolist() == [1, 1] and not codes.any() and codes.shape == (rows, 2)
 
 
+@pytest.mark.parametrize("bits", [4, 8])
 @pytest.mark.parametrize("size", [1e-44, 1e-38, 1e38])
-def test_the_ends_of_float32(size):
+def test_the_ends_of_float32(size, bits):
     numbers = np.array([[size, 0], [-size, size]], np.float32)
-    codes, scale = quantize_columns(numbers)
+    codes, scale = quantize_columns(numbers, bits)
     assert np.isfinite(scale).all() and (scale > 0).all()
     error = np.abs(codes.astype(np.float64) * scale - numbers)
     assert (error <= scale.astype(np.float64) / 2 * (1 + 1e-4)).all()
@@ -53,21 +54,33 @@ def test_rejects_numbers_that_are_not_finite(bad):
         quantize_columns(np.array([[1.0, bad], [2.0, 3.0]]))
 
 
-@pytest.mark.parametrize(("bits", "largest"), [(2, 1), (4, 7), (8, 127)])
-def test_integers_of_any_width(bits, largest):
+@pytest.mark.parametrize(("bits", "largest"), [(2, 1), (4, 7), (6, 31)])
+def test_few_bits_have_the_scale_of_least_squared_error(bits, largest):
     codes, scale = quantize_columns(table(), bits)
     assert np.abs(codes.astype(int)).max(axis=0).tolist() == [largest] * 7
-    error = np.abs(codes.astype(np.float64) * scale - table())
-    assert (error.max(axis=0) <= 0.5 * scale * (1 + 1e-4)).all()
+    error = np.square(codes.astype(np.float64) * scale - table()).sum(axis=0)
+    whole = np.abs(table()).max(axis=0) / largest
+    for fraction in (1, 0.9, 0.8, 0.7, 0.6, 0.5):
+        step = (fraction * whole).astype(np.float64)
+        other = np.clip(np.rint(table() / step), -largest, largest) * step - table()
+        assert (error <= np.square(other).sum(axis=0) * (1 + 1e-5)).all()
+
+
+def test_a_large_table_is_rounded_by_a_sample_of_its_rows():
+    codes, scale = quantize_columns(np.tile(table(), (50, 1)), 4)
+    alone = quantize_columns(table(), 4)
+    np.testing.assert_array_equal(scale, alone[1])
+    np.testing.assert_array_equal(codes[:200], alone[0])
 
 
 def test_several_tables_are_rounded_each_for_itself():
     tables = np.stack([table(), 3 * table()[::-1]])
-    codes, scale = quantize_columns(tables)
-    for index in range(2):
-        alone = quantize_columns(tables[index])
-        np.testing.assert_array_equal(codes[index], alone[0])
-        np.testing.assert_array_equal(scale[index], alone[1])
+    for bits in (4, 8):
+        codes, scale = quantize_columns(tables, bits)
+        for index in range(2):
+            alone = quantize_columns(tables[index], bits)
+            np.testing.assert_array_equal(codes[index], alone[0])
+            np.testing.assert_array_equal(scale[index], alone[1])
 
 
 @pytest.mark.parametrize("bits", [1, 9, 4.0, None])
