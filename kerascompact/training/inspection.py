@@ -1,4 +1,4 @@
-"""Reading learned clusters: the words in each, and a picture of where they lie."""
+"""Reading learned clusters and codes: the words of each, and a picture of where clusters lie."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -28,15 +28,49 @@ def words_per_cluster(
 
     Reference: [Chen & Gimpel, NAACL 2018](https://aclanthology.org/N18-2116), Table 4.
     """
-    checks.integer_in("top", top, 1)
-    if isinstance(words, Vocabulary):
-        words = [words.word_of(id) for id in range(len(words))]
     assignments = np.asarray(assignments)
+    words = _words_of(words, top)
     if assignments.shape != (len(words),):
         checks.fail("words", f"a list of {assignments.size} words, one per assignment", words)
     clusters, sizes = np.unique(assignments[assignments >= 0], return_counts=True)
     order = clusters[np.argsort(-sizes, kind="stable")]
     return {int(c): [words[i] for i in np.flatnonzero(assignments == c)[:top]] for c in order}
+
+
+def words_per_code(
+    codes: np.ndarray, words: Vocabulary | Sequence[str], top: int = 10
+) -> dict[str, list[str]]:
+    """Lists the most frequent words of every code, as in the paper's Table 6.
+
+    Args:
+        codes: Code of each word, `(V, D)`, from a layer's `codes()`.
+        words: The vocabulary, or the word of every id, most frequent first.
+        top: Words per code at most.
+
+    Returns: Code -> words, such as "3-1-0-4". Codes are sorted position by position, so that codes
+    that begin alike stand together; those of no word are left out.
+
+    >>> words_per_code(np.array([[3, 1], [3, 0], [3, 1], [0, 2]]), ["up", "week", "over", "the"])
+    {'0-2': ['the'], '3-0': ['week'], '3-1': ['up', 'over']}
+
+    Reference: [Chen et al., ICML 2018](https://arxiv.org/abs/1806.09464), Table 6.
+    """
+    codes = np.asarray(codes)
+    words = _words_of(words, top)
+    if codes.ndim != 2 or len(codes) != len(words):
+        checks.fail("words", f"a list of {len(codes)} words, one per row of codes (V, D)", words)
+    different, which, sizes = np.unique(codes, axis=0, return_inverse=True, return_counts=True)
+    order = np.argsort(which.reshape(-1), kind="stable")  # by code, most frequent words first
+    members = np.split(order, np.cumsum(sizes)[:-1])
+    names = ["-".join(map(str, code)) for code in different.tolist()]
+    return {name: [words[i] for i in ids[:top]] for name, ids in zip(names, members, strict=True)}
+
+
+def _words_of(words: Vocabulary | Sequence[str], top: int) -> Sequence[str]:
+    checks.integer_in("top", top, 1)
+    if isinstance(words, Vocabulary):
+        return [words.word_of(id) for id in range(len(words))]
+    return words
 
 
 def plot_clusters(

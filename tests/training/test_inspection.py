@@ -1,11 +1,12 @@
-"""Words per cluster against a loop, and the picture's places."""
+"""Words per cluster and per code against a loop, and the picture's places."""
 
 import sys
 
 import numpy as np
 import pytest
 
-from kerascompact.training import plot_clusters, words_per_cluster
+from kerascompact.text import Vocabulary
+from kerascompact.training import plot_clusters, words_per_cluster, words_per_code
 
 WORDS = [f"w{i}" for i in range(40)]
 CLUSTERS = np.random.default_rng(0).integers(-1, 6, 40)
@@ -29,6 +30,35 @@ def test_refuses_lists_that_do_not_fit():
         words_per_cluster(CLUSTERS, WORDS[:-1])
     with pytest.raises(ValueError, match="`top` must be an integer >= 1"):
         words_per_cluster(CLUSTERS, WORDS, top=0)
+
+
+CODES = np.random.default_rng(2).integers(0, 12, (40, 2)) // 4
+
+
+def test_lists_the_words_of_each_code_in_the_order_of_codes():
+    found = words_per_code(CODES, WORDS, top=3)
+    members = {}
+    for word, code in zip(WORDS, CODES.tolist(), strict=True):
+        members.setdefault(tuple(code), []).append(word)
+    expected = {"-".join(map(str, code)): members[code][:3] for code in sorted(members)}
+    assert found == expected and list(found) == list(expected)
+
+
+def test_codes_are_sorted_as_numbers():
+    found = words_per_code(np.array([[10, 0], [9, 31], [9, 4]]), list("abc"))
+    assert list(found.items()) == [("9-4", ["c"]), ("9-31", ["b"]), ("10-0", ["a"])]
+
+
+def test_codes_take_a_vocabulary_and_refuse_what_does_not_fit():
+    vocabulary = Vocabulary(["up", "week"])
+    codes = np.arange(2 * len(vocabulary)).reshape(-1, 2)
+    words = sum(words_per_code(codes, vocabulary).values(), [])
+    assert words == [vocabulary.word_of(id) for id in range(len(vocabulary))]
+    for bad in (CODES[:-1], CODES[:, 0]):
+        with pytest.raises(ValueError, match="`words` must be a list of .* words, one per row"):
+            words_per_code(bad, WORDS)
+    with pytest.raises(ValueError, match="`top` must be an integer >= 1"):
+        words_per_code(CODES, WORDS, top=0)
 
 
 @pytest.mark.parametrize("width", [1, 2, 7])
