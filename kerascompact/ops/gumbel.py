@@ -29,6 +29,7 @@ def gumbel_softmax(
     temperature: tf.Tensor | float,
     seed: keras.random.SeedGenerator | int,
     straight_through: bool = False,
+    noise: tf.Tensor | None = None,
 ) -> tf.Tensor:
     """Draws a relaxed one-hot vector from unnormalized log-probabilities.
 
@@ -40,6 +41,7 @@ def gumbel_softmax(
         temperature: `tau > 0`, a number or a scalar tensor.
         seed: An integer (the same draw at each call) or a `keras.random.SeedGenerator`.
         straight_through: Forward value one-hot at the largest `t_j`, gradient that of `t`.
+        noise: `g`, where it has been drawn already.
 
     Returns: `(..., k)` non-negative `float32` that sum to 1 along the last axis.
 
@@ -50,7 +52,9 @@ def gumbel_softmax(
     [Chen & Gimpel, NAACL 2018](https://aclanthology.org/N18-2116), sec. 3.
     """
     logits = tf.cast(logits, tf.float32)
-    noisy = (logits + gumbel_noise(tf.shape(logits), seed)) / temperature
+    if noise is None:
+        noise = gumbel_noise(tf.shape(logits), seed)
+    noisy = (logits + noise) / temperature
     soft = tf.nn.softmax(noisy)
     if not straight_through:
         return soft

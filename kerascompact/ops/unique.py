@@ -33,3 +33,16 @@ def occurrences(unique: tf.Tensor, inverse: tf.Tensor) -> tf.Tensor:
     """
     places = tf.reshape(inverse, [-1])
     return tf.math.unsorted_segment_sum(tf.ones_like(places, tf.float32), places, tf.size(unique))
+
+
+def row_numbers(unique: tf.Tensor, inverse: tf.Tensor) -> tf.Tensor:
+    """The places of the unique ids, `0, 1, ..., n - 1`, where `tf.range(n)` is refused.
+
+    XLA pads `unique`, so it cannot take `n` for a shape: draw random numbers for more rows, such
+    as one for each id of the batch, and gather the first `n` of them by this.
+
+    >>> row_numbers(*unique_ids(tf.constant([7, 3, 7]))).numpy().tolist()
+    [0, 1]
+    """
+    places = tf.reshape(inverse, [-1])  # the largest of equal numbers is each of them
+    return tf.math.unsorted_segment_max(places, places, tf.size(unique))

@@ -32,6 +32,12 @@ def test_equals_the_formula(noise, temperature):
     np.testing.assert_allclose(found, formula(LOGITS, noise, temperature), rtol=1e-5, atol=1e-7)
 
 
+def test_takes_noise_that_has_been_drawn():
+    known = np.random.default_rng(4).gumbel(size=LOGITS.shape)
+    found = gumbel_softmax(LOGITS, 0.9, seed=0, noise=tf.constant(known, tf.float32))
+    np.testing.assert_allclose(found, formula(LOGITS, known, 0.9), rtol=1e-5, atol=1e-7)
+
+
 def test_rows_are_distributions_even_of_half_precision_logits():
     logits = tf.cast(tf.random.normal((7, 3, 50)) * 10, tf.float16)
     found = gumbel_softmax(logits, 0.9, seed=1)

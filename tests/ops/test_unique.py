@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from kerascompact.ops.unique import occurrences, unique_ids
+from kerascompact.ops.unique import occurrences, row_numbers, unique_ids
 
 SHAPES = [(), (0,), (1,), (40,), (6, 5), (2, 0, 3), (2, 3, 4)]
 
@@ -59,3 +59,17 @@ def test_gradient_of_a_row_is_the_sum_over_its_places(jit_compile):
     total, found = gradient(tf.constant(table), tf.constant(ids))
     np.testing.assert_allclose(total, (weights * table[ids] ** 2).sum(), rtol=1e-12)
     np.testing.assert_allclose(found, expected, rtol=1e-12)  # float64, other order of sums
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("jit_compile", [False, True])
+def test_row_numbers_pick_the_first_rows(shape, jit_compile):
+    ids = np.random.default_rng(0).integers(0, 12, shape).astype(np.int32)
+
+    @tf.function(jit_compile=jit_compile)
+    def first_rows(ids):
+        rows = tf.reshape(tf.range(2 * tf.size(ids)), [-1, 2])  # as many as XLA knows of
+        return tf.gather(rows, row_numbers(*unique_ids(ids)))
+
+    count = len(np.unique(ids))
+    np.testing.assert_array_equal(first_rows(tf.constant(ids)), np.arange(2 * count).reshape(-1, 2))
