@@ -5,7 +5,9 @@ from kerascompact.compress.clusters import KMeansClusters
 from kerascompact.compress.codes import codes_of
 from kerascompact.compress.compositional import CompositionalCodes
 from kerascompact.compress.kd_codes import KDCodes
+from kerascompact.compress.models import compress_model, form_model
 from kerascompact.compress.product import ProductQuantization
+from kerascompact.compress.report import Report, report
 from kerascompact.compress.scalar import ScalarQuantization
 from kerascompact.compress.svd import TruncatedSVD
 from kerascompact.compress.tables import Table, read_table
@@ -16,9 +18,13 @@ __all__ = [
     "KDCodes",
     "KMeansClusters",
     "ProductQuantization",
+    "Report",
     "ScalarQuantization",
     "Table",
     "TruncatedSVD",
     "codes_of",
+    "compress_model",
+    "form_model",
     "read_table",
+    "report",
 ]

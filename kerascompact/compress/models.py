@@ -1,0 +1,116 @@
+"""A trained model with its embeddings compressed, and a form as a model of its own."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import keras
+import numpy as np
+
+from kerascompact.compress.base import Compressor
+from kerascompact.compress.tables import embeddings_of, is_plain, values_of
+from kerascompact.core import checks
+from kerascompact.core.cloning import copy_with
+from kerascompact.forms.base import Form
+
+
+def compress_model(
+    model: keras.Model,
+    compressor: Compressor,
+    counts: Any = None,
+    layers: Sequence[str] | None = None,
+) -> keras.Model:
+    """Copies a trained model with its plain embeddings replaced by what a compressor makes of them.
+
+    Everything else is kept, with its weights: the copy evaluates, trains on around the compressed
+    embeddings (whose forms have nothing to train), saves, and converts with `export.convert`.
+
+    Args:
+        model: Functional or Sequential model, built; it is not changed.
+        compressor: Any of `kerascompact.compress`.
+        counts: How often each word occurs, `(V,)`; a dictionary by layer name, if several are
+            compressed.
+        layers: Names of the `keras.layers.Embedding`s to compress. Default: all.
+
+    Returns: The copy, compiled as the model was, but with plain SGD.
+
+    Raises: ValueError, if the model is subclassed or not built, has no such embedding, or a table
+        cannot be compressed so; the layer is named.
+
+    >>> from kerascompact.compress import ScalarQuantization
+    >>> ids = keras.Input((4,), dtype="int32")
+    >>> model = keras.Model(ids, keras.layers.Embedding(9, 2, name="words")(ids))
+    >>> type(compress_model(model, ScalarQuantization(4)).get_layer("words")).__name__
+    'DenseForm'
+    """
+    if not isinstance(compressor, Compressor):
+        checks.fail("compressor", "a Compressor, such as ScalarQuantization()", compressor)
+    if not isinstance(model, keras.Model):
+        checks.fail("model", "a keras.Model", model)
+    plain = [layer for layer in embeddings_of(model) if is_plain(layer)]
+    chosen = {id(layer) for layer in _named(plain, layers)}
+    by_name = _counts_by_name(counts, [layer.name for layer in plain if id(layer) in chosen])
+
+    def replace(layer: keras.layers.Layer) -> Form | None:
+        if id(layer) not in chosen:
+            return None
+        config = dict(name=layer.name, mask_zero=layer.mask_zero, dtype=layer.dtype_policy)
+        try:
+            return compressor.fit(values_of(layer), by_name.get(layer.name), **config)
+        except ValueError as error:
+            raise ValueError(f"Layer {layer.name!r} cannot be compressed: {error}") from error
+
+    return copy_with(model, replace)
+
+
+def form_model(form: Form, length: int | None = None) -> keras.Model:
+    """A model of nothing but a form: ids `(batch, length)` -> vectors `(batch, length, d)`.
+
+    Save it with `save("vectors.keras")`, or for phones with `export.save(model, "vectors.tflite",
+    recipe="float32")`, which stores what the form stores; "int8" also rounds float codebooks.
+
+    Args:
+        form: What a compressor returned.
+        length: Ids of an input, if it is always the same.
+
+    >>> from kerascompact.compress import ScalarQuantization
+    >>> form = ScalarQuantization().fit(np.eye(4))
+    >>> form_model(form).predict(np.array([[3, 1]]), verbose=0).shape
+    (1, 2, 4)
+    """
+    if not isinstance(form, Form):
+        checks.fail("form", "a stored form", form)
+    if length is not None:
+        length = checks.integer_in("length", length, 1)
+    ids = keras.Input((length,), dtype="int32", name="ids")
+    return keras.Model(ids, form(ids), name=f"{form.name}_vectors")
+
+
+def _named(plain: list[Any], names: Sequence[str] | None) -> list[Any]:
+    found = ", ".join(repr(layer.name) for layer in plain) or "none"
+    if names is None:
+        if not plain:
+            raise ValueError("`model` must have a plain keras.layers.Embedding. Received: none.")
+        return plain
+    if isinstance(names, str):
+        names = [names]
+    for name in names:
+        if name not in [layer.name for layer in plain]:
+            checks.fail("layers", f"names of its plain Embeddings, {found}", name)
+    if not names:
+        checks.fail("layers", f"names of its plain Embeddings, {found}", names)
+    return [layer for layer in plain if layer.name in names]
+
+
+def _counts_by_name(counts: Any, names: list[str]) -> dict[str, np.ndarray]:
+    if counts is None:
+        return {}
+    if isinstance(counts, Mapping):
+        for name in counts:
+            if name not in names:
+                expected = f"counts of the compressed layers, {', '.join(map(repr, names))}"
+                checks.fail("counts", expected, name)
+        return dict(counts)
+    if len(names) > 1:
+        expected = f"a dictionary by layer name, since several are compressed: {', '.join(names)}"
+        checks.fail("counts", expected, type(counts))
+    return {names[0]: counts}

@@ -1,0 +1,87 @@
+"""What a compressed table costs, and how far it is from the table."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from kerascompact.compress.tables import values_of
+from kerascompact.core import checks
+from kerascompact.core.storage import kib, total_bits
+from kerascompact.forms.base import Form
+
+
+class Report(NamedTuple):
+    """Errors of the vectors and bits of the form; printing it gives two lines.
+
+    `mean_squared_error`: per entry. `relative_error`: squared error over the squared entries, 0 for
+    exact and 1 for zeros. `cosine`: mean cosine of a vector with the true one, over the words
+    that have one. `stored_bits` are those of the form, `paper_bits` by the formula of the method's
+    paper, `float32_bits` those of the table.
+    """
+
+    mean_squared_error: float
+    relative_error: float
+    cosine: float
+    stored_bits: int
+    paper_bits: int
+    float32_bits: int
+
+    @property
+    def ratio(self) -> float:
+        return self.float32_bits / self.stored_bits
+
+    def __str__(self) -> str:
+        return (
+            f"relative squared error {self.relative_error:.4g} (mean {self.mean_squared_error:.3g} "
+            f"per entry), mean cosine {self.cosine:.4f}\n"
+            f"{kib(self.stored_bits):.2f} KiB stored ({self.stored_bits:,} bits; by the paper's "
+            f"formula {self.paper_bits:,}), float32 {kib(self.float32_bits):.2f} KiB: "
+            f"{self.ratio:.1f}x smaller"
+        )
+
+
+def report(table: Any, form: Form, counts: Any = None) -> Report:
+    """Compares a form with the table that it was made from.
+
+    Args:
+        table: `(V, d)` floats.
+        form: What a compressor returned for it.
+        counts: `(V,)`, if words shall weigh as often as they occur.
+
+    Raises: ValueError, if table, form and counts do not fit each other.
+
+    >>> from kerascompact.compress import KMeansClusters
+    >>> table = np.array([[1.0, 0.0], [3.0, 0.0], [0.0, 2.0]])
+    >>> found = report(table, KMeansClusters(2).fit(table))
+    >>> round(found.relative_error, 4), round(found.cosine, 4)
+    (0.1429, 1.0)
+    """
+    table = np.asarray(table, np.float32)
+    if not isinstance(form, Form):
+        checks.fail("form", "a stored form", form)
+    if table.shape != (form.input_dim, form.output_dim):
+        raise ValueError(
+            f"`table` must have the shape of the form, {(form.input_dim, form.output_dim)}. "
+            f"Received: {table.shape}."
+        )
+    weights = np.ones(len(table)) if counts is None else np.asarray(counts, np.float64)
+    if weights.shape != table.shape[:1] or not weights.any():
+        checks.fail("counts", f"{len(table)} numbers, not all 0", counts)
+    vectors = values_of(form)
+    lost = np.sum(np.square(table - vectors), axis=1, dtype=np.float64)
+    whole = np.sum(np.square(table), axis=1, dtype=np.float64)
+    found = np.sum(np.square(vectors), axis=1, dtype=np.float64)
+    some = (whole > 0) & (weights > 0)
+    products: Any = np.sum(table * vectors, axis=1, dtype=np.float64)
+    norms: Any = np.sqrt(whole * np.where(found > 0, found, 1))
+    cosines = products[some] / norms[some]
+    stored = total_bits(form.storage())
+    energy = weights @ whole
+    return Report(
+        mean_squared_error=float(weights @ lost / weights.sum() / table.shape[1]),
+        relative_error=float(weights @ lost / energy) if energy else 0.0,
+        cosine=float(np.average(cosines, weights=weights[some])) if some.any() else 1.0,
+        stored_bits=stored,
+        paper_bits=stored if form.paper_bits is None else form.paper_bits,
+        float32_bits=32 * table.size,
+    )

@@ -1,0 +1,72 @@
+"""Copies of Keras models in which some layers are others."""
+
+from collections.abc import Callable
+from typing import Any
+
+import keras
+
+
+def copy_with(
+    model: keras.Model,
+    replace: Callable[[keras.layers.Layer], keras.layers.Layer | None],
+    config_of: Callable[[keras.layers.Layer], dict[str, Any]] | None = None,
+) -> keras.Model:
+    """Copies a model with other layers in the places of some; the rest keeps its weights.
+
+    Args:
+        model: Functional or Sequential model, built, with models of these kinds inside or none; it
+            is not changed, and shares no weight with its copy.
+        replace: What stands in the place of a layer, or `None` for a copy of it; called once for
+            each layer.
+        config_of: The configuration of a copied layer, if it is not the layer's own.
+
+    Returns: The copy, compiled as the model was, but with plain SGD: the state of its optimizer
+        belongs to weights that may be gone.
+
+    Raises: ValueError, if the model is subclassed or not built.
+
+    >>> model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(2)])
+    >>> copy = copy_with(model, lambda layer: keras.layers.Activation("tanh"))
+    >>> [type(layer).__name__ for layer in copy.layers]
+    ['Activation']
+    """
+    if not is_graph(model):
+        raise ValueError(
+            "`model` must be a functional or Sequential model that has been built; a subclassed "
+            "model cannot be rebuilt from its layers. "
+            f"Received: model={getattr(model, 'name', model)!r} (of type {type(model).__name__})."
+        )
+    copies: dict[int, tuple[keras.layers.Layer, keras.layers.Layer]] = {}
+    replaced: dict[int, keras.layers.Layer] = {}
+
+    def copy(layer: Any) -> Any:
+        if not isinstance(layer, keras.layers.Layer):
+            return layer  # an operation between layers, such as a mask's comparison
+        if id(layer) in replaced:
+            return replaced[id(layer)]  # used in two models, and still one layer
+        new = replace(layer)
+        if new is None:
+            config = layer.get_config() if config_of is None else config_of(layer)
+            new = layer.__class__.from_config(config)
+            copies[id(layer)] = (layer, new)
+        replaced[id(layer)] = new
+        return new
+
+    clone = keras.models.clone_model(model, clone_function=copy, recursive=True)
+    for layer, new in copies.values():
+        new.set_weights(layer.get_weights())
+    if model.compiled:
+        clone.compile(**{**model.get_compile_config(), "optimizer": "sgd"})
+    return clone
+
+
+def is_graph(model: Any) -> bool:
+    """Whether a model is a graph of layers: functional, or Sequential and built.
+
+    >>> dense = keras.layers.Dense(2)
+    >>> is_graph(keras.Sequential([keras.Input((3,)), dense])), is_graph(keras.Sequential([dense]))
+    (True, False)
+    """
+    if isinstance(model, keras.Sequential):
+        return bool(model.built)
+    return isinstance(model, keras.Model) and hasattr(model, "_operations_by_depth")

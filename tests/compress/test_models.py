@@ -1,0 +1,143 @@
+"""A compressed model is the model with other vectors: it evaluates, trains on, saves, converts."""
+
+import keras
+import numpy as np
+import pytest
+
+from export_models import CLASSES, MODELS, Subclassed, V, some_ids, standard
+from form_examples import codebook
+from kerascompact import export, layers
+from kerascompact.compress import (
+    KMeansClusters,
+    ProductQuantization,
+    ScalarQuantization,
+    TruncatedSVD,
+    compress_model,
+    form_model,
+    read_table,
+)
+from kerascompact.forms import Form
+
+IDS = some_ids()
+WHOLE = TruncatedSVD(4)  # all four columns: the same numbers, but for rounding
+
+
+def two_tables(first="one", second="two"):
+    inputs = [keras.Input((9,), dtype="int32", name=name) for name in ("left", "right")]
+    pooled = [
+        keras.layers.GlobalAveragePooling1D()(keras.layers.Embedding(V, 4, name=name)(ids))
+        for name, ids in zip((first, second), inputs, strict=True)
+    ]
+    return keras.Model(inputs, keras.layers.Dense(2)(keras.layers.Concatenate()(pooled)))
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_the_rest_of_the_model_is_kept(kind):
+    model = MODELS[kind](standard())
+    before = model.get_weights()
+    copy = compress_model(model, WHOLE)
+    form = copy.get_layer("embedding")
+    assert isinstance(form, Form) and form.mask_zero
+    np.testing.assert_allclose(copy.predict(IDS, verbose=0), model.predict(IDS, verbose=0), 1e-4)
+    for old, new in zip(before, model.get_weights(), strict=True):
+        np.testing.assert_array_equal(old, new)
+
+
+@pytest.mark.parametrize(
+    "compressor", [ScalarQuantization(3), ProductQuantization(2, 8), KMeansClusters(6)]
+)
+def test_vectors_are_those_of_the_form(compressor, tmp_path):
+    model = MODELS["mean"](standard())
+    copy = compress_model(model, compressor)
+    expected = compressor.fit(read_table(model).vectors)(np.arange(V))
+    np.testing.assert_array_equal(read_table(copy).vectors, expected)
+    copy.save(tmp_path / "small.keras")
+    loaded = keras.models.load_model(tmp_path / "small.keras")
+    np.testing.assert_array_equal(loaded.predict(IDS, verbose=0), copy.predict(IDS, verbose=0))
+    assert export.verify(copy, export.convert(copy, "float32"), IDS).agreement == 1
+
+
+def test_the_copy_trains_on_around_its_form():
+    model = MODELS["mean"](standard())
+    model.compile("adam", "sparse_categorical_crossentropy", metrics=["accuracy"])
+    labels = np.arange(len(IDS)) % CLASSES
+    copy = compress_model(model, WHOLE)
+    np.testing.assert_allclose(
+        copy.evaluate(IDS, labels, verbose=0), model.evaluate(IDS, labels, verbose=0), rtol=1e-4
+    )
+    table = read_table(copy).vectors
+    first, *_, last = copy.fit(IDS, labels, epochs=20, verbose=0).history["loss"]
+    assert last < first
+    np.testing.assert_array_equal(read_table(copy).vectors, table)
+
+
+def test_named_layers_and_their_counts():
+    model = two_tables()
+    copy = compress_model(model, ScalarQuantization(), layers=["two"])
+    assert type(copy.get_layer("one")) is keras.layers.Embedding
+    assert isinstance(copy.get_layer("two"), Form)
+    both = compress_model(model, KMeansClusters(2), {"one": np.eye(V)[3]})
+    assert all(isinstance(both.get_layer(name), Form) for name in ("one", "two"))
+    row = read_table(model, "one").vectors[3]
+    np.testing.assert_allclose(read_table(both, "one").vectors[3], row, rtol=1e-5)  # all weight
+
+
+def test_embeddings_of_nested_models_and_in_mixed_precision():
+    inner = keras.Sequential([keras.Input((9,), dtype="int32"), standard()])
+    model = keras.Sequential([keras.Input((9,), dtype="int32"), inner, layers.MaskedMean()])
+    copy = compress_model(model, WHOLE)
+    np.testing.assert_allclose(copy.predict(IDS, verbose=0), model.predict(IDS, verbose=0), 1e-4)
+    half = keras.layers.Embedding(V, 4, dtype="mixed_float16", name="half")
+    model = keras.Sequential([keras.Input((9,), dtype="int32"), half])
+    assert compress_model(model, WHOLE)(IDS).dtype == "float16"
+
+
+def test_rejects_models():
+    with pytest.raises(ValueError, match="`model` must be a keras.Model"):
+        compress_model(standard(), WHOLE)
+    with pytest.raises(ValueError, match="`compressor` must be a Compressor"):
+        compress_model(MODELS["mean"](standard()), "svd")
+    with pytest.raises(ValueError, match="must have a plain keras.layers.Embedding"):
+        compress_model(keras.Sequential([keras.Input((3,)), keras.layers.Dense(2)]), WHOLE)
+    model = Subclassed(standard())
+    model(IDS)
+    with pytest.raises(ValueError, match="`model` must be a functional or Sequential model"):
+        compress_model(model, WHOLE)
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (dict(layers=["three"]), "`layers` must be names of its plain Embeddings, 'one', 'two'"),
+        (dict(layers=[]), "`layers` must be names of its plain Embeddings, 'one', 'two'"),
+        (dict(counts=np.ones(V)), "`counts` must be a dictionary by layer name.*: one, two"),
+        (dict(counts={"three": np.ones(V)}), "`counts` must be counts of the .* 'one', 'two'"),
+        (dict(counts={"two": np.ones(3)}), "Layer 'two' cannot be compressed: `counts` must be"),
+    ],
+)
+def test_rejects_names_and_counts(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        compress_model(two_tables(), ScalarQuantization(), **arguments)
+
+
+def test_names_the_layer_whose_table_cannot_be_compressed():
+    model = two_tables()
+    with pytest.raises(ValueError, match="Layer '(one|two)' cannot be compressed: `code_length`"):
+        compress_model(model, ProductQuantization(3, 2))
+    model.get_layer("two").embeddings.assign(np.full((V, 4), np.nan))
+    with pytest.raises(ValueError, match="Layer 'two' cannot be .*finite numbers only"):
+        compress_model(model, WHOLE)
+
+
+@pytest.mark.parametrize("length", [None, 3])
+def test_a_form_as_a_model(length):
+    form, table = codebook()
+    model = form_model(form, length)
+    assert model.input_shape == (None, length)
+    ids = np.array([[0, 7, 22], [1, 1, 1]])
+    np.testing.assert_array_equal(model.predict(ids, verbose=0), table[ids])
+    assert export.verify(model, export.convert(model, "float32"), ids).agreement == 1
+    with pytest.raises(ValueError, match="`form` must be a stored form"):
+        form_model(standard())
+    with pytest.raises(ValueError, match="`length` must be an integer >= 1"):
+        form_model(form, 0)

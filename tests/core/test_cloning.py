@@ -1,0 +1,97 @@
+"""A copy has other layers where it shall, the same weights elsewhere, and the original is left."""
+
+import keras
+import numpy as np
+import pytest
+
+from kerascompact.core.cloning import copy_with, is_graph
+
+X = np.random.default_rng(0).normal(size=(4, 3)).astype(np.float32)
+
+
+def functional():
+    x = keras.Input((3,), name="x")
+    y = keras.layers.Dense(5, activation="tanh", name="hidden")(x)
+    return keras.Model(x, keras.layers.Dense(2, name="head")(y))
+
+
+def nothing(layer):
+    return None
+
+
+def test_copies_weights_and_shares_none():
+    model = functional()
+    copy = copy_with(model, nothing)
+    np.testing.assert_array_equal(copy(X), model(X))
+    before = model(X)
+    copy.get_layer("head").kernel.assign(np.ones((5, 2)))
+    np.testing.assert_array_equal(model(X), before)
+    assert np.any(np.asarray(copy(X)) != before)
+
+
+def test_replaces_layers():
+    model = functional()
+    doubled = keras.layers.Rescaling(2.0, name="hidden")
+    seen = []
+
+    def replace(layer):
+        seen.append(layer.name)
+        return doubled if layer.name == "hidden" else None
+
+    plain = keras.Sequential([keras.Input((5,)), keras.layers.Dense(5, name="hidden")])
+    copy = copy_with(plain, replace)
+    ones = np.ones((1, 5))
+    np.testing.assert_array_equal(copy(ones), 2 * ones)
+    assert seen.count("hidden") == 1
+    kept = copy_with(model, lambda layer: None)
+    assert [layer.name for layer in kept.layers] == [layer.name for layer in model.layers]
+
+
+def test_nested_models_and_layers_that_two_models_share():
+    shared = keras.layers.Dense(3, name="shared")
+    inner = keras.Sequential([keras.Input((3,)), shared], name="inner")
+    x = keras.Input((3,))
+    model = keras.Model(x, keras.layers.Add()([inner(x), shared(x)]))
+    calls = []
+
+    def replace(layer):
+        calls.append(layer)
+        return keras.layers.Rescaling(5.0) if layer is shared else None
+
+    assert len(copy_with(model, nothing).weights) == 2
+    np.testing.assert_array_equal(copy_with(model, nothing)(X), model(X))
+    np.testing.assert_allclose(copy_with(model, replace)(X), 10 * X, rtol=1e-6)
+    assert calls.count(shared) == 1
+
+
+def test_the_copy_is_compiled_as_the_model_was():
+    model = functional()
+    assert not copy_with(model, nothing).compiled
+    model.compile("adam", "mse", metrics=["mae"])
+    model.fit(X, np.zeros((4, 2)), verbose=0)
+    copy = copy_with(model, nothing)
+    assert type(copy.optimizer).__name__ == "SGD"
+    found, expected = (m.evaluate(X, np.ones((4, 2)), verbose=0) for m in (copy, model))
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+def test_configurations_may_differ():
+    model = functional()
+
+    def halved(layer):
+        return {**layer.get_config(), "dtype": "float16"}
+
+    assert copy_with(model, nothing, halved).get_layer("head").compute_dtype == "float16"
+
+
+def test_what_is_a_graph():
+    class Subclassed(keras.Model):
+        def call(self, x):
+            return x
+
+    sequential = keras.Sequential([keras.Input((3,)), keras.layers.Dense(2)])
+    assert is_graph(functional()) and is_graph(sequential)
+    for other in (Subclassed(), keras.Sequential([keras.layers.Dense(2)]), None):
+        assert not is_graph(other)
+        with pytest.raises(ValueError, match="`model` must be a functional or Sequential model"):
+            copy_with(other, nothing)
