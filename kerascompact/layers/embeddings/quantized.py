@@ -1,0 +1,123 @@
+"""Quantized embeddings: rows of 1 to 8 bits an entry, rounded while they are trained."""
+
+from typing import Any
+
+import tensorflow as tf
+
+from kerascompact.core import checks
+from kerascompact.core.registration import register
+from kerascompact.forms.scalar import ScalarForm
+from kerascompact.layers.embeddings.base import CompactEmbedding
+from kerascompact.ops.chunks import in_chunks
+from kerascompact.ops.fake_quantize import fake_quantize, quantize, step_size
+from kerascompact.ops.unique import unique_ids
+
+
+@register
+class QuantizedEmbedding(CompactEmbedding):
+    """Looks up a row whose entries take `2^b` values, and trains the numbers behind it.
+
+    `E[i, j] = s (q_ij - (2^b - 1) / 2)`, `q_ij = round(T[i, j] / s + (2^b - 1) / 2)` cut off to
+    `[0, 2^b - 1]`, `s = 2 limit / (2^b - 1)`. Training sees the same rounded rows as inference;
+    the gradient reaches the float rows `T: (V, d)` as if they were not rounded.
+
+    With `scale="row"`, `limit` is the largest `|T[i, j]|` of the row. With `scale="table"` it is
+    one number, a weight: the largest entry at the start, raised by every larger one that a batch of
+    training meets. A step never reads the whole table for it; a row that the last step has moved
+    beyond the limit is cut off until a batch meets it again.
+
+    Args:
+        input_dim: Vocabulary size `V`, in tokens.
+        output_dim: Embedding width `d`.
+        bits: `b`, 1 to 8.
+        scale: "row" or "table": what shares one `s`.
+        **kwargs: `embeddings_initializer`, `embeddings_regularizer`, `mask_zero` and those of
+            `keras.layers.Layer`.
+
+    Shapes: ids `(...)`, integers in `[0, V)` -> vectors `(..., d)`.
+    Storage: `V d b + 32 V` bits with a scale per row, `V d b + 32` with one for the table.
+    Raises: ValueError, if `bits` is not in `[1, 8]` or another argument is wrong.
+    Example:
+    >>> layer = QuantizedEmbedding(10_000, 64, bits=4)
+    >>> layer(np.array([[3, 7]])).shape
+    TensorShape([1, 2, 64])
+    >>> sum(array.total_bits for array in layer.freeze().storage())
+    2880000
+
+    Reference: [Jacob et al., CVPR 2018](https://arxiv.org/abs/1712.05877), sec. 3, the baseline of
+    [Chen et al., ICML 2018](https://arxiv.org/abs/1806.09464), Table 4.
+    Differs: values lie evenly around zero, without a zero point; a limit for each row; the table's
+    limit only grows.
+    """
+
+    EXAMPLE = dict(input_dim=20, output_dim=4, bits=4)
+
+    def __init__(
+        self, input_dim: int, output_dim: int, bits: int = 8, *, scale: str = "row", **kwargs: Any
+    ) -> None:
+        super().__init__(input_dim, output_dim, **kwargs)
+        self.bits = checks.integer_in("bits", bits, 1, 8)
+        self.scale = checks.choice("scale", scale, ("row", "table"))
+
+    def build(self, input_shape: Any = None) -> None:
+        self.table = self.add_vectors("table", (self.input_dim, self.output_dim))
+        if self.scale == "table":
+            self.limit = self.add_weight(
+                shape=(),
+                initializer=lambda *_, **__: tf.reduce_max(tf.abs(self.table.value)),
+                dtype="float32",
+                trainable=False,
+                autocast=False,
+                aggregation="mean",  # of replicas; every further batch raises it where it must
+                name="limit",
+            )
+
+    def limit_of(self, rows: tf.Tensor) -> tf.Tensor:
+        """The largest value that rows `(n, d)` can take: `(n, 1)` or `()`."""
+        if self.scale == "table":
+            return self.limit.value
+        return tf.reduce_max(tf.abs(rows), axis=-1, keepdims=True)
+
+    def reset_limit(self) -> None:
+        """Sets the table's limit to its largest entry, such as after new numbers were assigned."""
+        self.check_built()
+        if self.scale == "table":
+            self.limit.assign(tf.reduce_max(tf.abs(self.table.value)))
+
+    def lookup(self, ids: tf.Tensor, training: bool | None) -> tf.Tensor:
+        unique, inverse = unique_ids(ids)
+        rows = tf.gather(self.table.value, unique)
+        if training and self.scale == "table":
+            seen = tf.reduce_max(tf.abs(rows))
+            self.limit.assign(tf.maximum(self.limit.value, tf.stop_gradient(seen)))
+        limit = tf.stop_gradient(self.limit_of(rows))
+        return tf.gather(fake_quantize(rows, limit, self.bits), inverse)
+
+    def freeze(self) -> ScalarForm:
+        self.check_built()
+        if self.scale == "table":
+            checks.finite("limit", self.limit.numpy())
+
+        def codes_of(ids: tf.Tensor) -> tf.Tensor:
+            rows = tf.gather(self.table.value, ids)
+            checks.finite("table", rows.numpy())
+            return quantize(rows, self.limit_of(rows), self.bits)
+
+        def scales_of(ids: tf.Tensor) -> tf.Tensor:
+            limit = self.limit_of(tf.gather(self.table.value, ids))
+            return step_size(tf.squeeze(limit, -1), self.bits)
+
+        codes = in_chunks(codes_of, self.input_dim, "uint8")
+        if self.scale == "row":
+            scale = in_chunks(scales_of, self.input_dim, "float32")
+        else:
+            scale = step_size(self.limit.value, self.bits).numpy()
+        config = {**self.form_config(), "bits": self.bits, "scale": self.scale}
+        return ScalarForm.from_codes(codes, scale, **config)
+
+    def paper_bits(self) -> int:
+        scales = self.input_dim if self.scale == "row" else 1
+        return self.input_dim * self.output_dim * self.bits + 32 * scales
+
+    def get_config(self) -> dict[str, Any]:
+        return {**super().get_config(), "bits": self.bits, "scale": self.scale}
