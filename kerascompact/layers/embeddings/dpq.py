@@ -1,0 +1,212 @@
+"""Differentiable product quantization: a table of queries that picks rows of small codebooks."""
+
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from kerascompact.core import checks
+from kerascompact.core.registration import register
+from kerascompact.core.storage import code_bits
+from kerascompact.forms.codebook import CodebookForm
+from kerascompact.layers.embeddings.base import CompactEmbedding
+from kerascompact.layers.row_normalization import RowBatchNormalization
+from kerascompact.ops.chunks import in_chunks
+from kerascompact.ops.codes import relaxed_one_hot
+from kerascompact.ops.unique import occurrences, unique_ids
+
+
+@register
+class DPQEmbedding(CompactEmbedding):
+    """Looks up `D` pieces of a vector, each the row of a codebook that a query has chosen.
+
+    `E[i] = [W^1[c_i^1]; ...; W^D[c_i^D]]`, `c_i^j = argmax_k a_ijk`. A query row `Q[i]`, cut into
+    `D` pieces `q_ij` of width `d / D`, is compared with `K` keys for each piece:
+
+    - "sx": `a_ijk = q_ij . key_jk`. The gradient is that of `softmax(a_ij / tau)` in place of the
+      one-hot choice; the values `W` are weights apart from the keys.
+    - "vq": `a_ijk = -||q_ij - W^j[k]||^2`. The gradient of the vector passes on to the query;
+      `mean((W^j[c] - sg(q_ij))^2) + beta mean((q_ij - sg(W^j[c]))^2)` joins the loss in training
+      and moves the codebooks.
+
+    With batch normalization, `a` is normalized for each `k` over the batch's tokens and positions,
+    without centre and scale, so that no key is left out for its length alone. Training holds
+    `V d` numbers, where learned KD codes hold `V D K`.
+
+    Args:
+        input_dim: Vocabulary size `V`, in tokens.
+        output_dim: Embedding width `d`.
+        cardinality: Rows `K` of a codebook, 2 to 65,536.
+        code_length: Pieces `D` of a vector, a divisor of `d`.
+        method: "sx" or "vq".
+        batch_norm: Whether `a` is normalized. Default: with "sx" only.
+        shared_codebook: Whether one codebook (and one set of keys) serves all pieces.
+        temperature: `tau` of "sx". A weight, so that `training.TemperatureAnnealing` can change it.
+        commitment_weight: `beta` of "vq".
+        **kwargs: `embeddings_initializer` and `embeddings_regularizer` (of queries, keys and
+            values), `mask_zero` and those of `keras.layers.Layer`.
+
+    Shapes: ids `(...)`, integers in `[0, V)` -> vectors `(..., d)`.
+    Storage: `V D ceil(log2 K) + 32 K d` bits, or `V D ceil(log2 K) + 32 K d / D` with a shared
+        codebook. Training holds `32 V d` bits of queries.
+    Raises: ValueError, if `D` does not divide `d`, or another argument is wrong.
+    Example:
+    >>> layer = DPQEmbedding(10_000, 64, cardinality=32, code_length=16)
+    >>> layer(np.array([[3, 7]])).shape
+    TensorShape([1, 2, 64])
+    >>> sum(array.total_bits for array in layer.freeze().storage())  # V 16 * 5 + 32 * 32 * 64
+    865536
+
+    Reference: [Chen, Li & Sun, ICML 2020](https://arxiv.org/abs/1908.09756), sec. 2.
+    Differs: batch normalization, which their code applies to both methods, is off for "vq", so
+    that a code is the nearest row; `beta` is 0 there.
+    """
+
+    EXAMPLE = dict(input_dim=20, output_dim=6, cardinality=4, code_length=3)
+
+    def __init__(
+        self,
+        input_dim: int,
+        output_dim: int,
+        cardinality: int,
+        code_length: int,
+        *,
+        method: str = "sx",
+        batch_norm: bool | None = None,
+        shared_codebook: bool = False,
+        temperature: float = 1.0,
+        commitment_weight: float = 1.0,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(input_dim, output_dim, **kwargs)
+        self.cardinality = checks.integer_in("cardinality", cardinality, 2, 2**16)
+        self.code_length = checks.integer_in("code_length", code_length, 1, self.output_dim)
+        if self.output_dim % self.code_length:
+            checks.fail("code_length", f"a divisor of output_dim={self.output_dim}", code_length)
+        self.width = self.output_dim // self.code_length
+        self.method = checks.choice("method", method, ("sx", "vq"))
+        self.batch_norm = method == "sx" if batch_norm is None else batch_norm
+        checks.boolean("batch_norm", self.batch_norm)
+        self.shared_codebook = checks.boolean("shared_codebook", shared_codebook)
+        self.temperature = checks.number("temperature", temperature, above=0)
+        weight = checks.number("commitment_weight", commitment_weight)
+        if weight < 0:
+            checks.fail("commitment_weight", "a finite number >= 0", commitment_weight)
+        self.commitment_weight = weight
+        self.norm = None
+        if self.batch_norm:
+            self.norm = RowBatchNormalization(center=False, scale=False, name="norm")
+
+    def build(self, input_shape: Any = None) -> None:
+        self.queries = self.add_vectors("queries", (self.input_dim, self.output_dim))
+        one = (self.cardinality, self.width)
+        shape = one if self.shared_codebook else (self.code_length, *one)
+        self.codebooks = self.keys = self.add_vectors("codebooks", shape)
+        if self.method == "sx":
+            self.keys = self.add_vectors("keys", shape)
+            self.current_temperature = self.add_weight(
+                shape=(),
+                initializer=keras.initializers.Constant(self.temperature),
+                dtype="float32",
+                trainable=False,
+                autocast=False,
+                name="temperature",
+            )
+        if self.norm is not None:
+            self.norm.build((None, self.code_length, self.cardinality))
+
+    def queries_of(self, ids: tf.Tensor) -> tf.Tensor:
+        """Query pieces `(n, D, d / D)` of ids `(n,)`."""
+        rows = tf.gather(self.queries.value, ids)
+        return tf.reshape(rows, [-1, self.code_length, self.width])
+
+    def logits_of(
+        self, queries: tf.Tensor, counts: Any = None, training: bool = False
+    ) -> tf.Tensor:
+        """How well each key fits, `a` `(n, D, K)`, normalized if it shall be."""
+        keys = self.keys.value
+        logits = tf.einsum(f"njw,{self._axes}->njk", queries, keys)
+        if self.method == "vq":
+            own = tf.reduce_sum(tf.square(queries), axis=-1, keepdims=True)
+            logits = 2.0 * logits - own - tf.reduce_sum(tf.square(keys), axis=-1)
+        if self.norm is not None:
+            logits = self.norm(logits, counts, training=training)
+        return logits
+
+    @property
+    def _axes(self) -> str:
+        return "kw" if self.shared_codebook else "jkw"
+
+    def rows_of(self, codes: tf.Tensor) -> tf.Tensor:
+        """Codebook rows `(n, D, d / D)` of codes `(n, D)`."""
+        codebooks = self.codebooks.value
+        if not self.shared_codebook:
+            codes = codes + self.cardinality * tf.range(self.code_length)
+            codebooks = tf.reshape(codebooks, [-1, self.width])
+        return tf.gather(codebooks, codes)
+
+    def lookup(self, ids: tf.Tensor, training: bool | None) -> tf.Tensor:
+        unique, inverse = unique_ids(ids)
+        queries = self.queries_of(unique)
+        if not training:
+            rows = self.rows_of(_best(self.logits_of(queries)))
+        elif self.method == "sx":
+            logits = self.logits_of(queries, occurrences(unique, inverse), training=True)
+            one_hot, _ = relaxed_one_hot(logits, self.current_temperature.value)
+            rows = tf.einsum(f"njk,{self._axes}->njw", one_hot, self.codebooks.value)
+        else:
+            counts = occurrences(unique, inverse)
+            logits = self.logits_of(queries, counts, training=True)
+            nearest = self.rows_of(_best(logits))
+            self.add_loss(self._regularizer(queries, nearest, counts))
+            # Forward `nearest` to the last bit, since the bracket is 0; the gradient is the query's.
+            rows = tf.stop_gradient(nearest) + (queries - tf.stop_gradient(queries))
+        return tf.gather(tf.reshape(rows, [-1, self.output_dim]), inverse)
+
+    def _regularizer(self, queries: tf.Tensor, rows: tf.Tensor, counts: tf.Tensor) -> tf.Tensor:
+        """Draws codebook rows to their queries, and queries to their rows; a mean over tokens."""
+        distance = tf.square(rows - tf.stop_gradient(queries))
+        distance += self.commitment_weight * tf.square(queries - tf.stop_gradient(rows))
+        each = tf.reduce_mean(distance, axis=[1, 2])
+        return tf.reduce_sum(counts * each) / tf.reduce_sum(counts)
+
+    def codes(self) -> np.ndarray:
+        """The code of every word, `(V, D)` int32 in `[0, K)`."""
+        self.check_built()
+        for weight in (self.keys, *([] if self.norm is None else self.norm.weights)):
+            checks.finite(weight.name, weight.numpy())
+
+        def some(ids: tf.Tensor) -> tf.Tensor:
+            queries = self.queries_of(ids)
+            checks.finite("queries", queries.numpy())
+            return _best(self.logits_of(queries))
+
+        return in_chunks(some, self.input_dim, "int32")
+
+    def freeze(self) -> CodebookForm:
+        codes = self.codes()
+        codebooks = checks.finite("codebooks", self.codebooks.numpy())
+        config = {**self.form_config(), "combine": "concat"}
+        return CodebookForm.from_codes(codes, codebooks, **config)
+
+    def paper_bits(self) -> int:
+        codes = self.input_dim * self.code_length * code_bits(self.cardinality)
+        rows = self.cardinality * (1 if self.shared_codebook else self.code_length)
+        return codes + 32 * rows * self.width
+
+    def get_config(self) -> dict[str, Any]:
+        return {
+            **super().get_config(),
+            "cardinality": self.cardinality,
+            "code_length": self.code_length,
+            "method": self.method,
+            "batch_norm": self.batch_norm,
+            "shared_codebook": self.shared_codebook,
+            "temperature": self.temperature,
+            "commitment_weight": self.commitment_weight,
+        }
+
+
+def _best(logits: tf.Tensor) -> tf.Tensor:
+    return tf.argmax(logits, axis=-1, output_type=tf.int32)
