@@ -1,0 +1,213 @@
+"""Compositional codes: a word is M choices of K, and its vector the sum of what was chosen."""
+
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from kerascompact.core import checks
+from kerascompact.core.registration import register
+from kerascompact.core.storage import code_bits
+from kerascompact.forms.codebook import CodebookForm
+from kerascompact.layers.embeddings.base import CompactEmbedding
+from kerascompact.ops.chunks import in_chunks
+from kerascompact.ops.code_encoder import code_logits, hidden_units
+from kerascompact.ops.gumbel import gumbel_noise, gumbel_softmax
+from kerascompact.ops.unique import row_numbers, unique_ids
+
+
+@register
+class CompositionalCodeEmbedding(CompactEmbedding):
+    """Adds up one row from each of `M` codebooks; an encoder of the word's own vector chooses them.
+
+    `E[i] = sum_j W^j[c_i^j]`, `c_i^j = argmax_k a_ijk`,
+    `a_i = log(softplus(tanh(T[i] A + a') B + b') + 1e-8)`, with a table `T: (V, t)`, a hidden layer
+    of `M K / 2` units and codebooks `W: (M, K, d)`. In training the choice is
+    `GumbelSoftmax(a_ij, tau)`, drawn once for each different id of the batch; the task loss trains
+    codebooks, encoder and table, and only codes and codebooks ship.
+
+    Args:
+        input_dim: Vocabulary size `V`, in tokens.
+        output_dim: Embedding width `d`.
+        cardinality: Rows `K` of a codebook, 2 to 65,536.
+        code_length: Codebooks `M`.
+        table: `None` trains `T` with the rest. `(V, t)` floats fix it, such as the weights of a
+            trained `Embedding`; "fixed": they are loaded later.
+        table_dim: Width `t`. Default: `d`, or that of the table given.
+        hidden_dim: Units of the hidden layer. Default: `M K / 2`.
+        temperature: `tau > 0`. A weight, so that `training.TemperatureAnnealing` can change it.
+        straight_through: Forward pass with the one-hot sample instead of the soft one, so that
+            training sees rows that ship; the gradient is that of the soft sample.
+        inference: "hard" (what ships) or "soft" (samples as in training, to report the gap).
+        encoder_initializer: Of `A` and `B`. Default: Glorot's uniform.
+        seed: Of the Gumbel noise.
+        **kwargs: `embeddings_initializer` and `embeddings_regularizer` (of the codebooks and of a
+            trained table), `mask_zero` and those of `keras.layers.Layer`.
+
+    Shapes: ids `(...)`, integers in `[0, V)` -> vectors `(..., d)`.
+    Storage: `V M ceil(log2 K) + 32 M K d` bits. Training holds `32 V t` bits of table.
+    Raises: ValueError, if a size is out of range, or the table does not have `V` rows.
+    Example:
+    >>> layer = CompositionalCodeEmbedding(10_000, 16, cardinality=8, code_length=4)
+    >>> layer(np.array([[3, 7]])).shape
+    TensorShape([1, 2, 16])
+    >>> sum(array.total_bits for array in layer.freeze().storage())  # V 4 * 3 + 32 * 4 * 8 * 16
+    136384
+
+    Reference: [Shu & Nakayama, ICLR 2018](https://arxiv.org/abs/1711.01068), sec. 4, trained with
+    the task as in [Chen & Gimpel, NAACL 2018](https://aclanthology.org/N18-2116), sec. 5.
+    Differs: `straight_through=False` is what their code trains with. Biases start in
+    U(-0.01, 0.01).
+    """
+
+    EXAMPLE = dict(input_dim=20, output_dim=4, cardinality=4, code_length=3)
+
+    def __init__(
+        self,
+        input_dim: int,
+        output_dim: int,
+        cardinality: int,
+        code_length: int,
+        *,
+        table: Any = None,
+        table_dim: int | None = None,
+        hidden_dim: int | None = None,
+        temperature: float = 1.0,
+        straight_through: bool = True,
+        inference: str = "hard",
+        encoder_initializer: Any = "glorot_uniform",
+        seed: int | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(input_dim, output_dim, **kwargs)
+        self.cardinality = checks.integer_in("cardinality", cardinality, 2, 2**16)
+        self.code_length = checks.integer_in("code_length", code_length, 1)
+        self.fixed = table is not None
+        self.given = None if table is None or isinstance(table, str) else self._checked(table)
+        if isinstance(table, str):
+            checks.choice("table", table, ("fixed",))
+        if table_dim is None:
+            table_dim = self.output_dim if self.given is None else self.given.shape[1]
+        self.table_dim = checks.integer_in("table_dim", table_dim, 1)
+        if self.given is not None and self.given.shape[1] != self.table_dim:
+            checks.fail("table_dim", f"the table's width {self.given.shape[1]}", table_dim)
+        if hidden_dim is None:
+            hidden_dim = hidden_units(self.cardinality, self.code_length)
+        self.hidden_dim = checks.integer_in("hidden_dim", hidden_dim, 1)
+        self.temperature = checks.number("temperature", temperature, above=0)
+        self.straight_through = checks.boolean("straight_through", straight_through)
+        self.inference = checks.choice("inference", inference, ("hard", "soft"))
+        self.encoder_initializer = keras.initializers.get(encoder_initializer)
+        self.seed = None if seed is None else checks.integer_in("seed", seed, 0)
+        self.noise = keras.random.SeedGenerator(seed)
+
+    def _checked(self, table: Any) -> np.ndarray:
+        given = np.asarray(table, np.float32)
+        if given.ndim != 2 or given.shape[0] != self.input_dim:
+            raise ValueError(
+                f"`table` must be a matrix of input_dim={self.input_dim} rows. "
+                f"Received: an array of shape {given.shape}."
+            )
+        return checks.finite("table", given)
+
+    def build(self, input_shape: Any = None) -> None:
+        if self.fixed:
+            given = self.given  # None where the weights are loaded afterwards
+            self.table = self.add_weight(
+                shape=(self.input_dim, self.table_dim),
+                initializer="zeros" if given is None else lambda *_, **__: tf.constant(given),
+                dtype="float32",
+                trainable=False,
+                autocast=False,
+                name="table",
+            )
+            self.given = None  # one copy is enough
+        else:
+            self.table = self.add_vectors("table", (self.input_dim, self.table_dim))
+        shape = (self.code_length, self.cardinality, self.output_dim)
+        self.codebooks = self.add_vectors("codebooks", shape)
+        widths = (self.table_dim, self.hidden_dim, self.code_length * self.cardinality)
+        self.kernels, self.biases = [], []
+        for name, before, after in zip(("hidden", "logits"), widths, widths[1:], strict=False):
+            kernel = self.encoder_initializer.clone()
+            self.kernels.append(self._float(f"{name}_kernel", (before, after), kernel))
+            bias = keras.initializers.RandomUniform(-0.01, 0.01)
+            self.biases.append(self._float(f"{name}_bias", (after,), bias))
+        start = keras.initializers.Constant(self.temperature)
+        self.current_temperature = self._float("temperature", (), start, trainable=False)
+
+    def _float(
+        self, name: str, shape: tuple[int, ...], start: Any, trainable: bool = True
+    ) -> keras.Variable:
+        return self.add_weight(
+            shape=shape,
+            initializer=start,
+            dtype="float32",
+            trainable=trainable,
+            autocast=False,
+            name=name,
+        )
+
+    def logits_of(self, ids: tf.Tensor) -> tf.Tensor:
+        """Code logits `a` `(n, M, K)` of ids `(n,)`."""
+        rows = tf.gather(self.table.value, ids)
+        kernels = self.kernels[0].value, self.kernels[1].value
+        biases = self.biases[0].value, self.biases[1].value
+        return code_logits(rows, kernels, biases, self.cardinality)
+
+    def lookup(self, ids: tf.Tensor, training: bool | None) -> tf.Tensor:
+        unique, inverse = unique_ids(ids)
+        logits = self.logits_of(unique)
+        pairs = self.code_length * self.cardinality
+        codebooks = tf.reshape(self.codebooks.value, [pairs, self.output_dim])
+        if not training and self.inference == "hard":
+            codes = tf.argmax(logits, axis=-1, output_type=tf.int32)
+            places = codes + self.cardinality * tf.range(self.code_length)
+            vectors = tf.gather(codebooks, places[:, 0])
+            for position in range(1, self.code_length):  # as the form does, without (n, M, d)
+                vectors += tf.gather(codebooks, places[:, position])
+        else:
+            one_hot = self.straight_through and bool(training)
+            temperature = self.current_temperature.value
+            most = tf.minimum(tf.size(ids), self.input_dim)  # ids that can differ, for XLA
+            noise = gumbel_noise((most, self.code_length, self.cardinality), self.noise)
+            noise = tf.gather(noise, row_numbers(unique, inverse))
+            choice = gumbel_softmax(logits, temperature, self.noise, one_hot, noise)
+            vectors = tf.matmul(tf.reshape(choice, [-1, pairs]), codebooks)
+        return tf.gather(vectors, inverse)
+
+    def codes(self) -> np.ndarray:
+        """The code of every word: `argmax_k a_ijk`, `(V, M)` int32 in `[0, K)`."""
+        self.check_built()
+        for weight in (self.table, *self.kernels, *self.biases):
+            checks.finite(weight.name, weight.numpy())
+        return in_chunks(
+            lambda ids: tf.argmax(self.logits_of(ids), axis=-1, output_type=tf.int32),
+            self.input_dim,
+            "int32",
+        )
+
+    def freeze(self) -> CodebookForm:
+        codes = self.codes()
+        codebooks = checks.finite("codebooks", self.codebooks.numpy())
+        return CodebookForm.from_codes(codes, codebooks, **self.form_config())
+
+    def paper_bits(self) -> int:
+        codes = self.input_dim * self.code_length * code_bits(self.cardinality)
+        return codes + 32 * self.code_length * self.cardinality * self.output_dim
+
+    def get_config(self) -> dict[str, Any]:
+        return {
+            **super().get_config(),
+            "cardinality": self.cardinality,
+            "code_length": self.code_length,
+            "table": "fixed" if self.fixed else None,
+            "table_dim": self.table_dim,
+            "hidden_dim": self.hidden_dim,
+            "temperature": self.temperature,
+            "straight_through": self.straight_through,
+            "inference": self.inference,
+            "encoder_initializer": keras.initializers.serialize(self.encoder_initializer),
+            "seed": self.seed,
+        }
