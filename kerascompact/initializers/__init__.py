@@ -1,0 +1,5 @@
+"""How weights start, where it decides what they become."""
+
+from kerascompact.initializers.common_code import CommonCode
+
+__all__ = ["CommonCode"]
