@@ -18,6 +18,7 @@ from kerascompact.export import TextClassifier, read_metadata
 CHECKOUT = Path(__file__).resolve().parents[1]
 NOTEBOOKS = sorted((CHECKOUT / "colab").glob("*.ipynb"))
 FIRST = CHECKOUT / "colab" / "1_first_compact_model.ipynb"
+SECOND = CHECKOUT / "colab" / "2_learned_codes.ipynb"
 ABSOLUTE = re.compile(r"(?<![\w.:/])(?:/(?:home|root|tmp|usr|var|opt|Users|content|mnt)/|[A-Z]:\\)")
 
 
@@ -113,6 +114,32 @@ def test_it_shows_its_pictures_and_no_log_lines(run):
     ]
     assert pictures == ["clusters-plot", "picture"]
     assert not any("tensorflow:" in text for text in printed.values())
+
+
+@pytest.fixture(scope="module")
+def codes(tmp_path_factory):
+    settings = dict(KERASCOMPACT_TUTORIAL_ROWS="500", KERASCOMPACT_TUTORIAL_EPOCHS="2")
+    return execute(SECOND, tmp_path_factory.mktemp("colab"), **settings)
+
+
+def test_codes_are_compressed_learned_and_shipped(codes):
+    notebook, printed, work = codes
+    compressed = printed["compress"].splitlines()[1:]
+    assert len(compressed) == 5
+    # scalar 2 bits, SVD, product and KD codes are all more than 4 times smaller than float32
+    assert all(float(line.split()[-2]) > 4 for line in compressed[1:])
+    assert printed["export"].count("agreement: 1.0") == 3
+    sizes = [int(line.split()[1].replace(",", "")) for line in printed["export"].splitlines()[::2]]
+    assert sizes == sorted(sizes, reverse=True)  # float32, int8, int4
+    assert {path.name for path in work.iterdir()} == {"learned_codes"}
+    prediction = TextClassifier(work / "learned_codes" / "intents.tflite").predict("wake me up")
+    assert prediction.label in prediction.labels
+
+
+def test_codes_are_read(codes):
+    _, printed, _ = codes
+    _, *lines = printed["read"].splitlines()
+    assert len(lines) == 15 and all(re.match(r"[0-5]-[0-5]-[0-5] \S", line) for line in lines)
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
