@@ -1,4 +1,4 @@
-"""`kerascompact demo|train|export|inspect|verify|predict`: from texts to a small file, and back.
+"""`kerascompact demo|train|compress|export|inspect|verify|predict`: from texts to a small file.
 
 Each command is a module of `kerascompact.commands`, which imports TensorFlow, if at all, once it
 runs: `predict`, `inspect` and `--help` answer at once, and on machines without TensorFlow.
@@ -12,11 +12,12 @@ import sys
 from collections.abc import Iterator, Sequence
 
 import kerascompact
-from kerascompact.commands import demo, export, inspect, predict, train, verify
+from kerascompact.commands import compress, demo, export, inspect, predict, train, verify
 
 COMMANDS = {
     "demo": demo,
     "train": train,
+    "compress": compress,
     "export": export,
     "inspect": inspect,
     "verify": verify,

@@ -45,7 +45,7 @@ class Compressor:
                     f"`counts` must be {len(table)} numbers >= 0, one per row, not all 0. "
                     f"Received: an array of shape {counts.shape}."
                 )
-        return self.compress(table.astype(np.float32), counts, **form)
+        return self.compress(np.array(table, np.float32, order="C"), counts, **form)
 
     def compress(self, table: np.ndarray, counts: np.ndarray | None, **form: Any) -> Form:
         """Compresses a checked table."""

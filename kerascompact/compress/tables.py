@@ -50,7 +50,7 @@ def read_table(source: Any, layer: str | None = None, limit: int | None = None) 
         path = Path(source)
         name, ending = path.name, path.suffix.lower()
         if ending == ".npy":
-            vectors = _npy(path)
+            vectors = read_npy(path)
         elif ending == ".keras":
             return _of_model(_keras_model(path), layer, limit, str(path))
         else:
@@ -74,7 +74,15 @@ def _checked(vectors: np.ndarray, name: str) -> np.ndarray:
         return checks.finite(name, np.array(vectors, np.float32))
 
 
-def _npy(path: Path) -> np.ndarray:
+def read_npy(path: str | os.PathLike[str]) -> np.ndarray:
+    """Reads a `.npy` file of numbers.
+
+    Raises: ValueError, naming the file, if it is damaged or holds Python objects; OSError.
+
+    >>> np.save("counts.npy", np.arange(3))
+    >>> read_npy("counts.npy")
+    array([0, 1, 2])
+    """
     try:
         with open(path, "rb") as file:
             return np.lib.format.read_array(file, allow_pickle=False)

@@ -13,15 +13,23 @@ def values(form, rows=V):
     return form(np.arange(rows)).numpy()
 
 
-@pytest.mark.parametrize("bits, most", [(8, 127), (4, 7)])
-def test_rounds_every_entry_to_the_nearest_step_of_its_column(bits, most):
+def test_rounds_every_entry_to_the_nearest_step_of_its_column():
     table = RANDOM.normal(size=(50, 3)) * [1, 10, 0.01]
-    form = ScalarQuantization(bits).fit(table, name="words", mask_zero=True)
-    step = np.abs(table).max(axis=0) / most
+    form = ScalarQuantization().fit(table, name="words", mask_zero=True)
+    step = np.abs(table).max(axis=0) / 127
     expected = np.round(table / step) * step
     np.testing.assert_allclose(values(form), expected, rtol=1e-5)  # float32 products
     assert (form.name, form.mask_zero) == ("words", True)
-    assert total_bits(form.storage()) == bits * 50 * 3 + 32 * 3
+    assert total_bits(form.storage()) == 8 * 50 * 3 + 32 * 3
+
+
+def test_four_bits_are_fifteen_steps_of_a_column():
+    form = ScalarQuantization(4).fit(TABLE)
+    for column in values(form).T:
+        steps = column / np.diff(np.unique(column)).min()
+        np.testing.assert_allclose(steps, np.rint(steps), atol=1e-4)
+        assert np.abs(steps).max() < 7.5
+    assert total_bits(form.storage()) == 4 * V * d + 32 * d
 
 
 def test_the_default_is_a_byte_per_entry():

@@ -1,0 +1,169 @@
+"""Compress a trained table of vectors into a small file, and report the error."""
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from kerascompact.compress import Compressor, Table
+
+# Which options belong to which method; what is not given is the method's own default.
+METHODS: dict[str, tuple[str, ...]] = {
+    "scalar": ("bits", "scale"),
+    "product": ("code_length", "cardinality", "norms", "seed"),
+    "svd": ("rank",),
+    "kmeans": ("clusters", "seed"),
+    "codes": ("code_length", "cardinality", "seed"),
+    "autoencoder": ("code_length", "cardinality", "epochs", "seed"),
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add(
+        "source", metavar="SOURCE",
+        help="a .npy or .keras file, or word vectors: GloVe, word2vec or fastText's .vec as text "
+        "(.gz, .xz), word2vec's .bin",
+    )  # fmt: skip
+    add("-o", "--out", type=Path, required=True, metavar="FILE", help=".tflite or .keras")
+    add("--method", choices=METHODS, required=True)
+    add("--bits", type=int, help="scalar: of an entry, 1 to 8 (8)")
+    add("--scale", choices=("column", "row", "table"), help="scalar: what shares a scale")
+    add("--code-length", type=int, metavar="D", help="product, codes (32), autoencoder (32)")
+    add("--cardinality", type=int, metavar="K", help="product (256), codes (32), autoencoder (32)")
+    add("--norms", action="store_const", const=True, help="product: quantize norms apart")
+    add("--rank", type=int, help="svd")
+    add("--clusters", type=int, help="kmeans")
+    add("--epochs", type=int, help="autoencoder")
+    add("--seed", type=int, help="(0)")
+    add("--layer", metavar="NAME", help="of a .keras file with several embeddings")
+    add("--limit", type=int, metavar="ROWS", help="first rows only")
+    add("--counts", type=Path, metavar="FILE.npy", help="how often each word occurs")
+    add(
+        "--recipe", choices=("float32", "int8", "int4"), default="int8",
+        help="how the numbers behind the codes are stored (%(default)s)",
+    )  # fmt: skip
+    add(
+        "--whole", action="store_true",
+        help="of a .keras file: write the model with its table compressed, not the table alone",
+    )  # fmt: skip
+    add("--length", type=int, help="ids of one input of the .tflite file (any)")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Checks every argument, compresses, then writes; before that, nothing."""
+    from kerascompact.commands import folder
+    from kerascompact.core import checks
+
+    out, source = arguments.out, Path(arguments.source)
+    if out.suffix.lower() not in (".tflite", ".keras"):
+        raise ValueError(f"--out must end in .tflite or .keras. Received: {str(out)!r}.")
+    if out.is_dir() or (out.exists() and source.exists() and out.samefile(source)):
+        raise ValueError(f"{out} must be a file to write, and not the source.")
+    folder.check_writable(out.parent)
+    if arguments.length is not None:
+        checks.integer_in("length", arguments.length, 1)
+    is_model = source.suffix.lower() == ".keras"
+    if arguments.whole and (not is_model or arguments.limit is not None):
+        raise ValueError("--whole is of .keras files, and takes no --limit.")
+    compressor = _compressor(arguments)
+
+    from kerascompact.compress import read_table
+
+    model = folder.load_model(source) if is_model else None
+    table = read_table(
+        arguments.source if model is None else model, arguments.layer, arguments.limit
+    )
+    broken = [word for word in table.words or [] if "\n" in word or "\r" in word]
+    if broken:
+        raise ValueError(f"{source}: the word {broken[0]!r} has a line break inside.")
+    counts = None if arguments.counts is None else _counts(arguments.counts, table)
+    print(f"{table.name}: {len(table.vectors):,} vectors of {table.vectors.shape[1]}", flush=True)
+    return _compress_and_write(arguments, compressor, table, counts, model)
+
+
+def _compressor(arguments: argparse.Namespace) -> "Compressor":
+    names = {name for options in METHODS.values() for name in options}
+    given = {name: getattr(arguments, name) for name in sorted(names)}
+    given = {name: value for name, value in given.items() if value is not None}
+    wrong = [name for name in given if name not in METHODS[arguments.method]]
+    if wrong:
+        option = f"--{wrong[0].replace('_', '-')}"
+        raise ValueError(f"{option} is no option of --method {arguments.method}.")
+    needed = {"svd": "rank", "kmeans": "clusters", "product": "code_length"}.get(arguments.method)
+    if needed and needed not in given:
+        raise ValueError(f"--method {arguments.method} needs --{needed.replace('_', '-')}.")
+
+    from kerascompact import compress
+
+    match arguments.method:
+        case "scalar":
+            return compress.ScalarQuantization(**given)
+        case "product":
+            return compress.ProductQuantization(**given, verbose=True)
+        case "svd":
+            return compress.TruncatedSVD(**given)
+        case "kmeans":
+            return compress.KMeansClusters(given.pop("clusters"), **given)
+        case "codes":
+            return compress.KDCodes(**given, verbose=True)
+    sizes = {"cardinality": 32, "code_length": 32, **given}
+    return compress.CompositionalCodes(**sizes, verbose=True)
+
+
+def _counts(path: Path, table: "Table") -> "np.ndarray":
+    from kerascompact.compress.tables import read_npy
+
+    counts = read_npy(path)
+    if counts.shape != table.vectors.shape[:1]:
+        raise ValueError(
+            f"{path} must hold a number for each of the {len(table.vectors)} vectors. "
+            f"Received: an array of shape {counts.shape}."
+        )
+    return counts
+
+
+def _compress_and_write(
+    arguments: argparse.Namespace,
+    compressor: "Compressor",
+    table: "Table",
+    counts: Any,
+    model: Any,
+) -> int:
+    import numpy as np
+
+    from kerascompact import export
+    from kerascompact.commands import folder
+    from kerascompact.compress import compress_model, form_model, report
+    from kerascompact.core import files
+    from kerascompact.size import summary
+
+    out, recipe = arguments.out, arguments.recipe
+    if arguments.whole:
+        model = export.freeze(compress_model(model, compressor, counts, [table.name]), recipe)
+        form = next(layer for layer in model._flatten_layers() if layer.name == table.name)
+    else:
+        form = compressor.fit(table.vectors, counts)
+        form = form if recipe == "float32" else form.quantize(recipe)
+        model = form_model(form, arguments.length)
+    print(report(table.vectors, form, counts))
+    if arguments.whole:
+        print(summary(model))
+    if out.suffix.lower() == ".keras":
+        folder.save_model(model, out)
+    else:
+        data = export.convert(model, "float32", sequence_length=arguments.length)
+        if not arguments.whole:  # evenly over all ids
+            length = arguments.length or 8
+            ids = np.linspace(0, form.input_dim - 1, 16 * length).astype(np.int32)
+            export.verify(model, data, ids.reshape(16, length))
+        export.save(data, out)
+    written = f"{out}: {out.stat().st_size:,} bytes"
+    if table.words is not None:
+        beside = out.with_suffix(".words.txt")
+        files.write_bytes(beside, ("\n".join(table.words) + "\n").encode())
+        written += f"; {beside}: the words, line n being id n - 1"
+    print(written)
+    return 0
