@@ -160,7 +160,7 @@ class DPQEmbedding(CompactEmbedding):
             logits = self.logits_of(queries, counts, training=True)
             nearest = self.rows_of(_best(logits))
             self.add_loss(self._regularizer(queries, nearest, counts))
-            # Forward `nearest` to the last bit, since the bracket is 0; the gradient is the query's.
+            # Forward `nearest` to the last bit (the bracket is 0), gradient to the queries.
             rows = tf.stop_gradient(nearest) + (queries - tf.stop_gradient(queries))
         return tf.gather(tf.reshape(rows, [-1, self.output_dim]), inverse)
 
