@@ -19,6 +19,21 @@ def accuracy(model: keras.Model, split: Coded) -> float:
     return float(np.mean(np.argmax(outputs, axis=-1) == split.labels))
 
 
+def parameters(embedding: keras.layers.Layer) -> int:
+    """Numbers of an embedding as its paper counts them, codes apart: `K D d' + C` of KD codes.
+
+    >>> from kerascompact import layers
+    >>> parameters(layers.KDCodeEmbedding(50, 300, 32, 32, batch_norm=True))  # + 2 * 300 of it
+    307800
+    """
+    if not isinstance(embedding, CompactEmbedding):
+        return int(embedding.count_params())
+    if not embedding.built:
+        embedding.build()
+    codes = sum(array.total_bits for array in embedding.freeze().storage() if array.bits < 32)
+    return (embedding.paper_bits() - codes) // 32
+
+
 def size_up(
     model: keras.Model, data: TextData, recipe: str, sequence_length: int | None = None
 ) -> tuple[dict[str, Any], bytes]:
@@ -28,7 +43,8 @@ def size_up(
         paper_bytes: embedding by the paper's formula; stored_bytes: as the file stores it;
         other_weight_bytes: all other layers; file_bytes: the file;
         vocabulary_bytes: the word list that must lie beside it;
-        embedding_mb, model_mb: by the paper's formula, in its MB of 2^20 bytes.
+        embedding_mb, model_mb: by the paper's formula, in its MB of 2^20 bytes;
+        embedding_parameters: the numbers in the paper's formula, codes apart.
     """
     file = export.convert(
         model,
@@ -49,6 +65,7 @@ def size_up(
         "vocabulary_bytes": data.vocabulary.num_bytes,
         "embedding_mb": kib(paper) / 1024,
         "model_mb": kib(trained.paper_bits) / 1024,
+        "embedding_parameters": parameters(model.get_layer("embedding")),
     }
     return row, file
 
@@ -65,7 +82,8 @@ def measure(
     Raises `ValueError`, if the file and Keras disagree on the argmax of a row that is no tie.
 
     Returns: The file, and the row of `size_up` with
-        soft_accuracy: with random Gumbel samples, as in training; `None` for other layers;
+        soft_accuracy: with relaxed codes (of clusters: random Gumbel samples, as in training);
+            `None` for other layers;
         hard_accuracy: of the trained Keras model, float32, hard assignments;
         keras_accuracy: of the Keras model that ships (tables rounded by the recipe);
         file_accuracy: of the `.tflite` file;
@@ -74,9 +92,9 @@ def measure(
     """
     row, file = size_up(model, data, recipe, sequence_length)
     report = export.verify(model, file, data.test.ids, data.test.labels, progress=progress)
-    is_compact = isinstance(model.get_layer("embedding"), CompactEmbedding)
+    has_soft = model.get_layer("embedding").get_config().get("inference") == "hard"
     row |= {
-        "soft_accuracy": accuracy(soft_copy(model), data.test) if is_compact else None,
+        "soft_accuracy": accuracy(soft_copy(model), data.test) if has_soft else None,
         "hard_accuracy": accuracy(model, data.test),
         "keras_accuracy": report.keras_accuracy,
         "file_accuracy": report.file_accuracy,

@@ -11,6 +11,7 @@ from typing import Any
 from kerascompact.core.files import write_bytes
 
 FOLDER = Path(__file__).parent / "results"
+KINDS = ("dev", "soft", "hard", "file")  # accuracies of a row
 
 
 def path(name: str) -> Path:
@@ -57,6 +58,18 @@ def spread(group: Sequence[dict[str, Any]], key: str) -> tuple[float, float]:
     return mean(values), stdev(values) if len(values) > 1 else 0.0
 
 
+def percent(group: Sequence[dict[str, Any]], key: str) -> str:
+    """Mean and spread of a share over seeds, in percent; "-" where there is none.
+
+    >>> percent([{"a": 0.5}, {"a": 0.52}], "a")
+    '51.00 ± 1.41'
+    """
+    if group[0].get(key) is None:
+        return "-"
+    average, deviation = spread(group, key)
+    return f"{100 * average:.2f} ± {100 * deviation:.2f}"
+
+
 def by_seed(found: Sequence[dict[str, Any]]) -> list[list[dict[str, Any]]]:
     """Groups rows whose specs differ in nothing but the seed, in order of first appearance."""
     groups: dict[str, list[dict[str, Any]]] = {}
@@ -87,12 +100,7 @@ def table(found: Sequence[dict[str, Any]]) -> str:
     for group in by_seed(found):
         first = group[0]
         cells = [first["label"], str(len(group))]
-        for key in ("dev_accuracy", "soft_accuracy", "hard_accuracy", "file_accuracy"):
-            if first.get(key) is None:
-                cells.append("-")
-            else:
-                average, deviation = spread(group, key)
-                cells.append(f"{100 * average:.2f} ± {100 * deviation:.2f}")
+        cells += [percent(group, f"{kind}_accuracy") for kind in KINDS]
         cells.append(f"{first['model_mb']:.3f}")
         cells += [f"{first[key]:,.0f}" for key in ("paper_bytes", "stored_bytes", "file_bytes")]
         cells.append(f"{spread(group, 'microseconds')[0]:.0f}")

@@ -18,6 +18,8 @@ from kerascompact.benchmarks.text_task import (
     train,
 )
 
+NAMED = {"ratio": "ratio", "bits": "b", "cardinality": "K", "code_length": "D"}  # in labels
+
 
 class Spec(NamedTuple):
     """Everything that decides a run. Two runs of one spec give the same row, but for times.
@@ -45,7 +47,8 @@ class Spec(NamedTuple):
     @property
     def label(self) -> str:
         """Method and its sizes, as the paper writes them."""
-        sizes = {"k": self.clusters, "m": self.width, "u": self.unique, "v": self.size}
+        sizes: dict[str, Any] = {NAMED[key]: value for key, value in self.options if key in NAMED}
+        sizes |= {"k": self.clusters, "m": self.width, "u": self.unique, "v": self.size}
         shown = ", ".join(f"{name}={value}" for name, value in sizes.items() if value)
         return f"{SHORT[self.method]}({shown})"
 

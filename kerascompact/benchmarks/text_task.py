@@ -10,11 +10,27 @@ from kerascompact import layers, models
 from kerascompact.benchmarks.batches import LengthBatches
 from kerascompact.core import checks
 from kerascompact.datasets.base import Dataset
+from kerascompact.initializers import CommonCode
 from kerascompact.optimizers import LazyAdam
 from kerascompact.text.vocabulary import NUM_RESERVED, Vocabulary
 
-METHODS = ("standard", "cluster", "adjustment", "mixture")
-SHORT = {"standard": "SE", "cluster": "CE", "adjustment": "CAE", "mixture": "ME"}
+CODED: dict[str, Callable[..., keras.layers.Layer]] = {
+    "kd": layers.KDCodeEmbedding,
+    "dpq": layers.DPQEmbedding,
+    "compositional": layers.CompositionalCodeEmbedding,
+}
+SHORT = {
+    "standard": "SE",
+    "cluster": "CE",
+    "adjustment": "CAE",
+    "mixture": "ME",
+    "low_rank": "LR",
+    "quantized": "QE",
+    "kd": "KD",
+    "dpq": "DPQ",
+    "compositional": "CC",
+}
+METHODS = tuple(SHORT)
 MODELS: dict[str, Callable[..., keras.Model]] = {
     "lstm": models.lstm_classifier,
     "mean": models.mean_classifier,
@@ -70,7 +86,9 @@ def build_embedding(
 
     `width` is the paper's `m`: the cluster's width in "adjustment", whose output has `adjustment`
     columns more; `scale` is the clusters' `logit_scale`. "standard" is the stock
-    `keras.layers.Embedding`.
+    `keras.layers.Embedding`; "low_rank" takes `ratio`, its share of that one's parameters; codes
+    ("kd", "dpq", "compositional") take `cardinality` and `code_length`, "kd" a `margin` of the
+    common code that all words start with, "quantized" `bits`.
 
     >>> build_embedding("mixture", 1000, 8).output_dim
     8
@@ -80,6 +98,16 @@ def build_embedding(
     if method == "standard":
         start = keras.initializers.RandomUniform(-0.1, 0.1)  # as the compact layers
         return keras.layers.Embedding(input_dim, width, embeddings_initializer=start, **options)
+    if "margin" in options:
+        margin = options.pop("margin")
+        options["logits_initializer"] = CommonCode(options["cardinality"], margin)
+    if method in CODED:
+        return CODED[method](input_dim, width, **options)
+    if method == "quantized":
+        return layers.QuantizedEmbedding(input_dim, width, **options)
+    if method == "low_rank":
+        rank = layers.LowRankEmbedding.rank_for(input_dim, width, options.pop("ratio"))
+        return layers.LowRankEmbedding(input_dim, width, rank, **options)
     if scale is not None:
         options["logit_scale"] = scale
     if method == "cluster":

@@ -42,6 +42,7 @@ def test_row(trained, recipe):
     floats = 30 * 8 if method == "standard" else (20 + 5) * 8
     pointers = 0 if method == "standard" else 10 * 3
     paper = (32 * floats + pointers) / 8
+    assert row["embedding_parameters"] == floats
     head = 4 * (8 * 3 + 3)
     assert row["paper_bytes"] == paper
     assert row["embedding_mb"] == pytest.approx(paper / 2**20)
@@ -51,6 +52,21 @@ def test_row(trained, recipe):
     int8 = (8 * floats + pointers) / 8 + scales
     assert row["stored_bytes"] == (int8 if recipe == "int8" else paper)
     assert export.read_metadata(data)["labels"] == ["good", "bad", "odd"]
+
+
+def test_kd_codes_and_low_rank_are_counted_as_in_their_paper():
+    """N D log2 K + 32 (K D d' + C) bits, C = 2 d' of batch normalization; 32 r (N + d)."""
+    sizes = {"cardinality": 4, "code_length": 3, "batch_norm": True}
+    model = MODELS["mean"](build_embedding("kd", 30, 8, **sizes), 3)
+    row, _ = measure(model, DATA, sequence_length=6)
+    assert row["embedding_parameters"] == 4 * 3 * 8 + 2 * 8
+    assert 8 * row["paper_bytes"] == 30 * 3 * 2 + 32 * (4 * 3 * 8 + 2 * 8)
+    assert 8 * row["stored_bytes"] == 30 * 3 * 2 + 32 * 4 * 3 * 8  # normalization is folded
+    assert row["hard_accuracy"] == row["file_accuracy"] and row["soft_accuracy"] is not None
+    model = MODELS["mean"](build_embedding("low_rank", 30, 8, ratio=0.5), 3)
+    row, _ = measure(model, DATA, sequence_length=6)
+    assert row["embedding_parameters"] == 3 * (30 + 8) == row["paper_bytes"] / 4
+    assert row["soft_accuracy"] is None
 
 
 def test_is_json(trained):

@@ -35,24 +35,46 @@ def test_encode_takes_its_words_from_train_only():
 
 
 def test_build_embedding_by_name():
-    kinds = {name: build_embedding(name, 1000, 8, clusters=9, unique=20) for name in METHODS}
+    codes = {"cardinality": 4, "code_length": 2}
+    options = {
+        "low_rank": {"ratio": 0.5},
+        "quantized": {"bits": 4},
+        "kd": codes,
+        "dpq": codes,
+        "compositional": codes,
+    }
+    kinds = {
+        name: build_embedding(name, 1000, 8, clusters=9, unique=20, **options.get(name, {}))
+        for name in METHODS
+    }
     assert {name: type(layer) for name, layer in kinds.items()} == {
         "standard": keras.layers.Embedding,
         "cluster": layers.ClusterEmbedding,
         "adjustment": layers.ClusterAdjustmentEmbedding,
         "mixture": layers.MixtureEmbedding,
+        "low_rank": layers.LowRankEmbedding,
+        "quantized": layers.QuantizedEmbedding,
+        "kd": layers.KDCodeEmbedding,
+        "dpq": layers.DPQEmbedding,
+        "compositional": layers.CompositionalCodeEmbedding,
     }
-    assert {name: layer.output_dim for name, layer in kinds.items()} == {
-        "standard": 8,
-        "cluster": 8,
-        "adjustment": 9,
-        "mixture": 8,
-    }
+    widths = {name: layer.output_dim for name, layer in kinds.items()}
+    assert widths == {name: 8 + (name == "adjustment") for name in METHODS}
+    assert kinds["low_rank"].rank == 3  # floor(0.5 * 1000 * 8 / 1008)
+    assert kinds["quantized"].bits == 4 and kinds["dpq"].cardinality == 4
     assert all(layer.mask_zero and layer.name == "embedding" for layer in kinds.values())
     assert kinds["mixture"].num_reserved == 2 and kinds["mixture"].num_unique == 20
     assert kinds["cluster"].num_clusters == 9
     assert build_embedding("cluster", 1000, 8, temperature=0.5).temperature == 0.5
     assert build_embedding("adjustment", 1000, 8, adjustment=3).output_dim == 11
+
+
+def test_kd_codes_start_at_the_common_code_if_a_margin_is_given():
+    sizes = {"cardinality": 4, "code_length": 2}
+    for options, common in ({}, False), ({"margin": 1.0}, True):
+        layer = build_embedding("kd", 1000, 8, **sizes, **options)
+        layer.build()
+        assert layer.codes().any() != common
 
 
 def test_the_standard_embedding_starts_as_the_compact_ones_do():
