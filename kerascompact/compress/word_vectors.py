@@ -67,24 +67,25 @@ def read_word_vectors(
 
 
 def _text_rows(file: IO[bytes], path: Path, limit: int | None) -> Iterator[tuple[str, np.ndarray]]:
-    rows = width = None
-    found = 0
+    rows: int | None = None
+    width = found = 0
     for line, content in enumerate(file, start=1):
         where = f"{path}, line {line}"
-        fields = content.split()
-        if line == 1 and len(fields) == 2 and fields[0].isdigit() and fields[1].isdigit():
-            rows, width = _header(content, where)
-            continue
-        if width is None:
+        if line == 1:
+            fields = content.split()
+            if len(fields) == 2 and fields[0].isdigit() and fields[1].isdigit():
+                rows, width = _header(content, where)
+                continue
             width = len(fields) - 1
-        if width < 1 or len(fields) <= width:
+        fields = content.rsplit(None, width) if width > 0 else []
+        if len(fields) <= width or not fields:
             many = f"{width} numbers" if width > 0 else "its numbers"
             raise ValueError(
                 f"{where}: a word and {many} must stand here. Received: {_shown(content)}."
             )
         if found == rows:
             raise ValueError(f"{where}: the header says {rows} rows, and here begins another.")
-        name, *numbers = content.rsplit(None, width)
+        name, *numbers = fields
         _, *inside = name.split()
         if inside and _NUMBER.fullmatch(inside[-1]):
             raise ValueError(f"{where}: more than {width} numbers. Received: {_shown(content)}.")
