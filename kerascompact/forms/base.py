@@ -9,13 +9,15 @@ from keras import ops
 
 from kerascompact.core import checks
 from kerascompact.core.storage import Stored
+from kerascompact.forms.reversible import Reversible
+from kerascompact.ops.parts import in_parts
 from kerascompact.ops.quantize import quantize_columns
 
 TABLE_BITS = {"float32": 32, "int8": 8, "int4": 4}
 PRECISIONS = tuple(TABLE_BITS)
 
 
-class Form(keras.layers.Layer):
+class Form(Reversible):
     """An embedding as it ships: named constant arrays, and a lookup made of TFLite built-ins.
 
     A subclass builds its arrays with `add_array` and `add_table`, and defines
@@ -29,7 +31,8 @@ class Form(keras.layers.Layer):
         paper_bits: Bits by the size formula of the paper whose method was frozen, if it has one.
         **kwargs: Those of `keras.layers.Layer`.
 
-    Shapes: ids `(...)`, integers in `[0, V)` -> vectors `(..., d)`.
+    Shapes: ids `(...)`, integers in `[0, V)` -> vectors `(..., d)`; with `reverse=True`, vectors
+        `(..., d)` -> logits `(..., V)`, see `Reversible`.
     Raises: ValueError, for a wrong argument, or (outside a graph) an id out of range.
     """
 
@@ -47,7 +50,7 @@ class Form(keras.layers.Layer):
         self.input_dim = checks.integer_in("input_dim", input_dim, 1)
         self.output_dim = checks.integer_in("output_dim", output_dim, 1)
         self.mask_zero = checks.boolean("mask_zero", mask_zero)
-        self.supports_masking = self.mask_zero
+        self.supports_masking = True
         self.paper_bits = paper_bits
         self._stored: list[Stored] = []
 
@@ -118,9 +121,15 @@ class Form(keras.layers.Layer):
         scale = getattr(self, f"{name}_scale", None)
         return vectors if scale is None else vectors * scale.value
 
-    def times(self, vectors: tf.Tensor, name: str) -> tf.Tensor:
-        """`vectors @ table`, `(..., r) -> (..., d)`, for a table that is always used whole."""
-        kernel = tf.cast(getattr(self, name).value, tf.float32)
+    def times(self, vectors: tf.Tensor, name: str, zero: tf.Tensor) -> tf.Tensor:
+        """`vectors @ table`, `(..., r) -> (..., d)`, for a table that is always used whole.
+
+        `zero` is a number that is always 0, which the TFLite converter cannot know: it would store
+        the table as float32, with the scales multiplied into it.
+        """
+        kernel = getattr(self, name).value
+        if kernel.dtype != tf.float32:
+            kernel = tf.cast(tf.gather(tf.expand_dims(kernel, 0), zero), tf.float32)
         if vectors.shape.rank == 1:
             return self.with_scale(name, tf.matmul(vectors[None], kernel)[0])
         return self.with_scale(name, tf.matmul(vectors, kernel))
@@ -173,18 +182,26 @@ class Form(keras.layers.Layer):
         """
         return self, None
 
-    def call(self, ids: Any) -> tf.Tensor:
-        return call_on_ids(self, ids, self.lookup)
+    def logits(self, hidden: tf.Tensor) -> tf.Tensor:
+        """Logits `(..., V)` of float32 vectors `(..., d)`: `h . E[v]` for every word.
+
+        Here, for any form: the vectors of a part of the vocabulary at a time, multiplied.
+        """
+        flat = tf.reshape(hidden, [-1, self.output_dim])
+
+        def columns_of(ids: tf.Tensor) -> tf.Tensor:
+            vectors = self.lookup(ids[None])[0]  # as for one text, which no id occurs in twice
+            return tf.matmul(flat, vectors, transpose_b=True)
+
+        logits = in_parts(columns_of, self.input_dim, flat)
+        return reshape_as(logits, hidden[..., 0], self.input_dim)
+
+    def call(self, inputs: Any, reverse: bool = False) -> tf.Tensor:
+        return self.call_in_reverse(inputs) if reverse else call_on_ids(self, inputs, self.lookup)
 
     def storage(self) -> list[Stored]:
         """Every stored array with its bits: what the file must hold, nothing else."""
         return list(self._stored)
-
-    def compute_mask(self, ids: Any, mask: Any = None) -> Any:
-        return ops.not_equal(ids, 0) if self.mask_zero else None
-
-    def compute_output_shape(self, input_shape: tuple[int | None, ...]) -> tuple[int | None, ...]:
-        return (*input_shape, self.output_dim)
 
     def get_config(self) -> dict[str, Any]:
         return {
@@ -211,6 +228,14 @@ def call_on_ids(layer: keras.layers.Layer, ids: Any, lookup: Any) -> tf.Tensor:
             known = known.astype(np.int64)
         checks.ids_below("ids", known, layer.input_dim)
     return tf.cast(lookup(tf.cast(ids, tf.int32)), layer.compute_dtype)
+
+
+def reshape_as(vectors: tf.Tensor, ids: tf.Tensor, width: int) -> tf.Tensor:
+    """Reshapes vectors of ids `(...)` to `(..., width)`."""
+    shape = [-1 if size is None else size for size in (*ids.shape, width)]
+    if shape.count(-1) > 1:
+        shape = tf.concat([tf.shape(ids), [width]], axis=0)
+    return tf.reshape(vectors, shape)
 
 
 def at_most(precision: str, wanted: str) -> bool:

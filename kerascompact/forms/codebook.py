@@ -8,8 +8,9 @@ import tensorflow as tf
 from kerascompact.core import checks
 from kerascompact.core.registration import register
 from kerascompact.core.storage import code_bits
-from kerascompact.forms.base import PRECISIONS, Form, at_most
+from kerascompact.forms.base import PRECISIONS, Form, at_most, reshape_as
 from kerascompact.ops import bits
+from kerascompact.ops.parts import in_parts, run_of_ids, unknown_zero
 
 
 @register
@@ -119,6 +120,41 @@ class CodebookForm(Form):
                 vectors += self.raw_rows("codebook", rows[position])
         return self.with_scale("codebook", vectors)
 
+    def logits(self, hidden: tf.Tensor) -> tf.Tensor:
+        """`sum_j s^j[c_v^j]`, with the scores `s^j_k = h . W^j[k]` of all code vectors.
+
+        `n K D d` products and `n V D` additions in place of the `n V d` products with a table. One
+        vector over 10,000 words of 32 codes: 3 ms in TFLite, 40 ms if the words' vectors are made.
+        """
+        scores = self.scores(tf.reshape(hidden, [-1, self.output_dim]))
+
+        def columns_of(ids: tf.Tensor) -> tf.Tensor:
+            rows = code_rows(self, ids, codes_first=True, beside=self.combine == "concat")
+            if hidden.shape[:1] == [1]:  # one text, as in `lookup`
+                found = tf.reduce_sum(tf.gather(scores, rows), axis=0)
+            else:
+                found = tf.gather(scores, rows[0])
+                for position in range(1, self.code_length):
+                    found += tf.gather(scores, rows[position])
+            return tf.transpose(found)
+
+        logits = in_parts(columns_of, self.input_dim, hidden)
+        return reshape_as(logits, hidden[..., 0], self.input_dim)
+
+    def scores(self, hidden: tf.Tensor) -> tf.Tensor:
+        """Products of every code vector with vectors `(n, d)`: `(D K, n)`, or `(K, n)` of a shared
+        codebook whose vectors are added."""
+        rows = self.num_codebooks * self.cardinality
+        # Gathered like the rows of `lookup`: the file stores a table as one that is only gathered.
+        table = self.raw_rows("codebook", run_of_ids(unknown_zero(hidden), rows))
+        if self.combine == "sum":
+            return tf.matmul(table, self.with_scale("codebook", hidden), transpose_b=True)
+        parts = tf.reshape(hidden, [-1, self.code_length, self.width])
+        parts = tf.transpose(self.with_scale("codebook", parts), [1, 2, 0])  # (D, d / D, n)
+        tables = tf.reshape(table, [self.num_codebooks, self.cardinality, self.width])
+        scores = tf.matmul(tables, parts)  # (D, K, n)
+        return tf.reshape(scores, [self.code_length * self.cardinality, -1])
+
     def quantized(self, precision: str) -> "CodebookForm":
         if at_most(self.precision, precision):
             return self
@@ -154,25 +190,19 @@ def add_codes(form: Any) -> None:
     form.add_array("codes", (size,), "uint8", stored=(shape, form.code_bits))
 
 
-def code_rows(form: Any, ids: tf.Tensor, codes_first: bool = False) -> tf.Tensor:
+def code_rows(
+    form: Any, ids: tf.Tensor, codes_first: bool = False, beside: bool = False
+) -> tf.Tensor:
     """The row of every code in the codebooks, one below the other: int32 `(..., D)`.
 
-    With `codes_first`: `(D, ...)`.
+    With `codes_first`: `(D, ...)`. With `beside`, a shared codebook counts as one for each code.
     """
     unpack = bits.unpack_columns if codes_first else bits.unpack_rows
     codes = unpack(form.codes.value, ids, form.code_bits, form.code_length)
-    if form.num_codebooks == 1:
+    if form.num_codebooks == 1 and not beside:
         return codes
     first = np.arange(form.code_length, dtype=np.int32) * form.cardinality
     return codes + (first.reshape(-1, *[1] * ids.shape.rank) if codes_first else first)
-
-
-def reshape_as(vectors: tf.Tensor, ids: tf.Tensor, width: int) -> tf.Tensor:
-    """Reshapes vectors of ids `(...)` to `(..., width)`."""
-    shape = [-1 if size is None else size for size in (*ids.shape, width)]
-    if shape.count(-1) > 1:
-        shape = tf.concat([tf.shape(ids), [width]], axis=0)
-    return tf.reshape(vectors, shape)
 
 
 def read_codes(

@@ -86,6 +86,10 @@ class ConcatForm(Composed):
     def lookup(self, ids: tf.Tensor) -> tf.Tensor:
         return tf.concat([part.lookup(ids) for part in self.parts], axis=-1)
 
+    def logits(self, hidden: tf.Tensor) -> tf.Tensor:
+        beside = tf.split(hidden, [part.output_dim for part in self.parts], axis=-1)
+        return tf.add_n([part.logits(own) for part, own in zip(self.parts, beside, strict=True)])
+
 
 @register
 class SplitForm(Composed):
@@ -139,6 +143,13 @@ class SplitForm(Composed):
         in_first, first_ids, second_ids = split_ids(ids, first.input_dim, self.num_reserved)
         chosen = tf.expand_dims(in_first, -1)
         return tf.where(chosen, first.lookup(first_ids), second.lookup(second_ids))
+
+    def logits(self, hidden: tf.Tensor) -> tf.Tensor:
+        first, second = (part.logits(hidden) for part in self.parts)
+        if self.num_reserved == 0:
+            return tf.concat([first, second], axis=-1)
+        reserved, rest = second[..., : self.num_reserved], second[..., self.num_reserved :]
+        return tf.concat([reserved, first, rest], axis=-1)
 
     def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "num_reserved": self.num_reserved}

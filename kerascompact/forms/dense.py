@@ -7,7 +7,8 @@ import tensorflow as tf
 
 from kerascompact.core import checks
 from kerascompact.core.registration import register
-from kerascompact.forms.base import PRECISIONS, Form, at_most
+from kerascompact.forms.base import PRECISIONS, Form, at_most, reshape_as
+from kerascompact.ops.parts import in_parts
 
 
 @register
@@ -50,6 +51,18 @@ class DenseForm(Form):
 
     def lookup(self, ids: tf.Tensor) -> tf.Tensor:
         return self.rows("table", ids)
+
+    def logits(self, hidden: tf.Tensor) -> tf.Tensor:
+        flat = self.with_scale("table", tf.reshape(hidden, [-1, self.output_dim]))
+        if self.precision == "float32":
+            logits = tf.matmul(flat, self.table.value, transpose_b=True)
+        else:
+
+            def columns_of(ids: tf.Tensor) -> tf.Tensor:
+                return tf.matmul(flat, self.raw_rows("table", ids), transpose_b=True)
+
+            logits = in_parts(columns_of, self.input_dim, flat)
+        return reshape_as(logits, hidden[..., 0], self.input_dim)
 
     def quantized(self, precision: str) -> "DenseForm":
         if at_most(self.precision, precision):

@@ -9,7 +9,7 @@ import tensorflow as tf
 from kerascompact.core import checks
 from kerascompact.core.registration import register
 from kerascompact.core.storage import Stored
-from kerascompact.forms.base import Form, at_most, read_form
+from kerascompact.forms.base import Form, at_most, read_form, reshape_as
 from kerascompact.ops.quantize import quantize_columns
 
 
@@ -95,8 +95,20 @@ class FactoredForm(Form):
             self.add_array("bias", (self.output_dim,), "float32")
 
     def lookup(self, ids: tf.Tensor) -> tf.Tensor:
-        vectors = self.times(self.part.lookup(ids), "kernel")
+        zero = tf.minimum(tf.reduce_min(ids), 0)
+        vectors = self.times(self.part.lookup(ids), "kernel", zero)
         return vectors + self.bias.value if self.use_bias else vectors
+
+    def logits(self, hidden: tf.Tensor) -> tf.Tensor:
+        """`(h @ H^T)` in reverse through the part, and `h . b`, which all words share."""
+        kernel = tf.cast(self.kernel.value, tf.float32)
+        flat = tf.reshape(hidden, [-1, self.output_dim])
+        narrow = tf.matmul(self.with_scale("kernel", flat), kernel, transpose_b=True)
+        narrow = reshape_as(narrow, hidden[..., 0], self.part.output_dim)
+        logits = self.part.logits(narrow)
+        if not self.use_bias:
+            return logits
+        return logits + tf.reduce_sum(hidden * self.bias.value, axis=-1, keepdims=True)
 
     def storage(self) -> list[Stored]:
         return [

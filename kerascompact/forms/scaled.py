@@ -8,6 +8,7 @@ from kerascompact.core import checks
 from kerascompact.core.registration import register
 from kerascompact.forms.base import Form
 from kerascompact.forms.composed import Composed, read_forms
+from kerascompact.ops.parts import unknown_zero
 
 
 @register
@@ -51,3 +52,10 @@ class ScaledForm(Composed):
     def lookup(self, ids: tf.Tensor) -> tf.Tensor:
         vectors, numbers = self.parts
         return vectors.lookup(ids) * numbers.lookup(ids)
+
+    def logits(self, hidden: tf.Tensor) -> tf.Tensor:
+        vectors, numbers = self.parts
+        # All numbers, as logits of a 1 that the TFLite converter does not know: it would multiply
+        # the table with it and store the result.
+        one = tf.reshape(1.0 + tf.cast(unknown_zero(hidden), tf.float32), [1, 1])
+        return vectors.logits(hidden) * tf.reshape(numbers.logits(one), [-1])

@@ -1,0 +1,139 @@
+"""Forms in reverse: the logits of all words are products with the table that a form stands for."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from form_examples import KINDS, V, codes_concat, codes_sum
+from kerascompact.forms import CodebookForm, DenseForm, FactoredForm
+from kerascompact.ops import parts
+
+each_kind = pytest.mark.parametrize("make", KINDS.values(), ids=KINDS)
+ROUNDING = 1e-5  # float32 sums of some ten products of size <= 10
+
+
+@pytest.fixture(autouse=True)
+def small_parts(monkeypatch):
+    """Several parts, the last one shorter."""
+    monkeypatch.setattr(parts, "PART", 5)
+
+
+def hidden(*shape, width, seed=3):
+    return np.random.default_rng(seed).normal(size=(*shape, width)).astype(np.float32)
+
+
+@each_kind
+@pytest.mark.parametrize("shape", [(), (1,), (4,), (3, 5), (1, 5), (0,), (2, 1, 3)])
+def test_multiplies_vectors_with_every_row(make, shape):
+    form, table = make()
+    vectors = hidden(*shape, width=table.shape[1])
+    found = form(vectors, reverse=True)
+    assert found.shape == (*shape, V) and found.dtype == tf.float32
+    np.testing.assert_allclose(found, vectors @ table.T, atol=ROUNDING)
+
+
+@each_kind
+@pytest.mark.parametrize("precision", ["int8", "int4"])
+def test_a_quantized_form_multiplies_with_the_rows_that_it_looks_up(make, precision):
+    form = make()[0].quantize(precision)
+    table = form(np.arange(V)).numpy()
+    vectors = hidden(2, 3, width=table.shape[1])
+    np.testing.assert_allclose(form(vectors, reverse=True), vectors @ table.T, atol=ROUNDING)
+    one = vectors[:1]  # as on a phone
+    np.testing.assert_allclose(form(one, reverse=True), one @ table.T, atol=ROUNDING)
+
+
+@pytest.mark.parametrize("make", [codes_sum, codes_concat])
+@pytest.mark.parametrize("precision", ["float32", "int8"])
+def test_a_codebook_that_all_positions_share(make, precision):
+    form = make(shared=True)[0]
+    form = form if precision == "float32" else form.quantize(precision)
+    table = form(np.arange(V)).numpy()
+    vectors = hidden(4, width=table.shape[1])
+    np.testing.assert_allclose(form(vectors, reverse=True), vectors @ table.T, atol=ROUNDING)
+
+
+def test_scales_that_another_form_holds_do_not_count_twice():
+    form = codes_concat()[0].quantize("int8")
+    bare, scale = form.unscaled()
+    vectors = hidden(4, width=6)
+    found = bare(vectors * scale, reverse=True)
+    np.testing.assert_allclose(found, form(vectors, reverse=True), rtol=1e-5, atol=ROUNDING)
+
+
+@each_kind
+@pytest.mark.parametrize("jit_compile", [False, True])
+def test_in_a_graph_of_unknown_shape_with_a_gradient(make, jit_compile):
+    form, table = make()
+    width = table.shape[1]
+
+    @tf.function(jit_compile=jit_compile, input_signature=[tf.TensorSpec((None, None, width))])
+    def both(vectors):
+        with tf.GradientTape() as tape:
+            tape.watch(vectors)
+            logits = form(vectors, reverse=True)
+        return logits, tape.gradient(logits, vectors)
+
+    vectors = hidden(2, 3, width=width)
+    logits, gradient = both(vectors)
+    np.testing.assert_allclose(logits, vectors @ table.T, atol=ROUNDING)
+    expected = np.broadcast_to(table.sum(axis=0), vectors.shape)
+    np.testing.assert_allclose(gradient, expected, atol=10 * ROUNDING)  # a sum of 23 rows
+
+
+@each_kind
+def test_gives_float32_logits_in_mixed_precision(make):
+    form, table = make(dtype="mixed_float16")
+    vectors = hidden(2, 3, width=table.shape[1])
+    symbolic = form(keras.Input((None, table.shape[1]), dtype="float16"), reverse=True)
+    assert (symbolic.shape, symbolic.dtype) == ((None, None, V), "float32")
+    found = form(tf.cast(vectors, tf.float16), reverse=True)
+    assert found.dtype == tf.float32
+    expected = vectors.astype(np.float16).astype(np.float32) @ table.T
+    np.testing.assert_allclose(found, expected, atol=ROUNDING)
+
+
+def test_hands_on_the_mask_of_the_vectors_and_makes_none():
+    form = DenseForm.from_arrays({"table": np.eye(3)}, input_dim=3, output_dim=3, mask_zero=True)
+    vectors = tf.zeros((2, 4, 3))  # no mask may be made of these zeros
+    assert getattr(form(vectors, reverse=True), "_keras_mask", None) is None
+    mask = tf.constant([[True, False, False, True]] * 2)
+    vectors._keras_mask = mask
+    np.testing.assert_array_equal(form(vectors, reverse=True)._keras_mask, mask)
+    assert form(np.array([[0, 1]]))._keras_mask.numpy().tolist() == [[False, True]]
+
+
+@each_kind
+def test_refuses_vectors_of_another_width(make):
+    form, table = make()
+    wrong = table.shape[1] + 1
+    for vectors in (np.zeros((2, wrong)), keras.Input((wrong,)), np.float32(1)):
+        with pytest.raises(ValueError, match="`inputs` must be vectors of the embedding's width"):
+            form(vectors, reverse=True)
+    with pytest.raises(ValueError, match="`reverse` must be True or False"):
+        form(np.zeros((2, table.shape[1])), reverse="yes")
+
+
+@each_kind
+def test_a_model_that_calls_it_both_ways_holds_it_once(make, tmp_path):
+    form, table = make(name="words")
+    ids = keras.Input((None,), dtype="int32")
+    hidden_states = keras.layers.Dense(table.shape[1], name="dense")(form(ids))
+    model = keras.Model(ids, form(hidden_states, reverse=True))
+    some = np.array([[1, 2, 3], [4, 5, 6]])
+    expected = model.predict(some, verbose=0)
+    model.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    assert [layer.name for layer in loaded.layers].count("words") == 1
+    np.testing.assert_array_equal(loaded.predict(some, verbose=0), expected)
+    clone = keras.models.clone_model(model)
+    clone.set_weights(model.get_weights())
+    np.testing.assert_array_equal(clone.predict(some, verbose=0), expected)
+
+
+def test_the_bias_of_a_factored_form_moves_all_logits_of_a_vector():
+    part = CodebookForm.from_codes(np.array([0, 1, 1]), np.eye(2))
+    form = FactoredForm.from_parts(part, np.array([[1.0, 0], [0, 1]]), np.array([10.0, 20.0]))
+    found = form(np.array([[1.0, 2.0]]), reverse=True)
+    np.testing.assert_allclose(found, [[51.0, 52.0, 52.0]])  # 1 * 11 + 2 * 20, 1 * 10 + 2 * 21
