@@ -16,6 +16,7 @@ MODULES = {
     "ag_news": "cluster_paper",
     "clinc150": "cluster_paper",
     "trec": "cluster_paper",
+    "kd_text": "kd_paper",
     "speed": "speed",
     "ptb": "ptb",
     "ptb_300k": "ptb",

@@ -1,0 +1,83 @@
+"""Text classification of the KD codes paper, on the data that can be had.
+
+Table 2 of [Chen et al., ICML 2018](https://arxiv.org/abs/1806.09464): fastText's classifier (mean
+of the words' vectors, softmax), unigrams, d = 300, K = D = 32, codes composed by a sum without a
+hidden layer, no guidance. All words of the training split, but IMDB's, whose 20,000 most frequent
+are kept and whose texts are cut at 400 tokens.
+"""
+
+import argparse
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from kerascompact.benchmarks import results
+from kerascompact.benchmarks.cluster_paper import SEEDS, with_seeds
+from kerascompact.benchmarks.runs import Spec, run_all, size_again
+
+BASE = Spec(
+    "trec", "standard", "mean", size=8007, length=40, width=300,
+    epochs=10, batch_size=64, learning_rate=3e-3, dropout=0.5,
+)  # fmt: skip
+BASES = (
+    BASE,
+    BASE._replace(dataset="clinc150", size=5088, length=32, batch_size=128, learning_rate=1e-2),
+    BASE._replace(dataset="ag_news", size=33_963, length=100, batch_size=128, epochs=4),
+    BASE._replace(dataset="imdb", size=20_000, length=400, batch_size=256, epochs=3),
+)
+KD = (("cardinality", 32), ("code_length", 32), ("batch_norm", True), ("margin", 3.0))
+METHODS: dict[str, dict[str, Any]] = {
+    "full": {"method": "standard"},
+    "low rank 10x": {"method": "low_rank", "options": (("ratio", 0.1),)},
+    "low rank 20x": {"method": "low_rank", "options": (("ratio", 0.05),)},
+    "KD": {"method": "kd", "options": KD, "learning_rate": 1e-2},
+}
+
+
+def specs(seeds: Iterable[int] = SEEDS) -> list[Spec]:
+    """Every method on every set, seed by seed."""
+    each = [base._replace(**changes) for base in BASES for changes in METHODS.values()]
+    return with_seeds(each, seeds)
+
+
+def name_of(row: dict[str, Any]) -> str:
+    """The method of a row, as the paper's table calls it.
+
+    >>> name_of({"spec": {"method": "low_rank", "options": {"ratio": 0.05}}})
+    'low rank 20x'
+    """
+    method = row["spec"]["method"]
+    if method == "low_rank":
+        return f"low rank {1 / row['spec']['options']['ratio']:.0f}x"
+    return {"standard": "full", "kd": "KD"}[method]
+
+
+def benchmark(name: str, arguments: argparse.Namespace) -> list[dict[str, Any]]:
+    """Runs, or goes on with, the benchmark."""
+    if arguments.sizes:
+        size_again(name, arguments.data)
+        return results.rows(name)
+    return run_all(
+        specs(arguments.seeds or SEEDS), name, data_dir=arguments.data, verbose=arguments.verbose
+    )
+
+
+def table(rows: Sequence[dict[str, Any]]) -> str:
+    """Markdown: a line per set and method, mean and spread over seeds, accuracies in percent."""
+    lines = [
+        "| data set | embedding | words | seeds | dev | test: soft | hard | file "
+        "| parameters (M) | Mbit, paper | file KB | us |",
+        "|" + "---|" * 12,
+    ]
+    for group in results.by_seed(rows):
+        first = group[0]
+        spec = first["spec"]
+        cells = [spec["dataset"], name_of(first), f"{spec['size']:,}", str(len(group))]
+        cells += [results.percent(group, f"{kind}_accuracy") for kind in results.KINDS]
+        cells += [
+            f"{first['embedding_parameters'] / 1e6:.3f}",
+            f"{8 * first['paper_bytes'] / 1e6:.2f}",
+            f"{first['file_bytes'] / 1000:,.0f}",
+            f"{results.spread(group, 'microseconds')[0]:,.0f}",
+        ]
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
