@@ -122,17 +122,22 @@ class Form(Reversible):
         return vectors if scale is None else vectors * scale.value
 
     def times(self, vectors: tf.Tensor, name: str, zero: tf.Tensor) -> tf.Tensor:
-        """`vectors @ table`, `(..., r) -> (..., d)`, for a table that is always used whole.
+        """`vectors @ table`, `(..., r) -> (..., d)`, for a table that is always used whole."""
+        kernel = self.whole(name, zero)
+        if vectors.shape.rank == 1:
+            return self.with_scale(name, tf.matmul(vectors[None], kernel)[0])
+        return self.with_scale(name, tf.matmul(vectors, kernel))
+
+    def whole(self, name: str, zero: tf.Tensor) -> tf.Tensor:
+        """A table that is always used whole, as float32, before its scale.
 
         `zero` is a number that is always 0, which the TFLite converter cannot know: it would store
         the table as float32, with the scales multiplied into it.
         """
-        kernel = getattr(self, name).value
-        if kernel.dtype != tf.float32:
-            kernel = tf.cast(tf.gather(tf.expand_dims(kernel, 0), zero), tf.float32)
-        if vectors.shape.rank == 1:
-            return self.with_scale(name, tf.matmul(vectors[None], kernel)[0])
-        return self.with_scale(name, tf.matmul(vectors, kernel))
+        table = getattr(self, name).value
+        if table.dtype == tf.float32:
+            return tf.convert_to_tensor(table)
+        return tf.cast(tf.gather(tf.expand_dims(table, 0), zero), tf.float32)
 
     def table_values(self, name: str) -> np.ndarray:
         """A table as float32 numbers, whatever it is stored as."""

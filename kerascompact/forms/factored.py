@@ -10,6 +10,7 @@ from kerascompact.core import checks
 from kerascompact.core.registration import register
 from kerascompact.core.storage import Stored
 from kerascompact.forms.base import Form, at_most, read_form, reshape_as
+from kerascompact.ops.parts import unknown_zero
 from kerascompact.ops.quantize import quantize_columns
 
 
@@ -101,7 +102,7 @@ class FactoredForm(Form):
 
     def logits(self, hidden: tf.Tensor) -> tf.Tensor:
         """`(h @ H^T)` in reverse through the part, and `h . b`, which all words share."""
-        kernel = tf.cast(self.kernel.value, tf.float32)
+        kernel = self.whole("kernel", unknown_zero(hidden))
         flat = tf.reshape(hidden, [-1, self.output_dim])
         narrow = tf.matmul(self.with_scale("kernel", flat), kernel, transpose_b=True)
         narrow = reshape_as(narrow, hidden[..., 0], self.part.output_dim)
