@@ -66,6 +66,17 @@ class CompactEmbedding(keras.layers.Layer):
             name=name,
         )
 
+    def add_temperature(self, value: float) -> keras.Variable:
+        """The temperature of relaxed codes: a weight, for `training.TemperatureAnnealing`."""
+        return self.add_weight(
+            shape=(),
+            initializer=keras.initializers.Constant(value),
+            dtype="float32",
+            trainable=False,
+            autocast=False,
+            name="temperature",
+        )
+
     def lookup(self, ids: tf.Tensor, training: bool | None) -> tf.Tensor:
         """Vectors `(..., d)` of int32 ids `(...)`, as float32."""
         raise NotImplementedError(f"{type(self).__name__} must define `lookup`.")

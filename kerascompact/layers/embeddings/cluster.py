@@ -101,14 +101,7 @@ class ClusterEmbedding(CompactEmbedding):
             name="logits",
         )
         self.codebook = self.add_vectors("codebook", (self.num_clusters, self.output_dim))
-        self.current_temperature = self.add_weight(
-            shape=(),
-            initializer=keras.initializers.Constant(self.temperature),
-            dtype="float32",
-            trainable=False,
-            autocast=False,
-            name="temperature",
-        )
+        self.current_temperature = self.add_temperature(self.temperature)
 
     def lookup(self, ids: tf.Tensor, training: bool | None) -> tf.Tensor:
         logits = tf.gather(self.logits.value, ids)  # (..., k): the rows of the batch only

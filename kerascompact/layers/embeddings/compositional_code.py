@@ -134,17 +134,13 @@ class CompositionalCodeEmbedding(CompactEmbedding):
             self.kernels.append(self._float(f"{name}_kernel", (before, after), kernel))
             bias = keras.initializers.RandomUniform(-0.01, 0.01)
             self.biases.append(self._float(f"{name}_bias", (after,), bias))
-        start = keras.initializers.Constant(self.temperature)
-        self.current_temperature = self._float("temperature", (), start, trainable=False)
+        self.current_temperature = self.add_temperature(self.temperature)
 
-    def _float(
-        self, name: str, shape: tuple[int, ...], start: Any, trainable: bool = True
-    ) -> keras.Variable:
+    def _float(self, name: str, shape: tuple[int, ...], start: Any) -> keras.Variable:
         return self.add_weight(
             shape=shape,
             initializer=start,
             dtype="float32",
-            trainable=trainable,
             autocast=False,
             name=name,
         )

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import keras
 import numpy as np
 import tensorflow as tf
 
@@ -105,14 +104,7 @@ class DPQEmbedding(CompactEmbedding):
         self.codebooks = self.keys = self.add_vectors("codebooks", shape)
         if self.method == "sx":
             self.keys = self.add_vectors("keys", shape)
-            self.current_temperature = self.add_weight(
-                shape=(),
-                initializer=keras.initializers.Constant(self.temperature),
-                dtype="float32",
-                trainable=False,
-                autocast=False,
-                name="temperature",
-            )
+            self.current_temperature = self.add_temperature(self.temperature)
         if self.norm is not None:
             self.norm.build((None, self.code_length, self.cardinality))
 

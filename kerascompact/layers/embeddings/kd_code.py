@@ -173,14 +173,7 @@ class KDCodeEmbedding(CompactEmbedding):
                 draw_codes = np.random.default_rng(self.seed)
                 shape = self.fixed_codes.shape
                 self.fixed_codes.assign(draw_codes.integers(0, self.cardinality, shape, np.int32))
-        self.current_temperature = self.add_weight(
-            shape=(),
-            initializer=keras.initializers.Constant(self.temperature),
-            dtype="float32",
-            trainable=False,
-            autocast=False,
-            name="temperature",
-        )
+        self.current_temperature = self.add_temperature(self.temperature)
         self.composition.build()
         if self.logits_norm is not None:
             self.logits_norm.build((None, self.code_length, self.cardinality))
