@@ -14,7 +14,7 @@ import kerascompact
 from kerascompact.core import checks, files
 from kerascompact.core.cloning import is_graph
 from kerascompact.core.storage import total_bits
-from kerascompact.export import flatbuffer
+from kerascompact.export import flatbuffer, narrow
 from kerascompact.export.freezing import shipped
 from kerascompact.export.interpreter import Interpreter
 from kerascompact.export.quiet import quiet
@@ -65,6 +65,7 @@ def convert(
         if labels is not None:
             labels = _checked_labels(labels, module.output_shapes)
         parsed = flatbuffer.parse(_to_tflite(module))
+        precisions = _precisions(forms)
         metadata = {
             "kerascompact": kerascompact.__version__,
             "recipe": recipe._asdict(),
@@ -72,6 +73,10 @@ def convert(
             "vocabulary": _vocabulary_facts(vocabulary),
             "embeddings": [_embedding_facts(form) for form in forms],
         }
+    if precisions & {"int8", "int4"}:
+        narrow.dequantize_kernels_once(parsed)
+    if "int4" in precisions:
+        narrow.store_tables_as_int4(parsed)
     flatbuffer.slim(parsed)
     flatbuffer.add_metadata(parsed, {k: v for k, v in metadata.items() if v})
     data = flatbuffer.pack(parsed)
@@ -227,6 +232,12 @@ def _vocabulary_facts(vocabulary: Vocabulary | None) -> dict[str, Any] | None:
         "bytes": vocabulary.num_bytes,
         "sha256": vocabulary.sha256,
     }
+
+
+def _precisions(forms: list[Form]) -> set[str]:
+    """What the tables of the forms, and of those inside them, are stored as."""
+    layers = [layer for form in forms for layer in form._flatten_layers()]
+    return {layer.precision for layer in layers if hasattr(layer, "precision")}
 
 
 def _embedding_facts(form: Form) -> dict[str, Any]:

@@ -122,13 +122,17 @@ class RecurrentForm(Form):
             place: tf.Tensor, hidden: tf.Tensor, cell: tf.Tensor, total: tf.Tensor
         ) -> tuple[tf.Tensor, ...]:
             vectors = self.raw_rows("codebook", tf.gather(rows, place))
-            gates = self.times(vectors, "kernel") + self.times(hidden, "recurrent_kernel")
+            zero = tf.minimum(place, 0)
+            gates = self.times(vectors, "kernel", zero)
+            gates += self.times(hidden, "recurrent_kernel", zero)
             entry, keep, new, exit = tf.split(gates + self.bias.value, 4, axis=-1)
             cell = tf.sigmoid(keep) * cell + tf.sigmoid(entry) * tf.tanh(new)
             hidden = tf.sigmoid(exit) * tf.tanh(cell)
             return place + 1, hidden, cell, total + hidden
 
-        zeros = tf.zeros([tf.shape(ids)[0], self.output_dim])
+        # A zero that the TFLite converter does not know: it would store the zeros of all ids.
+        zero = tf.cast(tf.minimum(tf.reduce_min(ids), 0), tf.float32)
+        zeros = tf.fill([tf.shape(ids)[0], self.output_dim], zero)
         start = (tf.constant(0), zeros, zeros, zeros)
         return tf.while_loop(lambda place, *_: place < self.code_length, step, start)[-1]
 
