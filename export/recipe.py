@@ -2,8 +2,6 @@
 
 from typing import NamedTuple
 
-from kerascompact.core import checks
-
 
 class Recipe(NamedTuple):
     """What a file stores.
@@ -31,6 +29,10 @@ def resolve(recipe: str | Recipe) -> Recipe:
     >>> resolve("int8").tables
     'int8'
     """
+    from kerascompact.core import (
+        checks,
+    )  # the command line offers RECIPES, and starts without NumPy
+
     if isinstance(recipe, Recipe):
         return recipe
     return RECIPES[checks.choice("recipe", recipe, tuple(RECIPES))]

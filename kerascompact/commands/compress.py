@@ -21,6 +21,8 @@ METHODS: dict[str, tuple[str, ...]] = {
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    from kerascompact.export.recipe import RECIPES
+
     add = parser.add_argument
     add(
         "source", metavar="SOURCE",
@@ -42,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--limit", type=int, metavar="ROWS", help="first rows only")
     add("--counts", type=Path, metavar="FILE.npy", help="how often each word occurs")
     add(
-        "--recipe", choices=("float32", "int8", "int4"), default="int8",
+        "--recipe", choices=RECIPES, default="int8",
         help="how the numbers behind the codes are stored (%(default)s)",
     )  # fmt: skip
     add(

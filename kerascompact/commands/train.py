@@ -15,13 +15,14 @@ METHODS = ("standard", "cluster", "adjustment", "mixture")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     from kerascompact.commands.source import add_source
+    from kerascompact.export.recipe import RECIPES
 
     add_source(parser)
     add = parser.add_argument
     add("--out", type=Path, required=True, metavar="DIR", help="folder for what is written")
     add("--method", choices=METHODS, default="mixture", help="embedding (%(default)s)")
     add("--model", choices=("mean", "lstm"), default="mean", help="classifier (%(default)s)")
-    add("--recipe", choices=("float32", "int8"), default="int8", help="(%(default)s)")
+    add("--recipe", choices=RECIPES, default="int8", help="(%(default)s)")
     add("--rules", default="wordpunct", help="wordpunct, kim or whitespace (%(default)s)")
     add("--vocabulary-size", type=int, default=3000, help="words at most (%(default)s)")
     add("--length", type=int, default=64, help="tokens per text (%(default)s)")
