@@ -7,7 +7,8 @@ passes work on what it wrote, and change no result.
 from typing import Any
 
 import numpy as np
-from ai_edge_litert import schema_py_generated as schema
+
+from kerascompact.export.flatbuffer import schema
 
 OP, TYPE = schema.BuiltinOperator, schema.TensorType
 INT4_RUNTIME = b"2.15.0"  # the first with GATHER and CAST of INT4
