@@ -10,7 +10,7 @@ from tiny_task import dataset
 
 
 def kd(**options):
-    return build_embedding("kd", 69_323, 300, **{**dict(kd_paper.KD), **options})
+    return build_embedding("kd", 69_323, 300, **{**kd_paper.KD, **options})
 
 
 def test_parameters_of_kd_codes_are_the_papers():
