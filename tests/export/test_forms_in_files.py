@@ -1,0 +1,149 @@
+"""Every form in a file: what Keras evaluates, in as many bytes as are counted."""
+
+import math
+
+import keras
+import numpy as np
+import pytest
+
+from form_examples import COMPUTING, KINDS, V, numbers
+from kerascompact import export, size
+from kerascompact.core.storage import total_bits
+from kerascompact.export.interpreter import Interpreter
+from kerascompact.forms import CodebookForm, FactoredForm, RecurrentForm, ScalarForm
+
+
+def lookup(form, length=None):
+    ids = keras.Input((length,), dtype="int32", name="ids")
+    return keras.Model(ids, form(ids))
+
+
+def outputs(data, ids):
+    (found,) = Interpreter(data).run({"ids": ids}).values()
+    return found
+
+
+@pytest.mark.parametrize("recipe", export.RECIPES)
+@pytest.mark.parametrize("name", KINDS)
+def test_the_file_looks_up_what_keras_does(name, recipe):
+    form, _ = KINDS[name](paper_bits=77)
+    model = lookup(form)
+    data = export.convert(model, recipe)
+    small = export.freeze(model, recipe)
+    for length in (1, V):
+        ids = np.arange(V - length, V)[None]
+        expected = small.predict(ids, verbose=0)
+        if KINDS[name] in COMPUTING:
+            # float32 products and sums of some ten terms in another order
+            np.testing.assert_allclose(outputs(data, ids), expected, rtol=1e-5, atol=1e-5)
+        else:
+            np.testing.assert_array_equal(outputs(data, ids), expected)
+    found = export.inspect(data)
+    assert found.custom == [] and "READ_VARIABLE" not in found.operators
+    stored = total_bits(small.layers[-1].storage())
+    (facts,) = found.metadata["embeddings"]
+    assert facts["form"].startswith(type(form).__name__)
+    assert (facts["stored_bits"], facts["paper_bits"]) == (stored, 77)
+    (row,) = size.summary(small).rows
+    assert (row.stored_bits, row.paper_bits, row.float32_bits) == (
+        stored,
+        77,
+        32 * V * form.output_dim,
+    )
+    # the graph of a loop is 6 KB, of anything else less
+    assert len(data) <= stored / 8 + 7 * 1024
+
+
+def test_names_say_what_is_inside():
+    data = export.convert(lookup(KINDS["factored"]()[0]))
+    assert "FactoredForm(CodebookForm): 23 x 4 in" in str(export.inspect(data))
+
+
+# The sizes of the issue: K = D = 32, vectors of 300, from 100 by a matrix or directly.
+K, D, WIDTH, NARROW = 32, 32, 300, 100
+NUMBER_BITS = {"float32": 32, "int8": 8, "int4": 4}
+
+
+def codes_of(words, hidden):
+    random = np.random.default_rng(0)
+    width = NARROW if hidden else WIDTH
+    books = random.normal(size=(D, K, width)).astype(np.float32)
+    form = CodebookForm.from_codes(random.integers(0, K, (words, D)), books)
+    return FactoredForm.from_parts(form, numbers(NARROW, WIDTH)) if hidden else form
+
+
+def bits_by_hand(words, hidden, precision):
+    codes = words * D * math.ceil(math.log2(K))
+    if not hidden:
+        scales = 0 if precision == "float32" else 32 * WIDTH
+        return codes + NUMBER_BITS[precision] * K * D * WIDTH + scales
+    if precision == "float32":
+        return codes + 32 * (K * D * NARROW + NARROW * WIDTH)
+    # the scales of the codebooks are in the matrix, which is int8 and has its own
+    return codes + NUMBER_BITS[precision] * K * D * NARROW + 8 * NARROW * WIDTH + 32 * WIDTH
+
+
+def check_size(words, hidden, recipe):
+    model = lookup(codes_of(words, hidden))
+    data = export.convert(model, recipe)
+    frozen = export.freeze(model, recipe)
+    theory = bits_by_hand(words, hidden, recipe)
+    assert total_bits(frozen.layers[-1].storage()) == theory
+    assert len(data) <= 1.01 * theory / 8 + 8 * 1024
+    ids = np.random.default_rng(1).integers(0, words, (1, 32))
+    ids[0, :2] = 0, words - 1
+    found, expected = outputs(data, ids), frozen.predict(ids, verbose=0)
+    # sums of 32 and of 100 float32, the second of size 100
+    np.testing.assert_allclose(found, expected, atol=1e-3 if hidden else 1e-4)
+    np.testing.assert_array_equal(found.argmax(-1), expected.argmax(-1))
+
+
+@pytest.mark.parametrize("recipe", export.RECIPES)
+@pytest.mark.parametrize("hidden", [False, True])
+def test_ten_thousand_words_are_as_small_as_their_bits(hidden, recipe):
+    check_size(10_000, hidden, recipe)
+
+
+@pytest.mark.parametrize("hidden", [False, True])
+def test_a_quarter_of_a_million_words_are_as_small_as_their_bits(hidden):
+    check_size(268_000, hidden, "int8")
+
+
+def test_the_paper_counts_308_thousand_parameters():
+    """Table 3 of the paper: K D d' + C at d' = d = 300, whatever the number of words."""
+    form = codes_of(1000, hidden=False)
+    (codebook,) = [array for array in form.storage() if array.name == "codebook"]
+    assert math.prod(codebook.shape) == K * D * WIDTH == 307_200
+
+
+@pytest.mark.parametrize("recipe", export.RECIPES)
+def test_an_lstm_is_as_small_as_its_bits(recipe):
+    random = np.random.default_rng(0)
+    units, width = 48, 20
+    kernels = {
+        "kernel": random.normal(size=(width, 4 * units)) / 8,
+        "recurrent_kernel": random.normal(size=(units, 4 * units)) / 8,
+        "bias": random.normal(size=4 * units) / 8,
+    }
+    books = random.normal(size=(D, K, width))
+    codes = random.integers(0, K, (10_000, D))
+    model = lookup(RecurrentForm.from_codes(codes, books, **kernels))
+    data, frozen = export.convert(model, recipe), export.freeze(model, recipe)
+    number = 32 if recipe == "float32" else 8
+    scales = 0 if recipe == "float32" else 2 * 32 * 4 * units
+    theory = 10_000 * D * 5 + NUMBER_BITS[recipe] * D * K * width
+    theory += number * 4 * units * (width + units) + scales + 32 * 4 * units
+    assert total_bits(frozen.layers[-1].storage()) == theory
+    assert len(data) <= 1.01 * theory / 8 + 8 * 1024
+    ids = random.integers(0, 10_000, (1, 32))
+    expected = frozen.predict(ids, verbose=0)
+    # 32 steps of float32 rounding, and outputs of size 5
+    np.testing.assert_allclose(outputs(data, ids), expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("bits", [1, 3, 6, 8])
+def test_entries_of_few_bits_are_as_small_as_their_bits(bits):
+    random = np.random.default_rng(0)
+    codes = random.integers(0, 2**bits, (5000, 24))
+    data = export.convert(lookup(ScalarForm.from_codes(codes, np.ones(5000), bits=bits)))
+    assert len(data) <= 5000 * (24 * bits + 32) / 8 + 4 * 1024
