@@ -2,6 +2,7 @@
 
 import os
 from collections import Counter
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -73,7 +74,7 @@ def load(data: str | os.PathLike[str] | None = None, train_tokens: int | None = 
     return Corpus("ptb", words, ids["train"], ids["dev"], ids["test"], ABOUT)
 
 
-def _tokens(known: Known, folder: os.PathLike[str]) -> list[str]:
+def _tokens(known: Known, folder: Path) -> list[str]:
     lines = read_known(known, folder, SOURCE).decode("utf-8").splitlines()
     if len(lines) != known.rows:
         raise ValueError(f"{known.path} must have {known.rows} lines. Received: {len(lines)}.")

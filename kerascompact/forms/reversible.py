@@ -48,11 +48,11 @@ class Reversible(keras.layers.Layer):
 
     def check_width(self, hidden: Any) -> None:
         """Raises `ValueError` if vectors do not have the embedding's width."""
-        shape = getattr(hidden, "shape", ())
+        shape: tuple[int | None, ...] = tuple(getattr(hidden, "shape", ()))
         if len(shape) == 0 or shape[-1] not in (None, self.output_dim):
             raise ValueError(
                 f"`inputs` must be vectors of the embedding's width, {self.output_dim}, to be "
-                f"called with reverse=True. Received: the shape {tuple(shape)}."
+                f"called with reverse=True. Received: the shape {shape}."
             )
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:

@@ -65,7 +65,8 @@ class CodeComposition(keras.layers.Layer):
         self.codebooks_regularizer = codebooks_regularizer
         self.width = output_dim if hidden_dim is None else hidden_dim
         inner = {"dtype": "float32"}
-        self.lstm = self.dense = None
+        self.lstm: Any = None
+        self.dense: Any = None
         if composition == "lstm":
             self.lstm = keras.layers.LSTM(self.width, return_sequences=True, name="lstm", **inner)
         if hidden_dim is not None:

@@ -79,7 +79,7 @@ def _narrow(name: str, array: np.ndarray) -> np.ndarray:
     if array.dtype.kind not in kinds:
         checks.fail("arrays", "a dictionary of arrays of numbers or booleans", array)
     checks.finite(name, array)
-    narrow = array.astype(kinds[array.dtype.kind])
+    narrow: np.ndarray = array.astype(kinds[array.dtype.kind])
     if array.dtype.kind in "iu" and np.any(narrow != array):
         raise ValueError(
             f"`{name}` must lie in [-2^31, 2^31). "
