@@ -105,13 +105,16 @@ def load(name: str, data: str | os.PathLike[str] | None = None) -> Graph:
             "missing from this file (see `feature_known`); results on it are not comparable.",
             stacklevel=2,
         )
+    train, dev, test = (arrays[f"{part}_idx"].astype(np.int32) for part in ("train", "val", "test"))
     return Graph(
         name,
         features,
         arrays["edges"].astype(np.int32),
         arrays["labels"].astype(np.int32),
         int(arrays["num_classes"]),
-        *(arrays[f"{split}_idx"].astype(np.int32) for split in ("train", "val", "test")),
-        feature_known=feature_known,
-        about=ABOUT.format({"cora": "Cora", "citeseer": "Citeseer", "pubmed": "PubMed"}[name]),
+        train,
+        dev,
+        test,
+        feature_known,
+        ABOUT.format({"cora": "Cora", "citeseer": "Citeseer", "pubmed": "PubMed"}[name]),
     )
