@@ -30,17 +30,19 @@ class Spec(NamedTuple):
 
     `method`: "full", "low_rank", "kd", "kd_odg", "kd_pdg", "kd_random", "kd_pretrained",
     "kd_characters", "quantized" or "product" (`budget`: the ratio of a low rank, the bits of a
-    number, the centroids of a product quantizer).
+    number, the centroids of a product quantizer). `code_rate`: Adam's for code logits, in the
+    first epochs; the paper's code has 0.01.
     """
 
     method: str
     size: str = "small"
     budget: float = 0
     train_tokens: int | None = None
-    epochs: int = 10
+    epochs: int = 15
     hold: int = 4
     decay: float = 0.5
     seed: int = 0
+    code_rate: float = 0.01
 
     @property
     def label(self) -> str:
@@ -51,7 +53,7 @@ class Spec(NamedTuple):
     @property
     def teacher(self) -> "Spec":
         """The run whose trained table this one starts from."""
-        return self._replace(method="full", budget=0)
+        return self._replace(method="full", budget=0, code_rate=0.01)
 
     def folder(self, work: Path) -> Path:
         """Where its checkpoints are."""
@@ -137,7 +139,7 @@ def compiled(spec: Spec, model: keras.Model, steps_per_epoch: int) -> keras.Mode
         return EpochDecay(start, spec.decay, spec.hold, steps_per_epoch)
 
     of_network = LazySGD(rate(1.0), global_clipnorm=size.clip)
-    optimizers = keras.optimizers.OptimizerMap(of_network, {".*/logits": LazyAdam(rate(0.01))})
+    optimizers = keras.optimizers.OptimizerMap(of_network, {".*/logits": LazyAdam(rate(spec.code_rate))})
     optimizer = keras.optimizers.MultiOptimizer(optimizers)
     # The published rate of 1 belongs to a loss that is summed over the steps of a batch.
     model.compile(

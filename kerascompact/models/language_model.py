@@ -28,7 +28,7 @@ class ZarembaSize(NamedTuple):
 
 
 SIZES = {
-    "small": ZarembaSize(200, 0.0, 20, 0.1, 3.0, 13, 4, 0.5),
+    "small": ZarembaSize(200, 0.0, 20, 0.1, 3.0, 15, 4, 0.5),
     "medium": ZarembaSize(650, 0.5, 35, 0.05, 5.0, 35, 12, 0.6),
     "large": ZarembaSize(1500, 0.65, 35, 0.04, 5.0, 35, 14, 0.6),
 }
