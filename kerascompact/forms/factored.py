@@ -102,9 +102,14 @@ class FactoredForm(Form):
 
     def logits(self, hidden: tf.Tensor) -> tf.Tensor:
         """`(h @ H^T)` in reverse through the part, and `h . b`, which all words share."""
-        kernel = self.whole("kernel", unknown_zero(hidden))
-        flat = tf.reshape(hidden, [-1, self.output_dim])
-        narrow = tf.matmul(self.with_scale("kernel", flat), kernel, transpose_b=True)
+        flat, zero = tf.reshape(hidden, [-1, self.output_dim]), unknown_zero(hidden)
+        if self.precision == "float32":
+            # As the file stores it for `lookup`; else the converter adds one that is not transposed
+            kernel = tf.gather(tf.expand_dims(tf.transpose(self.kernel.value), 0), zero)
+            narrow = tf.matmul(flat, kernel)
+        else:
+            kernel = self.whole("kernel", zero)
+            narrow = tf.matmul(self.with_scale("kernel", flat), kernel, transpose_b=True)
         narrow = reshape_as(narrow, hidden[..., 0], self.part.output_dim)
         logits = self.part.logits(narrow)
         if not self.use_bias:

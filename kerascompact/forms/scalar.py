@@ -7,8 +7,9 @@ import tensorflow as tf
 
 from kerascompact.core import checks
 from kerascompact.core.registration import register
-from kerascompact.forms.base import Form
+from kerascompact.forms.base import Form, reshape_as
 from kerascompact.ops import bits as packed
+from kerascompact.ops.parts import in_parts
 
 
 @register
@@ -75,6 +76,20 @@ class ScalarForm(Form):
         if self.scale == "row":
             scale = tf.expand_dims(tf.gather(scale, ids), -1)
         return scale * (tf.cast(codes, tf.float32) - (2**self.bits - 1) / 2)
+
+    def logits(self, hidden: tf.Tensor) -> tf.Tensor:
+        """`s_v (h . q_v - (2^b - 1) / 2 sum(h))`: the codes multiply as they are unpacked."""
+        flat = tf.reshape(hidden, [-1, self.output_dim])
+        middle = (2**self.bits - 1) / 2 * tf.reduce_sum(flat, axis=-1, keepdims=True)
+
+        def columns_of(ids: tf.Tensor) -> tf.Tensor:
+            codes = packed.unpack_columns(self.codes.value, ids, self.bits, self.output_dim)
+            found = tf.matmul(flat, tf.cast(codes, tf.float32)) - middle
+            return found * tf.gather(self.scales.value, ids) if self.scale == "row" else found
+
+        logits = in_parts(columns_of, self.input_dim, flat)
+        logits = logits if self.scale == "row" else logits * self.scales.value
+        return reshape_as(logits, hidden[..., 0], self.input_dim)
 
     def quantized(self, precision: str) -> "ScalarForm":
         return self

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import tensorflow as tf
 
-PART, MOST_PARTS = 1024, 16
+PART, MOST_PARTS = 2048, 16
 
 
 def in_parts(
