@@ -83,7 +83,7 @@ def table(rows: Sequence[dict[str, Any]]) -> str:
         "| parameters (M) | Mbit, paper | file KB | us |",
         "|" + "---|" * 12,
     ]
-    for group in results.by_seed(rows):
+    for group in sorted(results.by_seed(rows), key=_place):
         first = group[0]
         spec = first["spec"]
         cells = [spec["dataset"], name_of(first), f"{spec['size']:,}", str(len(group))]
@@ -96,3 +96,9 @@ def table(rows: Sequence[dict[str, Any]]) -> str:
         ]
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
+
+
+def _place(group: list[dict[str, Any]]) -> tuple[int, int]:
+    """Where in the table: the order of sets and methods above, whatever ran first."""
+    sets, methods = [base.dataset for base in BASES], list(METHODS)
+    return sets.index(group[0]["spec"]["dataset"]), methods.index(name_of(group[0]))

@@ -59,7 +59,7 @@ def spread(group: Sequence[dict[str, Any]], key: str) -> tuple[float, float]:
 
 
 def percent(group: Sequence[dict[str, Any]], key: str) -> str:
-    """Mean and spread of a share over seeds, in percent; "-" where there is none.
+    """Mean and spread of a share over seeds, in percent; one seed has no spread; "-" for none.
 
     >>> percent([{"a": 0.5}, {"a": 0.52}], "a")
     '51.00 ± 1.41'
@@ -67,7 +67,7 @@ def percent(group: Sequence[dict[str, Any]], key: str) -> str:
     if group[0].get(key) is None:
         return "-"
     average, deviation = spread(group, key)
-    return f"{100 * average:.2f} ± {100 * deviation:.2f}"
+    return f"{100 * average:.2f}" + (f" ± {100 * deviation:.2f}" if len(group) > 1 else "")
 
 
 def by_seed(found: Sequence[dict[str, Any]]) -> list[list[dict[str, Any]]]:

@@ -51,7 +51,9 @@ def test_table_has_a_line_for_each_set_and_method(tmp_path, monkeypatch):
     small = {"size": 30, "length": 6, "width": 8, "epochs": 1}
     specs = [spec._replace(**small) for spec in kd_paper.specs((0, 1)) if spec.dataset == "trec"]
     assert len(specs) == 8
-    lines = kd_paper.table(runs.run_all(specs, "kd_text")).splitlines()
+    rows = runs.run_all(specs, "kd_text")
+    lines = kd_paper.table(rows).splitlines()
+    assert kd_paper.table(rows[::-1]).splitlines() == lines  # in the paper's order
     assert len(lines) == 2 + 4
     assert [line.split(" | ")[1] for line in lines[2:]] == list(kd_paper.METHODS)
     assert {line.count("|") for line in lines} == {13}
