@@ -33,7 +33,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--method", choices=METHODS, required=True)
     add("--bits", type=int, help="scalar: of an entry, 1 to 8 (8)")
     add("--scale", choices=("column", "row", "table"), help="scalar: what shares a scale")
-    add("--code-length", type=int, metavar="D", help="product, codes (32), autoencoder (32)")
+    add(
+        "--code-length",
+        type=int,
+        metavar="D",
+        help="product (half the width), codes (32), autoencoder (32)",
+    )
     add("--cardinality", type=int, metavar="K", help="product (256), codes (32), autoencoder (32)")
     add("--norms", action="store_const", const=True, help="product: quantize norms apart")
     add("--rank", type=int, help="svd")
@@ -94,7 +99,7 @@ def _compressor(arguments: argparse.Namespace) -> "Compressor":
     if wrong:
         option = f"--{wrong[0].replace('_', '-')}"
         raise ValueError(f"{option} is no option of --method {arguments.method}.")
-    needed = {"svd": "rank", "kmeans": "clusters", "product": "code_length"}.get(arguments.method)
+    needed = {"svd": "rank", "kmeans": "clusters"}.get(arguments.method)
     if needed and needed not in given:
         raise ValueError(f"--method {arguments.method} needs --{needed.replace('_', '-')}.")
 

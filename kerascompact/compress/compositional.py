@@ -50,8 +50,8 @@ class CompositionalCodes(Compressor):
     Reference: [Shu & Nakayama, ICLR 2018](https://arxiv.org/abs/1711.01068), sec. 4, with the sizes
     and the clipping of its code (`epochs=200, learning_rate=1e-4, refit=False` gives the paper's).
     Differs: the table is divided by its standard deviation, so that the rate fits any table, and
-    the rate is ten times the paper's; the codes kept are those of the smallest error of the codes
-    themselves, over the whole table, not of the soft samples.
+    the rate is thirty times the paper's; the codes kept are those with the smallest error of the
+    codes themselves, over the whole table, not of the soft samples.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class CompositionalCodes(Compressor):
         *,
         epochs: int = 100,
         batch_size: int = 64,
-        learning_rate: float = 1e-3,
+        learning_rate: float = 3e-3,
         temperature: float = 1.0,
         clip_norm: float = 1e-3,
         refit: bool = True,

@@ -23,8 +23,12 @@ class KDCodes(Compressor):
       codebooks by least squares and choosing all codes anew. Best where a few directions hold most
       of the table.
     - "annealed": random codes, then as many such rounds, each choosing codes by codebooks with
-      noise added, which falls to zero (as simulated annealing). Best where words differ much in
-      their norms, as they do in most trained tables.
+      noise added, which falls to zero (as simulated annealing). Best where the words' norms lie far
+      apart.
+
+    Relative squared errors at `K = D = 32`: 0.17 (residual), 0.22 (annealed) and 0.23
+    (`CompositionalCodes`, 40 epochs) for the input table of a trained language model of PTB, 10,000
+    x 200; 0.51, 0.36 and 0.43 (60 epochs) for 300 singular vectors of PTB's word co-occurrences.
 
     Args:
         cardinality: Values of a code `K`, `2 <= K <= V`.
@@ -48,7 +52,7 @@ class KDCodes(Compressor):
     code"; [Martinez et al., ECCV 2018](https://openaccess.thecvf.com/content_ECCV_2018/html/Julieta_Martinez_LSQ_lower_runtime_ECCV_2018_paper.html),
     the noise on the codebooks.
     Differs: KD encoding pre-trains codes with an auto-encoder, as `CompositionalCodes` does; this
-    has the smaller error in less time. The noise falls linearly, and has each codebook's own
+    has the smaller error. The noise falls linearly, and has each codebook's own
     deviation.
     """
 

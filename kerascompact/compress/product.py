@@ -23,7 +23,8 @@ class ProductQuantization(Compressor):
     `u_i`, and the norm apart with a codebook `n` of 256 numbers.
 
     Args:
-        code_length: Parts `D`, which must divide `d`.
+        code_length: Parts `D`, which must divide `d`. Default: parts of two numbers, as in
+            fastText, or of one, if `d` is odd.
         cardinality: Centroids of a part `K`, `2 <= K <= V`.
         norms: Whether norms are quantized apart (fastText's `-qnorm`).
         seed: Of the first centroids.
@@ -50,7 +51,7 @@ class ProductQuantization(Compressor):
 
     def __init__(
         self,
-        code_length: int,
+        code_length: int | None = None,
         cardinality: int = 256,
         norms: bool = False,
         seed: int = 0,
@@ -58,7 +59,9 @@ class ProductQuantization(Compressor):
         iterations: int = 25,
         verbose: bool = False,
     ) -> None:
-        self.code_length = checks.integer_in("code_length", code_length, 1)
+        if code_length is not None:
+            code_length = checks.integer_in("code_length", code_length, 1)
+        self.code_length = code_length
         self.cardinality = checks.integer_in("cardinality", cardinality, 2, 2**16)
         self.norms = checks.boolean("norms", norms)
         self.seed = checks.integer_in("seed", seed, 0)
@@ -69,15 +72,15 @@ class ProductQuantization(Compressor):
     def compress(self, table: np.ndarray, counts: np.ndarray | None, **form: Any) -> Form:
         rows, width = table.shape
         checks.integer_in("cardinality", self.cardinality, 2, rows)
-        if width % self.code_length:
+        length = self.code_length or (width if width % 2 else width // 2)
+        if width % length:
             divisors = ", ".join(str(n) for n in range(1, width + 1) if width % n == 0)
-            expected = f"a divisor of the width {width}, one of {divisors}"
-            checks.fail("code_length", expected, self.code_length)
-        bits = rows * self.code_length * code_bits(self.cardinality) + 32 * self.cardinality * width
+            checks.fail("code_length", f"a divisor of the width {width}, one of {divisors}", length)
+        bits = rows * length * code_bits(self.cardinality) + 32 * self.cardinality * width
         if not self.norms:
-            return self._directions(table, counts, **{"paper_bits": bits, **form})
+            return self._directions(table, counts, length, **{"paper_bits": bits, **form})
         norms = np.linalg.norm(table, axis=1, keepdims=True)
-        directions = self._directions(table / np.where(norms > 0, norms, 1), counts)
+        directions = self._directions(table / np.where(norms > 0, norms, 1), counts, length)
         codes, numbers = self._kmeans(norms, min(NORM_CARDINALITY, rows), counts)
         parts = [directions, CodebookForm.from_codes(codes, numbers)]
         bits += rows * code_bits(len(numbers)) + 32 * len(numbers)
@@ -86,11 +89,11 @@ class ProductQuantization(Compressor):
         return scaled
 
     def _directions(
-        self, table: np.ndarray, counts: np.ndarray | None, **form: Any
+        self, table: np.ndarray, counts: np.ndarray | None, length: int, **form: Any
     ) -> CodebookForm:
         codes, codebooks = [], []
-        parts = np.split(table, self.code_length, axis=1)
-        for position in self.steps(self.code_length, "product quantization"):
+        parts = np.split(table, length, axis=1)
+        for position in self.steps(length, "product quantization"):
             part = np.ascontiguousarray(parts[position])
             found = self._kmeans(part, self.cardinality, counts)
             codes.append(found[0])

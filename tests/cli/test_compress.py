@@ -119,7 +119,7 @@ def test_wrong_arguments_are_named_before_any_work(glove, classifier, tmp_path, 
     assert "--rank is no option of --method scalar" in line(*scalar, "--rank", 3)
     assert "--code-length is no option" in line("--method", "svd", "--code-length", 3)
     assert "--method svd needs --rank" in line("--method", "svd")
-    assert "--method product needs --code-length" in line("--method", "product")
+    assert "--method kmeans needs --clusters" in line("--method", "kmeans")
     assert "`bits` must be an integer in [1, 8]" in line(*scalar, "--bits", 9)
     assert "`length` must be an integer >= 1" in line(*scalar, "--length", 0)
     assert "`limit` must be an integer >= 1" in line(*scalar, "--limit", 0)

@@ -60,6 +60,11 @@ def test_a_row_of_zeros_stays_zero():
     np.testing.assert_array_equal(values(form)[7], np.zeros(d))
 
 
+@pytest.mark.parametrize("width, parts", [(6, 3), (5, 5), (1, 1)])
+def test_parts_are_of_two_numbers_or_one(width, parts):
+    assert codes_of(ProductQuantization(cardinality=2).fit(TABLE[:, :width])).shape == (V, parts)
+
+
 def test_more_bits_lower_the_error():
     errors = [error(ProductQuantization(D, 8).fit(TABLE)) for D in (1, 2, 3, 6)]
     assert np.all(np.diff(errors) < 0)
