@@ -18,6 +18,7 @@ MODULES = {
     "trec": "cluster_paper",
     "kd_text": "kd_paper",
     "speed": "speed",
+    "codes_device": "codes_on_device",
     "ptb": "ptb",
     "ptb_300k": "ptb",
     "ptb_medium": "ptb",
