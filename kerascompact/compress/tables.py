@@ -1,6 +1,7 @@
 """A trained embedding table, wherever it is."""
 
 import os
+import tokenize
 import zipfile
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -86,8 +87,8 @@ def read_npy(path: str | os.PathLike[str]) -> np.ndarray:
     try:
         with open(path, "rb") as file:
             return np.lib.format.read_array(file, allow_pickle=False)
-    except (ValueError, EOFError) as error:
-        line = str(error).splitlines()[0]
+    except (ValueError, EOFError, tokenize.TokenError, MemoryError) as error:  # of a bad header
+        line = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise ValueError(f"{path} is no .npy file of numbers: {line}") from error
 
 
@@ -96,7 +97,7 @@ def _keras_model(path: Path) -> keras.Model:
         pass
     try:
         return keras.saving.load_model(path, compile=False)
-    except (ValueError, TypeError, KeyError, OSError, zipfile.BadZipFile) as error:
+    except (ValueError, TypeError, KeyError, OSError, EOFError, zipfile.BadZipFile) as error:
         line = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise ValueError(f"{path} is no Keras model that can be loaded: {line}") from error
 

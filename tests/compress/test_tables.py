@@ -106,6 +106,17 @@ def test_rejects_layers_and_limits():
         read_table(TABLE, limit=0)
 
 
+def test_rejects_headers_that_lie(tmp_path):
+    header = {"descr": "<f4", "fortran_order": False, "shape": (10**12, 300)}
+    with open(tmp_path / "a.npy", "wb") as file:
+        np.lib.format.write_array_header_1_0(file, header)
+    data = (tmp_path / "a.npy").read_bytes()
+    for bad in (data, data.replace(b"}", b" ").replace(b")", b" ")):
+        (tmp_path / "a.npy").write_bytes(bad)
+        with pytest.raises(ValueError, match="a.npy is no .npy file of numbers"):
+            read_table(tmp_path / "a.npy")
+
+
 def test_rejects_damaged_files(tmp_path):
     np.save(tmp_path / "a.npy", TABLE)
     model(embedding()).save(tmp_path / "a.keras")
