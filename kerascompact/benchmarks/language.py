@@ -139,7 +139,9 @@ def compiled(spec: Spec, model: keras.Model, steps_per_epoch: int) -> keras.Mode
         return EpochDecay(start, spec.decay, spec.hold, steps_per_epoch)
 
     of_network = LazySGD(rate(1.0), global_clipnorm=size.clip)
-    optimizers = keras.optimizers.OptimizerMap(of_network, {".*/logits": LazyAdam(rate(spec.code_rate))})
+    optimizers = keras.optimizers.OptimizerMap(
+        of_network, {".*/logits": LazyAdam(rate(spec.code_rate))}
+    )
     optimizer = keras.optimizers.MultiOptimizer(optimizers)
     # The published rate of 1 belongs to a loss that is summed over the steps of a batch.
     model.compile(

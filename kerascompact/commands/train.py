@@ -10,7 +10,18 @@ if TYPE_CHECKING:
 
     from kerascompact.benchmarks.text_task import TextData
 
-METHODS = ("standard", "cluster", "adjustment", "mixture")
+_CODES = ("cardinality", "code_length")
+METHODS: dict[str, tuple[str, ...]] = {  # method -> the options below that are its own
+    "standard": (),
+    "cluster": ("clusters",),
+    "adjustment": ("clusters",),
+    "mixture": ("clusters", "unique"),
+    "low_rank": ("ratio",),
+    "quantized": ("bits",),
+    "kd": _CODES,
+    "dpq": _CODES,
+    "compositional": _CODES,
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -29,6 +40,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--width", type=int, default=32, help="of a word's vector (%(default)s)")
     add("--clusters", type=int, help="(100, or a tenth of the vocabulary if that is less)")
     add("--unique", type=int, help="words with own vectors, mixture (a third of the vocabulary)")
+    add("--cardinality", type=int, default=16, help="letters to choose from, codes (%(default)s)")
+    add("--code-length", type=int, default=16, help="letters of a word, codes (%(default)s)")
+    add("--bits", type=int, default=4, help="of a number, quantized (%(default)s)")
+    add("--ratio", type=float, default=0.1, help="of the full table, low_rank (%(default)s)")
     add("--dropout", type=float, default=0.4, help="before the softmax (%(default)s)")
     add("--epochs", type=int, default=20, help="(%(default)s)")
     add("--batch-size", type=int, default=64, help="(%(default)s)")
@@ -75,14 +90,14 @@ def _model(arguments: argparse.Namespace, data: "TextData") -> "keras.Model":
     from kerascompact.benchmarks import text_task
 
     keras.utils.set_random_seed(arguments.seed)
+    options = {name: getattr(arguments, name) for name in METHODS[arguments.method]}
+    if "clusters" in options:
+        options["scale"] = text_task.logit_scale(arguments.learning_rate)
+    if arguments.method == "kd":
+        options |= {"batch_norm": True, "margin": 3.0}  # as in the benchmark kd_text
     try:
         embedding = text_task.build_embedding(
-            arguments.method,
-            len(data.vocabulary),
-            arguments.width,
-            arguments.clusters,
-            arguments.unique,
-            scale=text_task.logit_scale(arguments.learning_rate),
+            arguments.method, len(data.vocabulary), arguments.width, **options
         )
     except ValueError as error:
         raise ValueError(f"{error} The vocabulary has {len(data.vocabulary)} ids.") from error

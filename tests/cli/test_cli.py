@@ -53,7 +53,7 @@ def test_every_command_has_a_line_of_help():
 def test_the_methods_are_those_of_the_task():
     from kerascompact.benchmarks import text_task
 
-    assert train.METHODS == text_task.METHODS
+    assert tuple(train.METHODS) == text_task.METHODS
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import keras
 import pytest
 
 from kerascompact import export
+from kerascompact.cli import main
 from kerascompact.commands.folder import load_model
 from kerascompact.text import Vocabulary
 
@@ -96,3 +97,22 @@ def test_a_folder_that_cannot_be_written_is_refused(table, tmp_path, fails, monk
     assert taken.read_text() == "mine"
     monkeypatch.setattr(os, "access", lambda *_: False)
     assert "cannot be written" in fails("train", "--data", table, "--out", tmp_path / "new")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "layer"),
+    [
+        (["--method", "kd", "--cardinality", "4", "--code-length", "3"], "KDCodeEmbedding"),
+        (["--method", "dpq", "--cardinality", "4", "--code-length", "4"], "DPQEmbedding"),
+        (["--method", "quantized", "--bits", "3"], "QuantizedEmbedding"),
+        (["--method", "low_rank", "--ratio", "0.5"], "LowRankEmbedding"),
+    ],
+)
+def test_other_methods_take_their_own_options(table, tmp_path, arguments, layer):
+    out = tmp_path / "out"
+    common = ["--data", str(table), "--out", str(out), "--width", "8", "--epochs", "1"]
+    assert main(["train", *common, *arguments]) == 0
+    report = json.loads((out / "report.json").read_text())
+    assert report["argmax_agreement"] == 1
+    model = load_model(out / "model.keras")
+    assert type(model.get_layer("embedding")).__name__ == layer
