@@ -19,6 +19,7 @@ MODULES = {
     "kd_text": "kd_paper",
     "speed": "speed",
     "codes_device": "codes_on_device",
+    "codes_speed": "codes_speed",
     "ptb": "ptb",
     "ptb_300k": "ptb",
     "ptb_medium": "ptb",
