@@ -242,19 +242,12 @@ def _precisions(forms: list[Form]) -> set[str]:
 
 def _embedding_facts(form: Form) -> dict[str, Any]:
     return {
-        "form": _form_name(form),
+        "form": type(form).__name__,
         "input_dim": form.input_dim,
         "output_dim": form.output_dim,
         "stored_bits": total_bits(form.storage()),
         "paper_bits": form.paper_bits,
     }
-
-
-def _form_name(form: Form) -> str:
-    """`FactoredForm(CodebookForm)`: what is inside a form decides what it costs."""
-    inside = form._flatten_layers(recursive=False, include_self=False)
-    names = ", ".join(_form_name(part) for part in inside if isinstance(part, Form))
-    return f"{type(form).__name__}({names})" if names else type(form).__name__
 
 
 def _check_runs(data: bytes, specs: dict[str, tf.TensorSpec]) -> None:

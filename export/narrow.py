@@ -26,19 +26,19 @@ def dequantize_kernels_once(model: Any) -> None:
         model: A parsed model, changed in place.
     """
     for graph in model.subgraphs:
-        for gather in list(graph.operators):
-            if _kind(model, gather) == OP.GATHER:
-                _dequantize_once(model, graph, gather)
-        _drop_unused(graph)
+        gathers = [o for o in graph.operators if _kind(model, o) == OP.GATHER]
+        found = [_dequantize_once(model, graph, gather) for gather in gathers]
+        if any(found):
+            _drop_unused(graph)
 
 
-def _dequantize_once(model: Any, graph: Any, gather: Any) -> None:
+def _dequantize_once(model: Any, graph: Any, gather: Any) -> bool:
     table, found = (graph.tensors[i] for i in (gather.inputs[0], gather.outputs[0]))
     data = _constant(model, table, np.int8) if table.type == TYPE.INT8 else None
     whole = data is not None and data.ndim == 3 and len(data) == 1 and len(found.shape) == 2
     casts = _users(graph, gather.outputs[0])
     if not whole or not all(_is_cast_to_float(model, graph, cast) for cast in casts):
-        return
+        return False
     matrix, scale = schema.TensorT(), schema.QuantizationParametersT()
     scale.scale, scale.zeroPoint = np.ones(1, np.float32), np.zeros(1, np.int64)
     matrix.type, matrix.quantization, matrix.buffer = TYPE.INT8, scale, table.buffer
@@ -47,6 +47,7 @@ def _dequantize_once(model: Any, graph: Any, gather: Any) -> None:
     for cast in casts:
         cast.inputs = np.array([len(graph.tensors) - 1], np.int32)
         _become(model, cast, OP.DEQUANTIZE, 2)
+    return True
 
 
 def _drop_unused(graph: Any) -> None:
