@@ -26,6 +26,11 @@ class QuantizedEmbedding(CompactEmbedding):
     training meets. A step never reads the whole table for it; a row that the last step has moved
     beyond the limit is cut off until a batch meets it again.
 
+    Advice, from 5,000 made-up texts of 600 words (five classes, width 16, `LazyAdam(0.01)`;
+    accuracy on 1,000 more, three seeds): 8 and 4 bits lose nothing on a float table's 0.856, with
+    either scale. Below, a scale for each row is worth its 32 bits: 2 bits give 0.839 with it and
+    0.790 with one for the table, 1 bit 0.828 and 0.751.
+
     Args:
         input_dim: Vocabulary size `V`, in tokens.
         output_dim: Embedding width `d`.
