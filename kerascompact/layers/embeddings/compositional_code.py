@@ -27,6 +27,12 @@ class CompositionalCodeEmbedding(CompactEmbedding):
     `GumbelSoftmax(a_ij, tau)`, drawn once for each different id of the batch; the task loss trains
     codebooks, encoder and table, and only codes and codebooks ship.
 
+    Advice, from 5,000 made-up texts of 600 words (five classes, K = M = 8, width 16; accuracy of
+    the codes that ship on 1,000 more, three seeds): straight-through 0.742, soft samples 0.727, at
+    `LazyAdam(0.01)`, better than 0.003. A table that starts three or ten times as large, or one
+    that was trained before and given as `table`, changes less than the seed does. A float table
+    gives 0.856, `KDCodeEmbedding` with K = 16 and D = 8 0.838.
+
     Args:
         input_dim: Vocabulary size `V`, in tokens.
         output_dim: Embedding width `d`.
