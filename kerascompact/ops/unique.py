@@ -21,6 +21,8 @@ def unique_ids(ids: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     ([7, 3, 9], [[0, 1], [0, 2]])
     """
     ids = tf.convert_to_tensor(ids)
+    if ids.shape.num_elements() == 1:  # XLA fails to transpose or divide "at most 1" row
+        return tf.reshape(ids, [1]), tf.zeros(ids.shape, tf.int32)
     unique, inverse = tf.unique(tf.reshape(ids, [-1]))
     return unique, tf.reshape(inverse, tf.shape(ids))
 

@@ -73,3 +73,25 @@ def test_row_numbers_pick_the_first_rows(shape, jit_compile):
 
     count = len(np.unique(ids))
     np.testing.assert_array_equal(first_rows(tf.constant(ids)), np.arange(2 * count).reshape(-1, 2))
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (1, 1), (1, 2)])
+def test_a_single_id_compiles(shape):
+    """XLA refused to transpose and to normalize rows of which there is at most one."""
+    table = np.random.default_rng(2).normal(size=(12, 6)).astype(np.float32)
+
+    def gradient(ids):
+        rows = tf.constant(table)
+        with tf.GradientTape() as tape:
+            tape.watch(rows)
+            unique, inverse = unique_ids(ids)
+            pieces = tf.reshape(tf.gather(rows, unique), [-1, 2, 3])
+            pieces /= tf.reduce_max(tf.abs(pieces), axis=-1, keepdims=True)
+            found = tf.einsum("njw,jkw->njk", pieces, table[:4].reshape(2, 4, 3))
+            total = tf.reduce_sum(tf.square(tf.gather(found, inverse)))
+        return tf.convert_to_tensor(tape.gradient(total, rows))
+
+    ids = tf.fill(shape, 7)
+    compiled = tf.function(gradient, jit_compile=True)(ids)
+    # float32 sums of a few products
+    np.testing.assert_allclose(compiled, gradient(ids), rtol=1e-5, atol=1e-5)
