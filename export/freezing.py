@@ -44,8 +44,16 @@ def freeze(model: keras.Model, recipe: str | Recipe = "float32") -> keras.Model:
 def is_embedding(layer: Any) -> bool:
     """Whether a layer ships as a form: a compact embedding, a form, or Keras' own `Embedding`."""
     # A subclass of Embedding may look up otherwise, and a quantized one holds other weights.
-    plain = type(layer) is keras.layers.Embedding and not layer.quantization_mode
-    return plain or isinstance(layer, CompactEmbedding | Form)
+    plain = type(layer) is keras.layers.Embedding or _is_tied(layer)
+    return (plain and not layer.quantization_mode) or isinstance(layer, CompactEmbedding | Form)
+
+
+def _is_tied(layer: Any) -> bool:
+    """Whether it is Keras' embedding whose reverse is the plain product with its table."""
+    kind = getattr(keras.layers, "ReversibleEmbedding", None)  # since Keras 3.13
+    if kind is None or type(layer) is not kind:
+        return False
+    return layer.tie_weights and layer.logit_soft_cap is None
 
 
 def as_form(layer: keras.layers.Layer, recipe: Recipe) -> Form:
@@ -110,4 +118,4 @@ def outermost(layer: keras.layers.Layer) -> Iterator[Any]:
 
 
 def _without_training(form: Form) -> Any:
-    return lambda ids, training=None: form.call(ids)
+    return lambda inputs, training=None, reverse=False: form.call(inputs, reverse)

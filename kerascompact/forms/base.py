@@ -187,7 +187,7 @@ class Form(Reversible):
         """
         return self, None
 
-    def logits(self, hidden: tf.Tensor) -> tf.Tensor:
+    def word_logits(self, hidden: tf.Tensor) -> tf.Tensor:
         """Logits `(..., V)` of float32 vectors `(..., d)`: `h . E[v]` for every word.
 
         Here, for any form: the vectors of a part of the vocabulary at a time, multiplied.

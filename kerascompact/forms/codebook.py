@@ -120,7 +120,7 @@ class CodebookForm(Form):
                 vectors += self.raw_rows("codebook", rows[position])
         return self.with_scale("codebook", vectors)
 
-    def logits(self, hidden: tf.Tensor) -> tf.Tensor:
+    def word_logits(self, hidden: tf.Tensor) -> tf.Tensor:
         """`sum_j s^j[c_v^j]`, with the scores `s^j_k = h . W^j[k]` of all code vectors.
 
         `n K D d` products and `n V D` additions in place of the `n V d` products with a table. One

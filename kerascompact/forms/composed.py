@@ -86,9 +86,11 @@ class ConcatForm(Composed):
     def lookup(self, ids: tf.Tensor) -> tf.Tensor:
         return tf.concat([part.lookup(ids) for part in self.parts], axis=-1)
 
-    def logits(self, hidden: tf.Tensor) -> tf.Tensor:
+    def word_logits(self, hidden: tf.Tensor) -> tf.Tensor:
         beside = tf.split(hidden, [part.output_dim for part in self.parts], axis=-1)
-        return tf.add_n([part.logits(own) for part, own in zip(self.parts, beside, strict=True)])
+        return tf.add_n(
+            [part.word_logits(own) for part, own in zip(self.parts, beside, strict=True)]
+        )
 
 
 @register
@@ -144,8 +146,8 @@ class SplitForm(Composed):
         chosen = tf.expand_dims(in_first, -1)
         return tf.where(chosen, first.lookup(first_ids), second.lookup(second_ids))
 
-    def logits(self, hidden: tf.Tensor) -> tf.Tensor:
-        first, second = (part.logits(hidden) for part in self.parts)
+    def word_logits(self, hidden: tf.Tensor) -> tf.Tensor:
+        first, second = (part.word_logits(hidden) for part in self.parts)
         if self.num_reserved == 0:
             return tf.concat([first, second], axis=-1)
         reserved, rest = second[..., : self.num_reserved], second[..., self.num_reserved :]

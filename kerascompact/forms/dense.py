@@ -52,7 +52,7 @@ class DenseForm(Form):
     def lookup(self, ids: tf.Tensor) -> tf.Tensor:
         return self.rows("table", ids)
 
-    def logits(self, hidden: tf.Tensor) -> tf.Tensor:
+    def word_logits(self, hidden: tf.Tensor) -> tf.Tensor:
         flat = self.with_scale("table", tf.reshape(hidden, [-1, self.output_dim]))
         if self.precision == "float32":
             logits = tf.matmul(flat, self.table.value, transpose_b=True)

@@ -17,7 +17,7 @@ class Reversible(keras.layers.Layer):
     of `keras.layers.ReversibleEmbedding`. One layer that a model calls twice is one layer wherever
     the model goes: it is saved once, and clones, frozen models and files share it as well.
 
-    A subclass has `input_dim`, `output_dim`, `mask_zero` and `logits`.
+    A subclass has `input_dim`, `output_dim`, `mask_zero` and `word_logits`.
 
     Shapes: hidden vectors `(..., d)` -> float32 logits `(..., V)`, in mixed precision, too.
     """
@@ -38,13 +38,17 @@ class Reversible(keras.layers.Layer):
         finally:
             self._in_reverse = before
 
-    def logits(self, hidden: tf.Tensor) -> tf.Tensor:
+    def word_logits(self, hidden: tf.Tensor) -> tf.Tensor:
         """Logits `(..., V)` of float32 vectors `(..., d)`."""
-        raise NotImplementedError(f"{type(self).__name__} must define `logits`.")
+        raise NotImplementedError(f"{type(self).__name__} must define `word_logits`.")
 
     def call_in_reverse(self, hidden: Any) -> tf.Tensor:
         """The logits of vectors of any float type."""
-        return self.logits(tf.cast(ops.convert_to_tensor(hidden), tf.float32))
+        return self.word_logits(self.hidden_of(hidden))
+
+    def hidden_of(self, inputs: Any) -> tf.Tensor:
+        """Vectors of any float type as float32."""
+        return tf.cast(ops.convert_to_tensor(inputs), tf.float32)
 
     def check_width(self, hidden: Any) -> None:
         """Raises `ValueError` if vectors do not have the embedding's width."""

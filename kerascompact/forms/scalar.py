@@ -77,7 +77,7 @@ class ScalarForm(Form):
             scale = tf.expand_dims(tf.gather(scale, ids), -1)
         return scale * (tf.cast(codes, tf.float32) - (2**self.bits - 1) / 2)
 
-    def logits(self, hidden: tf.Tensor) -> tf.Tensor:
+    def word_logits(self, hidden: tf.Tensor) -> tf.Tensor:
         """`s_v (h . q_v - (2^b - 1) / 2 sum(h))`: the codes multiply as they are unpacked."""
         flat = tf.reshape(hidden, [-1, self.output_dim])
         middle = (2**self.bits - 1) / 2 * tf.reduce_sum(flat, axis=-1, keepdims=True)

@@ -53,9 +53,9 @@ class ScaledForm(Composed):
         vectors, numbers = self.parts
         return vectors.lookup(ids) * numbers.lookup(ids)
 
-    def logits(self, hidden: tf.Tensor) -> tf.Tensor:
+    def word_logits(self, hidden: tf.Tensor) -> tf.Tensor:
         vectors, numbers = self.parts
         # All numbers, as logits of a 1 that the TFLite converter does not know: it would multiply
         # the table with it and store the result.
         one = tf.reshape(1.0 + tf.cast(unknown_zero(hidden), tf.float32), [1, 1])
-        return vectors.logits(hidden) * tf.reshape(numbers.logits(one), [-1])
+        return vectors.word_logits(hidden) * tf.reshape(numbers.word_logits(one), [-1])

@@ -12,6 +12,8 @@ from kerascompact.layers.embeddings.quantized import QuantizedEmbedding
 from kerascompact.layers.graph.constants import Constants
 from kerascompact.layers.graph.convolution import GraphConvolution
 from kerascompact.layers.graph.feature_product import FeatureProduct
+from kerascompact.layers.heads.tied import WordBias, tied_softmax
+from kerascompact.layers.heads.word_logits import WordLogits
 from kerascompact.layers.masked_mean import MaskedMean
 
 __all__ = [
@@ -29,4 +31,7 @@ __all__ = [
     "OnlineGuidance",
     "PretrainedGuidance",
     "QuantizedEmbedding",
+    "WordBias",
+    "WordLogits",
+    "tied_softmax",
 ]

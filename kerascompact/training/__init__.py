@@ -3,7 +3,7 @@
 from kerascompact.training.callbacks import ResetStates, TemperatureAnnealing
 from kerascompact.training.code_statistics import CodeStatistics
 from kerascompact.training.inspection import plot_clusters, words_per_cluster, words_per_code
-from kerascompact.training.losses import SparseSoftmaxCrossEntropy
+from kerascompact.training.losses import SampledSoftmaxCrossEntropy, SparseSoftmaxCrossEntropy
 from kerascompact.training.metrics import Perplexity
 from kerascompact.training.schedules import EpochDecay, GeometricDecay
 from kerascompact.training.soft import soft_copy
@@ -14,6 +14,7 @@ __all__ = [
     "GeometricDecay",
     "Perplexity",
     "ResetStates",
+    "SampledSoftmaxCrossEntropy",
     "SparseSoftmaxCrossEntropy",
     "TemperatureAnnealing",
     "plot_clusters",

@@ -1,4 +1,4 @@
-"""The softmax loss of large vocabularies."""
+"""Softmax losses of large vocabularies: over all words, and over a sample of them."""
 
 from typing import Any
 
@@ -8,6 +8,7 @@ import tensorflow as tf
 from kerascompact.core import checks
 from kerascompact.core.registration import register
 from kerascompact.ops.cross_entropy import sparse_cross_entropy
+from kerascompact.ops.sampled_softmax import log_uniform_candidates, sampled_loss, scorer_of
 
 
 @register
@@ -56,6 +57,63 @@ class SparseSoftmaxCrossEntropy(keras.losses.Loss):
 
     def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "jit_compile": self.jit_compile}
+
+
+@register
+class SampledSoftmaxCrossEntropy(SparseSoftmaxCrossEntropy):
+    """Cross entropy over a sample of the vocabulary in training, over all of it in evaluation.
+
+    `l = log(exp(x_y) + sum_k [v_k != y] exp(x_{v_k} - log(S p(v_k)))) - x_y` with `S` words `v_k`
+    drawn anew in each step by Zipf's law `p`, the same for the whole batch. It is an estimate of
+    the full loss, from below, and tends to it as `S` grows.
+
+    The logits must come from `layers.WordLogits`, or from an embedding called with `reverse=True`,
+    as the last layer of the model: their own logits tell this loss how to compute some of them, see
+    `WordLogits`. Logits from any other layer, and all logits outside of training, give
+    the full loss. A metric of training that reads logits brings the full softmax back; `val_loss`
+    is the full cross entropy, and its exponential the perplexity.
+
+    Args:
+        num_sampled: Words `S` drawn in a step, with replacement.
+        seed: Of the draws.
+        **kwargs: Those of `SparseSoftmaxCrossEntropy`; `jit_compile` is that of the full loss.
+
+    Shapes: labels `(...)` or `(..., 1)`, in `[0, V)`, ids ordered by frequency, the most frequent
+        first; logits `(..., V)`.
+    Raises: ValueError, if `num_sampled` is no integer above 0.
+    Example:
+    >>> from kerascompact.layers import WordLogits
+    >>> model = keras.Sequential([keras.layers.Embedding(99, 4), WordLogits(99)])
+    >>> model.compile("sgd", SampledSoftmaxCrossEntropy(num_sampled=8))
+    >>> history = model.fit(np.array([[1, 2]]), np.array([[2, 3]]), verbose=0)
+
+    Reference: [Jean et al., ACL 2015](https://arxiv.org/abs/1412.2007), sec. 3.1.
+    Differs: words are drawn by Zipf's law instead of evenly from a part of the vocabulary; the
+    label has weight 1, see `ops.sampled_softmax`.
+    """
+
+    def __init__(
+        self,
+        num_sampled: int,
+        seed: int | None = None,
+        name: str = "sampled_softmax_cross_entropy",
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(name=name, **kwargs)
+        self.num_sampled = checks.integer_in("num_sampled", num_sampled, 1)
+        self.seed = None if seed is None else checks.integer_in("seed", seed, 0)
+        self.noise = keras.random.SeedGenerator(seed)
+
+    def call(self, y_true: Any, y_pred: Any) -> tf.Tensor:
+        scorer = scorer_of(y_pred)
+        if scorer is None:
+            return super().call(y_true, y_pred)
+        labels = tf.cast(labels_for(y_true, y_pred), tf.int32)
+        candidates = log_uniform_candidates(self.num_sampled, y_pred.shape[-1], self.noise)
+        return sampled_loss(labels, scorer, candidates)
+
+    def get_config(self) -> dict[str, Any]:
+        return {**super().get_config(), "num_sampled": self.num_sampled, "seed": self.seed}
 
 
 def labels_for(y_true: tf.Tensor, y_pred: tf.Tensor) -> tf.Tensor:

@@ -1,16 +1,19 @@
 """The contract every compact embedding keeps."""
 
+from collections.abc import Callable
 from typing import Any
 
 import keras
 import tensorflow as tf
-from keras import ops
 
 from kerascompact.core import checks
-from kerascompact.forms.base import Form, call_on_ids
+from kerascompact.forms.base import Form, call_on_ids, reshape_as
+from kerascompact.forms.reversible import Reversible
+from kerascompact.ops.row_logits import row_logits
+from kerascompact.ops.sampled_softmax import Scorer, attach_scorer
 
 
-class CompactEmbedding(keras.layers.Layer):
+class CompactEmbedding(Reversible):
     """A trainable embedding that freezes to a small stored form; swap it for `Embedding`.
 
     A subclass creates its weights in `build` (with `add_table` for those of one row per id),
@@ -26,11 +29,13 @@ class CompactEmbedding(keras.layers.Layer):
         mask_zero: Whether id 0 is padding, as in `keras.layers.Embedding`.
         **kwargs: Those of `keras.layers.Layer`.
 
-    Shapes: ids `(...)`, integers in `[0, V)` -> vectors `(..., d)`.
+    Shapes: ids `(...)`, integers in `[0, V)` -> vectors `(..., d)`; with `reverse=True`, vectors
+        `(..., d)` -> logits `(..., V)` of all words, see `word_logits`.
     Raises: ValueError, for a wrong argument, or (outside a graph) an id out of range.
     """
 
     EXAMPLE: dict[str, Any] = {}
+    LOGITS_CHUNK = 2048
 
     def __init__(
         self,
@@ -50,7 +55,7 @@ class CompactEmbedding(keras.layers.Layer):
         self.embeddings_initializer = keras.initializers.get(embeddings_initializer)
         self.embeddings_regularizer = keras.regularizers.get(embeddings_regularizer)
         self.mask_zero = checks.boolean("mask_zero", mask_zero)
-        self.supports_masking = self.mask_zero
+        self.supports_masking = True
 
     def add_vectors(self, name: str, shape: tuple[int, ...]) -> keras.Variable:
         """A trainable float32 table of vectors, or several of them.
@@ -81,6 +86,39 @@ class CompactEmbedding(keras.layers.Layer):
         """Vectors `(..., d)` of int32 ids `(...)`, as float32."""
         raise NotImplementedError(f"{type(self).__name__} must define `lookup`.")
 
+    def word_logits(self, hidden: tf.Tensor) -> tf.Tensor:
+        """Logits `(..., V)` of float32 vectors `(..., d)`: `h . E[v]` for every word.
+
+        The vectors are made for `LOGITS_CHUNK` words at a time, and once more in the backward pass,
+        so that `(V, d)` is never in memory. Every weight gets its gradient, and a table with a row
+        per id one as large as the table: each word is in the softmax.
+        """
+        return self.logits_by_rows(hidden, self.output_rows)
+
+    def output_rows(self, ids: tf.Tensor) -> tf.Tensor:
+        """The vectors `(m, d)` of ids `(m,)` in the softmax over all words, in training as well.
+
+        They are those of inference, since they are computed twice in a step and must be the same:
+        no noise, no statistics of a batch. A method whose inference lets no gradient through to the
+        codes overrides this, if it has a gradient for them.
+        """
+        return self.lookup(ids, False)
+
+    def logits_by_rows(
+        self, vectors: tf.Tensor, rows: Callable[[tf.Tensor], tf.Tensor]
+    ) -> tf.Tensor:
+        """Products `(..., V)` of vectors `(..., r)` with `rows(ids)` `(m, r)` of all ids."""
+        weights = self.trainable_variables
+
+        def rows_of(ids: tf.Tensor, values: Any) -> tf.Tensor:
+            with keras.StatelessScope(state_mapping=list(zip(weights, values, strict=True))):
+                return rows(ids)
+
+        flat = tf.reshape(vectors, [-1, vectors.shape[-1]])
+        values = [tf.convert_to_tensor(weight.value) for weight in weights]
+        logits = row_logits(flat, rows_of, self.input_dim, values, self.LOGITS_CHUNK)
+        return reshape_as(logits, vectors[..., 0], self.input_dim)
+
     def freeze(self) -> Form:
         """The stored form; its outputs are this layer's outputs with `training=False`."""
         raise NotImplementedError(f"{type(self).__name__} must define `freeze`.")
@@ -89,14 +127,14 @@ class CompactEmbedding(keras.layers.Layer):
         """Bits of the deployed embedding by the size formula of the method's paper."""
         raise NotImplementedError(f"{type(self).__name__} must define `paper_bits`.")
 
-    def call(self, ids: Any, training: bool | None = None) -> tf.Tensor:
-        return call_on_ids(self, ids, lambda known: self.lookup(known, training))
-
-    def compute_mask(self, ids: Any, mask: Any = None) -> Any:
-        return ops.not_equal(ids, 0) if self.mask_zero else None
-
-    def compute_output_shape(self, input_shape: tuple[int | None, ...]) -> tuple[int | None, ...]:
-        return (*input_shape, self.output_dim)
+    def call(self, inputs: Any, training: bool | None = None, reverse: bool = False) -> tf.Tensor:
+        if reverse:
+            logits = self.call_in_reverse(inputs)
+            if not training:
+                return logits
+            # A loss over a sample of the words computes these from it; nothing else does.
+            return attach_scorer(logits, Scorer(self.hidden_of(inputs), self.output_rows))
+        return call_on_ids(self, inputs, lambda known: self.lookup(known, training))
 
     def form_config(self) -> dict[str, Any]:
         """What every form of this layer inherits from it."""

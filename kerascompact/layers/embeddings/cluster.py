@@ -9,8 +9,10 @@ import tensorflow as tf
 from kerascompact.core import checks
 from kerascompact.core.registration import register
 from kerascompact.core.storage import code_bits
+from kerascompact.forms.base import reshape_as
 from kerascompact.forms.codebook import CodebookForm
 from kerascompact.layers.embeddings.base import CompactEmbedding
+from kerascompact.ops.codes import relaxed_one_hot
 from kerascompact.ops.gumbel import gumbel_softmax
 
 
@@ -112,6 +114,23 @@ class ClusterEmbedding(CompactEmbedding):
         temperature = self.current_temperature.value
         choice = gumbel_softmax(self.logit_scale * logits, temperature, self.noise, one_hot)
         return tf.matmul(choice, codebook)
+
+    def word_logits(self, hidden: tf.Tensor) -> tf.Tensor:
+        if self.num_clusters >= self.output_dim:
+            return super().word_logits(hidden)
+        # Products with the k clusters, then with the words' memberships: k numbers each, not d.
+        flat = tf.reshape(hidden, [-1, self.output_dim])
+        scores = tf.matmul(flat, self.codebook.value, transpose_b=True)
+        scores = reshape_as(scores, hidden[..., 0], self.num_clusters)
+        return self.logits_by_rows(scores, self.memberships)
+
+    def memberships(self, ids: tf.Tensor) -> tf.Tensor:
+        """`t_i` without noise, one-hot, with the gradient of the soft one: `(m, k)`."""
+        logits = self.logit_scale * tf.gather(self.logits.value, ids)
+        return relaxed_one_hot(logits, self.current_temperature.value)[0]
+
+    def output_rows(self, ids: tf.Tensor) -> tf.Tensor:
+        return tf.matmul(self.memberships(ids), self.codebook.value)
 
     def assignments(self) -> np.ndarray:
         """The cluster of every word: `argmax_j a_ij`, `(V,)` int64 in `[0, k)`."""

@@ -66,6 +66,10 @@ class ClusterAdjustmentEmbedding(CompactEmbedding):
         own = tf.gather(self.adjustment.value, ids)
         return tf.concat([self.clusters.lookup(ids, training), own], axis=-1)
 
+    def output_rows(self, ids: tf.Tensor) -> tf.Tensor:
+        own = tf.gather(self.adjustment.value, ids)
+        return tf.concat([self.clusters.output_rows(ids), own], axis=-1)
+
     def assignments(self) -> np.ndarray:
         """The cluster of every word, `(V,)` in `[0, k)`."""
         return self.clusters.assignments()

@@ -13,6 +13,7 @@ from kerascompact.forms.codebook import CodebookForm
 from kerascompact.layers.embeddings.base import CompactEmbedding
 from kerascompact.ops.chunks import in_chunks
 from kerascompact.ops.code_encoder import code_logits, hidden_units
+from kerascompact.ops.codes import relaxed_one_hot
 from kerascompact.ops.gumbel import gumbel_noise, gumbel_softmax
 from kerascompact.ops.unique import row_numbers, unique_ids
 
@@ -178,6 +179,12 @@ class CompositionalCodeEmbedding(CompactEmbedding):
             choice = gumbel_softmax(logits, temperature, self.noise, one_hot, noise)
             vectors = tf.matmul(tf.reshape(choice, [-1, pairs]), codebooks)
         return tf.gather(vectors, inverse)
+
+    def output_rows(self, ids: tf.Tensor) -> tf.Tensor:
+        one_hot, _ = relaxed_one_hot(self.logits_of(ids), self.current_temperature.value)
+        pairs = self.code_length * self.cardinality
+        codebooks = tf.reshape(self.codebooks.value, [pairs, self.output_dim])
+        return tf.matmul(tf.reshape(one_hot, [-1, pairs]), codebooks)
 
     def codes(self) -> np.ndarray:
         """The code of every word: `argmax_k a_ijk`, `(V, M)` int32 in `[0, K)`."""

@@ -162,6 +162,17 @@ class DPQEmbedding(CompactEmbedding):
             rows = tf.stop_gradient(nearest) + (queries - tf.stop_gradient(queries))
         return tf.gather(tf.reshape(rows, [-1, self.output_dim]), inverse)
 
+    def output_rows(self, ids: tf.Tensor) -> tf.Tensor:
+        queries = self.queries_of(ids)
+        logits = self.logits_of(queries)
+        if self.method == "sx":
+            one_hot, _ = relaxed_one_hot(logits, self.current_temperature.value)
+            rows = tf.einsum(f"njk,{self._axes}->njw", one_hot, self.codebooks.value)
+        else:  # as in training: codebooks follow the queries, by the regularizer of `lookup`
+            nearest = tf.stop_gradient(self.rows_of(_best(logits)))
+            rows = nearest + (queries - tf.stop_gradient(queries))
+        return tf.reshape(rows, [-1, self.output_dim])
+
     def _regularizer(self, queries: tf.Tensor, rows: tf.Tensor, counts: tf.Tensor) -> tf.Tensor:
         """Draws codebook rows to their queries, and queries to their rows; a mean over tokens."""
         distance = tf.square(rows - tf.stop_gradient(queries))

@@ -216,6 +216,13 @@ class KDCodeEmbedding(CompactEmbedding):
                 tokens = self.guidance.choose(tf.gather(own, inverse), tokens)
         return tokens
 
+    def output_rows(self, ids: tf.Tensor) -> tf.Tensor:
+        counts = tf.ones_like(ids, tf.float32)
+        if self.learned:
+            return self.compose(self.logits_of(ids), counts, training=False)[0]
+        one_hot = tf.one_hot(tf.gather(self.fixed_codes.value, ids), self.cardinality)
+        return self.composition(one_hot, counts, training=False)
+
     def codes(self) -> np.ndarray:
         """The code of every word: `argmax_k pi_ijk`, `(V, D)` int32 in `[0, K)`."""
         self.check_built()

@@ -7,6 +7,7 @@ import tensorflow as tf
 
 from kerascompact.core import checks
 from kerascompact.core.registration import register
+from kerascompact.forms.base import reshape_as
 from kerascompact.forms.dense import DenseForm
 from kerascompact.forms.factored import FactoredForm
 from kerascompact.layers.embeddings.base import CompactEmbedding
@@ -95,6 +96,13 @@ class LowRankEmbedding(CompactEmbedding):
     def lookup(self, ids: tf.Tensor, training: bool | None) -> tf.Tensor:
         unique, inverse = unique_ids(ids)
         return tf.gather(tf.matmul(tf.gather(self.u.value, unique), self.w.value), inverse)
+
+    def word_logits(self, hidden: tf.Tensor) -> tf.Tensor:
+        """`(h W^T) U^T`, without the table `U W`."""
+        flat = tf.reshape(hidden, [-1, self.output_dim])
+        narrow = tf.matmul(flat, self.w.value, transpose_b=True)
+        logits = tf.matmul(narrow, self.u.value, transpose_b=True)
+        return reshape_as(logits, hidden[..., 0], self.input_dim)
 
     def freeze(self) -> FactoredForm:
         self.check_built()

@@ -1,5 +1,6 @@
 """Mixture embeddings (ME): frequent words have vectors of their own, the others share clusters'."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -68,10 +69,15 @@ class MixtureEmbedding(CompactEmbedding):
         self.unique = self.add_vectors("unique", (self.num_unique, self.output_dim))
 
     def lookup(self, ids: tf.Tensor, training: bool | None) -> tf.Tensor:
+        return self._choose(ids, lambda rest: self.clusters.lookup(rest, training))
+
+    def output_rows(self, ids: tf.Tensor) -> tf.Tensor:
+        return self._choose(ids, self.clusters.output_rows)
+
+    def _choose(self, ids: tf.Tensor, of_cluster: Callable[[tf.Tensor], tf.Tensor]) -> tf.Tensor:
         is_unique, unique_ids, cluster_ids = split_ids(ids, self.num_unique, self.num_reserved)
         own = tf.gather(self.unique.value, unique_ids)
-        shared = self.clusters.lookup(cluster_ids, training)
-        return tf.where(tf.expand_dims(is_unique, -1), own, shared)
+        return tf.where(tf.expand_dims(is_unique, -1), own, of_cluster(cluster_ids))
 
     def assignments(self) -> np.ndarray:
         """The cluster of every word, `(V,)` in `[0, k)`; -1 for words with their own vector."""

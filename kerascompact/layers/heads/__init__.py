@@ -1,0 +1,1 @@
+"""What stands behind the last hidden vector: logits of all words."""

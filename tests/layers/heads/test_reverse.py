@@ -1,0 +1,213 @@
+"""Every embedding in reverse: logits, their gradients, training, files, frozen and on a phone."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from kerascompact import export, layers
+from kerascompact.core.storage import total_bits
+from kerascompact.forms import Form
+from kerascompact.layers.embeddings.base import CompactEmbedding
+from kerascompact.optimizers import LazyAdam
+from kerascompact.training import SparseSoftmaxCrossEntropy
+
+EMBEDDINGS = [
+    cls
+    for cls in (getattr(layers, name) for name in layers.__all__)
+    if isinstance(cls, type) and issubclass(cls, CompactEmbedding)
+]
+MORE = {  # other paths than the examples take
+    "cluster_wide": lambda: layers.ClusterEmbedding(20, 4, 9),
+    "dpq_vq": lambda: layers.DPQEmbedding(**{**layers.DPQEmbedding.EXAMPLE, "method": "vq"}),
+    "kd_fixed": lambda: layers.KDCodeEmbedding(20, 4, 4, 3, codes="random", seed=0),
+    "kd_normed": lambda: layers.KDCodeEmbedding(
+        20, 4, 4, 3, hidden_dim=5, logits_batch_norm=True, batch_norm=True
+    ),
+    "kd_lstm": lambda: layers.KDCodeEmbedding(20, 4, 4, 3, composition="lstm"),
+    "quantized_table": lambda: layers.QuantizedEmbedding(20, 4, 3, scale="table"),
+}
+MAKERS = {cls.__name__: (lambda cls=cls: cls(**cls.EXAMPLE)) for cls in EMBEDDINGS} | MORE
+each = pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
+# XLA compiles for seconds; these have every operation that the others have.
+COMPILED = ("ClusterEmbedding", "KDCodeEmbedding", "QuantizedEmbedding", "dpq_vq")
+
+
+@pytest.fixture(autouse=True)
+def small_chunks(monkeypatch):
+    """Three chunks of 7 words, the last of which repeats the last word."""
+    monkeypatch.setattr(CompactEmbedding, "LOGITS_CHUNK", 7)
+
+
+def built(make):
+    """An embedding whose weights no initializer draws."""
+    layer = make()
+    layer(np.array([0]))
+    random = np.random.default_rng(1)
+    for weight in layer.trainable_weights:
+        weight.assign(random.normal(size=weight.shape))
+    return layer
+
+
+def hidden(layer, *shape, seed=2):
+    return np.random.default_rng(seed).normal(size=(*shape, layer.output_dim)).astype("float32")
+
+
+@each
+def test_multiplies_vectors_with_what_ids_look_up(make):
+    layer = built(make)
+    table = layer(np.arange(layer.input_dim)).numpy()
+    for shape, training in (((2, 3), True), ((2, 3), False), ((4,), True), ((), False), ((0,), 1)):
+        vectors = hidden(layer, *shape)
+        found = layer(vectors, training=bool(training), reverse=True)
+        assert found.shape == (*shape, layer.input_dim) and found.dtype == tf.float32
+        np.testing.assert_allclose(found, vectors @ table.T, atol=1e-5)  # float32 sums
+
+
+@pytest.mark.parametrize(
+    ("name", "jit_compile"), [(m, False) for m in MAKERS] + [(m, True) for m in COMPILED]
+)
+def test_gradients_are_those_of_the_product_with_the_whole_table(name, jit_compile):
+    layer = built(MAKERS[name])
+    vectors, every = tf.constant(hidden(layer, 2, 3)), tf.range(layer.input_dim)
+    upstream = tf.constant(np.random.default_rng(3).normal(size=(2, 3, layer.input_dim)), "float32")
+    weights = [weight.value for weight in layer.trainable_weights]
+
+    def gradients(logits_of):
+        with tf.GradientTape() as tape:
+            tape.watch(vectors)
+            logits = logits_of(vectors)
+        unconnected = tf.UnconnectedGradients.ZERO
+        return tape.gradient(logits, [vectors, *weights], upstream, unconnected)
+
+    def ours():
+        return gradients(lambda h: layer(h, training=True, reverse=True))
+
+    ours = tf.function(ours, jit_compile=jit_compile, autograph=False)
+    plain = gradients(lambda h: tf.matmul(h, layer.output_rows(every), transpose_b=True))
+    for found, expected in zip(ours(), plain, strict=True):
+        expected = tf.convert_to_tensor(expected)
+        scale = max(1.0, float(tf.reduce_max(tf.abs(expected))))
+        # float32 sums of up to 20 words, in another order, and XLA's softmax
+        np.testing.assert_allclose(found, expected, atol=2e-5 * scale)
+
+
+def language_model(layer, **options):
+    ids = keras.Input((None,), dtype="int32", name="ids")
+    states = keras.layers.LSTM(layer.output_dim, return_sequences=True)(layer(ids))
+    return keras.Model(ids, layer(states, reverse=True), **options)
+
+
+@pytest.mark.parametrize(
+    ("name", "jit_compile"), [(m, False) for m in MAKERS] + [(m, True) for m in COMPILED]
+)
+def test_trains_in_fit(name, jit_compile):
+    layer = MAKERS[name]()
+    model = language_model(layer)
+    model.compile(LazyAdam(0.03), SparseSoftmaxCrossEntropy(), jit_compile=jit_compile)
+    ids = np.random.default_rng(0).integers(0, 5, (16, 6))
+    before = [weight.numpy() for weight in layer.trainable_weights]
+    loss = model.fit(ids, (ids + 1) % 5, batch_size=8, epochs=8, verbose=0).history["loss"]
+    assert loss[-1] < 0.9 * loss[0]
+    for old, weight in zip(before, layer.trainable_weights, strict=True):
+        assert np.any(old != weight.numpy()), f"{weight.path} does not move"
+
+
+@each
+def test_computes_in_mixed_precision(make):
+    config = make().get_config()
+    layer = type(make()).from_config({**config, "dtype": "mixed_float16"})
+    model = language_model(layer)
+    model.compile(keras.mixed_precision.LossScaleOptimizer(keras.optimizers.SGD(0.1)), "mse")
+    assert model.output.dtype == "float32"
+    history = model.fit(np.ones((2, 3), "int32"), np.zeros((2, 3, layer.input_dim)), verbose=0)
+    assert np.isfinite(history.history["loss"]).all()
+
+
+@each
+def test_is_one_layer_in_files_clones_and_frozen_models(make, tmp_path):
+    layer = built(make)
+    model, ids = language_model(layer), np.array([[1, 2, 3], [4, 5, 0]])
+    expected = model.predict(ids, verbose=0)
+    model.save(tmp_path / "model.keras")
+    clone = keras.models.clone_model(model)
+    clone.set_weights(model.get_weights())
+    for copy in (keras.models.load_model(tmp_path / "model.keras"), clone):
+        assert len([each for each in copy.layers if isinstance(each, CompactEmbedding)]) == 1
+        np.testing.assert_array_equal(copy.predict(ids, verbose=0), expected)
+    frozen = export.freeze(model)
+    assert len([each for each in frozen.layers if isinstance(each, Form)]) == 1
+    np.testing.assert_allclose(frozen.predict(ids, verbose=0), expected, atol=1e-5)
+    frozen.save(tmp_path / "frozen.keras")
+    loaded = keras.models.load_model(tmp_path / "frozen.keras")
+    np.testing.assert_array_equal(loaded.predict(ids, verbose=0), frozen.predict(ids, verbose=0))
+
+
+@each
+def test_converts_to_built_in_operators_and_predicts_the_same(make):
+    model = language_model(built(make))
+    ids = np.random.default_rng(0).integers(0, 20, (8, 4))
+    file = export.convert(model, "int8")
+    assert export.verify(model, file, ids, tolerance=1e-5).agreement == 1.0
+    assert not export.inspect(file).custom
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: layers.ClusterEmbedding(6000, 8, 50),
+        lambda: layers.MixtureEmbedding(6000, 8, 50, num_unique=100),
+        lambda: layers.LowRankEmbedding(6000, 32, 4),
+        lambda: layers.QuantizedEmbedding(6000, 16, 3),
+        lambda: layers.KDCodeEmbedding(6000, 24, 16, 8, codes="random", hidden_dim=24),
+        lambda: layers.DPQEmbedding(6000, 24, 16, 8),
+    ],
+)
+def test_a_file_stores_the_table_once_and_packed(make, recipe="int8"):
+    model = language_model(built(make))
+    form = next(layer for layer in export.freeze(model, recipe).layers if isinstance(layer, Form))
+    lstm = 4 * next(layer for layer in model.layers if "lstm" in layer.name).count_params()
+    # operators of two looks into the table, in three parts, and an LSTM
+    assert len(export.convert(model, recipe)) < total_bits(form.storage()) / 8 + lstm + 20_000
+
+
+def test_a_subclassed_model_is_lent_its_forms_both_ways():
+    class Subclassed(keras.Model):
+        def __init__(self):
+            super().__init__()
+            self.embedding = layers.ClusterEmbedding(20, 4, 5)
+            self.lstm = keras.layers.LSTM(4, return_sequences=True)
+
+        def call(self, ids, training=None):
+            states = self.lstm(self.embedding(ids, training=training))
+            return self.embedding(states, reverse=True)
+
+    model, ids = Subclassed(), np.random.default_rng(0).integers(0, 20, (4, 3))
+    model(ids)
+    file = export.convert(model, sequence_length=3)
+    assert export.verify(model, file, ids, tolerance=1e-5).agreement == 1.0
+
+
+def test_masks_of_the_vectors_reach_the_loss():
+    layer = layers.ClusterEmbedding(20, 4, 5, mask_zero=True)
+    model = language_model(layer)
+    ids, labels = np.array([[1, 2, 0], [3, 0, 0]]), np.array([[2, 3, 5], [4, 5, 5]])
+    model.compile(loss=SparseSoftmaxCrossEntropy())
+    kept = SparseSoftmaxCrossEntropy()(labels[ids > 0], model(ids).numpy()[ids > 0])
+    np.testing.assert_allclose(model.evaluate(ids, labels, verbose=0), kept, rtol=1e-5)
+
+
+@pytest.mark.skipif(not hasattr(keras.layers, "ReversibleEmbedding"), reason="since Keras 3.13")
+def test_the_stock_reversible_embedding_ships_as_a_form_too():
+    layer = keras.layers.ReversibleEmbedding(20, 4, name="words")
+    model, ids = language_model(layer), np.random.default_rng(0).integers(0, 20, (4, 3))
+    frozen = export.freeze(model)
+    assert [type(each).__name__ for each in frozen.layers].count("DenseForm") == 1
+    np.testing.assert_allclose(
+        frozen.predict(ids, verbose=0), model.predict(ids, verbose=0), atol=1e-6
+    )
+    for recipe in ("float32", "int8"):
+        file = export.convert(model, recipe)
+        assert export.verify(model, file, ids, tolerance=1e-5).agreement == 1.0
+    capped = language_model(keras.layers.ReversibleEmbedding(20, 4, logit_soft_cap=2.0))
+    assert not any(isinstance(each, Form) for each in export.freeze(capped).layers)
