@@ -83,8 +83,8 @@ def random_form(words: int, composition: str, hidden: int | None) -> Form:
     if composition == "sum":
         form = CodebookForm.from_codes(codes, books)
     else:
-        kernels = numbers(2, width, 4 * width) / np.float32(width**0.5)
-        form = RecurrentForm.from_codes(codes, books, *kernels, numbers(4 * width))
+        kernel, recurrent = numbers(2, width, 4 * width) / np.float32(width**0.5)
+        form = RecurrentForm.from_codes(codes, books, kernel, recurrent, numbers(4 * width))
     return FactoredForm.from_parts(form, numbers(width, WIDTH)) if hidden else form
 
 
