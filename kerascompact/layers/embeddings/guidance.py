@@ -138,17 +138,17 @@ class PretrainedGuidance(_Guidance):
             raise ValueError(
                 f"`table` must have the embedding's shape {shape}. Received: {self.start.shape}."
             )
+        start = np.zeros(shape, "float32") if self.start is None else self.start
         self.table = self.add_weight(
             shape=shape,
-            initializer="zeros",
+            # Not assigned afterwards: a model that its first batch builds would lose that.
+            initializer=lambda *args, **kwargs: tf.constant(start),
             dtype="float32",
             trainable=False,
             autocast=False,
             name="table",
         )
-        if self.start is not None:
-            self.table.assign(self.start)
-            self.start = None  # one copy is enough
+        self.start = None  # one copy is enough
         if self.logits_weight:
             pairs = embedding.code_length * embedding.cardinality
             self.encoder = keras.Sequential(

@@ -158,21 +158,22 @@ class KDCodeEmbedding(CompactEmbedding):
                 name="logits",
             )
         else:
+            start, shape = self.given, (self.input_dim, self.code_length)
+            if isinstance(start, str):
+                random = np.random.default_rng(self.seed)
+                start = random.integers(0, self.cardinality, shape, np.int32)
+                start = start if self.given == "random" else np.zeros(shape, np.int32)
             self.fixed_codes = self.add_weight(
-                shape=(self.input_dim, self.code_length),
-                initializer="zeros",
+                shape=shape,
+                # Not assigned afterwards: a model that its first batch builds would lose that.
+                initializer=lambda *args, **kwargs: tf.constant(start),
                 dtype="int32",
                 trainable=False,
                 autocast=False,
                 name="codes",
             )
             if isinstance(self.given, np.ndarray):
-                self.fixed_codes.assign(self.given)
                 self.given = "fixed"  # the weight holds them now
-            elif self.given == "random":
-                draw_codes = np.random.default_rng(self.seed)
-                shape = self.fixed_codes.shape
-                self.fixed_codes.assign(draw_codes.integers(0, self.cardinality, shape, np.int32))
         self.current_temperature = self.add_temperature(self.temperature)
         self.composition.build()
         if self.logits_norm is not None:
