@@ -20,6 +20,7 @@ MODULES = {
     "speed": "speed",
     "codes_device": "codes_on_device",
     "codes_speed": "codes_speed",
+    "heads_speed": "heads_speed",
     "graph": "graph",
     "ptb": "ptb",
     "ptb_300k": "ptb",
