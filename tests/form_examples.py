@@ -8,6 +8,7 @@ from kerascompact.forms import (
     DenseForm,
     FactoredForm,
     RecurrentForm,
+    RemappedForm,
     ScalarForm,
     ScaledForm,
     SplitForm,
@@ -108,6 +109,21 @@ def recurrent(rows=V, length=3, cardinality=5, width=3, units=4, shared=False, s
     return RecurrentForm.from_codes(codes, books, **lstm, **config), total.astype(np.float32)
 
 
+def remapped(kept=(1, 4, 5, 11, 22), shared=False, make=dense, **config):
+    part, rows = make(len(kept) + shared)
+    table = np.tile(rows[-1:] if shared else np.zeros_like(rows[:1]), (V, 1))
+    table[list(kept)] = rows[: len(kept)]
+    return RemappedForm.from_part(part, np.array(kept), V, shared, **config), table
+
+
+def remapped_shared(**config):
+    return remapped(tuple(range(0, V, 2)), True, codebook, **config)
+
+
+def remapped_range(**config):
+    return remapped(tuple(range(2, 9)), **config)
+
+
 def sigmoid(x):
     return 1 / (1 + np.exp(-x))
 
@@ -128,6 +144,9 @@ KINDS = {
     "scaled": scaled,
     "concat": concat,
     "split": split,
+    "remapped": remapped,
+    "remapped_shared": remapped_shared,
+    "remapped_range": remapped_range,
 }
 
 # Forms that add or multiply, in an order that TensorFlow chooses; all others only gather.

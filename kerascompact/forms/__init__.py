@@ -6,6 +6,7 @@ from kerascompact.forms.composed import ConcatForm, SplitForm
 from kerascompact.forms.dense import DenseForm
 from kerascompact.forms.factored import FactoredForm
 from kerascompact.forms.recurrent import RecurrentForm
+from kerascompact.forms.remapped import RemappedForm
 from kerascompact.forms.scalar import ScalarForm
 from kerascompact.forms.scaled import ScaledForm
 
@@ -16,6 +17,7 @@ __all__ = [
     "FactoredForm",
     "Form",
     "RecurrentForm",
+    "RemappedForm",
     "ScalarForm",
     "ScaledForm",
     "SplitForm",

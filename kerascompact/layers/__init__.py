@@ -9,6 +9,7 @@ from kerascompact.layers.embeddings.kd_code import KDCodeEmbedding
 from kerascompact.layers.embeddings.low_rank import LowRankEmbedding
 from kerascompact.layers.embeddings.mixture import MixtureEmbedding
 from kerascompact.layers.embeddings.quantized import QuantizedEmbedding
+from kerascompact.layers.embeddings.selected import SelectedEmbedding
 from kerascompact.layers.graph.constants import Constants
 from kerascompact.layers.graph.convolution import GraphConvolution
 from kerascompact.layers.graph.feature_product import FeatureProduct
@@ -31,6 +32,7 @@ __all__ = [
     "OnlineGuidance",
     "PretrainedGuidance",
     "QuantizedEmbedding",
+    "SelectedEmbedding",
     "WordBias",
     "WordLogits",
     "tied_softmax",

@@ -1,0 +1,168 @@
+"""A form of fewer rows than ids: some ids have their own, all others share one or have none."""
+
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from kerascompact.core import checks
+from kerascompact.core.registration import register
+from kerascompact.core.storage import Stored
+from kerascompact.forms.base import Form, read_form, reshape_as
+from kerascompact.ops import id_sets
+from kerascompact.ops.parts import in_parts
+
+
+@register
+class RemappedForm(Form):
+    """Looks up the rows of another form for the ids that are kept.
+
+    `E[i] = part[rank(i)]` for the `n` kept ids, `rank(i)` the number of kept ids below `i`;
+    `E[i] = part[n]` for all others if they share a row, and `E[i] = 0` if they do not. What a
+    vocabulary selection leaves of a table.
+
+    The kept ids are stored in the smallest way: not at all, if they follow each other; as a bit for
+    each id; or as a byte for each kept one (`ops.id_sets`).
+
+    Args:
+        input_dim: Vocabulary size `V`.
+        output_dim: Embedding width `d`.
+        part: The form of the rows, `n` of them or `n + 1`.
+        shared: Whether the part's last row is that of all other ids.
+        kept: How the kept ids are stored: "range", "bitmap" or "sorted".
+        first: The first kept id, of a range.
+        **kwargs: Those of `Form`.
+
+    Shapes: ids `(...)` -> vectors `(..., d)`.
+    Storage: the part's bits, and about `1.25 V` ("bitmap"), `8 n + V / 16` ("sorted") or none.
+    Raises: ValueError, for a wrong argument, or if the part is not of that width or too large.
+
+    >>> from kerascompact.forms import DenseForm
+    >>> part = DenseForm.from_arrays({"table": np.eye(2)}, input_dim=2, output_dim=2)
+    >>> RemappedForm.from_part(part, np.array([1, 3]), 5)(np.array([0, 1, 3])).numpy().tolist()
+    [[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]]
+
+    Reference: [Chen et al., NAACL 2019](https://arxiv.org/abs/1902.10339), sec. 3. Differs: the
+    paper's words get other ids before the model, here the file takes the ids of all words.
+    """
+
+    def __init__(
+        self,
+        input_dim: int,
+        output_dim: int,
+        part: Form,
+        shared: bool = False,
+        kept: str = "range",
+        first: int = 0,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(input_dim, output_dim, **kwargs)
+        self.part = read_form("part", part)
+        if self.part.output_dim != self.output_dim:
+            checks.fail("output_dim", f"the part's width, {self.part.output_dim}", output_dim)
+        self.shared = checks.boolean("shared", shared)
+        self.kept = checks.choice("kept", kept, ("range", *id_sets.KINDS))
+        self.num_kept = self.part.input_dim - self.shared
+        if not 0 < self.num_kept <= self.input_dim:
+            expected = f"a vocabulary that holds the {self.num_kept} kept ids, at least 1"
+            checks.fail("input_dim", expected, input_dim)
+        self.first = checks.integer_in("first", first, 0, self.input_dim - self.num_kept)
+
+    @classmethod
+    def from_part(
+        cls, part: Form, ids: Any, input_dim: int, shared: bool = False, **config: Any
+    ) -> "RemappedForm":
+        """Gives the rows of `part` to these ids, the smallest first.
+
+        Args:
+            part: A row for each id, and the row that all others share, if there is one.
+            ids: Different ids in ascending order, `(n,)`, at least one.
+            input_dim: Vocabulary size `V`.
+            shared: Whether the part's last row is that of all other ids.
+            **config: Arguments of the form.
+        """
+        ids = checks.ids_below("ids", np.asarray(ids), checks.integer_in("input_dim", input_dim, 1))
+        if ids.ndim != 1 or len(ids) != part.input_dim - shared or np.any(np.diff(ids) <= 0):
+            raise ValueError(
+                f"`ids` must be {part.input_dim - shared} different ids in ascending order, one for"
+                f" each row of the part that is not shared. Received: the shape {ids.shape}."
+            )
+        arrays, first = {}, 0
+        if len(ids) and ids[-1] - ids[0] == len(ids) - 1:
+            kept, first = "range", int(ids[0])
+        else:
+            kept = min(id_sets.KINDS, key=lambda kind: id_sets.set_bits(len(ids), input_dim, kind))
+            entries, before = id_sets.pack_set(ids, input_dim, kept)
+            arrays = {"entries": entries, "before": before}
+        config |= dict(part=part, shared=bool(shared), kept=kept, first=first)
+        return cls.from_arrays(arrays, input_dim=input_dim, output_dim=part.output_dim, **config)
+
+    def build(self, input_shape: Any = None) -> None:
+        if not self.part.built:
+            self.part.build()
+        if self.kept != "range":
+            sizes = id_sets.set_shapes(self.num_kept, self.input_dim, self.kept)
+            self.add_array("entries", sizes[:1], "uint8")
+            self.add_array("before", sizes[1:], id_sets.number_type(self.num_kept))
+
+    def places(self, ids: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """Whether ids are kept, and a row of the part for each: some row for those that are not."""
+        if self.kept == "range":
+            last = self.num_kept - 1
+            place = ids - self.first
+            found = tf.logical_and(place >= 0, place <= last)
+            # Not clip_by_value: for 7 rows the TFLite converter makes it a Relu6 without integers.
+            place = tf.minimum(tf.maximum(place, 0), last)
+        else:
+            found, place = id_sets.places(self.entries.value, self.before.value, ids, self.kept)
+        return found, tf.where(found, place, self.num_kept) if self.shared else place
+
+    def lookup(self, ids: tf.Tensor) -> tf.Tensor:
+        found, place = self.places(ids)
+        vectors = self.part.lookup(place)
+        if self.shared or self.num_kept == self.input_dim:
+            return vectors
+        return tf.where(tf.expand_dims(found, -1), vectors, 0.0)
+
+    def word_logits(self, hidden: tf.Tensor) -> tf.Tensor:
+        """The part's logits, each at the places of all ids that have its row."""
+        own = self.part.word_logits(tf.reshape(hidden, [-1, self.output_dim]))
+
+        def columns_of(ids: tf.Tensor) -> tf.Tensor:
+            found, place = self.places(ids)
+            logits = tf.gather(own, place, axis=1)
+            return logits if self.shared else tf.where(found[None], logits, 0.0)
+
+        logits = in_parts(columns_of, self.input_dim, hidden)
+        return reshape_as(logits, hidden[..., 0], self.input_dim)
+
+    def storage(self) -> list[Stored]:
+        return [
+            *(Stored(f"part/{s.name}", s.shape, s.bits) for s in self.part.storage()),
+            *super().storage(),
+        ]
+
+    def with_part(self, part: Form) -> "RemappedForm":
+        """The same ids with the rows of another form."""
+        arrays = {}
+        if self.kept != "range":
+            arrays = {"entries": self.entries.numpy(), "before": self.before.numpy()}
+        return RemappedForm.from_arrays(arrays, **{**self.get_config(), "part": part})
+
+    def quantized(self, precision: str) -> "RemappedForm":
+        part = self.part.quantized(precision)
+        return self if part is self.part else self.with_part(part)
+
+    def unscaled(self) -> tuple[Form, np.ndarray | None]:
+        part, scale = self.part.unscaled()
+        return (self, None) if scale is None else (self.with_part(part), scale)
+
+    def get_config(self) -> dict[str, Any]:
+        return {
+            **super().get_config(),
+            "part": keras.saving.serialize_keras_object(self.part),
+            "shared": self.shared,
+            "kept": self.kept,
+            "first": self.first,
+        }
