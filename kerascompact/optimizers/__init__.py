@@ -1,5 +1,46 @@
-"""Optimizers that treat the gradient of an embedding as rows."""
+"""Optimizers that treat the gradient of an embedding as rows, and take proximal steps.
+
+For users: `model.compile(lazy("rmsprop"), ...)` updates only the rows that the batch has touched;
+`model.compile(Proximal("adam"), ...)` does, too, and takes the proximal step of every weight that
+has a rule. Both take the name of a Keras optimizer or an instance.
+
+For layers with a penalty that must make exact zeros:
+
+```python
+def build(self, input_shape=None):
+    self.transform = self.add_weight((V, A), ..., name="transform")  # without `constraint`
+    proximal_rule(self, self.transform, L1Rule(1e-5, nonnegative=True, unpenalised=pairs))
+
+def lookup(self, ids, training):
+    rows = caught_up_rows(self.transform, ids)  # never `tf.gather`: rows may be behind
+    ...  # or `caught_up(self.transform)`: all rows, for a softmax over all words
+
+def freeze(self):
+    table = caught_up(self.transform).numpy()
+```
+
+A row that was away from the batch for some steps owes their thresholds. They are added up, applied
+whenever the row is read, and written when it is next updated, so that it always has the value that
+a proximal step on the whole table would have given it. `fit` ends by writing them all;
+`catch_up(model)` does so at any time.
+"""
 
 from kerascompact.optimizers.lazy import LazyAdam, LazySGD
+from kerascompact.optimizers.pending import (
+    catch_up,
+    caught_up,
+    caught_up_rows,
+    proximal_rule,
+)
+from kerascompact.optimizers.rules import GroupRule, L1Rule
 
-__all__ = ["LazyAdam", "LazySGD"]
+__all__ = [
+    "GroupRule",
+    "L1Rule",
+    "LazyAdam",
+    "LazySGD",
+    "catch_up",
+    "caught_up",
+    "caught_up_rows",
+    "proximal_rule",
+]

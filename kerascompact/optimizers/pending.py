@@ -1,0 +1,162 @@
+"""Rows that were away from the batch: the proximal steps they owe, and paying them."""
+
+from collections.abc import Callable
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from kerascompact.optimizers.guard import ProxGuard
+from kerascompact.optimizers.rules import Rule
+
+ATTRIBUTE = "kerascompact_pending"
+CHUNK = 65_536  # rows brought up to date at a time
+
+
+class Pending:
+    """The rule of a variable, and how far behind each of its rows is.
+
+    `total` is the sum of `eta * lambda` over the steps so far, `last[i]` that sum when row `i` was
+    last written. Row `i` owes a threshold of `total - last[i]`, divided by `metric(i)` if the
+    optimizer thresholds in its adaptive metric: the metric of a row changes only when it is
+    written, so the thresholds of the steps in between add up.
+
+    Sums are float64, since they grow over a whole training and their differences are small.
+    """
+
+    def __init__(
+        self, variable: keras.Variable, rule: Rule, total: keras.Variable, last: keras.Variable
+    ) -> None:
+        self.variable, self.rule, self.total, self.last = variable, rule, total, last
+        self.metric: Callable[[tf.Tensor | None], tf.Tensor] | None = None
+
+    def owed(self, ids: tf.Tensor | None) -> tf.Tensor:
+        """Thresholds of rows `ids` `(...)` (`None`: of all) that broadcast against these rows."""
+        last = self.last.value if ids is None else tf.gather(self.last.value, ids)
+        return self.thresholds(self.total.value - last, ids, self.metric)
+
+    def thresholds(
+        self, sums: tf.Tensor, ids: tf.Tensor | None, metric: Callable[..., tf.Tensor] | None
+    ) -> tf.Tensor:
+        """Sums of `eta * lambda` per row (or one for all) as thresholds of entries."""
+        sums = tf.cast(sums, self.variable.dtype)
+        if sums.shape.rank:
+            for _ in self.variable.shape[1:]:
+                sums = tf.expand_dims(sums, -1)
+        return sums if metric is None else sums / metric(ids)
+
+    def caught_up(self, values: tf.Tensor, ids: tf.Tensor | None) -> tf.Tensor:
+        """Rows `ids` as they are stored -> as they would be had every step been taken on them."""
+        return self.rule.prox(values, self.owed(ids), ids)
+
+    def settle(self) -> None:
+        """Brings all rows up to date at once, inside a graph or not."""
+        value = self.variable.value
+        value.assign(self.caught_up(tf.convert_to_tensor(value), None))
+        self.mark_settled()
+
+    def mark_settled(self) -> None:
+        self.last.value.assign(tf.fill(self.last.shape, tf.convert_to_tensor(self.total.value)))
+
+    def settle_in_chunks(self) -> None:
+        """As `settle`, outside graphs: only the rows that owe, some at a time."""
+        late = np.flatnonzero(self.last.numpy() != self.total.numpy())
+        for start in range(0, len(late), CHUNK):
+            ids = tf.constant(late[start : start + CHUNK], tf.int32)
+            rows = self.caught_up(tf.gather(self.variable.value, ids), ids)
+            self.variable.value.scatter_update(tf.IndexedSlices(rows, ids))
+        if len(late):
+            self.mark_settled()
+
+
+def proximal_rule(layer: keras.Layer, variable: keras.Variable, rule: Rule) -> None:
+    """Gives a weight of a layer a penalty whose proximal step the optimizer takes.
+
+    To be called in `layer.build`, after `add_weight`. The layer gets two more weights that are not
+    trained, `<name>_total` `()` and `<name>_last` `(V,)`, float64, so that a file of its weights
+    holds what its rows owe. The variable gets a constraint, `ProxGuard`, that raises at the first
+    step of an optimizer without the proximal step.
+
+    Args:
+        layer: The layer that owns `variable`.
+        variable: Rows along the first axis.
+        rule: `L1Rule` or `GroupRule`; an instance of its own for each variable.
+
+    Raises: ValueError, if the rule does not fit, or the variable has a constraint already.
+
+    >>> layer = keras.layers.Layer()
+    >>> table = layer.add_weight((9, 2), name="table")
+    >>> proximal_rule(layer, table, kerascompact.optimizers.GroupRule(0.1))
+    >>> [weight.name for weight in layer.weights[1:]]
+    ['table_total', 'table_last']
+    """
+    if variable.constraint is not None:
+        raise ValueError(
+            f"Variable {variable.path!r} has a constraint, which would undo the zeros of its "
+            f"proximal rule or be undone by them. Received: constraint={variable.constraint}."
+        )
+    rule.build(tuple(variable.shape))
+    state = dict(initializer="zeros", dtype="float64", trainable=False, autocast=False)
+    total = layer.add_weight(shape=(), name=f"{variable.name}_total", **state)
+    last = layer.add_weight(shape=variable.shape[:1], name=f"{variable.name}_last", **state)
+    variable.constraint = ProxGuard(variable.path)
+    setattr(variable, ATTRIBUTE, Pending(variable, rule, total, last))
+
+
+def pending_of(variable: Any) -> Pending | None:
+    """What `proximal_rule` attached to a variable, if anything."""
+    return getattr(variable, ATTRIBUTE, None)
+
+
+def caught_up_rows(variable: keras.Variable, ids: tf.Tensor) -> tf.Tensor:
+    """Rows `ids` of a variable, as if the proximal step had been taken on every row each time.
+
+    What the `lookup` of a layer reads. The gradient goes to the rows as they are read, also where
+    the threshold has just made a zero. Without a rule it is `tf.gather`.
+
+    Args:
+        variable: Any weight, with or without a rule.
+        ids: Integers, any shape `(...)`; with many repeats, gather `unique_ids` of them.
+
+    Shapes: `(...)` -> `(..., *variable.shape[1:])`.
+
+    >>> caught_up_rows(keras.Variable([[1.0], [2.0]]), tf.constant([1])).numpy().tolist()
+    [[2.0]]
+    """
+    rows, pending = tf.gather(variable.value, ids), pending_of(variable)
+    return rows if pending is None else _read_as(rows, pending.caught_up(rows, ids))
+
+
+def caught_up(variable: keras.Variable) -> tf.Tensor:
+    """All rows of `caught_up_rows`: what a softmax over all words, or `freeze`, reads.
+
+    >>> caught_up(keras.Variable([[1.0], [2.0]])).numpy().tolist()
+    [[1.0], [2.0]]
+    """
+    rows, pending = tf.convert_to_tensor(variable.value), pending_of(variable)
+    return rows if pending is None else _read_as(rows, pending.caught_up(rows, None))
+
+
+def catch_up(target: Any) -> None:
+    """Writes the proximal steps that rows still owe into the weights.
+
+    `model.fit` does it at its end. It is needed before something reads such a variable by itself
+    (`get_weights`, `variable.numpy()`) in the midst of training or after a loop of one's own.
+
+    Args:
+        target: A model, a layer or a variable.
+
+    >>> catch_up(keras.layers.Embedding(9, 2))
+    """
+    variables = [target] if isinstance(target, keras.Variable) else target.variables
+    for variable in variables:
+        pending = pending_of(variable)
+        if pending is not None:
+            pending.settle_in_chunks()
+
+
+@tf.custom_gradient
+def _read_as(rows: tf.Tensor, values: tf.Tensor) -> Any:
+    """`values`, with the gradient of `rows`: the loss is taken at the rows as they should be."""
+    return tf.identity(values), lambda gradient: (gradient, None)
