@@ -1,0 +1,47 @@
+"""Relations between words, from any lexicon that names the words related to one."""
+
+from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
+
+from kerascompact.core import checks
+from kerascompact.knowledge.graph import Graph
+
+
+def word_graph(words: Sequence[str], related: Callable[[str], Iterable[str]]) -> Graph:
+    """Relates each word to those that a lexicon names for it, where they are in the vocabulary.
+
+    Names are compared in lower case, an underscore or a white space between the parts of a compound
+    alike. A name that stands for several ids, such as "Turkey" and "turkey", relates to each.
+
+    Args:
+        words: The word of each id, reserved ones included: `["<pad>", "<unk>", *vocabulary.words]`.
+        related: Names of the words that are related to one; none if it does not know the word.
+    Raises: ValueError, if `words` is no list of `str`.
+    Example:
+    >>> word_graph(["cat", "dog", "New York"], {"dog": ["cat", "cow"]}.get).pairs().tolist()
+    [[0, 1]]
+    """
+    if isinstance(words, str) or not isinstance(words, Sequence) or not len(words):
+        checks.fail("words", "a list of at least one str", words)
+    ids: dict[str, list[int]] = {}
+    for id, word in enumerate(words):
+        if not isinstance(word, str):
+            checks.fail(f"words[{id}]", "a str", word)
+        ids.setdefault(plain(word), []).append(id)
+    pairs = [
+        (id, other)
+        for id, word in enumerate(words)
+        for name in related(word) or ()
+        for other in ids.get(plain(name), ())
+    ]
+    return Graph.from_pairs(np.array(pairs, np.int64).reshape(-1, 2), len(words))
+
+
+def plain(name: str) -> str:
+    """A name as it is compared.
+
+    >>> plain("New_York")
+    'new york'
+    """
+    return name.lower().replace("_", " ")
