@@ -11,6 +11,7 @@ from kerascompact.forms import (
     RemappedForm,
     ScalarForm,
     ScaledForm,
+    SparseForm,
     SplitForm,
 )
 
@@ -128,6 +129,20 @@ def sigmoid(x):
     return 1 / (1 + np.exp(-x))
 
 
+def some_transform(rows=V, num_anchors=9, seed=1, low=-1.0):
+    """About three entries a row; some rows are empty, the first and the last among them."""
+    random = np.random.default_rng(seed)
+    transform = random.uniform(low, 1.0, (rows, num_anchors)).astype(np.float32)
+    transform *= random.random(transform.shape) < 1 / 3
+    transform[[0, rows // 2, -1]] = 0
+    return transform
+
+
+def sparse(rows=V, num_anchors=9, width=4, seed=1, low=-1.0, **config):
+    transform, anchors = some_transform(rows, num_anchors, seed, low), numbers(num_anchors, width)
+    return SparseForm.from_matrix(transform, anchors, **config), transform @ anchors
+
+
 def low_rank(**config):
     return factored(dense, use_bias=False, **config)
 
@@ -142,6 +157,7 @@ KINDS = {
     "low_rank": low_rank,
     "recurrent": recurrent,
     "scaled": scaled,
+    "sparse": sparse,
     "concat": concat,
     "split": split,
     "remapped": remapped,
@@ -150,7 +166,7 @@ KINDS = {
 }
 
 # Forms that add or multiply, in an order that TensorFlow chooses; all others only gather.
-COMPUTING = (codes_sum, factored, low_rank, recurrent)
+COMPUTING = (codes_sum, factored, low_rank, recurrent, sparse)
 SMALL = (scalar,)  # nothing left to quantize
 
 

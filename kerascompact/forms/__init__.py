@@ -9,6 +9,7 @@ from kerascompact.forms.recurrent import RecurrentForm
 from kerascompact.forms.remapped import RemappedForm
 from kerascompact.forms.scalar import ScalarForm
 from kerascompact.forms.scaled import ScaledForm
+from kerascompact.forms.sparse import SparseForm
 
 __all__ = [
     "CodebookForm",
@@ -20,5 +21,6 @@ __all__ = [
     "RemappedForm",
     "ScalarForm",
     "ScaledForm",
+    "SparseForm",
     "SplitForm",
 ]

@@ -5,12 +5,13 @@ import math
 import keras
 import numpy as np
 import pytest
+import scipy.sparse
 
-from form_examples import COMPUTING, KINDS, V, numbers
+from form_examples import COMPUTING, KINDS, V, numbers, sparse
 from kerascompact import export, size
 from kerascompact.core.storage import total_bits
 from kerascompact.export.interpreter import Interpreter
-from kerascompact.forms import CodebookForm, FactoredForm, RecurrentForm, ScalarForm
+from kerascompact.forms import CodebookForm, FactoredForm, RecurrentForm, ScalarForm, SparseForm
 
 
 def lookup(form, length=None):
@@ -143,3 +144,52 @@ def test_entries_of_few_bits_are_as_small_as_their_bits(bits):
     codes = random.integers(0, 2**bits, (5000, 24))
     data = export.convert(lookup(ScalarForm.from_codes(codes, np.ones(5000), bits=bits)))
     assert len(data) <= 5000 * (24 * bits + 32) / 8 + 4 * 1024
+
+
+def sparse_of(words, num_anchors=500, width=300, per_row=4):
+    """About `per_row` entries in each row, in some none."""
+    random = np.random.default_rng(0)
+    lengths = random.poisson(per_row, words)
+    rows = np.repeat(np.arange(words), lengths)
+    columns = random.integers(0, num_anchors, len(rows))
+    values = random.uniform(0.05, 1, len(rows)).astype(np.float32)
+    transform = scipy.sparse.coo_array((values, (rows, columns)), shape=(words, num_anchors))
+    return SparseForm.from_matrix(transform, numbers(num_anchors, width))
+
+
+@pytest.mark.parametrize("recipe", export.RECIPES)
+def test_sparse_rows_are_as_small_as_their_entries(recipe):
+    form = sparse_of(10_000)
+    data, small = export.convert(lookup(form), recipe), export.freeze(lookup(form), recipe)
+    small = small.layers[-1]
+    entry = 16 + (32 if recipe == "float32" else 8)
+    scales = 0 if recipe == "float32" else 32 * 300
+    rows = 8 * 10_016 + 313 * 32 + 32
+    theory = small.num_entries * entry + rows + NUMBER_BITS[recipe] * 500 * 300 + scales
+    assert total_bits(small.storage()) == theory
+    assert len(data) <= 1.01 * theory / 8 + 4 * 1024
+    ids = np.random.default_rng(1).integers(0, 10_000, (1, 32))
+    # sums of some ten float32 products of size <= 4
+    np.testing.assert_allclose(outputs(data, ids), small(ids), atol=1e-5)
+
+
+@pytest.mark.parametrize("recipe", export.RECIPES)
+def test_rows_without_entries_are_zeros_in_a_file(recipe):
+    form, _ = sparse()
+    data = export.convert(lookup(form), recipe)
+    for ids in ([[0]], [[0, V // 2, V - 1]], [[0] * 40]):
+        np.testing.assert_array_equal(outputs(data, np.array(ids)), 0)
+
+
+@pytest.mark.parametrize("recipe", export.RECIPES)
+def test_sparse_logits_need_no_table(recipe):
+    """Words in, logits out: the file holds every array once, and not as wide as it is read."""
+    form = sparse_of(3000, num_anchors=200, width=40)
+    ids = keras.Input((1,), dtype="int32", name="ids")
+    model = keras.Model(ids, form(keras.layers.Activation("tanh")(form(ids)), reverse=True))
+    data, small = export.convert(model, recipe), export.freeze(model, recipe)
+    assert len(data) <= 1.02 * total_bits(small.layers[1].storage()) / 8 + 8 * 1024
+    for id in (0, 17, 2999):
+        expected = small.predict(np.array([[id]]), verbose=0)
+        # 40 float32 products, and integers of 30 bits
+        np.testing.assert_allclose(outputs(data, np.array([[id]])), expected, atol=1e-4)

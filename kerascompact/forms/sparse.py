@@ -1,0 +1,258 @@
+"""Sparse combinations of a few anchor vectors."""
+
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from kerascompact.core import checks
+from kerascompact.core.registration import register
+from kerascompact.forms.base import PRECISIONS, TABLE_BITS, Form, at_most, reshape_as
+from kerascompact.ops import sparse
+from kerascompact.ops.parts import run_of_ids, unknown_zero
+from kerascompact.ops.quantize import quantize_columns
+from kerascompact.ops.unique import unique_ids
+
+
+@register
+class SparseForm(Form):
+    """Combines the few anchors that a word has entries for.
+
+    `E = T A`: `E[i] = sum_k T[i, k] A[k]` over the stored entries of row `i`, `A: (|A|, d)`. A row
+    without entries is zeros. Only entries are stored, and only those of the rows that are looked
+    up are read: no row is padded to the length of another, no table is unpacked.
+
+    A mixture of several sets of anchors is one set of all of them, one below the other; a softmax
+    over a row's entries is stored as the numbers that it gives.
+
+    Args:
+        input_dim: Vocabulary size `V`.
+        output_dim: Embedding width `d`.
+        num_anchors: Rows of `A`.
+        num_entries: Stored entries of `T`, at least 1.
+        longest_row: The most entries of a row.
+        precision: "float32", "int8" or "int4", the type of the anchors' numbers, with a float32
+            scale for each column. The entries of `T` are float32 or integers of 8 bits, with "int4"
+            anchors as well.
+        signed: Whether `T` has negative entries: integers are then int8, and uint8 otherwise.
+        **kwargs: Those of `Form`.
+
+    Shapes: ids `(...)` -> vectors `(..., d)`.
+    Storage: for `n` entries `n (c + v)` bits, `c` = 8 bits for a column, 16 above 256 anchors, 32
+        above 32,768, and `v` = 32 bits for a value, or 8; for the rows `l V' + V'`, `V'` words
+        rounded up to a multiple of 32, `l` = 8 bits for a length, 16 if a row has more than 255
+        entries; for the anchors `32 |A| d`, or `8 |A| d + 32 d`, `4 |A| d + 32 d`; and 32.
+    Raises: ValueError, for a wrong argument or an id out of range.
+
+    >>> anchors = np.array([[1.0, 0.0], [0.0, 10.0]])
+    >>> form = SparseForm.from_matrix(np.array([[2.0, 1.0], [0.0, 0.0], [0.0, 3.0]]), anchors)
+    >>> form(np.array([0, 1, 2])).numpy().tolist()
+    [[2.0, 10.0], [0.0, 0.0], [0.0, 30.0]]
+
+    Reference: [Liang et al., ICLR 2021](https://arxiv.org/abs/2003.08197), sec. 3.2 and 3.4.
+    Differs: the paper counts `nnz(T) + |A| d` numbers; columns and row lengths are stored, too.
+    """
+
+    def __init__(
+        self,
+        input_dim: int,
+        output_dim: int,
+        num_anchors: int,
+        num_entries: int,
+        longest_row: int,
+        precision: str = "float32",
+        signed: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(input_dim, output_dim, **kwargs)
+        self.num_anchors = checks.integer_in("num_anchors", num_anchors, 1)
+        self.num_entries = checks.integer_in("num_entries", num_entries, 1, 2**31 - 1)
+        self.longest_row = checks.integer_in("longest_row", longest_row, 0, self.num_anchors)
+        self.precision = checks.choice("precision", precision, PRECISIONS)
+        self.signed = checks.boolean("signed", signed)
+
+    @classmethod
+    def from_matrix(cls, transform: Any, anchors: np.ndarray, **config: Any) -> "SparseForm":
+        """Stores `T` `(V, |A|)`, a SciPy sparse matrix or an array, and float anchors `(|A|, d)`.
+
+        Entries that are 0 are not stored.
+        """
+        anchors = checks.finite("anchors", np.asarray(anchors, np.float32))
+        lengths, columns, values = read_entries(transform)
+        if anchors.ndim != 2 or 0 in anchors.shape or len(anchors) != transform.shape[1]:
+            raise ValueError(
+                f"`anchors` must have the shape ({transform.shape[1]}, d), a row for each column "
+                f"of `transform`. Received: {anchors.shape}."
+            )
+        return cls._from_entries(lengths, columns, values, {"anchors": anchors}, **config)
+
+    @classmethod
+    def _from_entries(
+        cls,
+        lengths: np.ndarray,
+        columns: np.ndarray,
+        values: np.ndarray,
+        anchors: dict[str, np.ndarray],
+        **config: Any,
+    ) -> "SparseForm":
+        rows, (num_anchors, width) = len(lengths), anchors["anchors"].shape
+        longest = int(lengths.max(initial=0))
+        by_row = np.repeat(np.arange(rows), lengths)
+        reach = np.bincount(by_row, np.abs(values.astype(np.float64)), minlength=rows)
+        if not len(values):  # TFLite has no empty constants; no row reaches this one
+            columns, values = np.zeros(1, columns.dtype), np.zeros(1, values.dtype)
+        blocks, starts = sparse.block_rows(lengths, _length_type(longest))
+        arrays = {
+            "lengths": blocks,
+            "starts": starts,
+            "columns": columns.astype(_column_type(num_anchors)),
+            "values": values,
+            "reach": np.float32(reach.max(initial=0)) * np.float32(1 + 1e-6),  # rounded upwards
+            **anchors,
+        }
+        return cls.from_arrays(
+            arrays,
+            **{
+                **config,
+                "input_dim": rows,
+                "output_dim": width,
+                "num_anchors": num_anchors,
+                "num_entries": len(values),
+                "longest_row": longest,
+                "signed": bool(np.any(values < 0)),
+            },
+        )
+
+    def build(self, input_shape: Any = None) -> None:
+        blocks = -(-self.input_dim // sparse.BLOCK)
+        self.add_array("lengths", (blocks, sparse.BLOCK), _length_type(self.longest_row))
+        self.add_array("starts", (blocks,), "int32")
+        self.add_array("columns", (self.num_entries,), _column_type(self.num_anchors))
+        small = "int8" if self.signed else "uint8"
+        value_type = "float32" if self.precision == "float32" else small
+        self.add_array("values", (self.num_entries,), value_type)
+        self.add_array("reach", (), "float32")  # the largest sum of a row's absolute values
+        self.add_table("anchors", (self.num_anchors, self.output_dim), self.precision)
+
+    def lookup(self, ids: tf.Tensor) -> tf.Tensor:
+        flat = tf.reshape(ids, [-1])
+        if ids.shape[:1] == [1]:  # one text, as on a phone, where naming its ids once costs more
+            return reshape_as(self._vectors(flat), ids, self.output_dim)
+        unique, inverse = unique_ids(flat)
+        return reshape_as(tf.gather(self._vectors(unique), inverse), ids, self.output_dim)
+
+    def _vectors(self, ids: tf.Tensor) -> tf.Tensor:
+        found = sparse.find_rows(self.lengths.value, self.starts.value, ids)
+        row, place = sparse.entries_of_rows(*found, self.longest_row)
+        column = tf.cast(tf.gather(self.columns.value, place), tf.int32)
+        value = tf.cast(tf.gather(self.values.value, place), tf.float32)
+        parts = self.raw_rows("anchors", column) * tf.expand_dims(value, 1)
+        sums = tf.math.unsorted_segment_sum(parts, row, tf.size(ids))
+        return self.with_scale("anchors", sums)
+
+    def word_logits(self, hidden: tf.Tensor) -> tf.Tensor:
+        """`T (A h)` for one text: `|A| d` products and one for each entry of `T`.
+
+        It needs `8 n` bytes for each vector, `n` entries. A batch of many vectors multiplies with
+        the words' vectors instead, a part of the vocabulary at a time.
+        """
+        if hidden.shape[:1] != [1]:
+            return super().word_logits(hidden)
+        flat, zero = tf.reshape(hidden, [-1, self.output_dim]), unknown_zero(hidden)
+        flat = self.with_scale("anchors", flat)
+        # Gathered like the rows of `lookup` in int4, which the file then holds in one way only.
+        if self.precision == "int4":
+            anchors = self.raw_rows("anchors", run_of_ids(zero, self.num_anchors))
+        else:
+            anchors = self.whole("anchors", zero)
+        scores = tf.transpose(tf.matmul(flat, anchors, transpose_b=True))  # (|A|, n)
+        products = tf.gather(scores, tf.cast(self._all("columns", zero), tf.int32))
+        products *= tf.expand_dims(tf.cast(self._all("values", zero), tf.float32), 1)
+        bound = self.reach.value * tf.reduce_max(tf.abs(scores), axis=0)
+        lengths = tf.cast(self._all("lengths", zero), tf.int32)
+        lengths = tf.reshape(lengths, [-1])[: self.input_dim]
+        logits = tf.transpose(sparse.sum_runs(products, lengths, bound))
+        return reshape_as(logits, hidden[..., 0], self.input_dim)
+
+    def _all(self, name: str, zero: tf.Tensor) -> tf.Tensor:
+        """A whole array of integers: the converter would store it as wide as it is cast to."""
+        return tf.gather(tf.expand_dims(getattr(self, name).value, 0), zero)
+
+    def transform(self) -> np.ndarray:
+        """The stored `T` `(V, |A|)` as a dense array, to look at a small one."""
+        lengths = self.lengths.numpy().reshape(-1)[: self.input_dim]
+        rows, count = np.repeat(np.arange(self.input_dim), lengths), int(lengths.sum())
+        dense = np.zeros((self.input_dim, self.num_anchors), np.float32)
+        dense[rows, self.columns.numpy()[:count]] = self.values.numpy()[:count]
+        return dense
+
+    def quantized(self, precision: str) -> "SparseForm":
+        """Entries of 8 bits, anchors of 8 or 4.
+
+        Every column of `T` is divided by its largest entry, and its anchor multiplied: both then
+        lose what their products can spare. The one scale of the entries, `1 / 255` (`1 / 127` with
+        signs), is multiplied into those of the anchors. An entry that becomes 0 is dropped.
+        """
+        if at_most(self.precision, precision):
+            return self
+        anchors = self.table_values("anchors")
+        lengths = self.lengths.numpy().reshape(-1)[: self.input_dim].astype(np.int64)
+        count = int(lengths.sum())
+        columns, values = self.columns.numpy()[:count], self.values.numpy()[:count]
+        scale = np.float32(1)
+        if self.precision == "float32":
+            largest = np.zeros(self.num_anchors, np.float32)
+            np.maximum.at(largest, columns, np.abs(values))
+            largest[largest == 0] = 1
+            anchors = anchors * largest[:, None]
+            steps = 127 if self.signed else 255
+            scale = np.float32(1 / steps)
+            exact, kind = values / largest[columns] * steps, "int8" if self.signed else "uint8"
+            values = np.rint(exact).astype(kind)
+            rows = np.repeat(np.arange(self.input_dim), lengths)[values != 0]
+            lengths = np.bincount(rows, minlength=self.input_dim)
+            columns, values = columns[values != 0], values[values != 0]
+        codes, steps_of = quantize_columns(anchors, TABLE_BITS[precision])
+        tables = {"anchors": codes, "anchors_scale": steps_of * scale}
+        config = {**self.get_config(), "precision": precision}
+        return SparseForm._from_entries(lengths, columns, values, tables, **config)
+
+    def get_config(self) -> dict[str, Any]:
+        return {
+            **super().get_config(),
+            "num_anchors": self.num_anchors,
+            "num_entries": self.num_entries,
+            "longest_row": self.longest_row,
+            "precision": self.precision,
+            "signed": self.signed,
+        }
+
+
+def read_entries(transform: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Lengths of the rows, columns and float32 values of the entries that are not 0.
+
+    Raises: ValueError, if it is no matrix or holds NaN or infinity.
+
+    >>> [array.tolist() for array in read_entries(np.array([[0, 3], [0, 0]]))]
+    [[1, 0], [1], [3.0]]
+    """
+    if len(getattr(transform, "shape", ())) != 2 or 0 in transform.shape:
+        checks.fail("transform", "a matrix (V, |A|) that is not empty", transform)
+    if hasattr(transform, "tocsr"):  # SciPy, which is not imported for it
+        matrix = transform.tocsr().astype(np.float32, copy=True)
+        matrix.sum_duplicates()
+        matrix.eliminate_zeros()
+        lengths, columns, values = np.diff(matrix.indptr), matrix.indices, matrix.data
+    else:
+        dense = np.asarray(transform, np.float32)
+        rows, columns = np.nonzero(dense)
+        lengths, values = np.bincount(rows, minlength=len(dense)), dense[rows, columns]
+    return lengths, columns, checks.finite("transform", values)
+
+
+def _column_type(num_anchors: int) -> str:
+    return "uint8" if num_anchors <= 2**8 else "int16" if num_anchors <= 2**15 else "int32"
+
+
+def _length_type(longest: int) -> str:
+    return "uint8" if longest < 2**8 else "int16" if longest < 2**15 else "int32"
