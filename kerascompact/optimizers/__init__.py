@@ -25,7 +25,7 @@ a proximal step on the whole table would have given it. `fit` ends by writing th
 `catch_up(model)` does so at any time.
 """
 
-from kerascompact.optimizers.lazy import LazyAdam, LazySGD
+from kerascompact.optimizers.lazy import LazyAdam, LazySGD, lazy
 from kerascompact.optimizers.pending import (
     catch_up,
     caught_up,
@@ -42,5 +42,6 @@ __all__ = [
     "catch_up",
     "caught_up",
     "caught_up_rows",
+    "lazy",
     "proximal_rule",
 ]

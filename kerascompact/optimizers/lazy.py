@@ -6,24 +6,27 @@ import keras
 import tensorflow as tf
 
 from kerascompact.core.registration import register
+from kerascompact.optimizers.row_view import DivisibleRows, RowView, at_rows, sum_repeated
 
 
-class RowGradients:
-    """Makes a Keras optimizer treat the gradient of a table as rows: summed, then clipped."""
+class LazyStep:
+    """Makes the step of a Keras optimizer on a table cost what the batch's rows cost.
+
+    Rows of repeated ids are summed before anything sees the gradient; clipping keeps it rows; the
+    optimizer's own `update_step` is then called on these rows of the variable and of its slots. It
+    fits every optimizer whose step treats each entry by itself, see `lazy`.
+    """
 
     def apply(self, grads: Any, trainable_variables: Any = None) -> None:
-        # Summed before anything else, so that clipping sees the true gradient of a row.
         summed = [sum_repeated(g) if isinstance(g, tf.IndexedSlices) else g for g in grads]
-        scale: float | None = getattr(self, "loss_scale_factor", None)
-        if scale is None:
-            super().apply(summed, trainable_variables)  # type: ignore[misc]
-            return
-        # Stock Keras divides IndexedSlices by the number, a TypeError: divide here instead.
-        self.loss_scale_factor = None
-        try:
-            super().apply([_divide(g, scale) for g in summed], trainable_variables)  # type: ignore[misc]
-        finally:
-            self.loss_scale_factor = scale
+        if self.loss_scale_factor is not None:  # type: ignore[attr-defined]
+            summed = [
+                DivisibleRows(g.values, g.indices, g.dense_shape)
+                if isinstance(g, tf.IndexedSlices)
+                else g
+                for g in summed
+            ]
+        super().apply(summed, trainable_variables)  # type: ignore[misc]
 
     def _clip_gradients(self, grads: list[Any]) -> list[Any]:
         if not self.global_clipnorm:  # type: ignore[attr-defined]
@@ -31,9 +34,40 @@ class RowGradients:
         # Stock Keras multiplies IndexedSlices by the ratio of norms, and gets the whole table.
         return tf.clip_by_global_norm(grads, self.global_clipnorm)[0]  # type: ignore[attr-defined]
 
+    def _apply_weight_decay(self, variables: Any) -> None:
+        """Nothing here: `step_on` decays what it updates, so that rows stay rows."""
+
+    def update_step(self, gradient: Any, variable: Any, learning_rate: Any) -> None:
+        if not isinstance(gradient, tf.IndexedSlices):
+            self.step_on(self, variable, gradient, variable, learning_rate)
+            return
+        if tf.distribute.get_strategy().num_replicas_in_sync > 1:
+            gradient = sum_repeated(gradient)  # replicas may have met the same ids
+        index = self._get_variable_index(variable)
+        optimizer, slots = at_rows(self, index, gradient.indices)
+        rows = RowView(variable, gradient.indices, index)
+        self.step_on(optimizer, rows, gradient.values, variable, learning_rate)
+        for view in (*slots, rows):
+            view.flush()
+
+    def step_on(
+        self, optimizer: Any, target: Any, gradient: tf.Tensor, variable: Any, learning_rate: Any
+    ) -> None:
+        """Updates `target`, a variable or a `RowView` of it, by an optimizer with slots alike."""
+        if self.weight_decay is not None and self._use_weight_decay(variable):  # type: ignore[attr-defined]
+            rate = tf.cast(learning_rate, variable.dtype)
+            decay = tf.cast(self.weight_decay, variable.dtype)  # type: ignore[attr-defined]
+            target.assign_sub(target * decay * rate)
+        super(LazyStep, optimizer).update_step(gradient, target, learning_rate)
+
+    def _get_variable_index(self, variable: Any) -> int:
+        if isinstance(variable, RowView):
+            return variable.index
+        return super()._get_variable_index(variable)  # type: ignore[misc]
+
 
 @register
-class LazyAdam(RowGradients, keras.optimizers.Adam):
+class LazyAdam(LazyStep, keras.optimizers.Adam):
     """Adam whose step on an embedding costs what the batch's rows cost, not the table's.
 
     For a gradient that comes as rows (`tf.IndexedSlices`): rows of repeated ids are summed first,
@@ -44,7 +78,7 @@ class LazyAdam(RowGradients, keras.optimizers.Adam):
     `sum g_j^2` instead of `(sum g_j)^2`: another optimizer than Adam. It also rewrites all rows of
     `m`, `v` and the table at each step. Users of plain `keras.layers.Embedding` gain, too.
 
-    Args: those of `keras.optimizers.Adam`.
+    Args: those of `keras.optimizers.Adam`. See `lazy` for what they do to rows, and the limits.
 
     Example:
     >>> model = keras.Sequential([keras.layers.Embedding(9, 2), keras.layers.Flatten()])
@@ -53,33 +87,11 @@ class LazyAdam(RowGradients, keras.optimizers.Adam):
 
     Reference: [Kingma & Ba, ICLR 2015](https://arxiv.org/abs/1412.6980), algorithm 1.
     Differs: a row that is not in the batch gets no momentum tail, and its moments do not decay.
-    `weight_decay`, gradient accumulation, and anything that makes the gradient dense (an L2
-    regularizer on the table, a softmax tied to it) still cost the whole table; Keras'
-    `LossScaleOptimizer` around it costs one boolean per entry, for its check of overflow.
     """
-
-    def update_step(self, gradient: Any, variable: Any, learning_rate: Any) -> None:
-        if not isinstance(gradient, tf.IndexedSlices):
-            super().update_step(gradient, variable, learning_rate)
-            return
-        if tf.distribute.get_strategy().num_replicas_in_sync > 1:
-            gradient = sum_repeated(gradient)  # replicas may have met the same ids
-        rows, grad = gradient.indices, tf.cast(gradient.values, variable.dtype)
-        step = tf.cast(self.iterations + 1, variable.dtype)
-        rate = tf.cast(learning_rate, variable.dtype)
-        rate *= tf.sqrt(1 - tf.pow(self.beta_2, step)) / (1 - tf.pow(self.beta_1, step))
-        index = self._get_variable_index(variable)
-        m = _update_rows(self._momentums[index], rows, grad, self.beta_1)
-        v = _update_rows(self._velocities[index], rows, tf.square(grad), self.beta_2)
-        if self.amsgrad:
-            slot = self._velocity_hats[index].value
-            v = tf.maximum(tf.gather(slot, rows), v)
-            slot.scatter_update(tf.IndexedSlices(v, rows))
-        variable.scatter_sub(tf.IndexedSlices(rate * m / (tf.sqrt(v) + self.epsilon), rows))
 
 
 @register
-class LazySGD(RowGradients, keras.optimizers.SGD):
+class LazySGD(LazyStep, keras.optimizers.SGD):
     """Gradient descent whose step on an embedding costs what the batch's rows cost.
 
     `w_i -= rate g_i` for the rows `i` in the batch; with momentum `m`,
@@ -87,7 +99,7 @@ class LazySGD(RowGradients, keras.optimizers.SGD):
     only. Clipping sees the summed gradient of a row and keeps it rows; stock Keras'
     `global_clipnorm` makes it the whole table.
 
-    Args: those of `keras.optimizers.SGD`.
+    Args: those of `keras.optimizers.SGD`. See `lazy` for what they do to rows, and the limits.
 
     Example:
     >>> model = keras.Sequential([keras.layers.Embedding(9, 2), keras.layers.Flatten()])
@@ -95,50 +107,98 @@ class LazySGD(RowGradients, keras.optimizers.SGD):
     >>> history = model.fit(np.array([[1, 1]]), np.zeros((1, 4)), verbose=0)
 
     Reference: [Sutskever et al., ICML 2013](https://proceedings.mlr.press/v28/sutskever13.html),
-    sec. 2. Differs: a row that is not in the batch gets no momentum tail; `weight_decay` costs the
-    whole table.
+    sec. 2. Differs: a row that is not in the batch gets no momentum tail.
     """
 
-    def update_step(self, gradient: Any, variable: Any, learning_rate: Any) -> None:
-        if not isinstance(gradient, tf.IndexedSlices):
-            super().update_step(gradient, variable, learning_rate)
-            return
-        if tf.distribute.get_strategy().num_replicas_in_sync > 1:
-            gradient = sum_repeated(gradient)
-        rows = gradient.indices
-        step = tf.cast(learning_rate, variable.dtype) * tf.cast(gradient.values, variable.dtype)
-        if self.momentum == 0:
-            variable.scatter_sub(tf.IndexedSlices(step, rows))
-            return
-        slot = self.momentums[self._get_variable_index(variable)].value
-        velocity = self.momentum * tf.gather(slot, rows) - step
-        slot.scatter_update(tf.IndexedSlices(velocity, rows))
-        move = self.momentum * velocity - step if self.nesterov else velocity
-        variable.scatter_add(tf.IndexedSlices(move, rows))
 
+def lazy_class(kind: type) -> type:
+    """The lazy class of a Keras optimizer's class, `Lazy<name>`, registered with Keras.
 
-def sum_repeated(gradient: tf.IndexedSlices) -> tf.IndexedSlices:
-    """The same gradient with every row named once.
-
-    >>> rows = tf.IndexedSlices(tf.constant([[1.0], [2.0], [4.0]]), tf.constant([5, 3, 5]), [9, 1])
-    >>> summed = sum_repeated(rows)
-    >>> summed.indices.numpy().tolist(), summed.values.numpy().tolist()
-    ([5, 3], [[5.0], [2.0]])
+    >>> lazy_class(keras.optimizers.Adam)
+    <class 'kerascompact.optimizers.lazy.LazyAdam'>
     """
-    ids, place = tf.unique(gradient.indices)
-    values = tf.math.unsorted_segment_sum(gradient.values, place, tf.shape(ids)[0])
-    return tf.IndexedSlices(values, ids, gradient.dense_shape)
+    if kind not in _CLASSES:
+        _CLASSES[kind] = derived_class(LazyStep, kind, f"Lazy{kind.__name__}", __name__)
+    return _CLASSES[kind]
 
 
-def _update_rows(slot: keras.Variable, rows: tf.Tensor, new: tf.Tensor, beta: float) -> tf.Tensor:
-    """Moves rows of a moment's running average towards `new` and returns them."""
-    values = beta * tf.gather(slot.value, rows) + (1 - beta) * new
-    slot.value.scatter_update(tf.IndexedSlices(values, rows))
-    return values
+def derived_class(step: type, kind: type, name: str, module: str) -> type:
+    """A class with the step of one and the formulas of another, registered with Keras."""
+    text = f"`{kind.__name__}` with the step of `{step.__name__}`.\n\n    Args: its own.\n    "
+    return register(type(name, (step, kind), {"__module__": module, "__doc__": text}))
 
 
-def _divide(gradient: Any, scale: float) -> Any:
-    if isinstance(gradient, tf.IndexedSlices):
-        values = gradient.values / scale
-        return tf.IndexedSlices(values, gradient.indices, gradient.dense_shape)
-    return None if gradient is None else gradient / scale
+_CLASSES: dict[type, type] = {
+    keras.optimizers.Adam: LazyAdam,
+    keras.optimizers.SGD: LazySGD,
+}
+# Each entry of a variable is updated by itself, given its gradient and its slots.
+ELEMENTWISE = (
+    keras.optimizers.SGD,
+    keras.optimizers.Adam,
+    keras.optimizers.AdamW,
+    keras.optimizers.Nadam,
+    keras.optimizers.Adamax,
+    keras.optimizers.Adagrad,
+    keras.optimizers.Adadelta,
+    keras.optimizers.RMSprop,
+    keras.optimizers.Ftrl,
+    keras.optimizers.Lion,
+)
+for _kind in ELEMENTWISE:
+    lazy_class(_kind)  # so that a saved model finds the class
+
+
+def lazy(optimizer: Any) -> Any:
+    """The same optimizer, with a step on embeddings that costs what the batch's rows cost.
+
+    Only the rows of a table that have a gradient are updated, and only these rows of the slots
+    (momenta, accumulators); the rows of repeated ids are summed first, which stock Keras 3 does not
+    do: its Adam, Adagrad and RMSprop take `sum g_j^2` for `(sum g_j)^2`. Any layer gains whose
+    gradient comes as rows, `keras.layers.Embedding` among them; other weights are updated as ever.
+
+    Clipping by norm, value and global norm sees summed rows and keeps them rows. Weight decay
+    shrinks rows when they are updated, and other rows not. Schedules, `LossScaleOptimizer`,
+    `loss_scale_factor`, `MultiOptimizer`, `tf.distribute.MirroredStrategy`, files and
+    `jit_compile` work as with the stock optimizer.
+
+    Limits: an average of the weights (`use_ema`), `gradient_accumulation_steps`, an L2 regularizer
+    on the table or a softmax tied to it make a step cost the whole table, and update every row.
+    `LossScaleOptimizer` costs one boolean per entry, for its check of overflow. Where replicas
+    merge their updates, neither stock Keras nor this can accumulate gradients, overwrite weights
+    by their average during training, or compile a step by XLA.
+
+    Args:
+        optimizer: The name of one, such as "rmsprop", or an instance that has made no step: `SGD`,
+            `Adam`, `AdamW`, `Nadam`, `Adamax`, `Adagrad`, `Adadelta`, `RMSprop`, `Ftrl`, `Lion`, or
+            of a class derived from these that treats every entry by itself.
+
+    Returns: An optimizer of class `Lazy<name>`, derived from the given one's, with its config.
+        `LossScaleOptimizer` and `MultiOptimizer` go around such optimizers.
+    Raises: ValueError, for an optimizer whose step on an entry depends on other rows (`Lamb`,
+        `Adafactor`, `Muon`, ...), or one that has been built.
+
+    Example:
+    >>> lazy("adagrad").name, type(lazy(keras.optimizers.AdamW(1e-3))).__name__
+    ('adagrad', 'LazyAdamW')
+
+    Differs: a row that is not in the batch gets no momentum tail, and its moments do not decay.
+    """
+    optimizer = keras.optimizers.get(optimizer)
+    if isinstance(optimizer, LazyStep):
+        return optimizer
+    kind = type(optimizer)
+    if not isinstance(optimizer, ELEMENTWISE):
+        raise ValueError(
+            "`optimizer` must be one that updates every entry by itself, or rows would depend on "
+            "rows that are not in the batch: "
+            + ", ".join(known.__name__ for known in ELEMENTWISE)
+            + f", or one derived from these. Received: {kind.__name__}. "
+            "(MultiOptimizer and LossScaleOptimizer go around lazy optimizers.)"
+        )
+    if optimizer.built:
+        raise ValueError(
+            "`optimizer` must be new: what it has learnt would be lost. "
+            f"Received: {optimizer.name!r}, which has been built."
+        )
+    return lazy_class(kind).from_config(optimizer.get_config())

@@ -8,7 +8,7 @@ import tensorflow as tf
 from graphs import tensors_with_rows, train_step
 from kerascompact.layers import ClusterEmbedding
 from kerascompact.optimizers import LazyAdam, LazySGD
-from kerascompact.optimizers.lazy import sum_repeated
+from kerascompact.optimizers.row_view import sum_repeated
 
 ROWS, WIDTH = 6, 3
 ALL = [5, 0, 0, 3, 1, 2, 4, 3, 0]  # every row, some of them more than once

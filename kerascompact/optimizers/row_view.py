@@ -1,0 +1,143 @@
+"""Rows of a variable that an optimizer's formulas take for the whole variable."""
+
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+
+class RowView:
+    """Some rows of a variable, read and written as if they were all of it.
+
+    It converts to a tensor, computes with tensors and numbers, and takes `assign`, `assign_add` and
+    `assign_sub`; `flush` then writes the rows, by one scatter. Rows that are never read are never
+    gathered: what is added to them is scattered.
+
+    Args:
+        variable: `tf.Variable` `(V, ...)`.
+        ids: Rows `(...)`; each once, if they are written.
+        index: Of the trained variable in the optimizer.
+
+    >>> table = tf.Variable([[1.0], [2.0], [3.0]])
+    >>> rows = RowView(table, tf.constant([2, 0]), 0)
+    >>> rows.assign_add(2 * rows)
+    >>> rows.flush()
+    >>> table.numpy().tolist()
+    [[3.0], [2.0], [9.0]]
+    """
+
+    def __init__(self, variable: tf.Variable, ids: tf.Tensor, index: int) -> None:
+        self.variable, self.ids, self.index = variable, ids, index
+        self._rows: tf.Tensor | None = None
+        self._written = False
+        self._subtracted: tf.Tensor | None = None  # from rows that have not been read
+
+    @property
+    def dtype(self) -> tf.DType:
+        return self.variable.dtype
+
+    @property
+    def shape(self) -> tf.TensorShape:
+        return self.ids.shape + self.variable.shape[1:]
+
+    def __tf_tensor__(self, dtype: Any = None, name: str | None = None) -> tf.Tensor:
+        if self._rows is None:
+            self._rows = tf.gather(self.variable, self.ids)
+            if self._subtracted is not None:
+                self._rows -= self._subtracted
+                self._subtracted, self._written = None, True
+        return self._rows if dtype is None else tf.cast(self._rows, dtype)
+
+    def assign(self, value: Any) -> None:
+        self._rows = tf.convert_to_tensor(value, self.dtype)
+        self._written, self._subtracted = True, None
+
+    def assign_add(self, value: Any) -> None:
+        self.assign(self + value)
+
+    def assign_sub(self, value: Any) -> None:
+        if self._rows is None and self._subtracted is None:
+            self._subtracted = tf.convert_to_tensor(value, self.dtype)
+        else:
+            self.assign(self - value)
+
+    def flush(self) -> None:
+        """Writes to the variable what was assigned."""
+        if self._subtracted is not None:
+            self.variable.scatter_sub(tf.IndexedSlices(self._subtracted, self.ids))
+        elif self._written:
+            self.variable.scatter_update(tf.IndexedSlices(self._rows, self.ids))
+        self._rows, self._written, self._subtracted = None, False, None
+
+    def __add__(self, other: Any) -> tf.Tensor:
+        return tf.convert_to_tensor(self) + other
+
+    def __radd__(self, other: Any) -> tf.Tensor:
+        return other + tf.convert_to_tensor(self)
+
+    def __sub__(self, other: Any) -> tf.Tensor:
+        return tf.convert_to_tensor(self) - other
+
+    def __rsub__(self, other: Any) -> tf.Tensor:
+        return other - tf.convert_to_tensor(self)
+
+    def __mul__(self, other: Any) -> tf.Tensor:
+        return tf.convert_to_tensor(self) * other
+
+    def __rmul__(self, other: Any) -> tf.Tensor:
+        return other * tf.convert_to_tensor(self)
+
+    def __truediv__(self, other: Any) -> tf.Tensor:
+        return tf.convert_to_tensor(self) / other
+
+    def __rtruediv__(self, other: Any) -> tf.Tensor:
+        return other / tf.convert_to_tensor(self)
+
+    def __pow__(self, other: Any) -> tf.Tensor:
+        return tf.convert_to_tensor(self) ** other
+
+    def __neg__(self) -> tf.Tensor:
+        return -tf.convert_to_tensor(self)
+
+
+def at_rows(optimizer: Any, index: int, ids: tf.Tensor) -> tuple[Any, list[RowView]]:
+    """A shallow copy of an optimizer whose slots of one variable are rows, and these rows.
+
+    Slots are found as the lists, one entry per trained variable, that Keras optimizers keep.
+    The copy is for one call of its `update_step` and shares everything else.
+    """
+    view = object.__new__(type(optimizer))
+    attributes = dict(vars(optimizer))
+    shape = tuple(optimizer._trainable_variables[index].shape)
+    views = []
+    for name, value in vars(optimizer).items():
+        if not isinstance(value, list) or len(value) != len(optimizer._trainable_variables):
+            continue
+        slot = value[index]
+        if isinstance(slot, keras.Variable) and tuple(slot.shape) == shape:
+            views.append(RowView(slot.value, ids, index))
+            attributes[name] = {index: views[-1]}
+    vars(view).update(attributes)  # not setattr, with which Keras tracks variables
+    return view, views
+
+
+def sum_repeated(gradient: tf.IndexedSlices) -> tf.IndexedSlices:
+    """The same gradient with every row named once.
+
+    >>> rows = tf.IndexedSlices(tf.constant([[1.0], [2.0], [4.0]]), tf.constant([5, 3, 5]), [9, 1])
+    >>> summed = sum_repeated(rows)
+    >>> summed.indices.numpy().tolist(), summed.values.numpy().tolist()
+    ([5, 3], [[5.0], [2.0]])
+    """
+    if gradient.indices.shape.num_elements() == 1:  # XLA cannot divide "at most 1" row
+        return gradient
+    ids, place = tf.unique(gradient.indices)
+    values = tf.math.unsorted_segment_sum(gradient.values, place, tf.shape(ids)[0])
+    return tf.IndexedSlices(values, ids, gradient.dense_shape)
+
+
+class DivisibleRows(tf.IndexedSlices):
+    """A gradient as rows that Keras can divide by its `loss_scale_factor`."""
+
+    def __truediv__(self, scale: float) -> tf.IndexedSlices:
+        return tf.IndexedSlices(self.values / scale, self.indices, self.dense_shape)
