@@ -16,6 +16,7 @@ from kerascompact.layers.graph.feature_product import FeatureProduct
 from kerascompact.layers.heads.tied import WordBias, tied_softmax
 from kerascompact.layers.heads.word_logits import WordLogits
 from kerascompact.layers.masked_mean import MaskedMean
+from kerascompact.layers.text_convolution import TextConvolution
 
 __all__ = [
     "ClusterAdjustmentEmbedding",
@@ -33,6 +34,7 @@ __all__ = [
     "PretrainedGuidance",
     "QuantizedEmbedding",
     "SelectedEmbedding",
+    "TextConvolution",
     "WordBias",
     "WordLogits",
     "tied_softmax",

@@ -4,6 +4,7 @@ from kerascompact.models.graph_network import graph_network
 from kerascompact.models.language_model import SIZES, ZarembaSize, language_model
 from kerascompact.models.lstm_classifier import lstm_classifier
 from kerascompact.models.mean_classifier import mean_classifier
+from kerascompact.models.text_cnn import text_cnn
 
 __all__ = [
     "SIZES",
@@ -12,4 +13,5 @@ __all__ = [
     "language_model",
     "lstm_classifier",
     "mean_classifier",
+    "text_cnn",
 ]
