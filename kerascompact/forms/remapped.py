@@ -10,6 +10,7 @@ from kerascompact.core import checks
 from kerascompact.core.registration import register
 from kerascompact.core.storage import Stored
 from kerascompact.forms.base import Form, read_form, reshape_as
+from kerascompact.forms.dense import DenseForm
 from kerascompact.ops import id_sets
 from kerascompact.ops.parts import in_parts
 
@@ -97,6 +98,15 @@ class RemappedForm(Form):
             arrays = {"entries": entries, "before": before}
         config |= dict(part=part, shared=bool(shared), kept=kept, first=first)
         return cls.from_arrays(arrays, input_dim=input_dim, output_dim=part.output_dim, **config)
+
+    @classmethod
+    def from_table(cls, table: np.ndarray, **config: Any) -> "RemappedForm":
+        """Stores the rows of a float table `(V, d)` that are not all zeros (or one that is)."""
+        ids = np.flatnonzero(np.any(table != 0, axis=1))
+        ids = ids if len(ids) else np.zeros(1, np.int64)
+        arrays = {"table": table[ids]}
+        part = DenseForm.from_arrays(arrays, input_dim=len(ids), output_dim=table.shape[1])
+        return cls.from_part(part, ids, len(table), **config)
 
     def build(self, input_shape: Any = None) -> None:
         if not self.part.built:

@@ -10,6 +10,7 @@ from kerascompact.layers.embeddings.low_rank import LowRankEmbedding
 from kerascompact.layers.embeddings.mixture import MixtureEmbedding
 from kerascompact.layers.embeddings.quantized import QuantizedEmbedding
 from kerascompact.layers.embeddings.selected import SelectedEmbedding
+from kerascompact.layers.embeddings.variational_vocabulary import VariationalVocabularyEmbedding
 from kerascompact.layers.graph.constants import Constants
 from kerascompact.layers.graph.convolution import GraphConvolution
 from kerascompact.layers.graph.feature_product import FeatureProduct
@@ -35,6 +36,7 @@ __all__ = [
     "QuantizedEmbedding",
     "SelectedEmbedding",
     "TextConvolution",
+    "VariationalVocabularyEmbedding",
     "WordBias",
     "WordLogits",
     "tied_softmax",

@@ -49,6 +49,16 @@ def test_the_file_holds_the_ids_once():
         assert len(data) <= total_bits(form.storage()) / 8 + 5 * 1024
 
 
+def test_leaves_out_rows_of_zeros():
+    table = numbers(23, 4) * (np.arange(23) % 3 == 1)[:, None]
+    form = RemappedForm.from_table(table)
+    np.testing.assert_array_equal(form(EVERY), table)
+    assert form.num_kept == 8
+    nothing = RemappedForm.from_table(np.zeros_like(table))  # a form has a row at least
+    np.testing.assert_array_equal(nothing(EVERY), np.zeros_like(table))
+    assert total_bits(nothing.storage()) == 32 * 4
+
+
 def test_hands_out_scales_of_its_part():
     form = remapped()[0].quantize("int8")
     bare, scale = form.unscaled()

@@ -1,0 +1,101 @@
+"""What embeddings share whose words pay, in training, for the precision of their vectors."""
+
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from kerascompact.core import checks
+from kerascompact.layers.embeddings.base import CompactEmbedding
+
+
+class VariationalEmbedding(CompactEmbedding):
+    """A table with a posterior for each word, `sum_i KL_i` in the loss, and words that drop out.
+
+    A batch charges only its own words, so that a step costs what their rows cost: word `i` pays
+    `kl_weight * n_i KL_i`, `n_i` the steps since it last paid (once for each, had the whole table
+    been in every loss). A word that training never meets pays nothing and has nothing to say: it is
+    dropped.
+
+    Args:
+        input_dim: Vocabulary size `V`, in tokens.
+        output_dim: Embedding width `d`.
+        kl_weight: Of the divergence beside the mean loss of a text; 1 / (number of training texts)
+            is that of the variational bound.
+        warmup: Steps in which the weight rises from 0, linearly.
+        threshold: Of `log alpha`, the noise-to-signal ratio, from which on there is nothing.
+        seed: Of the noise.
+        **kwargs: Those of `CompactEmbedding`.
+
+    Raises: ValueError, for a wrong argument.
+    """
+
+    def __init__(
+        self,
+        input_dim: int,
+        output_dim: int,
+        kl_weight: float,
+        *,
+        warmup: int = 0,
+        threshold: float = 3.0,
+        seed: int | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(input_dim, output_dim, **kwargs)
+        self.kl_weight = checks.number("kl_weight", kl_weight, above=0)
+        self.warmup = checks.integer_in("warmup", warmup, 0)
+        self.threshold = checks.number("threshold", threshold, above=-10, up_to=10)
+        self.seed = None if seed is None else checks.integer_in("seed", seed, 0)
+        self.noise = keras.random.SeedGenerator(seed)
+
+    def build(self, input_shape: Any = None) -> None:
+        self.table = self.add_vectors("table", (self.input_dim, self.output_dim))
+        self.steps = self._counter("steps", ())
+        self.paid = self._counter("paid", (self.input_dim,))
+
+    def _counter(self, name: str, shape: tuple[int, ...]) -> keras.Variable:
+        return self.add_weight(
+            shape=shape,
+            initializer="zeros",
+            dtype="int32",
+            trainable=False,
+            autocast=False,
+            aggregation="only_first_replica",
+            name=name,
+        )
+
+    def add_rows(self, name: str, shape: tuple[int, ...], initializer: Any) -> keras.Variable:
+        """A trainable float32 variable with a row for each word."""
+        initializer = keras.initializers.get(initializer)
+        return self.add_weight(
+            shape=shape, initializer=initializer, dtype="float32", autocast=False, name=name
+        )
+
+    def charge(self, unique: tf.Tensor, divergence: tf.Tensor) -> None:
+        """Adds to the loss what the words of a batch owe: `unique` `(n,)`, `divergence` `(n,)`."""
+        steps = self.steps.value + 1
+        self.steps.assign(steps)
+        owed = tf.cast(steps - tf.gather(self.paid.value, unique), tf.float32)
+        # `steps` once for each row, whatever shape XLA says `unique` has.
+        now = tf.ones_like(unique) * steps
+        self.paid.value.scatter_update(tf.IndexedSlices(now, unique))
+        weight = self.kl_weight * tf.minimum(
+            1.0, tf.cast(steps, tf.float32) / float(max(self.warmup, 1))
+        )
+        self.add_loss(weight * tf.reduce_sum(owed * divergence))
+
+    def met(self, ids: tf.Tensor) -> tf.Tensor:
+        """Which words training has met; all of them before it has begun."""
+        return tf.logical_or(tf.gather(self.paid.value, ids) > 0, tf.equal(self.steps.value, 0))
+
+    def variational_config(self) -> dict[str, Any]:
+        """The arguments that the methods share."""
+        return {
+            "kl_weight": self.kl_weight,
+            "warmup": self.warmup,
+            "threshold": self.threshold,
+            "seed": self.seed,
+        }
+
+    def get_config(self) -> dict[str, Any]:
+        return {**super().get_config(), **self.variational_config()}

@@ -1,0 +1,133 @@
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from contracts import check_embedding
+from kerascompact.core.storage import total_bits
+from kerascompact.layers import VariationalVocabularyEmbedding
+
+EVERY = np.arange(20)
+
+
+def test_keeps_the_embedding_contract(tmp_path):
+    check_embedding(VariationalVocabularyEmbedding, tmp_path)
+
+
+def built(**overrides):
+    layer = VariationalVocabularyEmbedding(20, 4, 0.01, seed=0, **overrides)
+    layer(EVERY)
+    return layer
+
+
+def kl(log_alpha):
+    sigmoid = 1 / (1 + np.exp(-(1.87320 + 1.48695 * log_alpha)))
+    return -(0.63576 * sigmoid - 0.5 * np.log1p(np.exp(-log_alpha)) - 0.63576)
+
+
+def test_words_below_the_threshold_are_left():
+    layer = built(threshold=1.0)
+    log_alpha = np.linspace(-2, 3, 20).astype(np.float32)
+    layer.log_alpha.assign(log_alpha)
+    expected = layer.table.numpy() * (log_alpha < 1)[:, None]
+    np.testing.assert_array_equal(layer(EVERY), expected)
+    form = layer.freeze()
+    np.testing.assert_array_equal(form(EVERY), expected)
+    assert layer.kept_ids().tolist() == list(range(12))
+    assert form.paper_bits == 32 * 12 * 4 == total_bits(form.storage())
+    layer.log_alpha.assign(np.full(20, 4.0))
+    assert layer.freeze().paper_bits == 0
+    np.testing.assert_array_equal(layer.freeze()(EVERY), np.zeros((20, 4)))
+
+
+def test_noise_grows_with_alpha():
+    layer = built()
+    log_alpha = np.linspace(-4, 2, 20).astype(np.float32)
+    layer.log_alpha.assign(log_alpha)
+    many = layer(np.tile(EVERY, (4000, 1)), training=True) / layer.table.numpy()
+    # five standard errors of 16,000 draws of a mean, and of a deviation
+    deviation = np.exp(log_alpha / 2)
+    np.testing.assert_array_less(np.abs(many.numpy().mean((0, 2)) - 1), 5 * deviation / 126)
+    found = np.mean((many.numpy() - 1) ** 2, axis=(0, 2)) ** 0.5
+    np.testing.assert_allclose(found, deviation, rtol=5 / 178)
+
+
+def test_each_word_pays_for_all_steps():
+    layer = built()
+    each = kl(layer.log_alpha.numpy())
+    batches = [[1, 2, 2], [1, 3, 3], [3, 1, 1], [2, 2, 1]]
+    owed = [{1: 1, 2: 1}, {1: 1, 3: 2}, {3: 1, 1: 1}, {2: 3, 1: 1}]
+    paid = np.zeros(20)
+    for batch, expected in zip(batches, owed, strict=True):
+        layer(np.array(batch), training=True)
+        (loss,) = layer.losses
+        # a sum of a few float32
+        assert float(loss) == pytest.approx(
+            0.01 * sum(n * each[i] for i, n in expected.items()), rel=1e-5
+        )
+        for i, n in expected.items():
+            paid[i] += n
+    assert paid[1] == paid[2] == 4 and paid[3] == 3  # it was not in the last batch
+    layer(np.array([1]))
+    assert not layer.losses, "evaluation pays nothing"
+
+
+def test_the_weight_rises():
+    layer = built(warmup=4)
+    ids, found = np.array([7]), []
+    for _ in range(6):
+        layer(ids, training=True)
+        found.append(float(layer.losses[0]))
+    expected = 0.01 * kl(layer.log_alpha.numpy()[7]) * np.array([0.25, 0.5, 0.75, 1, 1, 1])
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+def test_words_that_training_never_meets_are_dropped():
+    layer = built()
+    assert len(layer.kept_ids()) == 20  # before it begins, none has been met
+    layer(np.array([3, 5]), training=True)
+    assert layer.kept_ids().tolist() == [3, 5]
+
+
+@pytest.mark.parametrize("jit_compile", [False, True])
+def test_keeps_the_words_that_matter(jit_compile):
+    """Of 40 words five tell the class, and the others are noise."""
+    keras.utils.set_random_seed(0)
+    random = np.random.default_rng(0)
+    labels = random.integers(0, 5, 1000)
+    ids = np.concatenate([labels[:, None], random.integers(5, 40, (1000, 3))], axis=1)
+    embedding = VariationalVocabularyEmbedding(40, 8, kl_weight=0.03, threshold=2.0, seed=1)
+    pool = keras.layers.GlobalAveragePooling1D()
+    model = keras.Sequential([keras.Input((4,), dtype="int32"), embedding, pool])
+    model.add(keras.layers.Dense(5, activation="softmax"))
+    model.compile(
+        keras.optimizers.Adam(0.03),
+        "sparse_categorical_crossentropy",
+        metrics=["accuracy"],
+        jit_compile=jit_compile,
+    )
+    model.fit(ids, labels, batch_size=50, epochs=40, verbose=0)
+    assert model.evaluate(ids, labels, verbose=0)[1] > 0.99
+    assert embedding.kept_ids().tolist() == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("kl_weight", [0, -1, np.inf, "1", None, True])
+def test_rejects_kl_weight(kl_weight):
+    with pytest.raises(ValueError, match="`kl_weight` must be a finite number > 0"):
+        VariationalVocabularyEmbedding(20, 4, kl_weight)
+
+
+def test_rejects_warmup_and_threshold():
+    with pytest.raises(ValueError, match="`warmup` must be an integer >= 0"):
+        built(warmup=-1)
+    with pytest.raises(ValueError, match="`threshold` must be a finite number > -10 and <= 10"):
+        built(threshold=11)
+
+
+def test_gradients_are_rows():
+    layer = built()
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(layer(np.array([3, 3, 5]), training=True)) + layer.losses[0]
+    for gradient in tape.gradient(loss, [layer.table.value, layer.log_alpha.value]):
+        assert isinstance(gradient, tf.IndexedSlices)
+        assert set(gradient.indices.numpy()) == {3, 5}
