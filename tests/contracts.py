@@ -17,6 +17,8 @@ from kerascompact import export
 from kerascompact.core.storage import total_bits
 from kerascompact.forms import CodebookForm, DenseForm, Form, ScalarForm
 from kerascompact.layers.embeddings.base import CompactEmbedding
+from kerascompact.optimizers import Proximal
+from kerascompact.optimizers.pending import pending_of
 from kerascompact.size import summary
 
 # The file and Keras add the same float32 numbers; softmax and mean may do it in another order.
@@ -49,6 +51,14 @@ def check_embedding(cls, tmp_path):
 
 def example(cls, **overrides):
     return cls(**{**cls.EXAMPLE, **overrides})
+
+
+def optimizer(cls, plain):
+    """An optimizer that may train the layer: with the proximal step, if it has a rule."""
+    layer = example(cls)
+    layer.build()
+    ruled = any(pending_of(weight) for weight in layer.trainable_weights)
+    return Proximal(plain) if ruled else plain
 
 
 def some_ids(cls, shape=(6, 5), seed=0):
@@ -150,7 +160,8 @@ def computes_in_mixed_float16(cls):
     form = layer.freeze()
     assert form(some_ids(cls)).dtype == tf.float16
     model = classifier(layer)
-    model.compile(keras.mixed_precision.LossScaleOptimizer(keras.optimizers.SGD(0.1)), "mse")
+    inner = optimizer(cls, keras.optimizers.SGD(0.1))
+    model.compile(keras.mixed_precision.LossScaleOptimizer(inner), "mse")
     history = model.fit(some_ids(cls), np.ones((6, 3)), epochs=2, verbose=0)
     assert np.isfinite(history.history["loss"]).all()
 
@@ -164,9 +175,8 @@ def trains_in_fit(cls):
         model = keras.Sequential([keras.Input((6,), dtype="int32"), embedding])
         model.add(keras.layers.Flatten())
         model.add(keras.layers.Dense(3, activation="softmax"))
-        model.compile(
-            keras.optimizers.Adam(0.03), "sparse_categorical_crossentropy", jit_compile=jit_compile
-        )
+        adam = optimizer(cls, keras.optimizers.Adam(0.03))
+        model.compile(adam, "sparse_categorical_crossentropy", jit_compile=jit_compile)
         before = [weight.numpy() for weight in embedding.trainable_weights]
         first, *_, last = model.fit(
             ids, labels, batch_size=16, epochs=12, verbose=0, shuffle=False
@@ -192,7 +202,7 @@ def lives_in_every_kind_of_model(cls):
     deferred = keras.Sequential([example(cls)])
     for model in (functional, sequential, deferred, Subclassed()):
         output = model(ids)
-        model.compile("sgd", "mse")
+        model.compile(optimizer(cls, "sgd"), "mse")
         model.fit(ids, np.zeros(output.shape), verbose=0)
         assert model.predict(ids, verbose=0).shape == output.shape
     copy = keras.models.clone_model(functional)
@@ -291,7 +301,7 @@ for name in ("trained", "float32", "int8", "int4"):
 def loads_in_a_fresh_process(cls, tmp_path):
     """The trained model and all frozen ones load, evaluate and predict the same elsewhere."""
     model, ids = trained(cls, mask_zero=True), some_ids(cls)
-    model.compile("sgd", "sparse_categorical_crossentropy")
+    model.compile(optimizer(cls, "sgd"), "sparse_categorical_crossentropy")
     models = {"trained": model}
     models |= {recipe: export.freeze(model, recipe) for recipe in export.RECIPES}
     np.save(tmp_path / "ids.npy", ids)

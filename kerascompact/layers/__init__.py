@@ -1,9 +1,11 @@
 """Public layers, one line per method."""
 
+from kerascompact.layers.embeddings.anchor_transform import AnchorTransformEmbedding
 from kerascompact.layers.embeddings.cluster import ClusterEmbedding
 from kerascompact.layers.embeddings.cluster_adjustment import ClusterAdjustmentEmbedding
 from kerascompact.layers.embeddings.compositional_code import CompositionalCodeEmbedding
 from kerascompact.layers.embeddings.dpq import DPQEmbedding
+from kerascompact.layers.embeddings.group_lasso import GroupLassoEmbedding
 from kerascompact.layers.embeddings.guidance import OnlineGuidance, PretrainedGuidance
 from kerascompact.layers.embeddings.kd_code import KDCodeEmbedding
 from kerascompact.layers.embeddings.low_rank import LowRankEmbedding
@@ -20,6 +22,7 @@ from kerascompact.layers.masked_mean import MaskedMean
 from kerascompact.layers.text_convolution import TextConvolution
 
 __all__ = [
+    "AnchorTransformEmbedding",
     "ClusterAdjustmentEmbedding",
     "ClusterEmbedding",
     "CompositionalCodeEmbedding",
@@ -27,6 +30,7 @@ __all__ = [
     "DPQEmbedding",
     "FeatureProduct",
     "GraphConvolution",
+    "GroupLassoEmbedding",
     "KDCodeEmbedding",
     "LowRankEmbedding",
     "MaskedMean",

@@ -1,0 +1,85 @@
+"""Group lasso (GL): the rows of a table compete, and those that are not needed become zeros."""
+
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from kerascompact.core import checks
+from kerascompact.core.registration import register
+from kerascompact.forms.base import reshape_as
+from kerascompact.forms.remapped import RemappedForm
+from kerascompact.layers.embeddings.base import CompactEmbedding
+from kerascompact.ops.unique import unique_ids
+from kerascompact.optimizers import GroupRule, caught_up, caught_up_rows, proximal_rule
+
+
+@register
+class GroupLassoEmbedding(CompactEmbedding):
+    """Looks up the row of a table whose rows are penalised by their lengths.
+
+    The loss gets `strength * sum_i ||T[i]||_2`, `T: (V, d)`, by its proximal step:
+    `T[i] <- T[i] max(1 - eta strength / ||T[i]||, 0)` after each step of rate `eta`, for every row,
+    whether or not the batch has its word. Words whose rows are zeros then are not stored.
+
+    Train it with `kerascompact.optimizers.Proximal`: any other optimizer raises at its first step.
+
+    Args:
+        input_dim: Vocabulary size `V`, in tokens.
+        output_dim: Embedding width `d`.
+        strength: Of the penalty, `>= 0`.
+        **kwargs: `embeddings_initializer`, `embeddings_regularizer`, `mask_zero` and those of
+            `keras.layers.Layer`.
+
+    Shapes: ids `(...)`, integers in `[0, V)` -> vectors `(..., d)`.
+    Storage: `32 n d` bits for `n` words that are left (the paper's count), and which these are:
+        about `min(1.25 V, 8 n + V / 16)`. Training holds `64 V` bits for what rows owe.
+    Raises: ValueError, for a wrong argument, or if the optimizer takes no proximal steps.
+    Example:
+    >>> from kerascompact.optimizers import Proximal
+    >>> model = keras.Sequential([GroupLassoEmbedding(9, 2, strength=0.1), keras.layers.Flatten()])
+    >>> model.compile(Proximal("adam"), "mse")
+    >>> history = model.fit(np.array([[1, 1]]), np.zeros((1, 4)), verbose=0)
+
+    Reference: [Wen et al., NeurIPS 2016](https://arxiv.org/abs/1608.03665), eq. 2, as the baseline
+    GL of [Chen et al., NAACL 2019](https://arxiv.org/abs/1902.10339), sec. 2.
+    Differs: they take subgradients, which leave no zeros, and drop short rows by a threshold.
+    """
+
+    EXAMPLE = dict(input_dim=20, output_dim=4, strength=1e-3)
+
+    def __init__(self, input_dim: int, output_dim: int, strength: float, **kwargs: Any) -> None:
+        super().__init__(input_dim, output_dim, **kwargs)
+        self.strength = GroupRule(strength).strength  # which checks it
+
+    def build(self, input_shape: Any = None) -> None:
+        self.table = self.add_vectors("table", (self.input_dim, self.output_dim))
+        proximal_rule(self, self.table, GroupRule(self.strength))
+
+    def lookup(self, ids: tf.Tensor, training: bool | None) -> tf.Tensor:
+        unique, inverse = unique_ids(ids)
+        return tf.gather(caught_up_rows(self.table, unique), inverse)
+
+    def word_logits(self, hidden: tf.Tensor) -> tf.Tensor:
+        flat = tf.reshape(hidden, [-1, self.output_dim])
+        logits = tf.matmul(flat, caught_up(self.table), transpose_b=True)
+        return reshape_as(logits, hidden[..., 0], self.input_dim)
+
+    def rows(self) -> np.ndarray:
+        """The table as the proximal steps leave it, `(V, d)`."""
+        self.check_built()
+        checks.finite("table", self.table.numpy())
+        return caught_up(self.table).numpy()
+
+    def kept_ids(self) -> np.ndarray:
+        """The words that are left, in ascending order: those for a `SelectedEmbedding`."""
+        return np.flatnonzero(np.any(self.rows() != 0, axis=1))
+
+    def freeze(self) -> RemappedForm:
+        return RemappedForm.from_table(self.rows(), **self.form_config())
+
+    def paper_bits(self) -> int:
+        return 32 * len(self.kept_ids()) * self.output_dim
+
+    def get_config(self) -> dict[str, Any]:
+        return {**super().get_config(), "strength": self.strength}
