@@ -3,6 +3,7 @@
 from kerascompact.models.graph_network import graph_network
 from kerascompact.models.language_model import SIZES, ZarembaSize, language_model
 from kerascompact.models.lstm_classifier import lstm_classifier
+from kerascompact.models.matrix_factorization import matrix_factorization
 from kerascompact.models.mean_classifier import mean_classifier
 from kerascompact.models.text_cnn import text_cnn
 
@@ -12,6 +13,7 @@ __all__ = [
     "graph_network",
     "language_model",
     "lstm_classifier",
+    "matrix_factorization",
     "mean_classifier",
     "text_cnn",
 ]

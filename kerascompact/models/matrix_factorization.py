@@ -1,0 +1,58 @@
+"""Ratings of users for items, from a vector of each."""
+
+import keras
+
+from kerascompact.core import checks
+
+
+def matrix_factorization(
+    users: keras.layers.Layer,
+    items: keras.layers.Layer,
+    *,
+    mean: float = 0.0,
+    biases: bool = True,
+) -> keras.Model:
+    """Predicts a rating from a user's and an item's vector.
+
+    `r_ui = mean + b_u + b_i + p_u . q_i`.
+
+    Args:
+        users: Any embedding layer of user ids, compact or `keras.layers.Embedding`.
+        items: Any embedding layer of item ids, as wide; another layer than `users`.
+        mean: Mean of the ratings of train.
+        biases: Whether users and items have a bias, a table of one column each; zero at first.
+
+    Returns: Model, `pairs` int32 `(batch, 2)` of user and item -> `ratings` float32 `(batch, 1)`.
+
+    Raises: ValueError, if the widths differ, or one layer is given for both.
+
+    >>> user, item = keras.layers.Embedding(9, 4), keras.layers.Embedding(5, 4)
+    >>> matrix_factorization(user, item, mean=3.5).output_shape
+    (None, 1)
+
+    Reference: [Koren et al., Computer 2009](https://doi.org/10.1109/MC.2009.263), eq. 4; with
+    anchors: [Liang et al., ICLR 2021](https://arxiv.org/abs/2003.08197), sec. 3.3.
+    """
+    mean = checks.number("mean", mean)
+    checks.boolean("biases", biases)
+    if users is items:
+        checks.fail("items", "another layer than `users`", items)
+    widths = [getattr(layer, "output_dim", None) for layer in (users, items)]
+    if widths[0] != widths[1] or widths[0] is None:
+        raise ValueError(f"`users` and `items` must be as wide. Received: widths {widths}.")
+    pairs = keras.Input((2,), dtype="int32", name="pairs")
+    user, item = pairs[:, 0], pairs[:, 1]
+    # float32 even under mixed precision: a float16 rating has steps of 0.004
+    rating = keras.layers.Dot(axes=-1, dtype="float32", name="affinity")([users(user), items(item)])
+    if biases:
+        tables = [
+            keras.layers.Embedding(
+                layer.input_dim, 1, embeddings_initializer="zeros", dtype="float32", name=name
+            )
+            for layer, name in ((users, "user_bias"), (items, "item_bias"))
+        ]
+        rating = keras.layers.Add(dtype="float32", name="with_biases")(
+            [rating, tables[0](user), tables[1](item)]
+        )
+    ratings = keras.layers.Rescaling(1.0, mean, dtype="float32", name="ratings")(rating)
+    return keras.Model(pairs, ratings, name="matrix_factorization")
