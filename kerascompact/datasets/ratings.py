@@ -17,10 +17,16 @@ NO_CLUSTER = ("", "(no genres listed)")  # the second is MovieLens'
 
 
 class Rated(NamedTuple):
-    """Some ratings: `pairs` int32 `(n, 2)` of user and item, `ratings` float32 `(n,)`."""
+    """Some ratings: `users` and `items` int32 `(n,)`, `ratings` float32 `(n,)`."""
 
-    pairs: np.ndarray
+    users: np.ndarray
+    items: np.ndarray
     ratings: np.ndarray
+
+    @property
+    def inputs(self) -> dict[str, np.ndarray]:
+        """Users and items as `models.matrix_factorization` names them."""
+        return {"user": self.users, "item": self.items}
 
 
 class Ratings(NamedTuple):
@@ -66,8 +72,8 @@ def synthetic(
     Raises: ValueError, if an argument is out of its range.
     Example:
     >>> data = synthetic(num_users=40, ratings_per_user=10)
-    >>> data.train.pairs.shape, sorted({r.item() * 2 % 1 for r in data.train.ratings})
-    ((320, 2), [0.0])
+    >>> data.train.users.shape, sorted({r.item() * 2 % 1 for r in data.train.ratings})
+    ((320,), [0.0])
     """
     num_users = checks.integer_in("num_users", num_users, 1)
     num_items = checks.integer_in("num_items", num_items, 1)
@@ -168,9 +174,9 @@ def _split(
         raise ValueError(f"There must be ratings left to train on. Received: {len(users)} ratings.")
     order = np.random.default_rng(checks.integer_in("seed", seed, 0)).permutation(len(users))
     held = [np.sort(part) for part in np.split(order, np.cumsum(counts))]
-    pairs = np.stack([users, items], axis=1).astype(np.int32)
+    users, items = users.astype(np.int32), items.astype(np.int32)
     stars = stars.astype(np.float32)
-    in_dev, in_test, in_train = (Rated(pairs[rows], stars[rows]) for rows in held)
+    in_dev, in_test, in_train = (Rated(users[rows], items[rows], stars[rows]) for rows in held)
     return in_train, in_dev, in_test
 
 

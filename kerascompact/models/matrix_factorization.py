@@ -22,7 +22,8 @@ def matrix_factorization(
         mean: Mean of the ratings of train.
         biases: Whether users and items have a bias, a table of one column each; zero at first.
 
-    Returns: Model, `pairs` int32 `(batch, 2)` of user and item -> `ratings` float32 `(batch, 1)`.
+    Returns: Model, `{"user": ids, "item": ids}`, both int32 `(batch,)` -> `ratings` float32
+    `(batch, 1)`.
 
     Raises: ValueError, if the widths differ, or one layer is given for both.
 
@@ -40,8 +41,8 @@ def matrix_factorization(
     widths = [getattr(layer, "output_dim", None) for layer in (users, items)]
     if widths[0] != widths[1] or widths[0] is None:
         raise ValueError(f"`users` and `items` must be as wide. Received: widths {widths}.")
-    pairs = keras.Input((2,), dtype="int32", name="pairs")
-    user, item = pairs[:, 0], pairs[:, 1]
+    user = keras.Input((), dtype="int32", name="user")
+    item = keras.Input((), dtype="int32", name="item")
     # float32 even under mixed precision: a float16 rating has steps of 0.004
     rating = keras.layers.Dot(axes=-1, dtype="float32", name="affinity")([users(user), items(item)])
     if biases:
@@ -55,4 +56,4 @@ def matrix_factorization(
             [rating, tables[0](user), tables[1](item)]
         )
     ratings = keras.layers.Rescaling(1.0, mean, dtype="float32", name="ratings")(rating)
-    return keras.Model(pairs, ratings, name="matrix_factorization")
+    return keras.Model({"user": user, "item": item}, ratings, name="matrix_factorization")

@@ -30,7 +30,7 @@ def every(data):
     return {
         (data.user_names[user], data.item_names[item]): float(stars)
         for split in (data.train, data.dev, data.test)
-        for (user, item), stars in zip(split.pairs, split.ratings, strict=True)
+        for user, item, stars in zip(*split, strict=True)
     }
 
 
@@ -39,11 +39,14 @@ def test_synthetic_follows_its_formula():
     sizes = [len(split.ratings) for split in (data.train, data.dev, data.test)]
     assert sizes == [19_200, 2_400, 2_400]
     assert len(every(data)) == 24_000  # no item twice by one user
-    assert data.train.pairs.dtype == np.int32 and data.train.ratings.dtype == np.float32
+    assert (
+        data.train.users.dtype == data.train.items.dtype == np.int32
+        and data.train.ratings.dtype == np.float32
+    )
     stars = data.train.ratings
     assert set(np.unique(stars)) <= set(np.arange(1, 11) / 2) and 2.7 < stars.mean() < 3.3
     cluster = np.array([int(data.item_clusters[i][0].split()[1]) for i in range(90)])
-    users, items = data.train.pairs.T
+    users, items = data.train.users, data.train.items
     groups = users * 6 + cluster[items]
     means = np.bincount(groups, stars, 3600) / np.maximum(np.bincount(groups, minlength=3600), 1)
     # one user's ratings of one cluster differ by item, noise and rounding: 0.3, 0.2 and 0.15
@@ -55,7 +58,7 @@ def test_synthetic_follows_its_formula():
 
 def test_synthetic_seeds():
     first, again, other = (ratings.synthetic(20, 30, seed=s, ratings_per_user=5) for s in (0, 0, 1))
-    np.testing.assert_array_equal(first.train.pairs, again.train.pairs)
+    np.testing.assert_array_equal(first.train.items, again.train.items)
     assert every(first) != every(other)
 
 
