@@ -84,18 +84,23 @@ class SparseForm(Form):
                 f"`anchors` must have the shape ({transform.shape[1]}, d), a row for each column "
                 f"of `transform`. Received: {anchors.shape}."
             )
-        return cls._from_entries(lengths, columns, values, {"anchors": anchors}, **config)
+        return cls.from_entries(lengths, columns, values, anchors, **config)
 
     @classmethod
-    def _from_entries(
+    def from_entries(
         cls,
         lengths: np.ndarray,
         columns: np.ndarray,
         values: np.ndarray,
-        anchors: dict[str, np.ndarray],
+        anchors: np.ndarray,
+        scale: np.ndarray | None = None,
         **config: Any,
     ) -> "SparseForm":
-        rows, (num_anchors, width) = len(lengths), anchors["anchors"].shape
+        """Stores entries, row after row: `(V,)` lengths of the rows, then columns and values.
+
+        `scale`: of the columns of `anchors`, if these and the values are integers already.
+        """
+        rows, (num_anchors, width) = len(lengths), anchors.shape
         longest = int(lengths.max(initial=0))
         by_row = np.repeat(np.arange(rows), lengths)
         reach = np.bincount(by_row, np.abs(values.astype(np.float64)), minlength=rows)
@@ -108,8 +113,10 @@ class SparseForm(Form):
             "columns": columns.astype(_column_type(num_anchors)),
             "values": values,
             "reach": np.float32(reach.max(initial=0)) * np.float32(1 + 1e-6),  # rounded upwards
-            **anchors,
+            "anchors": anchors,
         }
+        if scale is not None:
+            arrays["anchors_scale"] = scale
         return cls.from_arrays(
             arrays,
             **{
@@ -213,9 +220,8 @@ class SparseForm(Form):
             lengths = np.bincount(rows, minlength=self.input_dim)
             columns, values = columns[values != 0], values[values != 0]
         codes, steps_of = quantize_columns(anchors, TABLE_BITS[precision])
-        tables = {"anchors": codes, "anchors_scale": steps_of * scale}
         config = {**self.get_config(), "precision": precision}
-        return SparseForm._from_entries(lengths, columns, values, tables, **config)
+        return SparseForm.from_entries(lengths, columns, values, codes, steps_of * scale, **config)
 
     def get_config(self) -> dict[str, Any]:
         return {

@@ -2,5 +2,6 @@
 
 from kerascompact.initializers import anchors
 from kerascompact.initializers.common_code import CommonCode
+from kerascompact.initializers.half_normal import HalfNormal
 
-__all__ = ["CommonCode", "anchors"]
+__all__ = ["CommonCode", "HalfNormal", "anchors"]

@@ -1,0 +1,44 @@
+"""Arrays of integers in a configuration: as text, and compressed."""
+
+import base64
+import zlib
+from typing import Any
+
+import numpy as np
+
+from kerascompact.core import checks
+
+
+def to_text(array: np.ndarray) -> str:
+    """An integer array `(n, 2)` as a short string, for a layer's `get_config`.
+
+    >>> len(to_text(np.zeros((10_000, 2), int))) < 200
+    True
+    """
+    data = np.ascontiguousarray(array, "<i4").tobytes()
+    return base64.b85encode(zlib.compress(data)).decode("ascii")
+
+
+def pairs(name: str, value: Any, *bounds: int) -> np.ndarray | None:
+    """Pairs of ids `(n, 2)` int32 from an array, a list, or text of `to_text`; `None` stays.
+
+    Raises: ValueError, if it is neither, or an id is not below its column's bound.
+
+    >>> pairs("pairs", to_text(np.array([[1, 2]])), 3, 3).tolist()
+    [[1, 2]]
+    """
+    if value is None:
+        return None
+    if isinstance(value, str):
+        try:
+            data = zlib.decompress(base64.b85decode(value))
+        except (ValueError, zlib.error):
+            checks.fail(name, "pairs (n, 2), or their text from a configuration", value)
+        value = np.frombuffer(data, "<i4").reshape(-1, 2)
+    array = np.asarray(value)
+    array = array.reshape(0, 2).astype(np.int32) if array.size == 0 else array
+    if array.ndim != 2 or array.shape[1] != 2:
+        checks.fail(name, "an array of pairs (n, 2)", value)
+    for column, bound in enumerate(bounds):
+        checks.ids_below(f"{name}[:, {column}]", array[:, column], bound)
+    return array.astype(np.int32)

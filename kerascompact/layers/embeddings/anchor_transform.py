@@ -1,0 +1,282 @@
+"""Anchor & Transform: a few anchor vectors, and a sparse matrix from anchors to words."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from kerascompact.core import arrays, checks
+from kerascompact.core.extras import require
+from kerascompact.core.registration import register
+from kerascompact.forms.base import reshape_as
+from kerascompact.forms.sparse import SparseForm
+from kerascompact.initializers.half_normal import HalfNormal
+from kerascompact.layers.embeddings.anchor_sets import AnchorSets
+from kerascompact.layers.embeddings.base import CompactEmbedding
+from kerascompact.ops.random_bits import random_bits
+from kerascompact.ops.sparse_gradient import sparse_gradient_product
+from kerascompact.ops.unique import unique_ids
+from kerascompact.optimizers.pending import caught_up, caught_up_rows, proximal_rule
+from kerascompact.optimizers.rules import L1Rule, not_negative
+from kerascompact.regularizers.orthogonality import Orthogonality
+
+CHUNK = 8192  # words at a time where all are read: 33 MB of rows with 1,000 anchors
+
+
+@register
+class AnchorTransformEmbedding(CompactEmbedding):
+    """Combines a few of `|A|` anchor vectors into the vector of each word.
+
+    `E = T A`, `T: (V, |A|)` sparse, `A: (|A|, d)`; a step computes the rows of `T` of the batch's
+    unique ids, then their products. With `M` sets of anchors `E = sum_m T_m A_m`, or
+    `E = sum_m softmax(T_m) A_m` with the softmax over a row. Trained with the penalty
+    `strength * ||T * S||_1`, whose proximal step makes exact zeros: compile the model with
+    `kerascompact.optimizers.Proximal`, any other optimizer is refused.
+
+    An entry that is missing is a 0, in a softmax as well: its anchor then has the weight
+    `exp(0) / Z`. That of all missing ones together is a multiple of the sum of all anchors, so a
+    row freezes to its entries `(exp(t) - 1) / Z` and one more, `1 / Z`, for that sum.
+
+    Args:
+        input_dim: Vocabulary size `V`, in tokens.
+        output_dim: Embedding width `d`.
+        num_anchors: `|A|`, or a list of the sizes of `M` sets. Columns count through all sets.
+        strength: Lambda. 0 with `nonnegative=False`: no penalty, for any optimizer.
+        nonnegative: Whether `T = ReLU(T)` after each step.
+        mixture: "linear" or "softmax".
+        anchor_ids: Words that are anchors: a list of `|A|` ids, or for several sets a list of
+            lists, `None` for a set without words. The row of a word that is an anchor starts
+            one-hot.
+        anchors: Vectors to start the anchors with, `(|A|, d)`, or a list of those, or `None`.
+        trainable_anchors, trainable_transform: `False` leaves them as they start.
+        positive_pairs: Entries of `T` without penalty, (word, column) `(n, 2)`, such as those of
+            `knowledge.Graph.to_anchors`.
+        negative_pairs: Unrelated words `(n, 2)`, which shall not share anchors.
+        negative_weight: Of `sum |t_u| . |t_v|` over `negative_samples` of them in each step.
+        negative_samples: Pairs that are drawn in a step, with replacement.
+        orthogonality: Of `sum_{i != j} |a_i . a_j|` over each set.
+        gradient_threshold: Above 0, in a softmax over all words (`reverse=True`) the gradient of
+            `T` is rows: those of words whose logits' gradient is above this share of the largest,
+            see `ops.sparse_gradient`. 0: it is exact, and as large as `T`.
+        transform_initializer: Of `T`. Default: half-normal, `|N(0, 2 / V)|`.
+        seed: Of the drawn pairs.
+        **kwargs: `embeddings_initializer` (of `A`; default: half-normal, `|N(0, 2 / |A|)|`),
+            `embeddings_regularizer` (of `A`), `mask_zero` and those of `keras.layers.Layer`.
+
+    Shapes: ids `(...)`, integers in `[0, V)` -> vectors `(..., d)`.
+    Storage: those of `forms.SparseForm`: 24 bits an entry in int8 with up to 32,768 anchors, 9 a
+        word, 8 a number of `A`; a softmax adds an entry a word and set, and a vector a set.
+        Training holds `32 V |A|` bits of `T` and as many for each slot of the optimizer.
+    Raises: ValueError, if an argument is wrong or does not fit the sets.
+    Example:
+    >>> layer = AnchorTransformEmbedding(10_000, 16, num_anchors=50, strength=1e-4)
+    >>> layer(np.array([[3, 7]])).shape
+    TensorShape([1, 2, 16])
+
+    Reference: [Liang et al., ICLR 2021](https://arxiv.org/abs/2003.08197), sec. 3, algorithm 1.
+    Differs: negative pairs are a sample, and the sum over it is not scaled up. One set has one
+    strength; the paper does not say whether sets differ in it.
+    """
+
+    EXAMPLE: dict[str, Any] = dict(input_dim=20, output_dim=4, num_anchors=6, strength=1e-4)
+
+    def __init__(
+        self,
+        input_dim: int,
+        output_dim: int,
+        num_anchors: int | Sequence[int],
+        *,
+        strength: float = 1e-5,
+        nonnegative: bool = True,
+        mixture: str = "linear",
+        anchor_ids: Any = None,
+        anchors: Any = None,
+        trainable_anchors: bool = True,
+        trainable_transform: bool = True,
+        positive_pairs: Any = None,
+        negative_pairs: Any = None,
+        negative_weight: float = 0.0,
+        negative_samples: int = 256,
+        orthogonality: float = 0.0,
+        gradient_threshold: float = 0.0,
+        transform_initializer: Any = None,
+        embeddings_initializer: Any = None,
+        seed: int | None = None,
+        **kwargs: Any,
+    ) -> None:
+        initializer = HalfNormal() if embeddings_initializer is None else embeddings_initializer
+        super().__init__(input_dim, output_dim, embeddings_initializer=initializer, **kwargs)
+        self.sets = AnchorSets(num_anchors, self.input_dim, self.output_dim, anchor_ids, anchors)
+        self.num_anchors = self.sets.total
+        self.strength = not_negative("strength", strength)
+        self.nonnegative = checks.boolean("nonnegative", nonnegative)
+        self.mixture = checks.choice("mixture", mixture, ("linear", "softmax"))
+        self.trainable_anchors = checks.boolean("trainable_anchors", trainable_anchors)
+        self.trainable_transform = checks.boolean("trainable_transform", trainable_transform)
+        bounds = (self.input_dim, self.sets.total)
+        self.positive_pairs = arrays.pairs("positive_pairs", positive_pairs, *bounds)
+        bounds = (self.input_dim, self.input_dim)
+        self.negative_pairs = arrays.pairs("negative_pairs", negative_pairs, *bounds)
+        self.negative_weight = not_negative("negative_weight", negative_weight)
+        self.negative_samples = checks.integer_in("negative_samples", negative_samples, 1)
+        self.orthogonality = not_negative("orthogonality", orthogonality)
+        self.gradient_threshold = not_negative("gradient_threshold", gradient_threshold)
+        if self.gradient_threshold >= 1 or (self.gradient_threshold and mixture == "softmax"):
+            expected = "a number in [0, 1), and 0 with a softmax over rows"
+            checks.fail("gradient_threshold", expected, gradient_threshold)
+        if transform_initializer is None:
+            transform_initializer = HalfNormal()
+        self.transform_initializer = keras.initializers.get(transform_initializer)
+        self.seed = None if seed is None else checks.integer_in("seed", seed, 0)
+        self.draws = None
+        if self.negative_weight and self.negative_pairs is not None and len(self.negative_pairs):
+            self.draws = keras.random.SeedGenerator(seed)
+
+    def build(self, input_shape: Any = None) -> None:
+        self.transform = self.add_weight(
+            shape=(self.input_dim, self.sets.total),
+            initializer=self._start_of_transform,
+            dtype="float32",
+            trainable=self.trainable_transform,
+            autocast=False,
+            name="transform",
+        )
+        if self.trainable_transform and (self.strength or self.nonnegative):
+            rule = L1Rule(self.strength, self.nonnegative, self.positive_pairs)
+            proximal_rule(self, self.transform, rule)
+        self.anchors = [self._add_anchors(place) for place in range(len(self.sets.sizes))]
+
+    def _start_of_transform(self, shape: Any, dtype: Any = None) -> tf.Tensor:
+        return self.sets.with_one_hot_rows(self.transform_initializer.clone()(shape, dtype=dtype))
+
+    def _add_anchors(self, place: int) -> keras.Variable:
+        given, start = self.sets.vectors[place], self.embeddings_initializer.clone()
+        penalised = self.orthogonality or self.embeddings_regularizer is not None
+        return self.add_weight(
+            shape=(self.sets.sizes[place], self.output_dim),
+            initializer=start if given is None else lambda *_, **__: tf.constant(given),
+            regularizer=self._penalty if self.trainable_anchors and penalised else None,
+            dtype="float32",
+            trainable=self.trainable_anchors,
+            autocast=False,
+            name=f"anchors_{place}" if self.sets.several else "anchors",
+        )
+
+    def _penalty(self, anchors: tf.Tensor) -> tf.Tensor:
+        own = Orthogonality(self.orthogonality)(anchors)
+        more = self.embeddings_regularizer
+        return own if more is None else own + more(anchors)
+
+    def all_anchors(self) -> tf.Tensor:
+        """The anchors of all sets, one below the other, `(|A|, d)`."""
+        sets = [tf.convert_to_tensor(anchors.value) for anchors in self.anchors]
+        return sets[0] if len(sets) == 1 else tf.concat(sets, axis=0)
+
+    def weights_of(self, rows: tf.Tensor) -> tf.Tensor:
+        """What anchors are multiplied with: rows of `T` `(n, |A|)`, or their softmax by sets."""
+        if self.mixture == "linear":
+            return rows
+        parts = [tf.nn.softmax(part) for part in tf.split(rows, self.sets.sizes, axis=-1)]
+        return tf.concat(parts, axis=-1)
+
+    def lookup(self, ids: tf.Tensor, training: bool | None) -> tf.Tensor:
+        unique, inverse = unique_ids(ids)
+        vectors = tf.matmul(self.weights_of(self._rows(unique)), self.all_anchors())
+        if training and self.draws is not None:
+            self.add_loss(self._negative_loss())
+        return tf.gather(vectors, inverse)
+
+    def output_rows(self, ids: tf.Tensor) -> tf.Tensor:
+        return tf.matmul(self.weights_of(self._rows(ids)), self.all_anchors())
+
+    def _rows(self, ids: tf.Tensor) -> tf.Tensor:
+        return caught_up_rows(self.transform, ids)
+
+    def _negative_loss(self) -> tf.Tensor:
+        """`negative_weight * sum |t_u| . |t_v|` over pairs of words drawn anew in each step."""
+        assert self.negative_pairs is not None and self.draws is not None
+        share = tf.cast(random_bits((self.negative_samples,), self.draws), tf.float64) * 2.0**-32
+        drawn = tf.cast(share * len(self.negative_pairs), tf.int32)
+        rows = tf.abs(self._rows(tf.gather(self.negative_pairs, drawn)))  # (samples, 2, |A|)
+        return self.negative_weight * tf.reduce_sum(rows[:, 0] * rows[:, 1])
+
+    def word_logits(self, hidden: tf.Tensor) -> tf.Tensor:
+        """`T (A h)`, `n |A| (d + V)` products in place of the `n V d` with a table."""
+        flat = tf.reshape(hidden, [-1, self.output_dim])
+        scores = tf.matmul(flat, self.all_anchors(), transpose_b=True)
+        if self.mixture == "softmax":
+            logits = self.logits_by_rows(scores, lambda ids: self.weights_of(self._rows(ids)))
+        elif self.gradient_threshold:
+            table = caught_up(self.transform)
+            logits = sparse_gradient_product(scores, table, self.gradient_threshold)
+        else:
+            logits = tf.matmul(scores, caught_up(self.transform), transpose_b=True)
+        return reshape_as(logits, hidden[..., 0], self.input_dim)
+
+    def _entries(self, stored: bool) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """Lengths, columns and values of some rows after the other: of `T`, or what is stored."""
+        self.check_built()
+        for start in range(0, self.input_dim, CHUNK):
+            ids = tf.range(start, min(start + CHUNK, self.input_dim))
+            checks.finite("transform", tf.gather(self.transform.value, ids).numpy())
+            rows = self._rows(ids).numpy()
+            if stored and self.mixture == "softmax":
+                rows = np.hstack(
+                    [_over_zeros(p) for p in np.split(rows, self.sets.offsets[1:-1], 1)]
+                )
+            where, columns = np.nonzero(rows)
+            yield np.bincount(where, minlength=len(rows)), columns, rows[where, columns]
+
+    def sparse_transform(self) -> Any:
+        """`T` as it is now: a SciPy CSR matrix `(V, |A|)` of its entries that are not 0."""
+        sparse = require("scipy.sparse", "compress")
+        lengths, columns, values = map(np.concatenate, zip(*self._entries(False), strict=True))
+        starts = np.append(0, np.cumsum(lengths))
+        return sparse.csr_matrix((values, columns, starts), (self.input_dim, self.sets.total))
+
+    def freeze(self) -> SparseForm:
+        stored = self._entries(stored=True)
+        lengths, columns, values = map(np.concatenate, zip(*stored, strict=True))
+        sets = [checks.finite(anchors.name, anchors.numpy()) for anchors in self.anchors]
+        if self.mixture == "softmax":
+            sets = [np.vstack([anchors, anchors.sum(axis=0)]) for anchors in sets]
+        return SparseForm.from_entries(
+            lengths, columns, values, np.vstack(sets), **self.form_config()
+        )
+
+    def paper_bits(self) -> int:
+        """`32 (nnz(T) + |A| d)`."""
+        entries = sum(len(values) for _, _, values in self._entries(False))
+        return 32 * (entries + self.sets.total * self.output_dim)
+
+    def get_config(self) -> dict[str, Any]:
+        positive, negative = self.positive_pairs, self.negative_pairs
+        return {
+            **super().get_config(),
+            **self.sets.get_config(),
+            "strength": self.strength,
+            "nonnegative": self.nonnegative,
+            "mixture": self.mixture,
+            "trainable_anchors": self.trainable_anchors,
+            "trainable_transform": self.trainable_transform,
+            "positive_pairs": None if positive is None else arrays.to_text(positive),
+            "negative_pairs": None if negative is None else arrays.to_text(negative),
+            "negative_weight": self.negative_weight,
+            "negative_samples": self.negative_samples,
+            "orthogonality": self.orthogonality,
+            "gradient_threshold": self.gradient_threshold,
+            "transform_initializer": keras.initializers.serialize(self.transform_initializer),
+            "seed": self.seed,
+        }
+
+
+def _over_zeros(rows: np.ndarray) -> np.ndarray:
+    """Softmax over rows `(n, a)` as multiples of the anchors, and one of the sum of them all."""
+    rows = rows.astype(np.float64)
+    largest = rows.max(axis=1, keepdims=True)
+    base = np.exp(np.minimum(-largest, 700.0))  # exp(0), for each anchor
+    weights = np.exp(rows - largest)
+    whole = weights.sum(axis=1, keepdims=True)
+    return np.hstack([(weights - base) / whole, base / whole]).astype(np.float32)

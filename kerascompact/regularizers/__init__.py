@@ -1,0 +1,5 @@
+"""Penalties of weights that Keras adds to the loss."""
+
+from kerascompact.regularizers.orthogonality import Orthogonality
+
+__all__ = ["Orthogonality"]

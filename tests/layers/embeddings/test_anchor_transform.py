@@ -1,0 +1,275 @@
+"""Anchors and their sparse transformation: the paper's formulas in NumPy, and the contract."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from contracts import check_embedding, example, some_ids, trained
+from kerascompact import export
+from kerascompact.core.storage import total_bits
+from kerascompact.layers import AnchorTransformEmbedding
+from kerascompact.layers.embeddings.anchor_sets import AnchorSets
+from kerascompact.optimizers import Proximal
+
+V, D = 20, 4
+MIXTURE = dict(input_dim=V, output_dim=D, num_anchors=[3, 4], strength=1e-4, mixture="softmax")
+ROUNDING = 1e-5  # float32 sums of some ten products of size <= 10
+
+
+def layer_of(num_anchors=6, transform=None, **config):
+    """A layer with a sparse signed transformation, whose zeros stay."""
+    config = {"strength": 0.0, "nonnegative": False, **config}
+    layer = AnchorTransformEmbedding(V, D, num_anchors, **config)
+    layer.build()
+    if transform is None:
+        random = np.random.default_rng(0)
+        transform = random.normal(size=layer.transform.shape)
+        transform *= random.random(transform.shape) < 0.4
+        transform[[0, 7]] = 0
+    layer.transform.assign(transform)
+    return layer
+
+
+def softmax(rows):
+    powers = np.exp(rows - rows.max(axis=1, keepdims=True))
+    return powers / powers.sum(axis=1, keepdims=True)
+
+
+def table_by_hand(layer):
+    transform, table = layer.transform.numpy().astype(float), np.zeros((V, D))
+    for size, offset, anchors in zip(
+        layer.sets.sizes, layer.sets.offsets, layer.anchors, strict=False
+    ):
+        part = transform[:, offset : offset + size]
+        part = softmax(part) if layer.mixture == "softmax" else part
+        table += part @ anchors.numpy()
+    return table
+
+
+def test_keeps_the_embedding_contract(tmp_path):
+    check_embedding(AnchorTransformEmbedding, tmp_path)
+
+
+def test_a_softmax_over_two_sets_keeps_it_as_well(tmp_path, monkeypatch):
+    monkeypatch.setattr(AnchorTransformEmbedding, "EXAMPLE", MIXTURE)
+    check_embedding(AnchorTransformEmbedding, tmp_path)
+
+
+@pytest.mark.parametrize("mixture", ["linear", "softmax"])
+@pytest.mark.parametrize("num_anchors", [6, [2, 1, 3]])
+def test_is_the_sum_over_sets(mixture, num_anchors):
+    layer = layer_of(num_anchors, mixture=mixture)
+    table = table_by_hand(layer)
+    np.testing.assert_allclose(layer(np.arange(V)), table, atol=ROUNDING)
+    np.testing.assert_allclose(layer.freeze()(np.arange(V)), table, atol=ROUNDING)
+    hidden = np.random.default_rng(1).normal(size=(2, 3, D)).astype(np.float32)
+    np.testing.assert_allclose(layer(hidden, reverse=True), hidden @ table.T, atol=ROUNDING)
+    frozen = layer.freeze()(hidden[:1], reverse=True)
+    np.testing.assert_allclose(frozen, hidden[:1] @ table.T, atol=ROUNDING)
+    picked = np.array([3, 3, 19])
+    np.testing.assert_allclose(layer.output_rows(tf.constant(picked)), table[picked], atol=ROUNDING)
+
+
+def test_a_softmax_freezes_to_its_entries_and_one_for_the_rest():
+    layer = layer_of([3, 4], mixture="softmax")
+    form, entries = layer.freeze(), np.count_nonzero(layer.transform)
+    assert form.num_entries == entries + 2 * V  # a word and set: what the missing ones add up to
+    assert form.num_anchors == 3 + 4 + 2
+    assert layer.paper_bits() == 32 * (entries + 7 * D)
+    large = layer_of([3, 4], transform=100 * layer.transform.numpy(), mixture="softmax")
+    np.testing.assert_allclose(large.freeze()(np.arange(V)), table_by_hand(large), atol=ROUNDING)
+
+
+@pytest.mark.parametrize("mixture", ["linear", "softmax"])
+def test_gradients_of_the_softmax_over_all_words_are_those_of_the_product(mixture):
+    layer = layer_of([2, 4], mixture=mixture)
+    hidden = tf.constant(np.random.default_rng(1).normal(size=(5, D)), tf.float32)
+    labels = tf.constant([1, 7, 7, 0, 19])
+    weights = [weight.value for weight in layer.trainable_weights]
+
+    def gradients(logits_of):
+        with tf.GradientTape() as tape:
+            losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits_of())
+            loss = tf.reduce_mean(losses)
+        return [tf.convert_to_tensor(g) for g in tape.gradient(loss, weights)]
+
+    found = gradients(lambda: layer(hidden, reverse=True, training=True))
+    expected = gradients(
+        lambda: tf.matmul(hidden, layer.output_rows(tf.range(V)), transpose_b=True)
+    )
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one, other, atol=ROUNDING)
+
+
+def test_anchors_start_as_they_are_told():
+    vectors = np.random.default_rng(0).normal(size=(3, D)).astype(np.float32)
+    layer = AnchorTransformEmbedding(
+        V, D, [3, 2], anchors=[vectors, None], anchor_ids=[[4, 0, 9], [9, 1]]
+    )
+    layer.build()
+    np.testing.assert_array_equal(layer.anchors[0], vectors)
+    rows = layer.transform.numpy()
+    np.testing.assert_array_equal(rows[[4, 0, 1]], np.eye(5)[[0, 1, 4]])
+    np.testing.assert_array_equal(rows[9], [0, 0, 1, 1, 0])  # an anchor of both sets
+    others = np.delete(rows, [4, 0, 9, 1], axis=0)
+    assert (others > 0).all() and others.max() < 6 * (2 / V) ** 0.5  # half-normal
+    again = AnchorTransformEmbedding.from_config(layer.get_config())
+    again.build()
+    np.testing.assert_array_equal(again.transform.numpy()[[4, 0, 1, 9]], rows[[4, 0, 1, 9]])
+
+
+def test_given_anchors_stay_if_they_are_not_trained():
+    """Appendix B: sparse codes over vectors from elsewhere."""
+    vectors = np.random.default_rng(0).normal(size=(6, D)).astype(np.float32)
+    layer = AnchorTransformEmbedding(V, D, 6, anchors=vectors, trainable_anchors=False)
+    model = keras.Sequential([keras.Input((5,), dtype="int32"), layer])
+    model.compile(Proximal("adam"), "mse")
+    model.fit(some_ids(AnchorTransformEmbedding), np.ones((6, 5, D)), epochs=2, verbose=0)
+    assert [weight.name for weight in layer.trainable_weights] == ["transform"]
+    np.testing.assert_array_equal(layer.anchors[0], vectors)
+    clone = keras.models.clone_model(model)
+    clone.set_weights(model.get_weights())
+    np.testing.assert_array_equal(clone.layers[0].anchors[0], vectors)
+
+
+def test_positive_pairs_are_not_penalised():
+    pairs = np.array([[3, 1], [3, 5], [8, 0]])
+    layer = AnchorTransformEmbedding(V, D, 6, strength=100.0, positive_pairs=pairs)
+    model = keras.Sequential([keras.Input((V,), dtype="int32"), layer])
+    model.compile(Proximal(keras.optimizers.SGD(0.1)), "mse")
+    model.fit(np.arange(V)[None], np.ones((1, V, D)), epochs=2, verbose=0)
+    found = layer.sparse_transform()
+    where = np.array(found.nonzero()).T
+    np.testing.assert_array_equal(where, pairs)
+    again = AnchorTransformEmbedding.from_config(layer.get_config())
+    np.testing.assert_array_equal(again.positive_pairs, pairs)
+
+
+def test_trained_entries_are_exact_zeros_in_the_form_and_counted():
+    layer = example(AnchorTransformEmbedding, strength=0.5)
+    model = keras.Sequential([keras.Input((5,), dtype="int32"), layer])
+    model.compile(Proximal(keras.optimizers.SGD(0.05)), "mse")
+    ids = some_ids(AnchorTransformEmbedding, (64, 5))
+    model.fit(ids, np.ones((64, 5, D)), batch_size=8, epochs=3, verbose=0)
+    entries = layer.sparse_transform().nnz
+    assert 0 < entries < 6 * V
+    assert (layer.transform.numpy() >= 0).all()
+    assert layer.freeze().num_entries == entries
+    assert layer.paper_bits() == 32 * (entries + 6 * D)
+    np.testing.assert_array_equal(layer.sparse_transform().toarray(), layer.freeze().transform())
+    rows = 8 * 32 + 32
+    assert total_bits(layer.freeze().storage()) == entries * (8 + 32) + rows + 32 * 6 * D + 32
+
+
+def test_refuses_an_optimizer_without_the_proximal_step():
+    model = keras.Sequential([keras.Input((5,), dtype="int32"), example(AnchorTransformEmbedding)])
+    model.compile("adam", "mse")
+    with pytest.raises(ValueError, match="has a proximal rule"):
+        model.fit(some_ids(AnchorTransformEmbedding), np.ones((6, 5, D)), verbose=0)
+
+
+def test_negative_pairs_and_orthogonality_are_in_the_loss():
+    layer = layer_of(
+        [2, 4],
+        negative_pairs=[[3, 5]],
+        negative_weight=0.5,
+        negative_samples=7,
+        orthogonality=0.25,
+        embeddings_regularizer=keras.regularizers.L2(0.125),
+    )
+    layer(np.array([1]), training=True)
+    rows = np.abs(layer.transform.numpy())
+    negative = 0.5 * 7 * np.sum(rows[3] * rows[5])
+    sets = [anchors.numpy().astype(float) for anchors in layer.anchors]
+    shared = [np.abs(a @ a.T).sum() - np.trace(a @ a.T) for a in sets]
+    squares = [np.square(a).sum() for a in sets]
+    expected = negative + 0.25 * sum(shared) + 0.125 * sum(squares)
+    np.testing.assert_allclose(sum(layer.losses), expected, rtol=1e-5)
+    with tf.GradientTape() as tape:
+        layer(np.array([1]), training=True)
+        loss = layer.losses[0]
+    gradient = tape.gradient(loss, layer.transform.value)
+    assert set(gradient.indices.numpy().tolist()) <= {3, 5}  # rows, and no others
+    assert not layer_of(negative_pairs=[[3, 5]]).draws
+
+
+@pytest.mark.parametrize("jit_compile", [False, True])
+def test_a_language_model_trains_with_a_sparse_gradient_in_its_softmax(jit_compile):
+    keras.utils.set_random_seed(0)
+    layer = example(AnchorTransformEmbedding, gradient_threshold=0.2, negative_weight=0.01,
+                    negative_pairs=[[1, 2], [3, 4]], seed=0)  # fmt: skip
+    ids = keras.Input((5,), dtype="int32")
+    hidden = keras.layers.Dense(D, activation="tanh")(layer(ids))
+    model = keras.Model(ids, layer(hidden, reverse=True))
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    model.compile(Proximal(keras.optimizers.Adam(0.05)), loss, jit_compile=jit_compile)
+    data = some_ids(AnchorTransformEmbedding, (32, 5))
+    first, *_, last = model.fit(data, data, batch_size=8, epochs=12, verbose=0).history["loss"]
+    assert last < 0.8 * first
+    frozen = export.freeze(model)
+    # T (A h) of some ten float32 products of size <= 10
+    np.testing.assert_allclose(frozen(data), model(data, training=False), atol=1e-4)
+
+
+def test_the_softmax_gradient_of_the_transformation_is_rows():
+    layer = layer_of(gradient_threshold=0.5)
+    hidden = tf.constant(np.random.default_rng(1).normal(size=(2, D)), tf.float32)
+    with tf.GradientTape() as tape:
+        logits = layer(hidden, reverse=True, training=True)
+        loss = tf.reduce_sum(tf.nn.sparse_softmax_cross_entropy_with_logits([4, 9], logits))
+    gradient = tape.gradient(loss, layer.transform.value)
+    assert isinstance(gradient, tf.IndexedSlices)
+    assert {4, 9} <= set(gradient.indices.numpy().tolist()) and len(gradient.indices) < V
+
+
+def test_a_file_looks_up_and_scores_words():
+    layer = trained(AnchorTransformEmbedding).layers[1]
+    ids = keras.Input((1,), dtype="int32", name="ids")
+    model = keras.Model(ids, layer(layer(ids), reverse=True))
+    data = export.convert(model, "int8")
+    frozen = export.freeze(model, "int8")
+    found = export.verify(model, data, np.arange(V)[:, None], tolerance=1e-3)
+    assert found.agreement == 1.0 and frozen.layers[1].precision == "int8"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"num_anchors": 0}, "`num_anchors` must be an integer >= 1"),
+        ({"num_anchors": []}, "`num_anchors` must be an integer >= 1 or a list"),
+        ({"num_anchors": [3, 2.5]}, "`num_anchors` must be an integer >= 1"),
+        ({"strength": -1.0}, "`strength` must be a finite number >= 0"),
+        ({"nonnegative": 1}, "`nonnegative` must be True or False"),
+        ({"mixture": "product"}, "`mixture` must be one of 'linear', 'softmax'"),
+        ({"anchor_ids": [1, 2]}, "`anchor_ids` must be 6 different ids"),
+        ({"anchor_ids": [1, 1, 2, 3, 4, 5]}, "`anchor_ids` must be 6 different ids"),
+        ({"anchor_ids": [1, 20, 2, 3, 4, 5]}, r"`anchor_ids` must lie in \[0, 20\)"),
+        ({"num_anchors": [2, 4], "anchor_ids": [[1, 2]]}, "`anchor_ids` must be a list of 2"),
+        ({"anchors": np.ones((6, 3))}, r"`anchors` must have the shape \(6, 4\)"),
+        ({"positive_pairs": [[0, 6]]}, r"`positive_pairs\[:, 1\]` must lie in \[0, 6\)"),
+        ({"positive_pairs": [0, 1]}, r"`positive_pairs` must be an array of pairs"),
+        ({"positive_pairs": "abc"}, "`positive_pairs` must be pairs"),
+        ({"negative_pairs": [[0, 20]]}, r"`negative_pairs\[:, 1\]` must lie in \[0, 20\)"),
+        ({"negative_weight": -1}, "`negative_weight` must be a finite number >= 0"),
+        ({"negative_samples": 0}, "`negative_samples` must be an integer >= 1"),
+        ({"orthogonality": np.nan}, "`orthogonality` must be a finite number"),
+        ({"gradient_threshold": 1.0}, r"`gradient_threshold` must be a number in \[0, 1\)"),
+        ({"gradient_threshold": 0.1, "mixture": "softmax"}, "`gradient_threshold` must be"),
+        ({"seed": -1}, "`seed` must be an integer >= 0"),
+    ],
+)
+def test_refuses_wrong_arguments(change, message):
+    with pytest.raises(ValueError, match=message):
+        example(AnchorTransformEmbedding, **change)
+
+
+def test_sets_know_their_columns():
+    sets = AnchorSets([2, 3], V, D, [None, [5, 6, 7]])
+    start = sets.with_one_hot_rows(tf.zeros((V, 5))).numpy()
+    np.testing.assert_array_equal(np.argwhere(start), [[5, 2], [6, 3], [7, 4]])
+    assert sets.get_config() == {
+        "num_anchors": [2, 3],
+        "anchor_ids": [None, [5, 6, 7]],
+        "anchors": None,
+    }
