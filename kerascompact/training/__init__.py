@@ -1,5 +1,11 @@
 """What goes beside a layer in training: losses, schedules, callbacks, what was learned."""
 
+from kerascompact.training.anchors import (
+    largest_pairs,
+    plot_pattern,
+    row_statistics,
+    words_of_anchors,
+)
 from kerascompact.training.callbacks import ResetStates, TemperatureAnnealing
 from kerascompact.training.code_statistics import CodeStatistics
 from kerascompact.training.inspection import plot_clusters, words_per_cluster, words_per_code
@@ -17,8 +23,12 @@ __all__ = [
     "SampledSoftmaxCrossEntropy",
     "SparseSoftmaxCrossEntropy",
     "TemperatureAnnealing",
+    "largest_pairs",
     "plot_clusters",
+    "plot_pattern",
+    "row_statistics",
     "soft_copy",
+    "words_of_anchors",
     "words_per_cluster",
     "words_per_code",
 ]
