@@ -32,6 +32,7 @@ SHORT = {
 }
 METHODS = tuple(SHORT)
 MODELS: dict[str, Callable[..., keras.Model]] = {
+    "cnn": models.text_cnn,
     "lstm": models.lstm_classifier,
     "mean": models.mean_classifier,
 }
@@ -86,7 +87,7 @@ def build_embedding(
 
     `width` is the paper's `m`: the cluster's width in "adjustment", whose output has `adjustment`
     columns more; `scale` is the clusters' `logit_scale`. "standard" is the stock
-    `keras.layers.Embedding`; "low_rank" takes `ratio`, its share of that one's parameters; codes
+    `keras.layers.Embedding`, which starts at U(-`start`, `start`); "low_rank" takes `ratio`, its share of that one's parameters; codes
     ("kd", "dpq", "compositional") take `cardinality` and `code_length`, "kd" a `margin` of the
     common code that all words start with, "quantized" `bits`.
 
@@ -96,7 +97,8 @@ def build_embedding(
     checks.choice("method", method, METHODS)
     options = {"mask_zero": True, "name": "embedding", **options}
     if method == "standard":
-        start = keras.initializers.RandomUniform(-0.1, 0.1)  # as the compact layers
+        bound = options.pop("start", 0.1)  # as the compact layers
+        start = keras.initializers.RandomUniform(-bound, bound)
         return keras.layers.Embedding(input_dim, width, embeddings_initializer=start, **options)
     if "margin" in options:
         margin = options.pop("margin")
@@ -144,27 +146,34 @@ def train(
     jit_compile: bool = False,
     verbose: int = 0,
     callbacks: Any = (),
+    optimizer: Callable[..., keras.optimizers.Optimizer] = LazyAdam,
+    start_from_epoch: int = 0,
 ) -> dict[str, list[float]]:
-    """Trains with LazyAdam and keeps the weights of the epoch that is best on dev.
+    """Trains and keeps the weights of the epoch that is best on dev.
 
     The learning rate falls linearly to zero over the epochs: without that the dev accuracy of an
     LSTM jumps by two points from epoch to epoch, for every method alike. The optimizer is the
     same for every method: stock Keras 3 Adam is another optimizer on embeddings than on dense
-    tables (see `kerascompact.optimizers.LazyAdam`).
+    tables (see `kerascompact.optimizers.LazyAdam`). Another `optimizer`, such as one that takes
+    proximal steps, is called with the rate and `global_clipnorm`. `start_from_epoch` leaves that
+    many epochs out of the choice: those in which a penalty has not made its zeros yet.
 
     Returns: The history of `fit`, dev accuracies under "val_accuracy".
     """
     batches = LengthBatches(data.train.ids, data.train.labels, batch_size, seed=seed)
     rate = keras.optimizers.schedules.PolynomialDecay(learning_rate, epochs * len(batches), 0.0)
-    optimizer = LazyAdam(rate, global_clipnorm=10.0)
     model.compile(
-        optimizer,
+        optimizer(rate, global_clipnorm=10.0),
         "sparse_categorical_crossentropy",
         metrics=["accuracy"],
         jit_compile=jit_compile,
     )
     keep = keras.callbacks.EarlyStopping(
-        "val_accuracy", mode="max", patience=epochs, restore_best_weights=True
+        "val_accuracy",
+        mode="max",
+        patience=epochs,
+        restore_best_weights=True,
+        start_from_epoch=start_from_epoch,
     )
     history = model.fit(
         batches,
