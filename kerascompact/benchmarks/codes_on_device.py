@@ -111,18 +111,9 @@ def measure(words: int, composition: str, hidden: int | None, recipe: str) -> di
     files = {
         "codes": (words, export.convert(model, recipe)),
         "small": (16, export.convert(lookup(random_form(16, composition, hidden)), recipe)),
-        "gather": (WORDS[0], export.convert(lookup(_float_table()), "float32")),
+        "gather": (WORDS[0], export.convert(lookup(float_table()), "float32")),
     }
-    with tempfile.TemporaryDirectory() as folder:
-        for name, (_, data) in files.items():
-            (Path(folder) / f"{name}.tflite").write_bytes(data)
-        sizes = {name: size for name, (size, _) in files.items()}
-        (Path(folder) / "words.json").write_text(json.dumps(sizes))
-        np.save(f"{folder}/ids.npy", ids)
-        child = subprocess.run(
-            [sys.executable, "-c", _CHILD, folder], stdout=subprocess.PIPE, check=True
-        )
-        outputs = np.load(f"{folder}/outputs.npy")
+    facts, outputs = run_beside(files, ids)
     difference = float(np.abs(outputs - expected).max())
     agreement = float(np.mean(outputs.argmax(-1) == expected.argmax(-1)))
     # Sums of 32 float32 code vectors, of size 30, then of 100 or 300 products with those.
@@ -133,11 +124,34 @@ def measure(words: int, composition: str, hidden: int | None, recipe: str) -> di
         "file_bytes": len(files["codes"][1]),
         "argmax_agreement": agreement,
         "largest_difference": difference,
-        **json.loads(child.stdout),
+        **facts,
     }
 
 
-def _float_table() -> DenseForm:
+def run_beside(
+    files: dict[str, tuple[int, bytes]], ids: np.ndarray
+) -> tuple[dict[str, Any], np.ndarray]:
+    """Runs three files in one process without TensorFlow, and gives times, memory and outputs.
+
+    Args:
+        files: "codes", which is measured; "small", of the same operators, which runs before; and
+            "gather", whose runs take turns with it. Each with the number of its words.
+        ids: The input of each, modulo its words.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        for name, (_, data) in files.items():
+            (Path(folder) / f"{name}.tflite").write_bytes(data)
+        sizes = {name: size for name, (size, _) in files.items()}
+        (Path(folder) / "words.json").write_text(json.dumps(sizes))
+        np.save(f"{folder}/ids.npy", ids)
+        child = subprocess.run(
+            [sys.executable, "-c", _CHILD, folder], stdout=subprocess.PIPE, check=True
+        )
+        return json.loads(child.stdout), np.load(f"{folder}/outputs.npy")
+
+
+def float_table() -> DenseForm:
+    """10,000 float32 rows: what everything is measured beside."""
     table = np.random.default_rng(2).normal(size=(WORDS[0], WIDTH)).astype(np.float32)
     return DenseForm.from_arrays({"table": table}, input_dim=WORDS[0], output_dim=WIDTH)
 
