@@ -32,6 +32,7 @@ from kerascompact.optimizers.pending import (
     caught_up_rows,
     proximal_rule,
 )
+from kerascompact.optimizers.proximal import Proximal
 from kerascompact.optimizers.rules import GroupRule, L1Rule
 
 __all__ = [
@@ -39,6 +40,7 @@ __all__ = [
     "L1Rule",
     "LazyAdam",
     "LazySGD",
+    "Proximal",
     "catch_up",
     "caught_up",
     "caught_up_rows",

@@ -34,30 +34,42 @@ class Pending:
     def owed(self, ids: tf.Tensor | None) -> tf.Tensor:
         """Thresholds of rows `ids` `(...)` (`None`: of all) that broadcast against these rows."""
         last = self.last.value if ids is None else tf.gather(self.last.value, ids)
-        return self.thresholds(self.total.value - last, ids, self.metric)
+        divisors = None if self.metric is None else self.metric(ids)
+        return self.thresholds(self.total.value - last, divisors)
 
-    def thresholds(
-        self, sums: tf.Tensor, ids: tf.Tensor | None, metric: Callable[..., tf.Tensor] | None
-    ) -> tf.Tensor:
-        """Sums of `eta * lambda` per row (or one for all) as thresholds of entries."""
+    def thresholds(self, sums: tf.Tensor, divisors: tf.Tensor | None) -> tf.Tensor:
+        """Sums of `eta * lambda`, per row or one for all, as thresholds of entries."""
         sums = tf.cast(sums, self.variable.dtype)
         if sums.shape.rank:
             for _ in self.variable.shape[1:]:
                 sums = tf.expand_dims(sums, -1)
-        return sums if metric is None else sums / metric(ids)
+        return sums if divisors is None else sums / divisors
 
     def caught_up(self, values: tf.Tensor, ids: tf.Tensor | None) -> tf.Tensor:
         """Rows `ids` as they are stored -> as they would be had every step been taken on them."""
         return self.rule.prox(values, self.owed(ids), ids)
 
+    def advance(self, step: tf.Tensor, ids: tf.Tensor | None) -> None:
+        """Counts a step of `eta * lambda` that has been taken on rows `ids` (`None`: on all)."""
+        total = self.total.value + step
+        self.total.value.assign(total)
+        if ids is None:
+            self.last.value.assign(tf.fill(self.last.shape, total))
+        else:
+            totals = tf.fill(tf.shape(ids), total)
+            self.last.value.scatter_update(tf.IndexedSlices(totals, ids))
+
     def settle(self) -> None:
         """Brings all rows up to date at once, inside a graph or not."""
-        value = self.variable.value
-        value.assign(self.caught_up(tf.convert_to_tensor(value), None))
-        self.mark_settled()
+        value, last, total = self.variable.value, self.last.value, self.total.value
 
-    def mark_settled(self) -> None:
-        self.last.value.assign(tf.fill(self.last.shape, tf.convert_to_tensor(self.total.value)))
+        def write() -> tf.Tensor:
+            value.assign(self.caught_up(tf.convert_to_tensor(value), None))
+            last.assign(tf.fill(last.shape, tf.convert_to_tensor(total)))
+            return tf.constant(True)
+
+        late = tf.reduce_any(tf.not_equal(last, total))
+        tf.cond(late, write, lambda: tf.constant(False))  # a step on the whole table leaves none
 
     def settle_in_chunks(self) -> None:
         """As `settle`, outside graphs: only the rows that owe, some at a time."""
@@ -67,7 +79,7 @@ class Pending:
             rows = self.caught_up(tf.gather(self.variable.value, ids), ids)
             self.variable.value.scatter_update(tf.IndexedSlices(rows, ids))
         if len(late):
-            self.mark_settled()
+            self.last.assign(np.full(self.last.shape, self.total.numpy()))
 
 
 def proximal_rule(layer: keras.Layer, variable: keras.Variable, rule: Rule) -> None:

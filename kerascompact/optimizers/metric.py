@@ -1,0 +1,84 @@
+"""What an adaptive optimizer divides its steps by: the metric of a proximal step."""
+
+from collections.abc import Callable
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+
+def divisors(optimizer: Any, index: int) -> tf.Tensor:
+    """What the optimizer divides the step of each entry by, from its second moments.
+
+    Args:
+        optimizer: Whose slots are read: whole ones, or rows, as `at_rows` makes them.
+        index: Of the variable.
+
+    Returns: Positive numbers, of the shape of the slots.
+    """
+    return _rule_of(optimizer)(optimizer, index)
+
+
+def rate_factor(optimizer: Any) -> tf.Tensor | float:
+    """What the rate of this step is multiplied by before that division.
+
+    Adam's `eta / (sqrt(v_hat) + eps)`, with `v_hat = v / (1 - beta_2^t)`, is
+    `eta sqrt(1 - beta_2^t) / (sqrt(v) + eps)`, its epsilon read as in Keras. In this form a row
+    that is away keeps its divisors, and only the factor depends on the step.
+    """
+    if not isinstance(optimizer, keras.optimizers.Adam | keras.optimizers.Nadam):
+        return 1.0
+    step = tf.cast(optimizer.iterations + 1, tf.float64)
+    return tf.sqrt(1 - tf.pow(tf.cast(optimizer.beta_2, tf.float64), step))
+
+
+def has_metric(optimizer: Any) -> bool:
+    """Whether the optimizer keeps second moments.
+
+    >>> has_metric(keras.optimizers.RMSprop()), has_metric(keras.optimizers.SGD())
+    (True, False)
+    """
+    return any(isinstance(optimizer, kind) for kind in _RULES)
+
+
+def _rule_of(optimizer: Any) -> Callable[[Any, int], tf.Tensor]:
+    return next(rule for kind, rule in _RULES.items() if isinstance(optimizer, kind))
+
+
+def _adam(optimizer: Any, index: int) -> tf.Tensor:
+    slots = optimizer._velocity_hats if optimizer.amsgrad else optimizer._velocities
+    return tf.sqrt(tf.convert_to_tensor(slots[index])) + optimizer.epsilon
+
+
+def _nadam(optimizer: Any, index: int) -> tf.Tensor:
+    return tf.sqrt(tf.convert_to_tensor(optimizer._velocities[index])) + optimizer.epsilon
+
+
+def _adamax(optimizer: Any, index: int) -> tf.Tensor:
+    return optimizer._u[index] + optimizer.epsilon
+
+
+def _adagrad(optimizer: Any, index: int) -> tf.Tensor:
+    return tf.sqrt(optimizer._accumulators[index] + optimizer.epsilon)
+
+
+def _rmsprop(optimizer: Any, index: int) -> tf.Tensor:
+    moment = tf.convert_to_tensor(optimizer._velocities[index])
+    if optimizer.centered:
+        moment -= tf.square(tf.convert_to_tensor(optimizer._average_gradients[index]))
+    return tf.sqrt(moment + optimizer.epsilon)
+
+
+def _adadelta(optimizer: Any, index: int) -> tf.Tensor:
+    moved = tf.sqrt(optimizer._accumulated_delta_vars[index] + optimizer.epsilon)
+    return tf.sqrt(optimizer._accumulated_grads[index] + optimizer.epsilon) / moved
+
+
+_RULES: dict[type, Callable[[Any, int], tf.Tensor]] = {
+    keras.optimizers.Adam: _adam,  # AdamW is one
+    keras.optimizers.Nadam: _nadam,
+    keras.optimizers.Adamax: _adamax,
+    keras.optimizers.Adagrad: _adagrad,
+    keras.optimizers.RMSprop: _rmsprop,
+    keras.optimizers.Adadelta: _adadelta,
+}

@@ -1,0 +1,178 @@
+"""Optimizers that take the proximal step of a penalty right after their own."""
+
+import functools
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from kerascompact.core import checks
+from kerascompact.optimizers.lazy import ELEMENTWISE, LazyStep, derived_class, lazy, lazy_class
+from kerascompact.optimizers.metric import divisors, has_metric, rate_factor
+from kerascompact.optimizers.pending import Pending, pending_of
+from kerascompact.optimizers.row_view import RowView, at_rows
+
+METRICS = ("plain", "adaptive")
+
+
+class ProximalStep(LazyStep):
+    """Takes the proximal step of every variable that has a rule; see `Proximal`."""
+
+    def __init__(self, *args: Any, metric: str = "plain", **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.metric = checks.choice("metric", metric, METRICS)
+        self._settles_each_step = False
+        if isinstance(self, keras.optimizers.Ftrl):
+            raise ValueError(
+                "Proximal does not fit Ftrl, which computes the variable anew from its slots at "
+                "each step; it makes zeros by its own `l1_regularization_strength`."
+            )
+        if self.metric == "adaptive" and not has_metric(self):
+            raise ValueError(
+                "`metric` must be 'plain' for an optimizer without second moments. "
+                f"Received: metric='adaptive' with {type(self).__name__}."
+            )
+
+    def build(self, variables: Any) -> None:
+        if self.built:
+            return
+        super().build(variables)  # type: ignore[misc]
+        # Layers whose lookup has been traced before there were moments can only read rows that owe
+        # nothing; the average of the weights is over tables, not rows.
+        traced = self.metric == "adaptive" and not tf.executing_eagerly()
+        self._settles_each_step = traced or self.use_ema  # type: ignore[attr-defined]
+        for index, variable in enumerate(variables):
+            pending = pending_of(variable)
+            if pending is None:
+                continue
+            if self.metric == "adaptive" and not pending.rule.separable:
+                raise ValueError(
+                    f"`metric` must be 'plain' for the rule {type(pending.rule).__name__} of "
+                    f"{variable.path!r}, whose thresholds are per row. Received: 'adaptive'."
+                )
+            with tf.init_scope():
+                pending.settle_in_chunks()  # what is owed to another optimizer, in its metric
+            adaptive = functools.partial(self.row_divisors, index)
+            pending.metric = adaptive if self.metric == "adaptive" else None
+
+    def apply(self, grads: Any, trainable_variables: Any = None) -> None:
+        if not self.built and trainable_variables is not None:
+            trainable_variables = list(trainable_variables)
+            with keras.name_scope(self.name, caller=self):  # type: ignore[attr-defined]
+                self.build(trainable_variables)
+        known = self._trainable_variables if trainable_variables is None else trainable_variables  # type: ignore[attr-defined]
+        # Keras looks for constraints on its own variables only: the guard is not called.
+        bare = [v if pending_of(v) is None else v.value for v in known]
+        super().apply(grads, bare)
+
+    def step_on(
+        self, optimizer: Any, target: Any, gradient: tf.Tensor, variable: Any, learning_rate: Any
+    ) -> None:
+        index = self._get_variable_index(variable)
+        pending = self.pending_at(index)
+        if pending is None:
+            super().step_on(optimizer, target, gradient, variable, learning_rate)
+            return
+        ids = None
+        if isinstance(target, RowView):
+            ids = target.ids
+            target.assign(pending.caught_up(tf.convert_to_tensor(target), ids))
+        elif not self._settles_each_step:
+            pending.settle()
+        super().step_on(optimizer, target, gradient, variable, learning_rate)
+        amount = tf.cast(learning_rate, tf.float64) * pending.rule.strength
+        by = None
+        if self.metric == "adaptive":
+            amount, by = amount * rate_factor(self), divisors(optimizer, index)
+        thresholds = pending.thresholds(amount, by)
+        target.assign(pending.rule.prox(tf.convert_to_tensor(target), thresholds, ids))
+        pending.advance(amount, ids)
+
+    def update_step(self, gradient: Any, variable: Any, learning_rate: Any) -> None:
+        super().update_step(gradient, variable, learning_rate)
+        pending = self.pending_at(self._get_variable_index(variable))
+        if pending is not None and self._settles_each_step:
+            pending.settle()
+
+    def finalize_variable_values(self, var_list: Any) -> None:
+        for variable in var_list:
+            pending = pending_of(variable)
+            if pending is not None:
+                pending.settle_in_chunks()
+        super().finalize_variable_values(var_list)  # type: ignore[misc]
+
+    def _overwrite_model_variables_with_average_value(self, trainable_variables: Any) -> None:
+        """An average of a weight that was not always zero is not zero: keeps the zeros."""
+        ruled = [v.value for v in trainable_variables if pending_of(v) is not None]
+        support = [tf.not_equal(tf.convert_to_tensor(v), 0) for v in ruled]
+        super()._overwrite_model_variables_with_average_value(trainable_variables)  # type: ignore[misc]
+        update = self._distribution_strategy.extended.update  # type: ignore[attr-defined]
+        for value, kept in zip(ruled, support, strict=True):
+            update(value, lambda v, k: v.assign(tf.where(k, v, tf.zeros_like(v))), args=(kept,))
+
+    def pending_at(self, index: int) -> Pending | None:
+        return pending_of(self._trainable_variables[index])  # type: ignore[attr-defined]
+
+    def row_divisors(self, index: int, ids: tf.Tensor | None) -> tf.Tensor:
+        """The divisors of rows `ids` of a variable, or of all."""
+        return divisors(self if ids is None else at_rows(self, index, ids)[0], index)
+
+    def get_config(self) -> dict[str, Any]:
+        return {**super().get_config(), "metric": self.metric}  # type: ignore[misc]
+
+
+def proximal_class(kind: type) -> type:
+    """The proximal class of a lazy optimizer's class, `Proximal<name>`, registered with Keras."""
+    if kind not in _CLASSES:
+        name = "Proximal" + kind.__name__.removeprefix("Lazy")
+        _CLASSES[kind] = derived_class(ProximalStep, kind, name, __name__)
+    return _CLASSES[kind]
+
+
+_CLASSES: dict[type, type] = {}
+for _kind in ELEMENTWISE:
+    if _kind is not keras.optimizers.Ftrl:
+        proximal_class(lazy_class(_kind))  # so that a saved model finds the class
+
+
+def Proximal(optimizer: Any, metric: str = "plain") -> Any:
+    """`lazy(optimizer)` that takes the proximal step of a penalty right after its own.
+
+    `w <- gradient step`, then `w <- prox_{eta lambda}(w)`, for every variable to which a layer has
+    given a rule (`proximal_rule`): zeros are exact, where the subgradient of a penalty in the loss
+    leaves small numbers. `eta` is the optimizer's rate at that step, of a schedule or a callback.
+
+    A gradient that comes as rows costs these rows. The others owe the threshold of the step, and
+    pay when they are next read or updated: they always have the value that the step on the whole
+    table, with this lazy optimizer, would have given them. A dense gradient updates all rows.
+
+    Args:
+        optimizer: As for `lazy`, `Ftrl` excepted.
+        metric: "plain": thresholds `eta lambda`. "adaptive": `eta lambda / (sqrt(v_hat) + eps)` per
+            entry, what the optimizer divides its own step by (Adam and its kin, `Adagrad`,
+            `RMSprop`, `Adadelta`): the proximal step in the metric of the gradient step. An entry
+            with no gradient so far has no second moment, and becomes 0 at the first step. Build the
+            optimizer before `fit` (`model.optimizer.build(model.trainable_variables)`); if it is
+            built in the midst of the first step, each step costs the whole table.
+
+    Returns: An optimizer of class `Proximal<name>`, with the given one's config.
+    Raises: ValueError, as `lazy`; for "adaptive", if the optimizer has no second moments or a rule
+        has one threshold per row (when built).
+
+    Example:
+    >>> type(Proximal(keras.optimizers.SGD(0.1))).__name__, Proximal("adam").metric
+    ('ProximalSGD', 'plain')
+
+    Reference: [Liang et al., ICLR 2021](https://arxiv.org/abs/2003.08197), eq. 3 to 5; thresholds
+    in another metric: [Duchi et al., JMLR 2011](https://jmlr.org/papers/v12/duchi11a.html), sec. 5.
+    Differs: their public code takes the adaptive step on the whole table, with the momentum tail of
+    a dense Adam. "adaptive" here has its thresholds without the `1 / (1 - beta_1^t)`, which belongs
+    to the mean of the gradient and not to its metric. Weights saved without the optimizer in the
+    midst of a `fit` lose what rows owe in the adaptive metric, if `catch_up(model)` is not called
+    before; in the plain one they hold it.
+    """
+    chosen = lazy(optimizer)
+    kind = type(chosen)
+    if isinstance(chosen, ProximalStep):
+        return kind.from_config({**chosen.get_config(), "metric": metric})
+    return proximal_class(kind).from_config({**chosen.get_config(), "metric": metric})
