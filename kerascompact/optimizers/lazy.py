@@ -1,5 +1,6 @@
 """Optimizers that update only the rows of a table that the batch has touched."""
 
+from collections.abc import Callable
 from typing import Any
 
 import keras
@@ -17,9 +18,20 @@ class LazyStep:
     fits every optimizer whose step treats each entry by itself, see `lazy`.
     """
 
+    # What the Keras optimizer beside it brings.
+    name: str
+    built: bool
+    use_ema: bool
+    global_clipnorm: float | None
+    weight_decay: float | None
+    loss_scale_factor: float | None
+    _use_weight_decay: Callable[[Any], bool]
+    _trainable_variables: list[Any]
+    _distribution_strategy: Any
+
     def apply(self, grads: Any, trainable_variables: Any = None) -> None:
         summed = [sum_repeated(g) if isinstance(g, tf.IndexedSlices) else g for g in grads]
-        if self.loss_scale_factor is not None:  # type: ignore[attr-defined]
+        if self.loss_scale_factor is not None:
             summed = [
                 DivisibleRows(g.values, g.indices, g.dense_shape)
                 if isinstance(g, tf.IndexedSlices)
@@ -29,10 +41,10 @@ class LazyStep:
         super().apply(summed, trainable_variables)  # type: ignore[misc]
 
     def _clip_gradients(self, grads: list[Any]) -> list[Any]:
-        if not self.global_clipnorm:  # type: ignore[attr-defined]
+        if not self.global_clipnorm:
             return super()._clip_gradients(grads)  # type: ignore[misc]
         # Stock Keras multiplies IndexedSlices by the ratio of norms, and gets the whole table.
-        return tf.clip_by_global_norm(grads, self.global_clipnorm)[0]  # type: ignore[attr-defined]
+        return tf.clip_by_global_norm(grads, self.global_clipnorm)[0]
 
     def _apply_weight_decay(self, variables: Any) -> None:
         """Nothing here: `step_on` decays what it updates, so that rows stay rows."""
@@ -54,11 +66,11 @@ class LazyStep:
         self, optimizer: Any, target: Any, gradient: tf.Tensor, variable: Any, learning_rate: Any
     ) -> None:
         """Updates `target`, a variable or a `RowView` of it, by an optimizer with slots alike."""
-        if self.weight_decay is not None and self._use_weight_decay(variable):  # type: ignore[attr-defined]
+        if self.weight_decay is not None and self._use_weight_decay(variable):
             rate = tf.cast(learning_rate, variable.dtype)
-            decay = tf.cast(self.weight_decay, variable.dtype)  # type: ignore[attr-defined]
+            decay = tf.cast(self.weight_decay, variable.dtype)
             target.assign_sub(target * decay * rate)
-        super(LazyStep, optimizer).update_step(gradient, target, learning_rate)
+        super(LazyStep, optimizer).update_step(gradient, target, learning_rate)  # type: ignore[misc]
 
     def _get_variable_index(self, variable: Any) -> int:
         if isinstance(variable, RowView):
@@ -111,7 +123,7 @@ class LazySGD(LazyStep, keras.optimizers.SGD):
     """
 
 
-def lazy_class(kind: type) -> type:
+def lazy_class(kind: type) -> Any:
     """The lazy class of a Keras optimizer's class, `Lazy<name>`, registered with Keras.
 
     >>> lazy_class(keras.optimizers.Adam)
@@ -122,7 +134,7 @@ def lazy_class(kind: type) -> type:
     return _CLASSES[kind]
 
 
-def derived_class(step: type, kind: type, name: str, module: str) -> type:
+def derived_class(step: type, kind: type, name: str, module: str) -> Any:
     """A class with the step of one and the formulas of another, registered with Keras."""
     text = f"`{kind.__name__}` with the step of `{step.__name__}`.\n\n    Args: its own.\n    "
     return register(type(name, (step, kind), {"__module__": module, "__doc__": text}))

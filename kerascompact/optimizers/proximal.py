@@ -40,7 +40,7 @@ class ProximalStep(LazyStep):
         # Layers whose lookup has been traced before there were moments can only read rows that owe
         # nothing; the average of the weights is over tables, not rows.
         traced = self.metric == "adaptive" and not tf.executing_eagerly()
-        self._settles_each_step = traced or self.use_ema  # type: ignore[attr-defined]
+        self._settles_each_step = traced or self.use_ema
         for index, variable in enumerate(variables):
             pending = pending_of(variable)
             if pending is None:
@@ -58,9 +58,9 @@ class ProximalStep(LazyStep):
     def apply(self, grads: Any, trainable_variables: Any = None) -> None:
         if not self.built and trainable_variables is not None:
             trainable_variables = list(trainable_variables)
-            with keras.name_scope(self.name, caller=self):  # type: ignore[attr-defined]
+            with keras.name_scope(self.name, caller=self):
                 self.build(trainable_variables)
-        known = self._trainable_variables if trainable_variables is None else trainable_variables  # type: ignore[attr-defined]
+        known = self._trainable_variables if trainable_variables is None else trainable_variables
         # Keras looks for constraints on its own variables only: the guard is not called.
         bare = [v if pending_of(v) is None else v.value for v in known]
         super().apply(grads, bare)
@@ -106,12 +106,12 @@ class ProximalStep(LazyStep):
         ruled = [v.value for v in trainable_variables if pending_of(v) is not None]
         support = [tf.not_equal(tf.convert_to_tensor(v), 0) for v in ruled]
         super()._overwrite_model_variables_with_average_value(trainable_variables)  # type: ignore[misc]
-        update = self._distribution_strategy.extended.update  # type: ignore[attr-defined]
+        update = self._distribution_strategy.extended.update
         for value, kept in zip(ruled, support, strict=True):
             update(value, lambda v, k: v.assign(tf.where(k, v, tf.zeros_like(v))), args=(kept,))
 
     def pending_at(self, index: int) -> Pending | None:
-        return pending_of(self._trainable_variables[index])  # type: ignore[attr-defined]
+        return pending_of(self._trainable_variables[index])
 
     def row_divisors(self, index: int, ids: tf.Tensor | None) -> tf.Tensor:
         """The divisors of rows `ids` of a variable, or of all."""
@@ -121,7 +121,7 @@ class ProximalStep(LazyStep):
         return {**super().get_config(), "metric": self.metric}  # type: ignore[misc]
 
 
-def proximal_class(kind: type) -> type:
+def proximal_class(kind: type) -> Any:
     """The proximal class of a lazy optimizer's class, `Proximal<name>`, registered with Keras."""
     if kind not in _CLASSES:
         name = "Proximal" + kind.__name__.removeprefix("Lazy")
@@ -172,7 +172,7 @@ def Proximal(optimizer: Any, metric: str = "plain") -> Any:
     before; in the plain one they hold it.
     """
     chosen = lazy(optimizer)
-    kind = type(chosen)
+    kind: Any = type(chosen)
     if isinstance(chosen, ProximalStep):
         return kind.from_config({**chosen.get_config(), "metric": metric})
     return proximal_class(kind).from_config({**chosen.get_config(), "metric": metric})

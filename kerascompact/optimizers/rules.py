@@ -94,15 +94,12 @@ class L1Rule:
         )
         if self._bits is None:
             return moved
-        kept = tf.maximum(rows, 0) if self.nonnegative else rows
-        return tf.where(self._is_unpenalised(ids), kept, moved)
-
-    def _is_unpenalised(self, ids: tf.Tensor | None) -> tf.Tensor:
         places = self._places if ids is None else tf.gather(self._places, ids)
         digits = tf.expand_dims(tf.gather(self._bits, places), -1)
         digits = tf.bitwise.bitwise_and(digits, 2 ** np.arange(8, dtype=np.uint8))
-        flags = tf.reshape(digits, tf.concat([tf.shape(places), [8 * self._bits.shape[1]]], 0))
-        return flags[..., : self._columns] > 0
+        free = tf.reshape(digits, tf.concat([tf.shape(places), [8 * self._bits.shape[1]]], 0))
+        kept = tf.maximum(rows, 0) if self.nonnegative else rows
+        return tf.where(free[..., : self._columns] > 0, kept, moved)
 
 
 class GroupRule:

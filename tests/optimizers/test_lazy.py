@@ -1,4 +1,4 @@
-"""LazyAdam and LazySGD against the formulas in NumPy and Keras on dense gradients."""
+"""Lazy optimizers against the formulas in NumPy and Keras on dense gradients."""
 
 import keras
 import numpy as np
@@ -7,8 +7,8 @@ import tensorflow as tf
 
 from graphs import tensors_with_rows, train_step
 from kerascompact.layers import ClusterEmbedding
-from kerascompact.optimizers import LazyAdam, LazySGD
-from kerascompact.optimizers.row_view import sum_repeated
+from kerascompact.optimizers import LazyAdam, LazySGD, lazy
+from kerascompact.optimizers.lazy import ELEMENTWISE
 
 ROWS, WIDTH = 6, 3
 ALL = [5, 0, 0, 3, 1, 2, 4, 3, 0]  # every row, some of them more than once
@@ -138,14 +138,6 @@ def test_other_gradients_are_updated_as_keras_does():
     np.testing.assert_array_equal(found, expected)
     for slot, dense_slot in zip(slots, dense_slots, strict=True):
         np.testing.assert_array_equal(slot, dense_slot)
-
-
-def test_sum_repeated_equals_numpy():
-    ids = [3, 1, 3, 3, 0]
-    values = steps(ids)[0]
-    found = sum_repeated(tf.IndexedSlices(tf.constant(values), tf.constant(ids), (ROWS, WIDTH)))
-    assert sorted(found.indices.numpy().tolist()) == [0, 1, 3]
-    np.testing.assert_allclose(tf.convert_to_tensor(found), summed(values, ids), rtol=1e-6)
 
 
 def test_no_ids_at_all():
@@ -354,3 +346,118 @@ def test_two_optimizers_in_one_model_train_and_go_on_after_loading(tmp_path):
     again = keras.models.load_model(tmp_path / "model.keras")
     for one, other in zip(model.optimizer.variables, again.optimizer.variables, strict=True):
         np.testing.assert_array_equal(one.numpy(), other.numpy())
+
+
+KINDS = [
+    ("SGD", {"momentum": 0.9, "weight_decay": 0.1}),
+    ("AdamW", {"weight_decay": 0.1}),
+    ("AdamW", {"amsgrad": True, "clipnorm": 0.5}),
+    ("Nadam", {"use_ema": True}),
+    ("Adamax", {"global_clipnorm": 0.5}),
+    ("Adagrad", {"weight_decay": 0.1}),
+    ("Adadelta", {"clipvalue": 0.1}),
+    ("RMSprop", {}),
+    ("RMSprop", {"centered": True, "momentum": 0.9, "loss_scale_factor": 4.0}),
+    ("Ftrl", {"l1_regularization_strength": 0.05, "l2_shrinkage_regularization_strength": 0.1}),
+    ("Lion", {"gradient_accumulation_steps": 3}),
+]
+
+
+@pytest.mark.parametrize("kind, config", KINDS)
+def test_any_optimizer_equals_keras_on_the_dense_gradient(kind, config):
+    make = getattr(keras.optimizers, kind)
+    found, slots = run(lazy(make(0.1, **config)), ALL)
+    expected, dense = run(make(0.1, **config), ALL, dense=True)
+    np.testing.assert_allclose(found, expected, **CLOSE)
+    for slot, dense_slot in zip(slots, dense, strict=True):
+        np.testing.assert_allclose(slot, dense_slot, **CLOSE)
+    assert np.abs(found - start()).max() > 1e-4
+
+
+def test_all_kinds_are_tested():
+    assert {kind for kind, _ in KINDS} | {"Adam"} == {kind.__name__ for kind in ELEMENTWISE}
+
+
+@pytest.mark.parametrize("kind", [kind.__name__ for kind in ELEMENTWISE])
+def test_any_optimizer_leaves_rows_that_are_not_in_the_batch(kind):
+    """Variable and slots, weight decay on; and what is in the batch moves."""
+    optimizer = lazy(getattr(keras.optimizers, kind)(0.1, weight_decay=0.1))
+    variable = keras.Variable(start())
+    optimizer.build([variable])
+    first = tf.IndexedSlices(tf.ones((ROWS, WIDTH)), tf.range(ROWS), (ROWS, WIDTH))
+    optimizer.apply([first], [variable])  # every row has moments now
+    state = [v for v in [variable, *optimizer.variables] if v.shape == (ROWS, WIDTH)]
+    before = [v.numpy() for v in state]
+    second = tf.IndexedSlices(-tf.ones((3, WIDTH)), tf.constant([4, 1, 4]), (ROWS, WIDTH))
+    optimizer.apply([second], [variable])
+    for old, new in zip(before, state, strict=True):
+        np.testing.assert_array_equal(old[[0, 2, 3, 5]], new.numpy()[[0, 2, 3, 5]])
+    assert (before[0][[1, 4]] != variable.numpy()[[1, 4]]).all()
+
+
+@pytest.mark.parametrize("kind", ["RMSprop", "Ftrl"])
+def test_no_tensor_of_any_optimizers_step_has_as_many_rows(kind):
+    optimizer = lazy(getattr(keras.optimizers, kind)(weight_decay=0.1, global_clipnorm=1.0))
+    assert tensors_with_rows(step_on_a_big_table(optimizer), BIG) == []
+
+
+def test_weight_decay_can_be_excluded():
+    optimizer = lazy(keras.optimizers.SGD(0.1, weight_decay=0.5))
+    variables = [keras.Variable(start(), name=name) for name in ("one", "other")]
+    optimizer.exclude_from_weight_decay(var_list=[variables[1].value])
+    none = tf.IndexedSlices(tf.zeros((1, WIDTH)), tf.constant([2]), (ROWS, WIDTH))
+    optimizer.build(variables)
+    optimizer.apply([none, none], variables)
+    np.testing.assert_allclose(variables[0][2], start()[2] * 0.95, rtol=1e-6)
+    np.testing.assert_array_equal(variables[1], start())
+
+
+def test_any_optimizer_trains_saves_and_goes_on_compiled_or_not(tmp_path):
+    weights = []
+    for jit_compile in (False, True):
+        optimizer = lazy(keras.optimizers.RMSprop(0.05, centered=True, weight_decay=0.01))
+        model, _ = fitted(optimizer, jit_compile)
+        model.save(tmp_path / "model.keras")
+        loaded = keras.models.load_model(tmp_path / "model.keras")
+        assert type(loaded.optimizer).__name__ == "LazyRMSprop"
+        for one in (model, loaded):
+            one.train_on_batch(IDS[:16], LABELS[:16])
+        for old, new in zip(model.get_weights(), loaded.get_weights(), strict=True):
+            np.testing.assert_allclose(old, new, rtol=1e-6, atol=1e-7)  # loaded: jit "auto"
+        weights.append(model.get_weights())
+    for one, other in zip(*weights, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
+
+
+def test_lazy_takes_names_and_new_instances():
+    assert type(lazy("adam")) is LazyAdam and type(lazy("sgd")) is LazySGD
+    rate = keras.optimizers.schedules.ExponentialDecay(0.1, 10, 0.5)
+    given = keras.optimizers.Adagrad(rate, epsilon=1e-3, clipnorm=2.0, name="mine")
+    config = lazy(given).get_config()
+    assert config == given.get_config()
+    same = LazyAdam()
+    assert lazy(same) is same
+
+
+def test_a_derived_class_keeps_what_it_overrides():
+    class Halved(keras.optimizers.SGD):
+        def update_step(self, gradient, variable, learning_rate):
+            super().update_step(gradient, variable, learning_rate / 2)
+
+    found, _ = run(lazy(Halved(0.2)), [1, 4, 1])
+    np.testing.assert_allclose(found, run(LazySGD(0.1), [1, 4, 1])[0], rtol=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["Adafactor", "Lamb", "Muon"])
+def test_lazy_refuses_optimizers_that_mix_rows(kind):
+    with pytest.raises(ValueError, match=rf"updates every entry by itself.*Received: {kind}\."):
+        lazy(getattr(keras.optimizers, kind)())
+
+
+def test_lazy_refuses_wrappers_and_optimizers_in_use():
+    with pytest.raises(ValueError, match=r"Received: LossScaleOptimizer.*go around lazy"):
+        lazy(keras.optimizers.LossScaleOptimizer(keras.optimizers.Adam()))
+    used = keras.optimizers.Adam()
+    used.build([keras.Variable(start())])
+    with pytest.raises(ValueError, match="`optimizer` must be new.*Received: 'adam"):
+        lazy(used)
