@@ -1,0 +1,67 @@
+"""SparseVD-Voc: sparse variational dropout in which whole words can drop out."""
+
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from kerascompact.core.registration import register
+from kerascompact.layers.embeddings.sparse_variational import SparseVariationalEmbedding
+from kerascompact.ops.variational import log_alpha_of, log_uniform_kl, normal_noise
+
+
+@register
+class SparseVariationalVocabularyEmbedding(SparseVariationalEmbedding):
+    """`SparseVariationalEmbedding` with a multiplier for each word, which has noise of its own.
+
+    `E[i] = z_i W[i]`, `z: (V,)` starting at 1, `W: (V, d)`. Both have normal posteriors; the loss
+    gets the divergences of both. A word whose multiplier is noise, `log alpha >= threshold`, is
+    dropped as a whole; of the others the entries that are not noise are left, times `z_i`.
+
+    Args: those of `SparseVariationalEmbedding`; `log_variance_initializer` is that of `W`, the
+        multipliers start at a `log sigma^2` of -5.
+
+    Shapes: ids `(...)`, integers in `[0, V)` -> vectors `(..., d)`.
+    Storage: that of `SparseVariationalEmbedding`; the multipliers are multiplied in.
+    Raises: ValueError, for a wrong argument.
+    Example:
+    >>> layer = SparseVariationalVocabularyEmbedding(10_000, 64, kl_weight=1e-4)
+    >>> layer(np.array([[3, 7]])).shape
+    TensorShape([1, 2, 64])
+
+    Reference: [Chirkova et al., EMNLP 2018](https://arxiv.org/abs/1810.10927), sec. 3.2.
+    Differs: as `SparseVariationalEmbedding`.
+    """
+
+    def build(self, input_shape: Any = None) -> None:
+        super().build(input_shape)
+        shape = (self.input_dim,)
+        self.multiplier = self.add_rows("multiplier", shape, "ones")
+        # As noisy, beside a mean of 1, as entries are beside theirs, which are small.
+        start = keras.initializers.Constant(-5.0)
+        self.multiplier_log_variance = self.add_rows("multiplier_log_variance", shape, start)
+
+    def sample(
+        self, unique: tf.Tensor, numbers: tf.Tensor, count: tf.Tensor
+    ) -> tuple[tf.Tensor, tf.Tensor]:
+        rows, divergence = super().sample(unique, numbers, count)
+        mean, log_variance = self._multipliers(unique)
+        noise = tf.gather(normal_noise(tf.stack([count]), self.noise), numbers)
+        drawn = mean + tf.exp(0.5 * log_variance) * noise
+        own = log_uniform_kl(log_alpha_of(mean, log_variance))
+        return rows * tf.expand_dims(drawn, -1), divergence + own
+
+    def kept_rows(self, ids: tf.Tensor) -> tf.Tensor:
+        mean, log_variance = self._multipliers(ids)
+        kept = log_alpha_of(mean, log_variance) < self.threshold
+        return super().kept_rows(ids) * tf.expand_dims(tf.where(kept, mean, 0.0), -1)
+
+    def _multipliers(self, ids: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        both = (self.multiplier, self.multiplier_log_variance)
+        mean, log_variance = (tf.gather(weight.value, ids) for weight in both)
+        return mean, log_variance
+
+    def kept_ids(self) -> np.ndarray:
+        """The words that are left, in ascending order: those for a `SelectedEmbedding`."""
+        return np.flatnonzero(np.any(self.rows() != 0, axis=1))
