@@ -4,11 +4,14 @@ from kerascompact.compress.base import Compressor
 from kerascompact.compress.clusters import KMeansClusters
 from kerascompact.compress.codes import codes_of
 from kerascompact.compress.compositional import CompositionalCodes
+from kerascompact.compress.k_svd import KSVD
 from kerascompact.compress.kd_codes import KDCodes
 from kerascompact.compress.models import compress_model, form_model
+from kerascompact.compress.nearest_anchors import NearestAnchors
 from kerascompact.compress.product import ProductQuantization
 from kerascompact.compress.report import Report, report
 from kerascompact.compress.scalar import ScalarQuantization
+from kerascompact.compress.sparse_code import SparseCode
 from kerascompact.compress.svd import TruncatedSVD
 from kerascompact.compress.tables import Table, read_table
 
@@ -17,9 +20,12 @@ __all__ = [
     "Compressor",
     "KDCodes",
     "KMeansClusters",
+    "KSVD",
+    "NearestAnchors",
     "ProductQuantization",
     "Report",
     "ScalarQuantization",
+    "SparseCode",
     "Table",
     "TruncatedSVD",
     "codes_of",
