@@ -7,12 +7,15 @@ from kerascompact.forms import (
     ConcatForm,
     DenseForm,
     FactoredForm,
+    HashedForm,
     RecurrentForm,
     RemappedForm,
     ScalarForm,
     ScaledForm,
     SparseForm,
+    SparseRowsForm,
     SplitForm,
+    TensorTrainForm,
 )
 
 V, RESERVED = 23, 2
@@ -125,6 +128,38 @@ def remapped_range(**config):
     return remapped(tuple(range(2, 9)), **config)
 
 
+def sparse_rows(rows=V, width=4, share=0.4, seed=1, **config):
+    table = numbers(rows, width, seed=seed)
+    table *= np.random.default_rng(seed).random(table.shape) < share
+    table[[0, 7, -1]] = 0
+    return SparseRowsForm.from_table(table, **config), table
+
+
+def hashed(rows=V, width=4, buckets=6, seed=1, **config):
+    """Two hash functions; the buckets by arithmetic in Python."""
+    table, weights = numbers(buckets, width, seed=seed), numbers(rows, 2, seed=seed + 1)
+    chosen = [[by_hand(row, seed + j, buckets) for j in range(2)] for row in range(rows)]
+    sizes = dict(input_dim=rows, output_dim=width, num_buckets=buckets, importance=True, seed=seed)
+    form = HashedForm.from_arrays({"buckets": table, "weights_of_ids": weights}, **sizes, **config)
+    return form, np.sum(weights[:, :, None] * table[np.array(chosen)], axis=1)
+
+
+def tensor_train(rows=V, seed=1, **config):
+    cores = [numbers(4, 6, seed=seed), numbers(6, 3 * 2, seed=seed + 1)]
+    table = np.einsum("adr,brc->abdc", cores[0].reshape(4, 2, 3), cores[1].reshape(6, 3, 2))
+    sizes = dict(rows=(4, 6), columns=(2, 2), ranks=(3,))
+    form = TensorTrainForm.from_cores(cores, rows, **sizes, **config)
+    return form, table.reshape(24, 4)[:rows]
+
+
+def by_hand(number, seed, buckets):
+    """MurmurHash3's last steps, in whole numbers of any length."""
+    mixed = (number * 0x9E3779B1 + seed * 0x7F4A7C15) % 2**32
+    for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35), (16, 1)):
+        mixed = (mixed ^ mixed >> shift) * factor % 2**32
+    return (mixed - 2**32 if mixed >= 2**31 else mixed) % buckets
+
+
 def sigmoid(x):
     return 1 / (1 + np.exp(-x))
 
@@ -163,10 +198,13 @@ KINDS = {
     "remapped": remapped,
     "remapped_shared": remapped_shared,
     "remapped_range": remapped_range,
+    "sparse_rows": sparse_rows,
+    "hashed": hashed,
+    "tensor_train": tensor_train,
 }
 
 # Forms that add or multiply, in an order that TensorFlow chooses; all others only gather.
-COMPUTING = (codes_sum, factored, low_rank, recurrent, sparse)
+COMPUTING = (codes_sum, factored, low_rank, recurrent, sparse, hashed, tensor_train)
 SMALL = (scalar,)  # nothing left to quantize
 
 

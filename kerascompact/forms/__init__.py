@@ -5,11 +5,14 @@ from kerascompact.forms.codebook import CodebookForm
 from kerascompact.forms.composed import ConcatForm, SplitForm
 from kerascompact.forms.dense import DenseForm
 from kerascompact.forms.factored import FactoredForm
+from kerascompact.forms.hashed import HashedForm
 from kerascompact.forms.recurrent import RecurrentForm
 from kerascompact.forms.remapped import RemappedForm
 from kerascompact.forms.scalar import ScalarForm
 from kerascompact.forms.scaled import ScaledForm
 from kerascompact.forms.sparse import SparseForm
+from kerascompact.forms.sparse_rows import SparseRowsForm
+from kerascompact.forms.tensor_train import TensorTrainForm
 
 __all__ = [
     "CodebookForm",
@@ -17,10 +20,13 @@ __all__ = [
     "DenseForm",
     "FactoredForm",
     "Form",
+    "HashedForm",
     "RecurrentForm",
     "RemappedForm",
     "ScalarForm",
     "ScaledForm",
     "SparseForm",
+    "SparseRowsForm",
     "SplitForm",
+    "TensorTrainForm",
 ]

@@ -7,11 +7,17 @@ from kerascompact.layers.embeddings.compositional_code import CompositionalCodeE
 from kerascompact.layers.embeddings.dpq import DPQEmbedding
 from kerascompact.layers.embeddings.group_lasso import GroupLassoEmbedding
 from kerascompact.layers.embeddings.guidance import OnlineGuidance, PretrainedGuidance
+from kerascompact.layers.embeddings.hashed import HashEmbedding
 from kerascompact.layers.embeddings.kd_code import KDCodeEmbedding
 from kerascompact.layers.embeddings.low_rank import LowRankEmbedding
 from kerascompact.layers.embeddings.mixture import MixtureEmbedding
 from kerascompact.layers.embeddings.quantized import QuantizedEmbedding
 from kerascompact.layers.embeddings.selected import SelectedEmbedding
+from kerascompact.layers.embeddings.sparse_variational import SparseVariationalEmbedding
+from kerascompact.layers.embeddings.sparse_variational_vocabulary import (
+    SparseVariationalVocabularyEmbedding,
+)
+from kerascompact.layers.embeddings.tensor_train import TensorTrainEmbedding
 from kerascompact.layers.embeddings.variational_vocabulary import VariationalVocabularyEmbedding
 from kerascompact.layers.graph.constants import Constants
 from kerascompact.layers.graph.convolution import GraphConvolution
@@ -31,6 +37,7 @@ __all__ = [
     "FeatureProduct",
     "GraphConvolution",
     "GroupLassoEmbedding",
+    "HashEmbedding",
     "KDCodeEmbedding",
     "LowRankEmbedding",
     "MaskedMean",
@@ -40,6 +47,9 @@ __all__ = [
     "QuantizedEmbedding",
     "SelectedEmbedding",
     "TextConvolution",
+    "SparseVariationalEmbedding",
+    "SparseVariationalVocabularyEmbedding",
+    "TensorTrainEmbedding",
     "VariationalVocabularyEmbedding",
     "WordBias",
     "WordLogits",

@@ -1,0 +1,134 @@
+"""The cores of a tensor train."""
+
+import math
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from kerascompact.core import checks
+from kerascompact.core.registration import register
+from kerascompact.forms.base import PRECISIONS, TABLE_BITS, Form, at_most, reshape_as
+from kerascompact.ops import tensor_train
+from kerascompact.ops.parts import run_of_ids, unknown_zero
+from kerascompact.ops.quantize import quantize_columns
+
+
+@register
+class TensorTrainForm(Form):
+    """Multiplies one small matrix from each of several cores.
+
+    `E[i] = G_0[i_0] G_1[i_1] ...`, `i_0 i_1 ...` the digits of id `i` in the bases `v_0, v_1, ...`
+    and `G_k[i_k]: (r_k, d_k r_{k+1})`: the products of all `d_k` columns are the `d` of a vector.
+
+    Args:
+        input_dim: Vocabulary size `V`, at most the product of the bases.
+        output_dim: Embedding width `d`, the product of `columns`.
+        rows: Bases `v_0, v_1, ...`, two or more.
+        columns: `d_0, d_1, ...`, as many.
+        ranks: `r_1, r_2, ...`, one less.
+        precision: "float32", "int8" or "int4", the type of the cores' numbers; integers with one
+            scale for each core, of which only the product is needed.
+        **kwargs: Those of `Form`.
+
+    Shapes: ids `(...)` -> vectors `(..., d)`.
+    Storage: `32 n` bits, `n = sum_k v_k r_k d_k r_{k+1}`, or `8 n + 32`, `4 n + 32`.
+    Raises: ValueError, for a wrong argument or an id out of range.
+
+    >>> cores = [np.array([[3.0], [1.0]]), np.array([[1.0, 2.0], [0.0, 1.0]])]
+    >>> form = TensorTrainForm.from_cores(cores, 4, rows=(2, 2), columns=(1, 2), ranks=(1,))
+    >>> form(np.array([0, 3])).numpy().tolist()
+    [[3.0, 6.0], [0.0, 1.0]]
+
+    Reference: [Hrinchuk et al., 2019](https://arxiv.org/abs/1901.10787), sec. 3.3.
+    """
+
+    def __init__(
+        self,
+        input_dim: int,
+        output_dim: int,
+        rows: Any,
+        columns: Any,
+        ranks: Any,
+        precision: str = "float32",
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(input_dim, output_dim, **kwargs)
+        self.shape = read_shape(self.input_dim, self.output_dim, rows, columns, ranks)
+        self.precision = checks.choice("precision", precision, PRECISIONS)
+
+    @classmethod
+    def from_cores(cls, cores: list[np.ndarray], input_dim: int, **config: Any) -> Any:
+        """Stores float cores `(v_k, r_k d_k r_{k+1})`."""
+        arrays = {f"core_{k}": checks.finite("cores", core) for k, core in enumerate(cores)}
+        width = math.prod(config["columns"])
+        return cls.from_arrays(arrays, input_dim=input_dim, output_dim=width, **config)
+
+    def build(self, input_shape: Any = None) -> None:
+        for k, shape in enumerate(self.shape.core_shapes):
+            self.add_table(f"core_{k}", shape, self.precision, scale_shape=())
+        if self.precision != "float32":
+            self.add_array("scale", (), "float32")
+
+    def lookup(self, ids: tf.Tensor) -> tf.Tensor:
+        found = tensor_train.digits(tf.reshape(ids, [-1]), self.shape.rows)
+        matrices = [self.raw_rows(f"core_{k}", digit) for k, digit in enumerate(found)]
+        vectors = tensor_train.train_rows(matrices, self.shape)
+        return reshape_as(self._scaled(vectors), ids, self.output_dim)
+
+    def word_logits(self, hidden: tf.Tensor) -> tf.Tensor:
+        """One core after the other, without the words' vectors."""
+        flat, zero = tf.reshape(hidden, [-1, self.output_dim]), unknown_zero(hidden)
+        cores = []
+        for k, size in enumerate(self.shape.rows):
+            # Gathered like the rows of `lookup` in int4, which the file then holds in one way only.
+            every = self.precision == "int4"
+            name = f"core_{k}"
+            whole = self.raw_rows(name, run_of_ids(zero, size)) if every else self.whole(name, zero)
+            cores.append(whole)
+        logits = tensor_train.train_logits(self._scaled(flat), cores, self.shape)
+        return reshape_as(logits[:, : self.input_dim], hidden[..., 0], self.input_dim)
+
+    def _scaled(self, vectors: tf.Tensor) -> tf.Tensor:
+        return vectors if self.precision == "float32" else vectors * self.scale.value
+
+    def quantized(self, precision: str) -> "TensorTrainForm":
+        if at_most(self.precision, precision):
+            return self
+        arrays: dict[str, Any] = {}
+        scale = np.float32(1 if self.precision == "float32" else self.scale.numpy())
+        for k in range(len(self.shape.rows)):
+            core = getattr(self, f"core_{k}").numpy().astype(np.float32)
+            codes, step = quantize_columns(core.reshape(-1, 1), TABLE_BITS[precision])
+            arrays[f"core_{k}"] = codes.reshape(core.shape)
+            scale = scale * step[0]
+        config = {**self.get_config(), "precision": precision}
+        return TensorTrainForm.from_arrays({**arrays, "scale": scale}, **config)
+
+    def get_config(self) -> dict[str, Any]:
+        sizes = {name: list(values) for name, values in self.shape._asdict().items()}
+        return {**super().get_config(), **sizes, "precision": self.precision}
+
+
+def read_shape(
+    input_dim: int, output_dim: int, rows: Any, columns: Any, ranks: Any
+) -> tensor_train.TrainShape:
+    """The sizes of a train, which fit a table `(V, d)`.
+
+    >>> read_shape(10, 4, [4, 3], [2, 2], [5]).size
+    70
+    """
+    read = {}
+    for name, sizes in dict(rows=rows, columns=columns, ranks=ranks).items():
+        if not isinstance(sizes, list | tuple):
+            checks.fail(name, "a list of integers", sizes)
+        read[name] = tuple(checks.integer_in(name, size, 1) for size in sizes)
+    shape = tensor_train.TrainShape(**read)
+    if len(shape.rows) < 2 or math.prod(shape.rows) < input_dim:
+        checks.fail("rows", f"two or more integers whose product is at least {input_dim}", rows)
+    if len(shape.columns) != len(shape.rows) or math.prod(shape.columns) != output_dim:
+        expected = f"{len(shape.rows)} integers whose product is the width {output_dim}"
+        checks.fail("columns", expected, columns)
+    if len(shape.ranks) != len(shape.rows) - 1:
+        checks.fail("ranks", f"{len(shape.rows) - 1} integers, between the cores", ranks)
+    return shape

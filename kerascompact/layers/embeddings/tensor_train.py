@@ -1,0 +1,141 @@
+"""Tensor train (TT) embeddings: a word's vector is a product of small matrices."""
+
+import math
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from kerascompact.core import checks
+from kerascompact.core.registration import register
+from kerascompact.forms.base import reshape_as
+from kerascompact.forms.tensor_train import TensorTrainForm, read_shape
+from kerascompact.layers.embeddings.base import CompactEmbedding
+from kerascompact.ops import tensor_train
+from kerascompact.ops.unique import unique_ids
+
+
+@register
+class TensorTrainEmbedding(CompactEmbedding):
+    """Looks up one matrix in each of several small cores, and multiplies them.
+
+    `E[i] = G_0[i_0] G_1[i_1] G_2[i_2]`, the digits `i_0 i_1 i_2` of id `i` in the bases `v_k`,
+    `G_k: (v_k, r_k, d_k, r_{k+1})`, `r_0 = r_3 = 1`: the table as a tensor
+    `(v_0 d_0, v_1 d_1, ...)` in the tensor train format. Words with the same digits share these cores' matrices.
+
+    Cores start normal, so that the entries of `E` have the variance that `embeddings_initializer`
+    draws: there an `Embedding` of the same initializer starts.
+
+    Args:
+        input_dim: Vocabulary size `V`, in tokens.
+        output_dim: Embedding width `d`.
+        rank: `r_1 = r_2 = ...`, or a list of these. `TensorTrainEmbedding.rank_for` gives that of a
+            share of the full table's parameters.
+        num_cores: Cores, 2 or more.
+        rows: Bases `v_k`, whose product is at least `V`. Default: as near to each other as can be.
+        columns: `d_k`, whose product is `d`. Default: as near to each other as can be.
+        **kwargs: `embeddings_initializer`, `embeddings_regularizer` (of the cores), `mask_zero` and
+            those of `keras.layers.Layer`.
+
+    Shapes: ids `(...)`, integers in `[0, V)` -> vectors `(..., d)`.
+    Storage: `32 sum_k v_k r_k d_k r_{k+1}` bits, the paper's count.
+    Raises: ValueError, if sizes do not fit `V` and `d`, or another argument is wrong.
+    Example:
+    >>> layer = TensorTrainEmbedding(10_000, 64, rank=8)
+    >>> layer(np.array([[3, 7]])).shape
+    TensorShape([1, 2, 64])
+    >>> sum(array.total_bits for array in layer.freeze().storage())
+    224256
+
+    Reference: [Hrinchuk et al., 2019](https://arxiv.org/abs/1901.10787), sec. 3.3 and 3.5.
+    Differs: one initializer for all cores, of the wanted variance of `E`.
+    """
+
+    EXAMPLE = dict(input_dim=20, output_dim=8, rank=3)
+
+    def __init__(
+        self,
+        input_dim: int,
+        output_dim: int,
+        rank: Any,
+        *,
+        num_cores: int = 3,
+        rows: Any = None,
+        columns: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(input_dim, output_dim, **kwargs)
+        self.num_cores = checks.integer_in("num_cores", num_cores, 2, 8)
+        if not isinstance(rank, list | tuple):
+            rank = checks.integer_in("rank", rank, 1)
+        self.rank = rank
+        self.rows, self.columns = rows, columns
+        self.shape = read_shape(
+            self.input_dim,
+            self.output_dim,
+            tensor_train.bases_for(self.input_dim, self.num_cores) if rows is None else rows,
+            tensor_train.factors_of(self.output_dim, self.num_cores)
+            if columns is None
+            else columns,
+            rank if isinstance(rank, list | tuple) else [rank] * (self.num_cores - 1),
+        )
+
+    @staticmethod
+    def rank_for(input_dim: int, output_dim: int, ratio: float, num_cores: int = 3) -> int:
+        """The largest rank with at most `ratio` times the full table's parameters, at least 1.
+
+        >>> TensorTrainEmbedding.rank_for(10_000, 200, ratio=1 / 10)
+        35
+        """
+        ratio = checks.number("ratio", ratio, above=0)
+        rank = 1
+        while TensorTrainEmbedding(
+            input_dim, output_dim, rank + 1, num_cores=num_cores
+        ).shape.size <= (ratio * input_dim * output_dim):
+            rank += 1
+        return rank
+
+    def build(self, input_shape: Any = None) -> None:
+        # The variance of a sum of `r_1 r_2 ...` products of one number from each core.
+        sample = self.embeddings_initializer.clone()((256, self.output_dim), "float32")
+        variance = tf.reduce_mean(tf.square(sample)) / math.prod(self.shape.ranks)
+        deviation = float(variance) ** (0.5 / len(self.shape.rows))
+        self.cores = [
+            self.add_weight(
+                shape=shape,
+                initializer=keras.initializers.RandomNormal(stddev=deviation),
+                regularizer=self.embeddings_regularizer,
+                dtype="float32",
+                autocast=False,
+                name=f"core_{k}",
+            )
+            for k, shape in enumerate(self.shape.core_shapes)
+        ]
+
+    def lookup(self, ids: tf.Tensor, training: bool | None) -> tf.Tensor:
+        unique, inverse = unique_ids(ids)
+        found = tensor_train.digits(unique, self.shape.rows)
+        matrices = [
+            tf.gather(core.value, digit) for core, digit in zip(self.cores, found, strict=True)
+        ]
+        return tf.gather(tensor_train.train_rows(matrices, self.shape), inverse)
+
+    def word_logits(self, hidden: tf.Tensor) -> tf.Tensor:
+        """One core after the other, without the table."""
+        cores = [core.value for core in self.cores]
+        flat = tf.reshape(hidden, [-1, self.output_dim])
+        logits = tensor_train.train_logits(flat, cores, self.shape)[:, : self.input_dim]
+        return reshape_as(logits, hidden[..., 0], self.input_dim)
+
+    def freeze(self) -> TensorTrainForm:
+        self.check_built()
+        cores = [checks.finite(core.name, core.numpy()) for core in self.cores]
+        config = {**self.form_config(), **self.shape._asdict()}
+        return TensorTrainForm.from_cores(cores, self.input_dim, **config)
+
+    def paper_bits(self) -> int:
+        return 32 * self.shape.size
+
+    def get_config(self) -> dict[str, Any]:
+        own = {"rank": self.rank, "num_cores": self.num_cores}
+        return {**super().get_config(), **own, "rows": self.rows, "columns": self.columns}
