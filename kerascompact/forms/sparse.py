@@ -172,14 +172,17 @@ class SparseForm(Form):
             anchors = self.raw_rows("anchors", run_of_ids(zero, self.num_anchors))
         else:
             anchors = self.whole("anchors", zero)
-        scores = tf.transpose(tf.matmul(flat, anchors, transpose_b=True))  # (|A|, n)
-        products = tf.gather(scores, tf.cast(self._all("columns", zero), tf.int32))
-        products *= tf.expand_dims(tf.cast(self._all("values", zero), tf.float32), 1)
+        scores = tf.matmul(flat, anchors, transpose_b=True)
+        values = tf.cast(self._all("values", zero), tf.float32)
+        if hidden.shape.num_elements() == self.output_dim:  # one vector: faster without its axis
+            scores = tf.reshape(scores, [-1])
+        else:
+            scores, values = tf.transpose(scores), tf.expand_dims(values, 1)  # (|A|, n)
+        products = tf.gather(scores, tf.cast(self._all("columns", zero), tf.int32)) * values
         bound = self.reach.value * tf.reduce_max(tf.abs(scores), axis=0)
-        lengths = tf.cast(self._all("lengths", zero), tf.int32)
-        lengths = tf.reshape(lengths, [-1])[: self.input_dim]
-        logits = tf.transpose(sparse.sum_runs(products, lengths, bound))
-        return reshape_as(logits, hidden[..., 0], self.input_dim)
+        lengths = tf.reshape(tf.cast(self._all("lengths", zero), tf.int32), [-1])
+        logits = sparse.sum_runs(products, lengths[: self.input_dim], bound)
+        return reshape_as(tf.transpose(logits), hidden[..., 0], self.input_dim)
 
     def _all(self, name: str, zero: tf.Tensor) -> tf.Tensor:
         """A whole array of integers: the converter would store it as wide as it is cast to."""

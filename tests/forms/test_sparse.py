@@ -96,6 +96,13 @@ def test_one_text_in_reverse_has_the_gradient_of_a_product():
     np.testing.assert_allclose(tape.gradient(loss, hidden), weights @ table, atol=5 * ROUNDING)
 
 
+def test_vectors_that_are_not_finite_or_zeros_give_such_logits():
+    form, _ = sparse()
+    found = form(np.array([[[np.nan, 0, 0, 0]]], np.float32), reverse=True)
+    assert np.isnan(found).all()
+    np.testing.assert_array_equal(form(np.zeros((1, 1, 4), np.float32), reverse=True), 0)
+
+
 def test_a_matrix_behind_it_takes_any_precision():
     form, table = sparse(width=3)
     wide = FactoredForm.from_parts(form, numbers(3, 5, seed=8))

@@ -47,6 +47,8 @@ def test_sums_of_runs_wrap_around_and_are_right(rows, jit_compile):
     # 2**-30 of the bound for each of <= 300 entries, and the rounding of float32
     atol = np.maximum(300 * 2.0**-30 + 2.0**-23, 0) * bound
     assert (np.abs(found - expected) <= atol).all()
+    one = function(entries[:, 0], tf.constant(rows, tf.int32), tf.constant(bound[0], tf.float32))
+    np.testing.assert_array_equal(one, found[:, 0])
 
 
 def test_a_total_that_float32_would_round_away_is_kept():
