@@ -24,6 +24,7 @@ MODULES = {
     "anchors_device": "anchors_on_device",
     "codes_speed": "codes_speed",
     "heads_speed": "heads_speed",
+    "lazy_speed": "lazy_speed",
     "graph": "graph",
     "ptb": "ptb",
     "ptb_300k": "ptb",
