@@ -19,6 +19,7 @@ CHECKOUT = Path(__file__).resolve().parents[1]
 NOTEBOOKS = sorted((CHECKOUT / "colab").glob("*.ipynb"))
 FIRST = CHECKOUT / "colab" / "1_first_compact_model.ipynb"
 SECOND = CHECKOUT / "colab" / "2_learned_codes.ipynb"
+THIRD = CHECKOUT / "colab" / "3_anchors_and_knowledge.ipynb"
 ABSOLUTE = re.compile(r"(?<![\w.:/])(?:/(?:home|root|tmp|usr|var|opt|Users|content|mnt)/|[A-Z]:\\)")
 
 
@@ -140,6 +141,38 @@ def test_codes_are_read(codes):
     _, printed, _ = codes
     _, *lines = printed["read"].splitlines()
     assert len(lines) == 15 and all(re.match(r"[0-5]-[0-5]-[0-5] \S", line) for line in lines)
+
+
+@pytest.fixture(scope="module")
+def anchors(tmp_path_factory):
+    settings = dict(KERASCOMPACT_TUTORIAL_ROWS="500", KERASCOMPACT_TUTORIAL_EPOCHS="3")
+    return execute(THIRD, tmp_path_factory.mktemp("colab"), **settings)
+
+
+def test_anchors_are_sparse_and_shipped(anchors):
+    notebook, printed, work = anchors
+    full, sparse = (
+        int(printed[cell].splitlines()[0].split()[-2].replace(",", "")) for cell in ("plain", "ant")
+    )
+    assert sparse < full
+    facts = dict(line.split() for line in printed["ant"].splitlines()[1:])
+    assert 0.1 < float(facts["sparsity"]) < 1
+    assert printed["export"].count("agreement: 1.0") == 3
+    sizes = [int(line.split()[-4].replace(",", "")) for line in printed["export"].splitlines()[::2]]
+    assert sizes[1] > sizes[2]  # int8 after float32
+    assert {path.name for path in work.iterdir()} == {"anchors_and_knowledge"}
+    prediction = TextClassifier(work / "anchors_and_knowledge" / "intents.tflite").predict("hello")
+    assert prediction.label in prediction.labels
+    pictures = [cell.id for cell in notebook.cells if "image/png" in str(cell.get("outputs"))]
+    assert pictures == ["pattern"]
+
+
+def test_anchors_are_told_what_is_related_and_read(anchors):
+    _, printed, _ = anchors
+    assert printed["graph"].startswith("<Graph of 3000 objects") and "checks ~" in printed["graph"]
+    assert len(printed["related"].splitlines()) == 2
+    left, right = printed["read"].split("\n\n")
+    assert len(left.splitlines()) == 10 and len(right.splitlines()) == 8
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
