@@ -2,8 +2,10 @@
 
 Table 2 of [Chen et al., ICML 2018](https://arxiv.org/abs/1806.09464): fastText's classifier (mean
 of the words' vectors, softmax), unigrams, d = 300, K = D = 32, codes composed by a sum without a
-hidden layer, no guidance. All words of the training split, but IMDB's, whose 20,000 most frequent
-are kept and whose texts are cut at 200 tokens.
+hidden layer. All words of the training split, but IMDB's, whose 20,000 most frequent are kept and
+whose texts are cut at 200 tokens. The paper does not say that codes are guided here; these are, by
+the full table (PDG): without it 1 to 3 points of dev accuracy were lost, since a word that is met
+once moves to letters of its own.
 """
 
 import argparse
@@ -12,7 +14,7 @@ from typing import Any
 
 from kerascompact.benchmarks import results
 from kerascompact.benchmarks.cluster_paper import SEEDS, with_seeds
-from kerascompact.benchmarks.runs import Spec, run_all, size_again
+from kerascompact.benchmarks.runs import TEACHER, Spec, run_all, size_again
 
 BASE = Spec(
     "trec", "standard", "mean", size=8007, length=40, width=300,
@@ -28,18 +30,13 @@ BASES = (
 )
 KD = {"cardinality": 32, "code_length": 32, "batch_norm": True}
 METHODS: dict[str, dict[str, Any]] = {
-    "full": {"method": "standard"},
+    "full": {"method": "standard", "options": TEACHER},
     "low rank 10x": {"method": "low_rank", "options": (("ratio", 0.1),)},
     "low rank 20x": {"method": "low_rank", "options": (("ratio", 0.05),)},
     "KD": {"method": "kd"},
 }
-# Of KD codes, by dev: learning rate, lead of the common code. Words that leave it early overfit.
-CHOSEN: dict[str, tuple[float, dict[str, float]]] = {
-    "trec": (1e-2, {"margin": 3.0}),
-    "clinc150": (1e-2, {"margin": 3.0}),
-    "ag_news": (3e-3, {"margin": 2.0}),
-    "imdb": (3e-3, {"margin": 2.0}),
-}
+# Learning rates of KD codes, by dev.
+RATES = {"trec": 1e-2, "clinc150": 3e-3, "ag_news": 1e-2, "imdb": 1e-2}
 
 
 def spec_of(base: Spec, name: str) -> Spec:
@@ -47,8 +44,8 @@ def spec_of(base: Spec, name: str) -> Spec:
     spec = base._replace(**METHODS[name])
     if name != "KD":
         return spec
-    rate, options = CHOSEN[base.dataset]
-    return spec._replace(learning_rate=rate, options=(*KD.items(), *options.items()))
+    guided = {"guidance": 1000.0, "teacher_rate": base.learning_rate}
+    return spec._replace(learning_rate=RATES[base.dataset], options=(*KD.items(), *guided.items()))
 
 
 def specs(seeds: Iterable[int] = SEEDS) -> list[Spec]:

@@ -17,14 +17,19 @@ from kerascompact.benchmarks.text_task import (
     encode,
     train,
 )
+from kerascompact.layers import PretrainedGuidance
 
+# A plain table that shows what it has learnt: words that are seldom met stay near zero.
+TEACHER = (("start", 0.01),)
 NAMED = {"ratio": "ratio", "bits": "b", "cardinality": "K", "code_length": "D"}  # in labels
 
 
 class Spec(NamedTuple):
     """Everything that decides a run. Two runs of one spec give the same row, but for times.
 
-    `width`, `clusters` and `unique` are the paper's m, k and u; `rows` cuts the training split.
+    `width`, `clusters` and `unique` are the paper's m, k and u. `options` are further arguments of
+    the embedding; with "guidance", a weight, the same model with a plain table is trained before,
+    at the rate "teacher_rate", and guides the codes.
     """
 
     dataset: str
@@ -42,7 +47,7 @@ class Spec(NamedTuple):
     dropout: float = 0.0
     recipe: str = "float32"
     seed: int = 0
-    options: tuple[tuple[str, Any], ...] = ()  # further arguments of the embedding
+    options: tuple[tuple[str, Any], ...] = ()
 
     @property
     def label(self) -> str:
@@ -57,14 +62,16 @@ class Spec(NamedTuple):
         return {**self._asdict(), "options": dict(self.options)}
 
 
-def build(spec: Spec, data: TextData) -> keras.Model:
-    """The untrained model of a run, seeded."""
+def build(spec: Spec, data: TextData, table: np.ndarray | None = None) -> keras.Model:
+    """The untrained model of a run, seeded; `table` guides codes with the option "guidance"."""
     keras.utils.set_random_seed(spec.seed)
     sizes: dict[str, Any] = {"clusters": spec.clusters, "unique": spec.unique}
     sizes = {name: value for name, value in sizes.items() if value}
-    embedding = build_embedding(
-        spec.method, len(data.vocabulary), spec.width, **sizes, **dict(spec.options)
-    )
+    options = dict(spec.options)
+    if "guidance" in options:
+        del options["teacher_rate"]
+        options["guidance"] = PretrainedGuidance(table, options["guidance"])
+    embedding = build_embedding(spec.method, len(data.vocabulary), spec.width, **sizes, **options)
     return MODELS[spec.model](embedding, len(data.label_names), dropout=spec.dropout)
 
 
@@ -83,18 +90,22 @@ def run(
     verbose: int = 0,
 ) -> dict[str, Any]:
     """Trains one model and returns its row; `test=False` leaves the test split untouched."""
-    model = build(spec, data)
     start = time.perf_counter()
-    history = train(
-        model,
-        data,
-        epochs=spec.epochs,
-        batch_size=spec.batch_size,
-        learning_rate=spec.learning_rate,
-        seed=spec.seed,
-        jit_compile=jit_compile,
-        verbose=verbose,
-    )
+    options: dict[str, Any] = {
+        "epochs": spec.epochs,
+        "batch_size": spec.batch_size,
+        "learning_rate": spec.learning_rate,
+        "seed": spec.seed,
+        "jit_compile": jit_compile,
+        "verbose": verbose,
+    }
+    table = None
+    if "guidance" in dict(spec.options):
+        teacher = build(spec._replace(method="standard", options=TEACHER), data)
+        train(teacher, data, **{**options, "learning_rate": dict(spec.options)["teacher_rate"]})
+        table = teacher.get_layer("embedding").embeddings.numpy()
+    model = build(spec, data, table)
+    history = train(model, data, **options)
     dev = history["val_accuracy"]
     row: dict[str, Any] = {
         "spec": spec.facts(),

@@ -87,9 +87,9 @@ def build_embedding(
 
     `width` is the paper's `m`: the cluster's width in "adjustment", whose output has `adjustment`
     columns more; `scale` is the clusters' `logit_scale`. "standard" is the stock
-    `keras.layers.Embedding`, which starts at U(-`start`, `start`); "low_rank" takes `ratio`, its share of that one's parameters; codes
-    ("kd", "dpq", "compositional") take `cardinality` and `code_length`, "kd" a `margin` of the
-    common code that all words start with, "quantized" `bits`.
+    `keras.layers.Embedding`, which starts at U(-`start`, `start`); "low_rank" takes `ratio`, its
+    share of that one's parameters; codes ("kd", "dpq", "compositional") take `cardinality` and
+    `code_length`, "kd" a `margin` of the common code that all words start with, "quantized" `bits`.
 
     >>> build_embedding("mixture", 1000, 8).output_dim
     8
