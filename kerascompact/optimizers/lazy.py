@@ -176,9 +176,9 @@ def lazy(optimizer: Any) -> Any:
 
     Limits: an average of the weights (`use_ema`), `gradient_accumulation_steps`, an L2 regularizer
     on the table or a softmax tied to it make a step cost the whole table, and update every row.
-    `LossScaleOptimizer` costs one boolean per entry, for its check of overflow. Where replicas
-    merge their updates, neither stock Keras nor this can accumulate gradients, overwrite weights
-    by their average during training, or compile a step by XLA.
+    `LossScaleOptimizer` costs one boolean per entry, for its check of overflow. Under
+    `MirroredStrategy` each replica clips its own gradient, and neither stock Keras nor this can
+    accumulate gradients, overwrite weights by their average during training, or compile by XLA.
 
     Args:
         optimizer: The name of one, such as "rmsprop", or an instance that has made no step: `SGD`,
