@@ -7,7 +7,7 @@ from typing import Any
 import keras
 import numpy as np
 
-from kerascompact import knowledge, layers
+from kerascompact import compress, knowledge, layers
 from kerascompact.benchmarks.text_task import TextData, build_embedding
 from kerascompact.core import checks
 from kerascompact.initializers.anchors import (
@@ -29,7 +29,7 @@ VARIATIONAL = {
     "sparse_vd": "SparseVariationalEmbedding",
     "sparse_vd_voc": "SparseVariationalVocabularyEmbedding",
 }
-KINDS = ("full", "selected", *PENALIZED, *VARIATIONAL)
+KINDS = ("full", "sparse_code", "selected", *PENALIZED, *VARIATIONAL)
 
 
 class Statistics:
@@ -142,14 +142,15 @@ def embedding(
     Args:
         statistics: Of the training split.
         width: Of the vectors.
-        kind: "full", "selected" (`by`, `words`), "anchors" (those of `anchors`), "group_lasso",
-            "vvd", "sparse_vd" or "sparse_vd_voc" (those of the layer).
+        kind: "full", "sparse_code" (a full table, to be given to `compressed`), "selected" (`by`,
+            `words`), "anchors" (those of `anchors`), "group_lasso", "vvd", "sparse_vd" or
+            "sparse_vd_voc" (those of the layer).
         seed: Of choices and draws.
         **options: As above.
     """
     checks.choice("kind", kind, KINDS)
     size = statistics.num_words
-    if kind == "full":
+    if kind in ("full", "sparse_code"):
         return build_embedding("standard", size, width)
     if kind == "selected":
         ids = statistics.chosen(options["by"], options["words"], seed)
@@ -160,6 +161,17 @@ def embedding(
         return layers.GroupLassoEmbedding(size, width, **named(options))
     made = getattr(layers, VARIATIONAL[kind])
     return made(size, width, seed=seed, **named(options))
+
+
+def compressed(
+    model: keras.Model, statistics: Statistics, kind: str, **options: Any
+) -> keras.Model:
+    """The trained model, or with "sparse_code" (`num_base`, `penalty`) its compressed copy."""
+    if kind != "sparse_code":
+        return model
+    base = statistics.chosen("frequency", options["num_base"])
+    compressor = compress.SparseCode(strength=options["penalty"], base_ids=base)
+    return compress.compress_model(model, compressor)
 
 
 def named(options: dict[str, Any]) -> dict[str, Any]:

@@ -80,7 +80,7 @@ def test_each_method_builds_its_layer(statistics, method):
 
 
 def test_refuses(statistics):
-    with pytest.raises(ValueError, match="`kind` must be one of 'full', 'selected', 'anchors'"):
+    with pytest.raises(ValueError, match="`kind` must be one of 'full', 'sparse_code', 'selected'"):
         embedding(statistics, 6, "hashing")
     with pytest.raises(ValueError, match="`by` must be one of 'frequency', 'tf_idf'"):
         statistics.chosen("luck", 3)
@@ -96,25 +96,25 @@ def test_specs_are_every_method_seed_by_seed():
     assert found[0] == Spec("full", {"kind": "full"}) and found[0].width == 256
     tried = grid(epochs=3)
     assert {spec.method for spec in tried} == {
-        name for name, options in METHODS.items() if {"strength", "kl_weight"} & set(options)
+        name
+        for name, options in METHODS.items()
+        if {"strength", "kl_weight", "penalty"} & set(options)
     }
     assert len(tried) == 3 * len({spec.method for spec in tried})
 
 
-SMOKE = ("full", "frequency 850", "ANT 10 frequency, knowledge")
+SMOKE = ("sparse code 100", "ANT 10 frequency, knowledge")
 
 
 def test_rows_and_their_table(tmp_path, monkeypatch, wordnet):
     monkeypatch.setenv("KERASCOMPACT_RESULTS", str(tmp_path))
     monkeypatch.setattr(anchors_text.datasets, "load", lambda name, data_dir: dataset())
     wanted = [spec._replace(**SMALL) for spec in specs((0,)) if spec.method in SMOKE]
-    wanted[1] = wanted[1]._replace(options={**wanted[1].options, "words": 9})
+    wanted[0] = wanted[0]._replace(options={**wanted[0].options, "num_base": 9})
     rows = run_all(wanted, "ant_text", data_dir=str(wordnet.parent))
     assert [row["label"] for row in rows] == list(SMOKE)
-    assert rows[0]["embedding_parameters"] == 30 * 6
-    assert rows[1]["embedding_parameters"] in (9 * 6, 10 * 6)  # and one for all other words
-    entries = rows[2]["embedding_parameters"] - 10 * 6
-    assert 0 < entries <= 30 * 10
+    for row, vectors in zip(rows, (9, 10), strict=True):  # numbers of T and of A
+        assert 0 < row["embedding_parameters"] - vectors * 6 <= 30 * vectors
     for row in rows:
         assert row["argmax_agreement"] == 1 and row["file_accuracy"] == row["hard_accuracy"]
         assert row["best_epoch"] == 1 and row["file_bytes"] > row["stored_bytes"] > 0
@@ -123,7 +123,7 @@ def test_rows_and_their_table(tmp_path, monkeypatch, wordnet):
     lines = table(rows[::-1]).splitlines()
     assert [line.split(" | ")[0][2:] for line in lines[2:]] == list(SMOKE)
     assert {line.count("|") for line in lines} == {14}
-    assert len(results.rows("ant_text")) == 3
+    assert len(results.rows("ant_text")) == 2
 
 
 def test_dev_rows_leave_test_untouched(tmp_path, monkeypatch, statistics):
