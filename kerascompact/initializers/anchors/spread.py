@@ -118,7 +118,7 @@ def coreset_anchors(
     """
     points, squares = _points(table)
     weights = _weights(counts, exclude, len(squares))
-    num_anchors = checks.integer_in("num_anchors", num_anchors, 1, np.count_nonzero(weights))
+    num_anchors = checks.integer_in("num_anchors", num_anchors, 1, int(np.count_nonzero(weights)))
     random = np.random.default_rng(checks.integer_in("seed", seed, 0))
     share = weights / weights.sum()
     mean = np.asarray(points.T @ share).ravel()
