@@ -22,6 +22,7 @@ MODULES = {
     "speed": "speed",
     "codes_device": "codes_on_device",
     "anchors_device": "anchors_on_device",
+    "anchors_softmax": "anchors_softmax",
     "codes_speed": "codes_speed",
     "heads_speed": "heads_speed",
     "lazy_speed": "lazy_speed",
