@@ -9,6 +9,7 @@ from kerascompact.compress.kd_codes import KDCodes
 from kerascompact.compress.models import compress_model, form_model
 from kerascompact.compress.nearest_anchors import NearestAnchors
 from kerascompact.compress.product import ProductQuantization
+from kerascompact.compress.pruning import Pruning
 from kerascompact.compress.report import Report, report
 from kerascompact.compress.scalar import ScalarQuantization
 from kerascompact.compress.sparse_code import SparseCode
@@ -23,6 +24,7 @@ __all__ = [
     "KSVD",
     "NearestAnchors",
     "ProductQuantization",
+    "Pruning",
     "Report",
     "ScalarQuantization",
     "SparseCode",

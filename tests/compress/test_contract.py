@@ -11,6 +11,7 @@ from kerascompact.compress import (
     KMeansClusters,
     NearestAnchors,
     ProductQuantization,
+    Pruning,
     ScalarQuantization,
     SparseCode,
     TruncatedSVD,
@@ -18,7 +19,7 @@ from kerascompact.compress import (
     report,
 )
 from kerascompact.core.storage import total_bits
-from kerascompact.forms import Form, SparseForm
+from kerascompact.forms import Form, SparseForm, SparseRowsForm
 
 RANDOM = np.random.default_rng(0)
 V, d = 48, 8
@@ -42,6 +43,7 @@ LADDERS = {
     "nearest, kernel": [NearestAnchors(n, 2, "kernel") for n in (5, 12, 46)],
     "k-svd": [KSVD(n, s, iterations=3) for n, s in ((6, 1), (12, 3), (30, 5))],
     "sparse code": [SparseCode(n, strength=0.01) for n in (4, 16, 40)],
+    "pruning": [Pruning(share) for share in (0.95, 0.5, 0.1)],
     "kd, annealed": [KDCodes(4, n, start="annealed", iterations=20) for n in (1, 3)],
 }
 each_method = pytest.mark.parametrize("ladder", LADDERS.values(), ids=LADDERS)
@@ -101,7 +103,7 @@ def test_the_form_ships_what_it_evaluates(ladder):
     assert isinstance(form, Form) and not form.trainable_weights
     assert (form.name, form.mask_zero, form.paper_bits) == ("words", True, 7)
     default = ladder[1].fit(TABLE)
-    if isinstance(default, SparseForm):  # the paper counts no columns
+    if isinstance(default, SparseForm | SparseRowsForm):  # the paper counts no columns
         assert default.paper_bits < total_bits(default.storage())
     else:
         assert default.paper_bits in (None, total_bits(default.storage()))

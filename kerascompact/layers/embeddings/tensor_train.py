@@ -21,7 +21,8 @@ class TensorTrainEmbedding(CompactEmbedding):
 
     `E[i] = G_0[i_0] G_1[i_1] G_2[i_2]`, the digits `i_0 i_1 i_2` of id `i` in the bases `v_k`,
     `G_k: (v_k, r_k, d_k, r_{k+1})`, `r_0 = r_3 = 1`: the table as a tensor
-    `(v_0 d_0, v_1 d_1, ...)` in the tensor train format. Words with the same digits share these cores' matrices.
+    `(v_0 d_0, v_1 d_1, ...)` in the tensor train format. Words that have a digit in common share
+    that core's matrix.
 
     Cores start normal, so that the entries of `E` have the variance that `embeddings_initializer`
     draws: there an `Embedding` of the same initializer starts.

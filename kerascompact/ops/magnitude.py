@@ -1,0 +1,25 @@
+"""The largest entries of an array."""
+
+import numpy as np
+
+
+def largest_entries(array: np.ndarray, count: int) -> np.ndarray:
+    """Where the `count` entries of the largest absolute values are: bool, of the array's shape.
+
+    >>> largest_entries(np.array([[3.0, -4.0], [1.0, 0.0]]), 2).tolist()
+    [[True, True], [False, False]]
+    """
+    found = np.zeros(array.size, bool)
+    if count > 0:
+        sizes = np.abs(array.reshape(-1))
+        found[np.argpartition(-sizes, min(count, array.size) - 1)[:count]] = True
+    return found.reshape(array.shape)
+
+
+def entries_left(size: int, sparsity: float) -> int:
+    """How many of `size` entries a sparsity leaves.
+
+    >>> entries_left(200, 0.9)
+    20
+    """
+    return round(size * (1 - sparsity))

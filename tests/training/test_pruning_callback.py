@@ -1,0 +1,101 @@
+import importlib.util
+import subprocess
+import sys
+
+import keras
+import numpy as np
+import pytest
+
+from kerascompact.training import MagnitudePruning
+
+IDS = np.random.default_rng(0).integers(0, 30, (64, 4))
+
+
+def model():
+    keras.utils.set_random_seed(0)
+    layers = [keras.layers.Embedding(30, 6, name="words"), keras.layers.Flatten()]
+    built = keras.Sequential([keras.Input((4,), dtype="int32"), *layers, keras.layers.Dense(3)])
+    built.compile(keras.optimizers.Adam(0.01), "mse")
+    return built
+
+
+def fit(built, callback):
+    built.fit(IDS, np.ones((64, 3)), callbacks=[callback], verbose=0)
+
+
+def test_chooses_when_the_schedule_says_and_keeps_the_zeros():
+    class Watch(keras.callbacks.Callback):
+        shares: list = []
+        tables: list = []
+
+        def on_train_batch_end(self, batch, logs=None):
+            table = self.model.layers[0].get_weights()[0]
+            self.tables.append(table)
+            self.shares.append(np.mean(table == 0))
+
+    steps = []
+
+    def schedule(step):
+        steps.append(step)
+        return step in (2, 5), 0.5 if step < 5 else 0.9
+
+    built, watch = model(), Watch()
+    pruning = MagnitudePruning(schedule)
+    history = built.fit(
+        IDS, np.ones((64, 3)), batch_size=8, epochs=1, callbacks=[pruning, watch], verbose=0
+    )
+    assert steps == list(range(8))
+    np.testing.assert_allclose(watch.shares, [0, 0, 0.5, 0.5, 0.5, 0.9, 0.9, 0.9])
+    left = watch.tables[2][watch.tables[2] != 0]  # the larger half, at the third step
+    assert np.abs(left).min() > 0 and len(left) == 90
+    zeros = watch.tables[5] == 0
+    assert np.all(watch.tables[7][zeros] == 0) and np.any(watch.tables[7] != watch.tables[5])
+    assert (
+        history.history["sparsity"] == [pytest.approx(0.9)] == [pytest.approx(pruning.sparsity())]
+    )
+    assert np.all(built.layers[-1].get_weights()[0] != 0), "only embeddings, unless it is asked for"
+
+
+def test_prunes_the_layers_that_are_named():
+    built = model()
+    pruning = MagnitudePruning(lambda step: (True, 0.25), layers=[built.layers[-1].name])
+    fit(built, pruning)
+    kernel, bias = built.layers[-1].get_weights()
+    assert np.mean(kernel == 0) == 0.25 and np.all(bias != 0)
+    assert np.all(built.layers[0].get_weights()[0] != 0)
+
+
+def test_rejects_what_is_no_schedule():
+    with pytest.raises(ValueError, match="`schedule` must be a callable"):
+        MagnitudePruning(0.5)
+    for found, message in ((0.5, "a pair"), ((True, 1.0), r"a sparsity in \[0, 1\)")):
+        with pytest.raises(ValueError, match=message):
+            fit(model(), MagnitudePruning(lambda step, found=found: found))
+    with pytest.raises(ValueError, match="`layers` must be names of layers"):
+        fit(model(), MagnitudePruning(print, ["no"]))
+    plain = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3)])
+    plain.compile("sgd", "mse")
+    with pytest.raises(ValueError, match="must be used with a model that has trainable matrices"):
+        fit(plain, MagnitudePruning(print))
+
+
+_SCHEDULES = """
+import keras, numpy as np
+from kerascompact.training import MagnitudePruning
+from tensorflow_model_optimization.sparsity.keras import ConstantSparsity, PolynomialDecay
+ids, target = np.ones((8, 4), int), np.ones((8, 4, 6))
+for schedule in (PolynomialDecay(0.2, 0.8, 1, 5, frequency=2), ConstantSparsity(0.8, 2, -1, 1)):
+    model = keras.Sequential([keras.Input((4,), dtype="int32"), keras.layers.Embedding(30, 6)])
+    model.compile("sgd", "mse")
+    callback = MagnitudePruning(schedule)
+    model.fit(ids, target, batch_size=1, verbose=0, callbacks=[callback])
+    assert abs(callback.sparsity() - 0.8) < 0.01, callback.sparsity()
+"""
+
+
+@pytest.mark.skipif(
+    importlib.util.find_spec("tensorflow_model_optimization") is None, reason="is not installed"
+)
+def test_takes_the_schedules_of_model_optimization():
+    # In a process of its own: importing it makes `tf.keras` Keras 2.
+    subprocess.run([sys.executable, "-c", _SCHEDULES], check=True)
