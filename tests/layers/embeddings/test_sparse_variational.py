@@ -90,7 +90,7 @@ def test_samples_have_the_mean_and_variance_of_the_posterior(cls):
     np.testing.assert_array_equal(same[0, 0], same[0, 1])  # a batch has one sample of a word
 
 
-@pytest.mark.parametrize("cls, jit_compile", zip(KINDS, (False, True), strict=True))
+@pytest.mark.parametrize("cls, jit_compile", [(KINDS[0], False), (KINDS[1], True)])
 def test_finds_the_entries_that_matter(cls, jit_compile):
     """Two columns are asked for, of 20 words of which 6 say something."""
     keras.utils.set_random_seed(0)
