@@ -30,7 +30,8 @@ def parameters(embedding: keras.layers.Layer) -> int:
         return int(embedding.count_params())
     if not embedding.built:
         embedding.build()
-    codes = sum(array.total_bits for array in embedding.freeze().storage() if array.bits < 32)
+    stored = embedding.freeze().storage()  # columns of sparse rows are in no paper's count
+    codes = sum(array.total_bits for array in stored if array.name.split("/")[-1] == "codes")
     return (embedding.paper_bits() - codes) // 32
 
 

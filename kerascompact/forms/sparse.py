@@ -107,7 +107,7 @@ class SparseForm(Form):
         if not len(values):  # TFLite has no empty constants; no row reaches this one
             columns, values = np.zeros(1, columns.dtype), np.zeros(1, values.dtype)
         blocks, starts = sparse.block_rows(lengths, _length_type(longest))
-        arrays = {
+        arrays: dict[str, Any] = {
             "lengths": blocks,
             "starts": starts,
             "columns": columns.astype(_column_type(num_anchors)),
