@@ -11,13 +11,18 @@ from kerascompact.benchmarks.batches import LengthBatches
 from kerascompact.core import checks
 from kerascompact.datasets.base import Dataset
 from kerascompact.initializers import CommonCode
-from kerascompact.optimizers import LazyAdam
+from kerascompact.optimizers import LazyAdam, Proximal
 from kerascompact.text.vocabulary import NUM_RESERVED, Vocabulary
 
 CODED: dict[str, Callable[..., keras.layers.Layer]] = {
     "kd": layers.KDCodeEmbedding,
     "dpq": layers.DPQEmbedding,
     "compositional": layers.CompositionalCodeEmbedding,
+}
+VARIATIONAL: dict[str, Callable[..., keras.layers.Layer]] = {
+    "vvd": layers.VariationalVocabularyEmbedding,
+    "sparse_vd": layers.SparseVariationalEmbedding,
+    "sparse_vd_voc": layers.SparseVariationalVocabularyEmbedding,
 }
 SHORT = {
     "standard": "SE",
@@ -29,6 +34,13 @@ SHORT = {
     "kd": "KD",
     "dpq": "DPQ",
     "compositional": "CC",
+    "selected": "VS",
+    "group_lasso": "GL",
+    "vvd": "VVD",
+    "sparse_vd": "SVD",
+    "sparse_vd_voc": "SVDV",
+    "tensor_train": "TT",
+    "hashed": "HE",
 }
 METHODS = tuple(SHORT)
 MODELS: dict[str, Callable[..., keras.Model]] = {
@@ -89,7 +101,9 @@ def build_embedding(
     columns more; `scale` is the clusters' `logit_scale`. "standard" is the stock
     `keras.layers.Embedding`, which starts at U(-`start`, `start`); "low_rank" takes `ratio`, its
     share of that one's parameters; codes ("kd", "dpq", "compositional") take `cardinality` and
-    `code_length`, "kd" a `margin` of the common code that all words start with, "quantized" `bits`.
+    `code_length`, "kd" a `margin` of the common code that all words start with, "quantized" `bits`,
+    "group_lasso" `strength`, "vvd", "sparse_vd" and "sparse_vd_voc" `kl_weight`, "tensor_train"
+    `ratio`, "hashed" `buckets`; "selected" and "hashed" have vectors for the `unique` first words.
 
     >>> build_embedding("mixture", 1000, 8).output_dim
     8
@@ -105,6 +119,19 @@ def build_embedding(
         options["logits_initializer"] = CommonCode(options["cardinality"], margin)
     if method in CODED:
         return CODED[method](input_dim, width, **options)
+    if method in VARIATIONAL:
+        return VARIATIONAL[method](input_dim, width, **options)
+    if method == "selected":
+        chosen = np.arange(NUM_RESERVED, NUM_RESERVED + unique)
+        return layers.SelectedEmbedding(input_dim, width, chosen, **options)
+    if method == "group_lasso":
+        return layers.GroupLassoEmbedding(input_dim, width, **options)
+    if method == "tensor_train":
+        rank = layers.TensorTrainEmbedding.rank_for(input_dim, width, options.pop("ratio"))
+        return layers.TensorTrainEmbedding(input_dim, width, rank, **options)
+    if method == "hashed":
+        options |= dict(num_frequent=unique, num_reserved=NUM_RESERVED)
+        return layers.HashEmbedding(input_dim, width, options.pop("buckets"), **options)
     if method == "quantized":
         return layers.QuantizedEmbedding(input_dim, width, **options)
     if method == "low_rank":
@@ -121,6 +148,17 @@ def build_embedding(
     return layers.MixtureEmbedding(
         input_dim, width, clusters, unique, num_reserved=NUM_RESERVED, **options
     )
+
+
+def optimizer_of(method: str) -> Callable[..., keras.optimizers.Optimizer]:
+    """What makes the optimizer that `train` takes: with proximal steps, if the method needs them.
+
+    >>> type(optimizer_of("group_lasso")(0.01)).__name__
+    'ProximalAdam'
+    """
+    if method != "group_lasso":
+        return LazyAdam
+    return lambda *arguments, **options: Proximal(LazyAdam(*arguments, **options))
 
 
 def logit_scale(learning_rate: float) -> float:

@@ -21,6 +21,13 @@ METHODS: dict[str, tuple[str, ...]] = {  # method -> the options below that are 
     "kd": _CODES,
     "dpq": _CODES,
     "compositional": _CODES,
+    "selected": ("unique",),
+    "group_lasso": ("strength",),
+    "vvd": ("kl_weight",),
+    "sparse_vd": ("kl_weight",),
+    "sparse_vd_voc": ("kl_weight",),
+    "tensor_train": ("ratio",),
+    "hashed": ("unique", "buckets"),
 }
 
 
@@ -39,11 +46,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--length", type=int, default=64, help="tokens per text (%(default)s)")
     add("--width", type=int, default=32, help="of a word's vector (%(default)s)")
     add("--clusters", type=int, help="(100, or a tenth of the vocabulary if that is less)")
-    add("--unique", type=int, help="words with own vectors, mixture (a third of the vocabulary)")
+    add(
+        "--unique", type=int,
+        help="words with own vectors, mixture, selected, hashed (a third of the vocabulary)",
+    )  # fmt: skip
+    add("--buckets", type=int, help="that words share, hashed (a tenth of the vocabulary)")
+    add("--strength", type=float, default=0.02, help="of the penalty, group_lasso (%(default)s)")
+    add("--kl-weight", type=float, help="vvd, sparse_vd, sparse_vd_voc (1 / training texts)")
     add("--cardinality", type=int, default=16, help="letters to choose from, codes (%(default)s)")
     add("--code-length", type=int, default=16, help="letters of a word, codes (%(default)s)")
     add("--bits", type=int, default=4, help="of a number, quantized (%(default)s)")
-    add("--ratio", type=float, default=0.1, help="of the full table, low_rank (%(default)s)")
+    add(
+        "--ratio",
+        type=float,
+        default=0.1,
+        help="of the full table, low_rank, tensor_train (%(default)s)",
+    )
     add("--dropout", type=float, default=0.4, help="before the softmax (%(default)s)")
     add("--epochs", type=int, default=20, help="(%(default)s)")
     add("--batch-size", type=int, default=64, help="(%(default)s)")
@@ -79,6 +97,10 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.clusters = max(2, min(100, len(data.vocabulary) // 10))
     if arguments.unique is None:
         arguments.unique = max(1, len(data.vocabulary) // 3)
+    if arguments.buckets is None:
+        arguments.buckets = max(1, len(data.vocabulary) // 10)
+    if arguments.kl_weight is None:
+        arguments.kl_weight = 1 / len(data.train.labels)
     model = _model(arguments, data)
     return _train_and_write(arguments, data, model)
 
@@ -125,6 +147,7 @@ def _train_and_write(arguments: argparse.Namespace, data: "TextData", model: "ke
             seed=arguments.seed,
             jit_compile=arguments.jit_compile,
             callbacks=[progress],
+            optimizer=text_task.optimizer_of(arguments.method),
         )
     row, file = measure(model, data, arguments.recipe, arguments.length, progress=True)
     report: dict[str, Any] = {

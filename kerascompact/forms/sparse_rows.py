@@ -82,7 +82,7 @@ class SparseRowsForm(Form):
         if not len(values):  # TFLite has no empty constants; no row reaches this one
             columns, values = np.zeros(1, np.int64), np.zeros(1, values.dtype)
         blocks, starts = sparse.block_rows(lengths, _smallest_type(longest + 1))
-        arrays = {
+        arrays: dict[str, Any] = {
             "lengths": blocks,
             "starts": starts,
             "columns": columns.astype(_smallest_type(width)),

@@ -103,7 +103,7 @@ class TensorTrainForm(Form):
             arrays[f"core_{k}"] = codes.reshape(core.shape)
             scale = scale * step[0]
         config = {**self.get_config(), "precision": precision}
-        return TensorTrainForm.from_arrays({**arrays, "scale": scale}, **config)
+        return TensorTrainForm.from_arrays({**arrays, "scale": np.asarray(scale)}, **config)
 
     def get_config(self) -> dict[str, Any]:
         sizes = {name: list(values) for name, values in self.shape._asdict().items()}

@@ -42,6 +42,10 @@ def test_build_embedding_by_name():
         "kd": codes,
         "dpq": codes,
         "compositional": codes,
+        "group_lasso": {"strength": 0.1},
+        **{name: {"kl_weight": 0.1} for name in ("vvd", "sparse_vd", "sparse_vd_voc")},
+        "tensor_train": {"ratio": 0.1},
+        "hashed": {"buckets": 50},
     }
     kinds = {
         name: build_embedding(name, 1000, 8, clusters=9, unique=20, **options.get(name, {}))
@@ -57,6 +61,13 @@ def test_build_embedding_by_name():
         "kd": layers.KDCodeEmbedding,
         "dpq": layers.DPQEmbedding,
         "compositional": layers.CompositionalCodeEmbedding,
+        "selected": layers.SelectedEmbedding,
+        "group_lasso": layers.GroupLassoEmbedding,
+        "vvd": layers.VariationalVocabularyEmbedding,
+        "sparse_vd": layers.SparseVariationalEmbedding,
+        "sparse_vd_voc": layers.SparseVariationalVocabularyEmbedding,
+        "tensor_train": layers.TensorTrainEmbedding,
+        "hashed": layers.HashEmbedding,
     }
     widths = {name: layer.output_dim for name, layer in kinds.items()}
     assert widths == {name: 8 + (name == "adjustment") for name in METHODS}

@@ -106,6 +106,10 @@ def test_a_folder_that_cannot_be_written_is_refused(table, tmp_path, fails, monk
         (["--method", "dpq", "--cardinality", "4", "--code-length", "4"], "DPQEmbedding"),
         (["--method", "quantized", "--bits", "3"], "QuantizedEmbedding"),
         (["--method", "low_rank", "--ratio", "0.5"], "LowRankEmbedding"),
+        (["--method", "selected", "--unique", "12"], "SelectedEmbedding"),
+        (["--method", "group_lasso", "--strength", "0.1"], "GroupLassoEmbedding"),
+        (["--method", "sparse_vd_voc"], "SparseVariationalVocabularyEmbedding"),
+        (["--method", "hashed", "--unique", "9", "--buckets", "5"], "HashEmbedding"),
     ],
 )
 def test_other_methods_take_their_own_options(table, tmp_path, arguments, layer):
