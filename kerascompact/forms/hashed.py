@@ -38,7 +38,7 @@ class HashedForm(Form):
     ...     {"buckets": buckets}, input_dim=4, output_dim=1, num_buckets=3, num_hashes=1
     ... )
     >>> form(np.arange(4)).numpy().ravel().tolist()
-    [1.0, 100.0, 100.0, 10.0]
+    [1.0, 1.0, 10.0, 1.0]
 
     Reference: [Svenstrup et al., NeurIPS 2017](https://arxiv.org/abs/1709.03933), sec. 2.
     """

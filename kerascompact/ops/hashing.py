@@ -15,7 +15,7 @@ def hash_ids(ids: tf.Tensor, seed: int, buckets: int) -> tf.Tensor:
         buckets: How many.
 
     >>> hash_ids(tf.constant([0, 1, 2, 3]), seed=1, buckets=10).numpy().tolist()
-    [6, 3, 3, 6]
+    [3, 0, 8, 5]
 
     Reference: [Appleby, MurmurHash3, 2011](https://github.com/aappleby/smhasher), `fmix32`.
     """

@@ -86,7 +86,7 @@ class TensorTrainEmbedding(CompactEmbedding):
         """The largest rank with at most `ratio` times the full table's parameters, at least 1.
 
         >>> TensorTrainEmbedding.rank_for(10_000, 200, ratio=1 / 10)
-        35
+        41
         """
         ratio = checks.number("ratio", ratio, above=0)
         rank = 1
