@@ -119,15 +119,17 @@ def scorer_of(logits: tf.Tensor) -> Scorer | None:
     return getattr(logits, "_word_scorer", None)
 
 
-def sampled_loss(labels: tf.Tensor, scorer: Scorer, candidates: Candidates) -> tf.Tensor:
-    """`sampled_cross_entropy` of labels `(...)`, from the vectors of the words that it needs only.
+def sampled_logits(
+    labels: tf.Tensor, scorer: Scorer, candidates: Candidates
+) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+    """Labels, one below the other `(n,)`, their logits `(n,)` and those of candidates `(n, S)`.
 
     Labels and candidates are looked up at once, so that the gradient of a table is rows.
 
     >>> scorer = Scorer(tf.ones((5, 2)), lambda ids: tf.gather(tf.ones((9, 2)), ids))
     >>> draws = log_uniform_candidates(4, 9, seed=1)
-    >>> sampled_loss(tf.constant([0, 1, 2, 3, 8]), scorer, draws).shape
-    TensorShape([5])
+    >>> [part.shape.as_list() for part in sampled_logits(tf.zeros(5, tf.int32), scorer, draws)]
+    [[5], [5], [5, 4]]
     """
     flat = tf.reshape(scorer.hidden, [-1, scorer.hidden.shape[-1]])
     flat_labels = tf.reshape(labels, [-1])
@@ -139,5 +141,17 @@ def sampled_loss(labels: tf.Tensor, scorer: Scorer, candidates: Candidates) -> t
     if scorer.bias is not None:
         biases = scorer.bias(ids)
         of_candidates, of_labels = of_candidates + biases[:count], of_labels + biases[count:]
+    return flat_labels, of_labels, of_candidates
+
+
+def sampled_loss(labels: tf.Tensor, scorer: Scorer, candidates: Candidates) -> tf.Tensor:
+    """`sampled_cross_entropy` of labels `(...)`, from the vectors of the words that it needs only.
+
+    >>> scorer = Scorer(tf.ones((5, 2)), lambda ids: tf.gather(tf.ones((9, 2)), ids))
+    >>> draws = log_uniform_candidates(4, 9, seed=1)
+    >>> sampled_loss(tf.constant([0, 1, 2, 3, 8]), scorer, draws).shape
+    TensorShape([5])
+    """
+    flat_labels, of_labels, of_candidates = sampled_logits(labels, scorer, candidates)
     losses = sampled_cross_entropy(flat_labels, of_labels, of_candidates, candidates)
     return tf.reshape(losses, tf.shape(labels))

@@ -11,6 +11,7 @@ from kerascompact.training.code_statistics import CodeStatistics
 from kerascompact.training.inspection import plot_clusters, words_per_cluster, words_per_code
 from kerascompact.training.losses import SampledSoftmaxCrossEntropy, SparseSoftmaxCrossEntropy
 from kerascompact.training.metrics import Perplexity
+from kerascompact.training.noise_contrastive import NoiseContrastiveEstimation
 from kerascompact.training.pruning import MagnitudePruning
 from kerascompact.training.schedules import EpochDecay, GeometricDecay
 from kerascompact.training.soft import soft_copy
@@ -20,6 +21,7 @@ __all__ = [
     "EpochDecay",
     "GeometricDecay",
     "MagnitudePruning",
+    "NoiseContrastiveEstimation",
     "Perplexity",
     "ResetStates",
     "SampledSoftmaxCrossEntropy",

@@ -8,7 +8,13 @@ import tensorflow as tf
 from kerascompact.core import checks
 from kerascompact.core.registration import register
 from kerascompact.ops.cross_entropy import sparse_cross_entropy
-from kerascompact.ops.sampled_softmax import log_uniform_candidates, sampled_loss, scorer_of
+from kerascompact.ops.sampled_softmax import (
+    Candidates,
+    Scorer,
+    log_uniform_candidates,
+    sampled_loss,
+    scorer_of,
+)
 
 
 @register
@@ -110,6 +116,12 @@ class SampledSoftmaxCrossEntropy(SparseSoftmaxCrossEntropy):
             return super().call(y_true, y_pred)
         labels = tf.cast(labels_for(y_true, y_pred), tf.int32)
         candidates = log_uniform_candidates(self.num_sampled, y_pred.shape[-1], self.noise)
+        return self.loss_of_sample(labels, scorer, candidates, y_pred.shape[-1])
+
+    def loss_of_sample(
+        self, labels: tf.Tensor, scorer: Scorer, candidates: Candidates, num_words: int
+    ) -> tf.Tensor:
+        """Losses of int32 labels `(...)`, of `V` words, in a step of training."""
         return sampled_loss(labels, scorer, candidates)
 
     def get_config(self) -> dict[str, Any]:

@@ -17,10 +17,11 @@ class WordLogits(keras.layers.Layer):
     """Logits of all words under a table of its own, which a loss may train by a sample of words.
 
     `x_v = W[v] . h + b_v`. It is a `Dense` layer with its kernel the other way round, a row per
-    word: with `training.SampledSoftmaxCrossEntropy` a step of `fit(ids, targets)` reads and changes
-    only the rows of the sampled words and of the labels (`optimizers.LazySGD`, `LazyAdam`), and the
-    logits of all others are not computed, unless a metric of training asks for them. Everywhere
-    else the softmax is full: in `evaluate`, in `predict`, in a file.
+    word: with `training.SampledSoftmaxCrossEntropy`, or `NoiseContrastiveEstimation`, a step of
+    `fit(ids, targets)` reads and changes only the rows of the sampled words and of the labels
+    (`optimizers.LazySGD`, `LazyAdam`), and the logits of all others are not computed, unless a
+    metric of training asks for them. Everywhere else the softmax is full: in `evaluate`, in
+    `predict`, in a file.
 
     How it works: the layer always returns all logits. In training it also attaches to them how they
     were made, as Keras attaches a mask; the loss computes from that what it needs, and TensorFlow
