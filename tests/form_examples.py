@@ -8,6 +8,7 @@ from kerascompact.forms import (
     DenseForm,
     FactoredForm,
     HashedForm,
+    RaggedForm,
     RecurrentForm,
     RemappedForm,
     ScalarForm,
@@ -152,6 +153,22 @@ def tensor_train(rows=V, seed=1, **config):
     return form, table.reshape(24, 4)[:rows]
 
 
+def ragged(rows=V, width=6, bins=((5, 6), (7, 4), (11, 2)), ranks=None, seed=1, **config):
+    """Bins of (ids, entries); with ranks, id `i` is in the bin of number `ranks[i]`."""
+    table = numbers(rows, width, seed=seed)
+    ends = np.repeat([entries for _, entries in bins], [ids for ids, _ in bins])
+    ends = ends if ranks is None else ends[ranks]
+    table *= np.arange(width) < ends[:, None]
+    sizes, widths = zip(*bins, strict=True)
+    return RaggedForm.from_table(table, sizes, widths, ranks, **config), table
+
+
+def ragged_permuted(**config):
+    """Widths with no common divisor, of ids in no order; no row has all six entries."""
+    ranks = np.random.default_rng(3).permutation(V)
+    return ragged(bins=((9, 1), (10, 3), (4, 5)), ranks=ranks, **config)
+
+
 def by_hand(number, seed, buckets):
     """MurmurHash3's last steps, in whole numbers of any length."""
     mixed = (number * 0x9E3779B1 + seed * 0x7F4A7C15) % 2**32
@@ -199,6 +216,8 @@ KINDS = {
     "remapped_shared": remapped_shared,
     "remapped_range": remapped_range,
     "sparse_rows": sparse_rows,
+    "ragged": ragged,
+    "ragged_permuted": ragged_permuted,
     "hashed": hashed,
     "tensor_train": tensor_train,
 }
