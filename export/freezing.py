@@ -1,4 +1,4 @@
-"""Replaces every compact embedding by the form it ships as."""
+"""Replaces every compact layer by the form it ships as."""
 
 import contextlib
 from collections.abc import Iterator
@@ -8,19 +8,21 @@ import keras
 
 from kerascompact.core import checks
 from kerascompact.core.cloning import copy_with, is_graph
+from kerascompact.core.stock import is_stock_embedding
 from kerascompact.export.recipe import Recipe, resolve
 from kerascompact.forms.base import Form
 from kerascompact.forms.dense import DenseForm
 from kerascompact.layers.embeddings.base import CompactEmbedding
+from kerascompact.layers.recurrent.base import SparseRecurrent
 
 
 def freeze(model: keras.Model, recipe: str | Recipe = "float32") -> keras.Model:
-    """Returns a copy of a trained model with its embeddings frozen, as the file will hold them.
+    """Returns a copy of a trained model with its compact layers frozen, as the file will hold them.
 
     The copy evaluates, saves and loads like any Keras model; its outputs are those of `model` with
     hard assignments, with "int8" and "int4" up to the rounding of the tables. What is frozen
-    already stays; a plain `keras.layers.Embedding` becomes a `DenseForm`. A model trained in mixed
-    precision ships in float32.
+    already stays; a plain `keras.layers.Embedding` becomes a `DenseForm`. Sparse LSTMs and GRUs
+    become one loop each, of float32 weights. A model trained in mixed precision ships in float32.
 
     Args:
         model: Functional or Sequential model, built; its own layers are not changed.
@@ -36,24 +38,14 @@ def freeze(model: keras.Model, recipe: str | Recipe = "float32") -> keras.Model:
     recipe = resolve(recipe)
 
     def replace(layer: keras.layers.Layer) -> keras.layers.Layer | None:
-        return as_form(layer, recipe) if is_embedding(layer) else None
+        return as_form(layer, recipe) if is_embedding(layer) else _one_loop(layer)
 
     return copy_with(model, replace, _float32)
 
 
 def is_embedding(layer: Any) -> bool:
     """Whether a layer ships as a form: a compact embedding, a form, or Keras' own `Embedding`."""
-    # A subclass of Embedding may look up otherwise, and a quantized one holds other weights.
-    plain = type(layer) is keras.layers.Embedding or _is_tied(layer)
-    return (plain and not layer.quantization_mode) or isinstance(layer, CompactEmbedding | Form)
-
-
-def _is_tied(layer: Any) -> bool:
-    """Whether it is Keras' embedding whose reverse is the plain product with its table."""
-    kind = getattr(keras.layers, "ReversibleEmbedding", None)  # since Keras 3.13
-    if kind is None or type(layer) is not kind:
-        return False
-    return layer.tie_weights and layer.logit_soft_cap is None
+    return is_stock_embedding(layer) or isinstance(layer, CompactEmbedding | Form)
 
 
 def as_form(layer: keras.layers.Layer, recipe: Recipe) -> Form:
@@ -77,6 +69,30 @@ def as_form(layer: keras.layers.Layer, recipe: Recipe) -> Form:
             dtype="float32",
         )
     return form if recipe.tables == "float32" else form.quantize(recipe.tables)
+
+
+def _one_loop(layer: Any) -> keras.layers.Layer | None:
+    """A sparse recurrent layer, or two in a `Bidirectional`, as one loop; `None` for others."""
+    if isinstance(layer, SparseRecurrent):
+        return layer.freeze()
+    if type(layer) is not keras.layers.Bidirectional:
+        return None
+    sides = (layer.forward_layer, layer.backward_layer)
+    if not all(isinstance(side, SparseRecurrent) for side in sides):
+        return None
+    forward, backward = (side.freeze() for side in sides)
+    both = keras.layers.Bidirectional(
+        forward,
+        merge_mode=layer.merge_mode,
+        backward_layer=backward,
+        name=layer.name,
+        dtype="float32",
+    )
+    # It makes its forward layer anew, from the configuration.
+    batch_size = forward.states[0].shape[0] if forward.stateful else None
+    both.build((batch_size, None, forward.input_dim))
+    both.forward_layer.set_weights(forward.get_weights())
+    return both
 
 
 def _float32(layer: keras.layers.Layer) -> dict[str, Any]:

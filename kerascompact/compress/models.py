@@ -7,9 +7,10 @@ import keras
 import numpy as np
 
 from kerascompact.compress.base import Compressor
-from kerascompact.compress.tables import embeddings_of, is_plain, values_of
+from kerascompact.compress.tables import embeddings_of, values_of
 from kerascompact.core import checks
 from kerascompact.core.cloning import copy_with
+from kerascompact.core.stock import is_stock_embedding
 from kerascompact.forms.base import Form
 
 
@@ -22,7 +23,9 @@ def compress_model(
     """Copies a trained model with its plain embeddings replaced by what a compressor makes of them.
 
     Everything else is kept, with its weights: the copy evaluates, trains on around the compressed
-    embeddings (whose forms have nothing to train), saves, and converts with `export.convert`.
+    embeddings (whose forms have nothing to train), saves, and converts with `export.convert`. A
+    `keras.layers.ReversibleEmbedding` that the model reads with and scores words with becomes one
+    form that does both.
 
     Args:
         model: Functional or Sequential model, built; it is not changed.
@@ -46,7 +49,7 @@ def compress_model(
         checks.fail("compressor", "a Compressor, such as ScalarQuantization()", compressor)
     if not isinstance(model, keras.Model):
         checks.fail("model", "a keras.Model", model)
-    plain = [layer for layer in embeddings_of(model) if is_plain(layer)]
+    plain = [layer for layer in embeddings_of(model) if is_stock_embedding(layer)]
     chosen = {id(layer) for layer in _named(plain, layers)}
     by_name = _counts_by_name(counts, [layer.name for layer in plain if id(layer) in chosen])
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from kerascompact.compress.word_vectors import read_word_vectors
 from kerascompact.core import checks
+from kerascompact.core.stock import is_stock_embedding
 from kerascompact.forms.base import Form
 from kerascompact.ops.chunks import in_chunks
 
@@ -118,21 +119,15 @@ def _of_model(model: Any, layer: str | None, limit: int | None, owner: str) -> T
 
 
 def embeddings_of(model: Any) -> list[Any]:
-    """Plain `keras.layers.Embedding`s and stored forms of a model, or a layer that is one.
+    """Keras' own embeddings and stored forms of a model, or a layer that is one.
 
     >>> [layer.name for layer in embeddings_of(keras.layers.Embedding(9, 2, name="words"))]
     ['words']
     """
-    if is_plain(model) or isinstance(model, Form):
+    if is_stock_embedding(model) or isinstance(model, Form):
         return [model]  # a form may be made of forms
     inner = model._flatten_layers(recursive=False, include_self=False)
     return [embedding for layer in inner for embedding in embeddings_of(layer)]
-
-
-def is_plain(layer: Any) -> bool:
-    """Whether a layer is Keras' own `Embedding`, with float weights."""
-    # A subclass may look up otherwise, and a quantized one holds other weights.
-    return type(layer) is keras.layers.Embedding and not layer.quantization_mode
 
 
 def values_of(layer: Any) -> np.ndarray:

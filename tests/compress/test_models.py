@@ -8,7 +8,9 @@ from export_models import CLASSES, MODELS, Subclassed, V, some_ids, standard
 from form_examples import codebook
 from kerascompact import export, layers
 from kerascompact.compress import (
+    KSVD,
     KMeansClusters,
+    NearestAnchors,
     ProductQuantization,
     ScalarQuantization,
     TruncatedSVD,
@@ -141,3 +143,25 @@ def test_a_form_as_a_model(length):
         form_model(standard())
     with pytest.raises(ValueError, match="`length` must be an integer >= 1"):
         form_model(form, 0)
+
+
+@pytest.mark.skipif(not hasattr(keras.layers, "ReversibleEmbedding"), reason="since Keras 3.13")
+@pytest.mark.parametrize(
+    "compressor", [NearestAnchors(6, 2), KSVD(6, 2, iterations=2), ScalarQuantization(4)]
+)
+def test_a_table_that_is_read_and_scores_words_becomes_one_form(compressor):
+    ids = keras.Input((None,), dtype="int32", name="ids")
+    words = keras.layers.ReversibleEmbedding(V, 4, name="words")
+    hidden = keras.layers.LSTM(4, return_sequences=True)(words(ids))
+    model = keras.Model(ids, layers.tied_softmax(words, hidden, use_bias=True))
+    copy = compress_model(model, compressor)
+    assert [type(layer).__name__ for layer in copy.layers].count("ReversibleEmbedding") == 0
+    assert len([layer for layer in copy.layers if isinstance(layer, Form)]) == 1
+    table = copy.get_layer("words")(np.arange(V)).numpy()
+    assert np.abs(table - words.embeddings.numpy()).max() > 1e-4  # it is not lossless
+    words.embeddings.assign(table)
+    shared = IDS[:2]
+    np.testing.assert_allclose(
+        copy.predict(shared, verbose=0), model.predict(shared, verbose=0), atol=1e-5
+    )
+    assert export.verify(copy, export.convert(copy), shared, tolerance=1e-5).agreement == 1
