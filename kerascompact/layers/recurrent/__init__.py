@@ -1,0 +1,1 @@
+"""Recurrent layers that are sparse from the start, and what regularizes them."""

@@ -1,0 +1,206 @@
+"""What sparse LSTMs and GRUs share: segments of the state, windows of the input."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import keras
+import tensorflow as tf
+from keras import ops
+
+from kerascompact.core import checks
+from kerascompact.forms.segmented import SegmentedForm
+from kerascompact.ops.segments import num_parameters, segment_lengths, window_starts, window_width
+
+OPTIONS = (
+    "activation",
+    "recurrent_activation",
+    "use_bias",
+    "kernel_initializer",
+    "recurrent_initializer",
+    "bias_initializer",
+    "kernel_regularizer",
+    "recurrent_regularizer",
+    "bias_regularizer",
+    "kernel_constraint",
+    "recurrent_constraint",
+    "bias_constraint",
+    "recurrent_dropout",
+    "weight_dropout",
+    "unroll",
+)
+OF_LOOP = ("return_sequences", "return_state", "go_backwards", "stateful", "zero_output_for_mask")
+
+
+class Segments(keras.layers.Layer):
+    """Stands where Keras' RNN keeps its cell, and holds a layer for each segment."""
+
+    def __init__(self, layers: list[keras.layers.Layer], gamma: float, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.layers = layers
+        self.gamma = gamma
+        self.output_size = sum(layer.units for layer in layers)
+        states = len(layers[0].state_size)
+        self.state_size = [self.output_size] * states if states > 1 else self.output_size
+
+    def build(self, input_shape: Any) -> None:
+        number = len(self.layers)
+        self.width = window_width(input_shape[-1], number, self.gamma)
+        self.starts = window_starts(input_shape[-1], number, self.gamma)
+        for layer in self.layers:
+            layer.build((input_shape[0], None, self.width))
+
+
+class SparseRecurrent(keras.layers.RNN):
+    """A recurrent layer of segments that do not see each other's state.
+
+    A subclass names `SEGMENT`, Keras' layer for a segment, `GATES`, and its further `OPTIONS`.
+    """
+
+    SEGMENT: Any
+    KIND: str
+    GATES: int
+    OPTIONS: tuple[str, ...] = OPTIONS
+
+    def __init__(
+        self,
+        units: int,
+        num_segments: int | Sequence[int] = 1,
+        gamma: float = 1.0,
+        *,
+        dropout: float = 0.0,
+        seed: int | None = None,
+        use_cudnn: bool | str = "auto",
+        **kwargs: Any,
+    ) -> None:
+        checks.integer_in("units", units, 1)
+        lengths = segment_lengths(units, num_segments)
+        gamma = checks.number("gamma", gamma, above=0, up_to=1)
+        dtype = kwargs.get("dtype")
+        options = {name: kwargs.pop(name) for name in self.OPTIONS if name in kwargs}
+        segments = [
+            self.SEGMENT(
+                length,
+                **{name: _nth(name, value, number) for name, value in options.items()},
+                seed=None if seed is None else seed + number,
+                use_cudnn=use_cudnn,
+                return_sequences=kwargs.get("return_sequences", False),
+                return_state=True,
+                go_backwards=kwargs.get("go_backwards", False),
+                dtype=dtype,
+                name=f"segment_{number}",
+            )
+            for number, length in enumerate(lengths)
+        ]
+        cell = Segments(segments, gamma, dtype=dtype, name="segments")
+        super().__init__(cell, unroll=options.get("unroll", False), **kwargs)
+        self.units, self.num_segments, self.gamma, self.seed = units, num_segments, gamma, seed
+        self.dropout = checks.number("dropout", dropout, above=-1e-300, up_to=1)
+        self.use_cudnn = use_cudnn
+        self.input_spec = keras.layers.InputSpec(ndim=3)
+        if self.dropout:
+            self.dropout_seed = keras.random.SeedGenerator(seed)
+
+    @property
+    def segments(self) -> list[keras.layers.Layer]:
+        """The layer of each segment."""
+        return self.cell.layers
+
+    @property
+    def lengths(self) -> tuple[int, ...]:
+        """Outputs of each segment."""
+        return tuple(segment.units for segment in self.segments)
+
+    def inner_loop(
+        self, sequences: Any, initial_state: Any, mask: Any, training: bool = False
+    ) -> Any:
+        mask = mask[0] if isinstance(mask, list | tuple) else mask
+        if training and self.dropout:
+            # Of the inputs, before the windows: what is dropped is dropped for every segment, as in
+            # the dense layer.
+            ones = ops.ones_like(sequences[:, :1])
+            sequences *= keras.random.dropout(ones, self.dropout, seed=self.dropout_seed)
+        cuts = [sum(self.lengths[:number]) for number in range(1, len(self.lengths))]
+        parts = zip(*(ops.split(state, cuts, axis=-1) for state in initial_state), strict=True)
+        found = []
+        for segment, start, states in zip(self.segments, self.cell.starts, parts, strict=True):
+            segment.zero_output_for_mask = self.zero_output_for_mask  # Bidirectional sets it late
+            window = sequences[..., start : start + self.cell.width]
+            found.append(
+                segment(window, initial_state=list(states), mask=mask, training=bool(training))
+            )
+        outputs, *states = (ops.concatenate(parts, axis=-1) for parts in zip(*found, strict=True))
+        return outputs, outputs, states
+
+    def call(
+        self, sequences: Any, initial_state: Any = None, mask: Any = None, training: bool = False
+    ) -> tf.Tensor:
+        return super().call(sequences, initial_state=initial_state, mask=mask, training=training)
+
+    def num_parameters(self, input_dim: int) -> int:
+        """Trainable numbers over vectors of a width, before the layer is built."""
+        return num_parameters(input_dim, self.lengths, self.gamma, self.GATES, self._biases())
+
+    def _biases(self) -> int:
+        """Bias vectors of each gate."""
+        return int(self.segments[0].use_bias)
+
+    def freeze(self) -> SegmentedForm:
+        """The layer as it ships: one loop over all segments, input projections before it."""
+        if not self.built:
+            raise ValueError(
+                f"Layer {self.name!r} has no weights yet: call it or train it before freezing it."
+            )
+        first = self.segments[0]
+        return SegmentedForm.from_segments(
+            [segment.get_weights()[: 2 + first.use_bias] for segment in self.segments],
+            self.cell.starts,
+            batch_size=self.states[0].shape[0] if self.stateful else None,
+            kind=self.KIND,
+            input_dim=self.input_dim,
+            lengths=self.lengths,
+            width=self.cell.width,
+            activation=first.activation,
+            recurrent_activation=first.recurrent_activation,
+            use_bias=first.use_bias,
+            reset_after=getattr(first, "reset_after", False),
+            name=self.name,
+            dtype="float32",
+            **{name: getattr(self, name) for name in OF_LOOP},
+        )
+
+    def build(self, sequences_shape: Any, initial_state_shape: Any = None) -> None:
+        self.input_dim = sequences_shape[-1]
+        super().build(sequences_shape, initial_state_shape)
+
+    def get_config(self) -> dict[str, Any]:
+        of_segment = self.segments[0].get_config()
+        return {
+            **keras.layers.Layer.get_config(self),  # RNN's would add the cell
+            **{name: getattr(self, name) for name in OF_LOOP},
+            **{name: of_segment[name] for name in self.OPTIONS},
+            "units": self.units,
+            "num_segments": self.num_segments,
+            "gamma": self.gamma,
+            "dropout": self.dropout,
+            "seed": self.seed,
+            "use_cudnn": self.use_cudnn,
+        }
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
+        return cls(**config)
+
+
+def _nth(name: str, value: Any, number: int) -> Any:
+    """An option of one segment: with one seed for all, segments would start as copies."""
+    if not name.endswith("_initializer") or value is None:
+        return value
+    value = keras.initializers.get(value)
+    if not isinstance(value, keras.initializers.Initializer):
+        return value  # a function
+    config = value.get_config()
+    if isinstance(config.get("seed"), int):
+        config["seed"] += number
+    elif config.get("seed") is not None:
+        return value  # a generator of seeds, which gives others each time
+    return type(value).from_config(config)

@@ -1,0 +1,88 @@
+"""Sparse layers of as many parameters as a dense one."""
+
+import math
+from typing import NamedTuple
+
+from kerascompact.core import checks
+from kerascompact.ops.segments import num_parameters, segment_lengths
+
+
+class SparseSize(NamedTuple):
+    """A sparse layer: what `SparseLSTM` is called with, its trainable numbers, and those meant."""
+
+    units: int
+    num_segments: int
+    gamma: float
+    parameters: int
+    dense_parameters: int
+
+
+def equal_parameters(
+    dense: tuple[int, int],
+    input_dim: int,
+    units: int | None = None,
+    num_segments: int | None = None,
+    gamma: float | None = None,
+    *,
+    gates: int = 4,
+    biases: int = 1,
+) -> SparseSize:
+    """Solves `i_d + h_d + b` per output of a dense layer for a sparse one of equal parameters.
+
+    `h_d (i_d + h_d + b) = h (gamma i + h / N + b)`: with `units = h` given, for `gamma`, or for
+    `N` and `gamma` both; without, for the `h` of that `N` and `gamma`. If `N` is not given, it is
+    the smallest with which the windows reach every input, `gamma >= 1 / N`.
+
+    Args:
+        dense: Inputs and units of the dense layer, `(i_d, h_d)`.
+        input_dim: Inputs of the sparse layer, `i`.
+        units: Its outputs, `h`.
+        num_segments: Its segments, `N`.
+        gamma: Share of the inputs that each of them reads, in `(0, 1]`.
+        gates: 4 for an LSTM, 3 for a GRU.
+        biases: Bias vectors of a gate: 1 for Keras' LSTM, 2 for PyTorch's, which the paper counts.
+
+    Returns: A `SparseSize`. `parameters` differs from `dense_parameters` by the rounding of `h / N`
+        and `gamma i`.
+
+    Raises: ValueError, if no `gamma` in `(0, 1]` gives that number of parameters, or the arguments
+        leave too much or nothing to solve for.
+    Example:
+    >>> size = equal_parameters((1150, 1150), 1725, units=1725)
+    >>> size.num_segments, round(size.gamma, 3), size.parameters - size.dense_parameters
+    (3, 0.555, -900)
+    >>> equal_parameters((1150, 1150), 1725, num_segments=3, gamma=0.5554).units
+    1725
+
+    Reference: [Demeester et al., CoNLL 2018](https://aclanthology.org/K18-1032), sec. 3.2.
+    Differs: Keras has one bias vector, the paper's PyTorch two; gamma is the same to three digits.
+    """
+    inputs = checks.integer_in("dense[0]", dense[0], 1)
+    outputs = checks.integer_in("dense[1]", dense[1], 1)
+    checks.integer_in("input_dim", input_dim, 1)
+    wanted = outputs * (inputs + outputs + biases)
+    if units is None:
+        if num_segments is None or gamma is None:
+            checks.fail("units", "given, unless `num_segments` and `gamma` both are", units)
+        count = checks.integer_in("num_segments", num_segments, 1)
+        share = checks.number("gamma", gamma, above=0, up_to=1)
+        linear = share * input_dim + biases
+        units = round(count / 2 * (math.sqrt(linear**2 + 4 * wanted / count) - linear))
+    else:
+        checks.integer_in("units", units, 1)
+        if gamma is not None:
+            checks.fail("gamma", "None where `units` is given: it is solved for", gamma)
+        if num_segments is None:  # h (i + h) / N + b h <= wanted
+            room = wanted - biases * units
+            if room <= 0:
+                checks.fail("units", f"less than {wanted // biases}", units)
+            num_segments = math.ceil(units * (input_dim + units) / room)
+        count = checks.integer_in("num_segments", num_segments, 1, units)
+        share = (wanted / units - units / count - biases) / input_dim
+        if not 0 < share <= 1:
+            raise ValueError(
+                f"`num_segments` must leave a gamma in (0, 1] to a layer of {wanted * gates:,} "
+                f"parameters. Received: num_segments={count}, gamma={share:.3f}."
+            )
+    parameters = num_parameters(input_dim, segment_lengths(units, count), share, gates, biases)
+    return SparseSize(units, count, share, parameters, gates * wanted)

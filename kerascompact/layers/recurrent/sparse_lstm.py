@@ -1,0 +1,45 @@
+"""An LSTM that is sparse from the start."""
+
+from kerascompact.core.registration import register
+from kerascompact.layers.recurrent.base import OPTIONS, SparseRecurrent
+from kerascompact.layers.recurrent.weight_drop import WeightDropLSTM
+
+
+@register
+class SparseLSTM(SparseRecurrent):
+    """An LSTM whose recurrent kernel is block diagonal, and whose input kernel is made of windows.
+
+    The `h` outputs fall into `N` segments. Segment `n` has an LSTM of its own over a window of
+    `gamma i` inputs, which moves from the first input to the last: `h_n = LSTM_n(x[a_n : a_n + w])`
+    and `h = [h_1, ..., h_N]`. With `gamma = 1` all segments share all inputs (what the paper
+    recommends), with `gamma = 1 / N` they are `N` isolated LSTMs. Swap it for `keras.layers.LSTM`:
+    masks, states, `Bidirectional` and all arguments are Keras'.
+
+    In training it is composed of Keras' LSTMs, which keep cuDNN on a GPU. In a file it is one loop
+    over all segments, see `freeze`. `equal_parameters` finds `N` and `gamma` for the size of a
+    dense layer.
+
+    Args:
+        units: Outputs `h`.
+        num_segments: Number of segments `N` of equal length, or a list of their lengths.
+        gamma: Share of the inputs that a segment reads, in `(0, 1]`.
+        dropout: Share of the inputs dropped, the same for all segments and steps.
+        weight_dropout: Share of the recurrent weights dropped in a step, see `WeightDropLSTM`.
+        **kwargs: Those of `keras.layers.LSTM`.
+
+    Shapes: `(batch, steps, i)` -> `(batch, h)`, or `(batch, steps, h)`, as in Keras.
+    Storage: `32 * 4 h (gamma i + h / N + 1)` bits.
+    Raises: ValueError, for a wrong number of segments, or a `gamma` out of range.
+    Example:
+    >>> layer = SparseLSTM(12, num_segments=3, gamma=0.5, return_sequences=True)
+    >>> layer(np.ones((2, 5, 8), "float32")).shape, layer.count_params()
+    (TensorShape([2, 5, 12]), 432)
+
+    Reference: [Demeester et al., CoNLL 2018](https://aclanthology.org/K18-1032), sec. 3.1.
+    """
+
+    SEGMENT = WeightDropLSTM
+    KIND = "lstm"
+    GATES = 4
+    OPTIONS = (*OPTIONS, "unit_forget_bias")
+    EXAMPLE = dict(units=6, num_segments=2, gamma=0.5)

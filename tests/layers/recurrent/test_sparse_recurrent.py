@@ -1,0 +1,171 @@
+"""Sparse LSTMs and GRUs against separate Keras layers, and one dense layer with masked kernels."""
+
+import json
+
+import keras
+import numpy as np
+import pytest
+
+from kerascompact.layers.recurrent.sparse_gru import SparseGRU
+from kerascompact.layers.recurrent.sparse_lstm import SparseLSTM
+
+LENGTHS, INPUTS, GAMMA = (3, 2, 3), 10, 0.45
+WINDOWS = ((0, 4), (3, 7), (6, 10))  # 4 of 10 inputs, from the first to the last in two steps
+KINDS = {"lstm": (SparseLSTM, keras.layers.LSTM, 4), "gru": (SparseGRU, keras.layers.GRU, 3)}
+
+
+def texts(batch=2, steps=5, width=INPUTS, seed=0):
+    return np.random.default_rng(seed).normal(size=(batch, steps, width)).astype(np.float32)
+
+
+def sparse(kind, **options):
+    keras.utils.set_random_seed(1)
+    layer = KINDS[kind][0](sum(LENGTHS), LENGTHS, GAMMA, bias_initializer="normal", **options)
+    batch = 2 if options.get("stateful") else None
+    layer.build((batch, None, INPUTS))
+    return layer
+
+
+def separate(layer, kind, x, **options):
+    """The same, as N Keras layers on slices that a person cut."""
+    found = []
+    for (start, stop), length, segment in zip(WINDOWS, LENGTHS, layer.segments, strict=True):
+        one = KINDS[kind][1](length, **options)
+        one.build((None, None, stop - start))
+        one.set_weights(segment.get_weights())
+        found.append(one(x[..., start:stop]).numpy())
+    return np.concatenate(found, axis=-1)
+
+
+def dense(layer, kind, **options):
+    """One dense Keras layer: its kernels are zero outside of the blocks."""
+    units, gates = sum(LENGTHS), KINDS[kind][2]
+    one = KINDS[kind][1](units, **options)
+    one.build((2 if options.get("stateful") else None, None, INPUTS))
+    kernel, recurrent, bias = (np.zeros_like(weight) for weight in one.get_weights())
+    below = 0
+    for (start, stop), length, segment in zip(WINDOWS, LENGTHS, layer.segments, strict=True):
+        own = segment.get_weights()
+        for gate in range(gates):
+            rows = slice(below, below + length)
+            columns = slice(gate * units + below, gate * units + below + length)
+            of_gate = slice(gate * length, (gate + 1) * length)
+            kernel[start:stop, columns] = own[0][:, of_gate]
+            recurrent[rows, columns] = own[1][:, of_gate]
+            bias[..., columns] = own[2][..., of_gate]
+        below += length
+    one.set_weights([kernel, recurrent, bias])
+    return one
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"return_sequences": True, "go_backwards": True},
+        {"activation": "softsign", "return_sequences": True, "unroll": True},
+    ],
+)
+def test_equals_separate_keras_layers_and_a_dense_one_with_masks(kind, options):
+    layer, x = sparse(kind, **options), texts()
+    np.testing.assert_array_equal(layer(x), separate(layer, kind, x, **options))
+    # the same products, added to zeros in another order
+    np.testing.assert_allclose(layer(x), dense(layer, kind, **options)(x), atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_masks_states_and_statefulness_are_those_of_the_dense_layer(kind):
+    options = {"return_sequences": True, "return_state": True, "stateful": True}
+    layer, x = sparse(kind, **options), texts()
+    other, mask = dense(layer, kind, **options), np.arange(5)[None] < np.array([[5], [3]])
+    for _ in range(2):  # the second batch goes on from the first
+        for mine, keras_own in zip(layer(x, mask=mask), other(x, mask=mask), strict=True):
+            np.testing.assert_allclose(mine, keras_own, atol=1e-6)
+    layer.reset_state()
+    other.reset_state()
+    first = layer(x)
+    start = [texts(steps=1, width=sum(LENGTHS), seed=n)[:, 0] for n in range(len(first) - 1)]
+    found = layer(x, initial_state=start)
+    for mine, keras_own in zip(found, other(x, initial_state=start), strict=True):
+        np.testing.assert_allclose(mine, keras_own, atol=1e-6)
+    assert np.abs(found[0] - first[0]).max() > 0.01
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_bidirectional_skips_padding_and_is_saved(kind, tmp_path):
+    keras.utils.set_random_seed(0)
+    layer = KINDS[kind][0](6, 2, 0.5, return_sequences=True)
+    ids = keras.Input((None,), dtype="int32")
+    vectors = keras.layers.Embedding(9, 8, mask_zero=True)(ids)
+    model = keras.Model(ids, keras.layers.Bidirectional(layer)(vectors))
+    short, padded = np.array([[3, 1, 4]]), np.array([[3, 1, 4, 0, 0]])
+    np.testing.assert_allclose(model(padded)[:, :3], model(short), atol=1e-6)
+    model.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    np.testing.assert_array_equal(loaded(short), model(short))
+
+
+@pytest.mark.parametrize("jit_compile", [False, True])
+@pytest.mark.parametrize("policy", ["float32", "mixed_bfloat16"])
+def test_trains_with_every_dropout(jit_compile, policy):
+    keras.utils.set_random_seed(0)
+    noise = {"dropout": 0.1, "recurrent_dropout": 0.1, "weight_dropout": 0.1}
+    layer = SparseLSTM(8, 2, 0.5, seed=3, dtype=policy, **noise)
+    model = keras.Sequential([keras.Input((5, INPUTS)), layer, keras.layers.Dense(1)])
+    model.compile(keras.optimizers.Adam(0.03), "mse", jit_compile=jit_compile)
+    x = texts(batch=16)
+    before = layer.get_weights()
+    losses = model.fit(x, x.sum(axis=(1, 2)), epochs=12, verbose=0).history["loss"]
+    assert losses[-1] < losses[0]
+    assert all(np.any(a != b) for a, b in zip(before, layer.get_weights(), strict=True))
+
+
+def test_dropout_of_inputs_is_one_mask_for_all_segments_and_steps():
+    layer, x = SparseLSTM(4, 2, dropout=0.5, return_sequences=True), np.ones((1, 3, 6), np.float32)
+    layer.build(x.shape)
+    seen = []
+    for segment in layer.segments:
+        loop = segment.inner_loop
+        segment.inner_loop = lambda loop=loop, **inputs: (
+            seen.append(inputs["sequences"].numpy()) or loop(**inputs)
+        )
+    layer(x, training=True)
+    np.testing.assert_array_equal(seen[0], seen[1])
+    np.testing.assert_array_equal(seen[0][:, 0], seen[0][:, 2])
+    assert set(np.unique(seen[0])) <= {0.0, 2.0}
+
+
+def test_segments_of_one_seed_do_not_start_as_copies():
+    start = keras.initializers.RandomUniform(-1, 1, seed=5)
+    layer = SparseLSTM(6, 3, kernel_initializer=start)
+    layer.build((None, None, 4))
+    first, second, _ = (segment.cell.kernel.numpy() for segment in layer.segments)
+    assert np.abs(first - second).max() > 0.1
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_keeps_its_configuration_and_counts_its_parameters(kind):
+    regularizer = keras.regularizers.L2(0.1)
+    layer = sparse(kind, recurrent_regularizer=regularizer, dropout=0.2, use_bias=False, seed=4)
+    config = json.loads(json.dumps(layer.get_config()))
+    again = type(layer).from_config(config)
+    assert again.get_config() == layer.get_config() and again.lengths == LENGTHS
+    assert layer.num_parameters(INPUTS) == layer.count_params()
+    biased = sparse(kind)
+    assert biased.num_parameters(INPUTS) == biased.count_params()
+    assert len(layer.losses) == len(LENGTHS)
+
+
+def test_rejects_arguments():
+    for arguments, message in (
+        ({"units": 4, "num_segments": 5}, r"`num_segments` must be an integer in \[1, 4\]"),
+        ({"units": 4, "num_segments": [1, 2]}, "`num_segments` must be lengths of the sum 4"),
+        ({"units": 4, "gamma": 0}, "`gamma` must be a finite number > 0 and <= 1"),
+        ({"units": 0}, "`units` must be an integer >= 1"),
+        ({"units": 4, "weight_dropout": 1.0}, r"`weight_dropout` must be a number in \[0, 1\)"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            SparseLSTM(**arguments)
+    with pytest.raises(ValueError, match="has no weights yet"):
+        SparseGRU(4).freeze()
