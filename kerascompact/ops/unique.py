@@ -27,6 +27,49 @@ def unique_ids(ids: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     return unique, tf.reshape(inverse, tf.shape(ids))
 
 
+def sum_by_id(ids: tf.Tensor, values: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    """Rows `(n, ...)` of ids `(n,)`, summed over the places of each id, and each id once.
+
+    >>> ids, sums = sum_by_id(tf.constant([5, 3, 5]), tf.constant([[1.0], [2.0], [4.0]]))
+    >>> ids.numpy().tolist(), sums.numpy().tolist()
+    ([5, 3], [[5.0], [2.0]])
+    """
+    if ids.shape.num_elements() == 1:  # XLA cannot divide "at most 1" row
+        return ids, values
+    makers = _makers(ids)
+    if makers[:1] == ["Unique"]:  # such as the gradient of what `unique_ids` named
+        return ids, values
+    if "Unique" in makers or "Where" in makers:
+        # XLA's `tf.unique` takes the padding behind such ids for ids. Running numbers tell them
+        # apart: the padding becomes the largest id, with nothing to add.
+        real = tf.cumsum(tf.ones_like(ids)) <= tf.size(ids, ids.dtype)
+        ids = tf.where(real, ids, tf.reduce_max(ids))
+        real = tf.reshape(real, [-1] + [1] * (len(values.shape) - 1))
+        values = tf.where(real, values, tf.zeros([], values.dtype))
+    unique, place = tf.unique(ids)
+    return unique, tf.math.unsorted_segment_sum(values, place, tf.size(unique))
+
+
+def _makers(tensor: tf.Tensor) -> list[str]:
+    """The kinds of operations that a tensor in a graph comes from, the nearest first.
+
+    Without those that only reshape or copy; none outside a graph, where nothing is padded.
+    """
+    if tf.executing_eagerly():
+        return []
+    kinds, seen, queue = [], set(), [tensor.op]
+    while queue:
+        op = queue.pop(0)
+        if op.name in seen:
+            continue
+        seen.add(op.name)
+        if op.type not in ("Reshape", "Identity", "IdentityN"):
+            kinds.append(op.type)
+        # The first input of a reshape is the tensor, the second its shape.
+        queue += [source.op for source in list(op.inputs)[: 1 if op.type == "Reshape" else None]]
+    return kinds
+
+
 def occurrences(unique: tf.Tensor, inverse: tf.Tensor) -> tf.Tensor:
     """How often each of the unique ids occurs in the batch, `(n,)` float32.
 

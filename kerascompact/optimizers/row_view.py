@@ -5,6 +5,8 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from kerascompact.ops.unique import sum_by_id
+
 
 class RowView:
     """Some rows of a variable, read and written as if they were all of it.
@@ -129,10 +131,7 @@ def sum_repeated(gradient: tf.IndexedSlices) -> tf.IndexedSlices:
     >>> summed.indices.numpy().tolist(), summed.values.numpy().tolist()
     ([5, 3], [[5.0], [2.0]])
     """
-    if gradient.indices.shape.num_elements() == 1:  # XLA cannot divide "at most 1" row
-        return gradient
-    ids, place = tf.unique(gradient.indices)
-    values = tf.math.unsorted_segment_sum(gradient.values, place, tf.shape(ids)[0])
+    ids, values = sum_by_id(gradient.indices, gradient.values)
     return tf.IndexedSlices(values, ids, gradient.dense_shape)
 
 

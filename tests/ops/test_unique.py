@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from kerascompact.ops.unique import occurrences, row_numbers, unique_ids
+from kerascompact.ops.unique import occurrences, row_numbers, sum_by_id, unique_ids
 
 SHAPES = [(), (0,), (1,), (40,), (6, 5), (2, 0, 3), (2, 3, 4)]
 
@@ -95,3 +95,33 @@ def test_a_single_id_compiles(shape):
     compiled = tf.function(gradient, jit_compile=True)(ids)
     # float32 sums of a few products
     np.testing.assert_allclose(compiled, gradient(ids), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("where_from", ["a batch", "unique ids", "unique ids, in two lookups"])
+def test_sum_by_id_is_the_same_compiled_or_not(where_from):
+    """XLA pads what `tf.unique` returns, and takes the padding for ids if it is asked again."""
+    batch = np.array([7, 3, 7, 9, 3, 0, 5, 7], np.int32)
+    expected = np.zeros((12, 2), np.float32)
+    table = np.random.default_rng(2).normal(size=(12, 2)).astype(np.float32)
+
+    def of_batch(ids):
+        return ids
+
+    def of_unique(ids):
+        return tf.reshape(unique_ids(ids)[0], [-1])
+
+    def of_two(ids):
+        return tf.concat([unique_ids(ids)[0], unique_ids(ids + 1)[0], ids[:3]], axis=0)
+
+    made = {"a batch": of_batch, "unique ids": of_unique}.get(where_from, of_two)
+    np.add.at(expected, made(tf.constant(batch)).numpy(), table[made(tf.constant(batch))])
+
+    def summed(ids):
+        ids = made(ids)
+        ids, sums = sum_by_id(ids, tf.gather(table, ids))
+        return ids, tf.tensor_scatter_nd_add(tf.zeros([12, 2]), ids[:, None], sums)
+
+    for run in runs(summed):
+        ids, sums = run(tf.constant(batch))
+        assert len(set(ids.numpy())) == len(ids) == np.sum(expected.any(axis=1))
+        np.testing.assert_allclose(sums, expected, rtol=1e-6)

@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 
 from graphs import tensors_with_rows, train_step
-from kerascompact.layers import ClusterEmbedding
+from kerascompact.layers import ClusterEmbedding, LowRankEmbedding
 from kerascompact.optimizers import LazyAdam, LazySGD, lazy
 from kerascompact.optimizers.lazy import ELEMENTWISE
 
@@ -208,6 +208,29 @@ def test_jit_compile_changes_nothing():
     np.testing.assert_allclose(losses, jit_losses, rtol=1e-4)
     for one, other in zip(plain.get_weights(), compiled.get_weights(), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)  # 8 steps of sums reordered
+
+
+class Twice(keras.layers.Layer):
+    """An embedding of unique ids that a model looks up twice."""
+
+    def __init__(self):
+        super().__init__()
+        self.embedding = LowRankEmbedding(12, 3, 2)
+
+    def call(self, ids):
+        return self.embedding(ids) + self.embedding((ids + 1) % 12)
+
+
+@pytest.mark.parametrize("kind", [lambda: LowRankEmbedding(12, 3, 2), Twice])
+def test_jit_compile_changes_nothing_for_layers_of_unique_ids(kind):
+    runs = []
+    for jit_compile in (False, True):
+        keras.utils.set_random_seed(0)
+        runs.append(fitted(LazyAdam(0.05), jit_compile, kind()))
+    (plain, losses), (compiled, jit_losses) = runs
+    np.testing.assert_allclose(losses, jit_losses, rtol=1e-4)
+    for one, other in zip(plain.get_weights(), compiled.get_weights(), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-5)
 
 
 def test_learning_rate_schedule():
