@@ -1,7 +1,7 @@
 """Freeze, convert, verify and inspect: from a trained Keras model to a small `.tflite` file.
 
-`convert`, `freeze`, `save` and `verify` load TensorFlow when first used; `inspect`, `read_metadata`
-and `TextClassifier` never do.
+`convert`, `freeze`, `save`, `verify` and `with_states` load TensorFlow when first used; `inspect`,
+`read_metadata` and `TextClassifier` never do.
 """
 
 if __name__ != "kerascompact.export":  # `import export` would load a second copy
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from kerascompact.export.freezing import freeze
     from kerascompact.export.inspector import inspect
     from kerascompact.export.recipe import RECIPES, Recipe
+    from kerascompact.export.stepping import with_states
     from kerascompact.export.verifier import Report, verify
 
 _WHERE = {
@@ -30,6 +31,7 @@ _WHERE = {
     "read_metadata": "flatbuffer",
     "save": "converter",
     "verify": "verifier",
+    "with_states": "stepping",
 }
 
 __all__ = [
@@ -43,6 +45,7 @@ __all__ = [
     "read_metadata",
     "save",
     "verify",
+    "with_states",
 ]
 
 
