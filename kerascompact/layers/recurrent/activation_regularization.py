@@ -1,0 +1,73 @@
+"""Penalties on large outputs of a recurrent layer, and on fast changes of them."""
+
+from typing import Any
+
+import keras
+import tensorflow as tf
+from keras import ops
+
+from kerascompact.core import checks
+from kerascompact.core.registration import register
+
+
+@register
+class ActivationRegularization(keras.layers.Layer):
+    """Adds a loss for what passes through it: activation and temporal activation regularization.
+
+    `alpha mean(h_t^2) + beta mean((h_t - h_{t-1})^2)`, means over texts, steps and units, steps
+    that are masked left out. Only training adds it, so `val_loss` stays comparable. AWD-LSTM has
+    two: `beta` on the outputs of its last LSTM, `alpha` on what dropout leaves of them.
+
+    Args:
+        alpha: Strength on the activations; AWD-LSTM has 2.
+        beta: Strength on their changes from step to step; AWD-LSTM has 1.
+        **kwargs: Those of `keras.layers.Layer`.
+
+    Shapes: `(batch, steps, d)` -> the same.
+    Storage: nothing.
+    Raises: ValueError, if a strength is negative.
+    Example:
+    >>> layer = ActivationRegularization(alpha=2.0, beta=1.0)
+    >>> h = layer(np.array([[[1.0], [3.0]]], "float32"), training=True)
+    >>> float(layer.losses[0])  # 2 (1 + 9) / 2 + (3 - 1)^2
+    14.0
+
+    Reference: [Merity et al., ICLR 2018](https://arxiv.org/abs/1708.02182), sec. 4.6.
+    Differs: means of squares, as the paper's code has, where the paper writes an L2 norm.
+    """
+
+    EXAMPLE = dict(alpha=2.0, beta=1.0)
+
+    def __init__(self, alpha: float = 0.0, beta: float = 0.0, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.alpha = checks.number("alpha", alpha, above=-1e-300)
+        self.beta = checks.number("beta", beta, above=-1e-300)
+        self.supports_masking = True
+
+    def call(self, hidden: Any, mask: Any = None, training: bool = False) -> Any:
+        if training and (self.alpha or self.beta):
+            self.add_loss(self.penalty(ops.cast(hidden, "float32"), mask))
+        return hidden
+
+    def penalty(self, hidden: tf.Tensor, mask: Any = None) -> tf.Tensor:
+        """The loss of outputs `(batch, steps, d)`."""
+        total = tf.zeros([])
+        if self.alpha:
+            total += self.alpha * _mean(tf.square(hidden), mask)
+        if self.beta:
+            both = None if mask is None else tf.logical_and(mask[:, 1:], mask[:, :-1])
+            total += self.beta * _mean(tf.square(hidden[:, 1:] - hidden[:, :-1]), both)
+        return total
+
+    def compute_output_shape(self, input_shape: Any) -> Any:
+        return input_shape
+
+    def get_config(self) -> dict[str, Any]:
+        return {**super().get_config(), "alpha": self.alpha, "beta": self.beta}
+
+
+def _mean(squares: tf.Tensor, mask: Any) -> tf.Tensor:
+    """Mean over all entries of the steps that count; 0, if there is none."""
+    of_step = tf.reduce_mean(squares, axis=-1)
+    weights = tf.ones_like(of_step) if mask is None else tf.cast(mask, tf.float32)
+    return tf.math.divide_no_nan(tf.reduce_sum(of_step * weights), tf.reduce_sum(weights))

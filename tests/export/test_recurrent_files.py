@@ -1,0 +1,68 @@
+"""Sparse recurrent layers in files: one loop, built-in operators, Keras' outputs."""
+
+import keras
+import numpy as np
+import pytest
+
+from kerascompact import export, models
+from kerascompact.export.interpreter import Interpreter
+from kerascompact.forms import SegmentedForm
+from kerascompact.layers import SparseGRU, SparseLSTM
+
+IDS = np.array([[3, 1, 4, 1, 5, 0, 0]], np.int32)
+
+
+def tagger(layer, **embedding):
+    keras.utils.set_random_seed(0)
+    ids = keras.Input((None,), dtype="int32", name="ids")
+    hidden = layer(keras.layers.Embedding(9, 8, name="embedding", **embedding)(ids))
+    return keras.Model(ids, keras.layers.Dense(3, name="tags")(hidden))
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: SparseLSTM(6, 3, 0.5, return_sequences=True),
+        lambda: keras.layers.Bidirectional(SparseLSTM(5, 2, 0.5, return_sequences=True)),
+        lambda: keras.layers.Bidirectional(SparseGRU(4, 2)),
+    ],
+)
+def test_convert_uses_one_loop_for_all_segments(make):
+    model = tagger(make(), mask_zero=True)
+    frozen = export.freeze(model)
+    kinds = [type(one) for one in frozen._flatten_layers()]
+    assert SegmentedForm in kinds and SparseLSTM not in kinds and SparseGRU not in kinds
+    np.testing.assert_allclose(frozen(IDS), model(IDS), atol=1e-6)
+    file = export.convert(model, "float32", sequence_length=7)
+    found = Interpreter(file).run({"ids": IDS})["tags"]
+    np.testing.assert_allclose(found, model(IDS), atol=1e-5)  # kernels of another runtime
+    loops = export.inspect(file).operators.get("WHILE", 0)
+    assert loops == (2 if isinstance(model.layers[2], keras.layers.Bidirectional) else 1)
+
+
+def test_a_language_model_steps_through_a_text_with_its_states():
+    keras.utils.set_random_seed(0)
+    ids = keras.Input(batch_shape=(1, None), dtype="int32", name="ids")
+    hidden = keras.layers.Embedding(9, 8, name="embedding")(ids)
+    hidden = SparseLSTM(6, 2, 0.5, return_sequences=True, stateful=True, name="sparse")(hidden)
+    hidden = keras.layers.GRU(4, return_sequences=True, stateful=True, name="gru")(hidden)
+    model = keras.Model(ids, keras.layers.Dense(9, name="logits")(hidden))
+    expected = model(IDS)[0]
+    stepping = export.with_states(model)
+    file = Interpreter(export.convert(stepping, "float32"))
+    states = {name: np.zeros((1, 4 if "gru" in name else 6), np.float32) for name in file.inputs}
+    assert sorted(file.inputs) == ["gru_state_0", "ids", "sparse_state_0", "sparse_state_1"]
+    for time, logits in enumerate(expected):
+        outputs = file.run({**states, "ids": IDS[:, time : time + 1]})
+        np.testing.assert_allclose(outputs.pop("logits")[0, 0], logits, atol=1e-5)
+        states = outputs
+
+
+def test_refuses_models_that_cannot_be_stepped():
+    backward = tagger(keras.layers.Bidirectional(keras.layers.LSTM(2, return_sequences=True)))
+    none = models.mean_classifier(keras.layers.Embedding(9, 4), 3)
+    for model in (backward, none):
+        with pytest.raises(ValueError, match="must have recurrent layers, all of them reading"):
+            export.with_states(model)
+    with pytest.raises(ValueError, match="`model` must be a functional or Sequential model"):
+        export.with_states(keras.Sequential([keras.layers.LSTM(2)]))
