@@ -25,20 +25,30 @@ from kerascompact.layers.graph.feature_product import FeatureProduct
 from kerascompact.layers.heads.tied import WordBias, tied_softmax
 from kerascompact.layers.heads.word_logits import WordLogits
 from kerascompact.layers.masked_mean import MaskedMean
+from kerascompact.layers.recurrent.activation_regularization import ActivationRegularization
+from kerascompact.layers.recurrent.embedding_dropout import EmbeddingDropout
+from kerascompact.layers.recurrent.equal_parameters import SparseSize, equal_parameters
+from kerascompact.layers.recurrent.locked_dropout import LockedDropout
+from kerascompact.layers.recurrent.sparse_gru import SparseGRU
+from kerascompact.layers.recurrent.sparse_lstm import SparseLSTM
+from kerascompact.layers.recurrent.weight_drop import WeightDropGRU, WeightDropLSTM
 from kerascompact.layers.text_convolution import TextConvolution
 
 __all__ = [
+    "ActivationRegularization",
     "AnchorTransformEmbedding",
     "ClusterAdjustmentEmbedding",
     "ClusterEmbedding",
     "CompositionalCodeEmbedding",
     "Constants",
     "DPQEmbedding",
+    "EmbeddingDropout",
     "FeatureProduct",
     "GraphConvolution",
     "GroupLassoEmbedding",
     "HashEmbedding",
     "KDCodeEmbedding",
+    "LockedDropout",
     "LowRankEmbedding",
     "MaskedMean",
     "MixtureEmbedding",
@@ -47,11 +57,17 @@ __all__ = [
     "QuantizedEmbedding",
     "SelectedEmbedding",
     "TextConvolution",
+    "SparseGRU",
+    "SparseLSTM",
+    "SparseSize",
     "SparseVariationalEmbedding",
     "SparseVariationalVocabularyEmbedding",
     "TensorTrainEmbedding",
     "VariationalVocabularyEmbedding",
+    "WeightDropGRU",
+    "WeightDropLSTM",
     "WordBias",
     "WordLogits",
+    "equal_parameters",
     "tied_softmax",
 ]
