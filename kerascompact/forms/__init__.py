@@ -11,6 +11,7 @@ from kerascompact.forms.recurrent import RecurrentForm
 from kerascompact.forms.remapped import RemappedForm
 from kerascompact.forms.scalar import ScalarForm
 from kerascompact.forms.scaled import ScaledForm
+from kerascompact.forms.segmented import SegmentedForm
 from kerascompact.forms.sparse import SparseForm
 from kerascompact.forms.sparse_rows import SparseRowsForm
 from kerascompact.forms.tensor_train import TensorTrainForm
@@ -27,6 +28,7 @@ __all__ = [
     "RemappedForm",
     "ScalarForm",
     "ScaledForm",
+    "SegmentedForm",
     "SparseForm",
     "SparseRowsForm",
     "SplitForm",
