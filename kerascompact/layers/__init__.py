@@ -11,6 +11,7 @@ from kerascompact.layers.embeddings.hashed import HashEmbedding
 from kerascompact.layers.embeddings.kd_code import KDCodeEmbedding
 from kerascompact.layers.embeddings.low_rank import LowRankEmbedding
 from kerascompact.layers.embeddings.mixture import MixtureEmbedding
+from kerascompact.layers.embeddings.predefined_sparse import PredefinedSparseEmbedding
 from kerascompact.layers.embeddings.quantized import QuantizedEmbedding
 from kerascompact.layers.embeddings.selected import SelectedEmbedding
 from kerascompact.layers.embeddings.sparse_variational import SparseVariationalEmbedding
@@ -53,6 +54,7 @@ __all__ = [
     "MaskedMean",
     "MixtureEmbedding",
     "OnlineGuidance",
+    "PredefinedSparseEmbedding",
     "PretrainedGuidance",
     "QuantizedEmbedding",
     "SelectedEmbedding",

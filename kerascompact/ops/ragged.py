@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
@@ -114,3 +114,24 @@ def ragged_rows(sizes: Sequence[int], widths: Sequence[int]) -> RaggedRows:
     rows = RaggedRows(tuple(size for size, _ in kept), tuple(width for _, width in kept))
     checks.integer_in("number of blocks", rows.count, 1, 2**31 - 1)  # they are found by int32
     return rows
+
+
+def put(blocks: tf.Tensor, places: tf.Tensor, count: tf.Tensor) -> tf.Tensor:
+    """Blocks `(m, g)` at their places in `(count, g)`, with zeros where none is put.
+
+    Args:
+        blocks: float32.
+        places: `(m,)` int32, different numbers below `count`.
+        count: Of the places; under XLA a number that is known when it compiles.
+
+    >>> put(tf.constant([[5.0]]), tf.constant([1]), 3).numpy().tolist()
+    [[0.0], [5.0], [0.0]]
+    """
+
+    @tf.custom_gradient  # XLA fails on that of the sum, if it does not know `m`
+    def put_(blocks: tf.Tensor) -> Any:
+        # One block for each place at most: nothing is added.
+        found = tf.math.unsorted_segment_sum(blocks, places, count)
+        return found, lambda upstream: tf.gather(upstream, places)
+
+    return put_(blocks)

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from kerascompact.ops.ragged import RaggedRows, ragged_rows
+from kerascompact.ops.ragged import RaggedRows, put, ragged_rows
 
 
 @pytest.mark.parametrize("widths", [(6, 4, 2), (2, 4, 6), (5, 3, 1), (4,)])
@@ -42,3 +42,15 @@ def test_refuses(sizes, widths, message):
         sizes, widths = [2**30, 1], [3, 1]
     with pytest.raises(ValueError, match=message):
         ragged_rows(sizes, widths)
+
+
+def test_puts_blocks_where_they_belong():
+    blocks, places = np.random.default_rng(0).normal(size=(3, 2)).astype(np.float32), [4, 0, 2]
+    expected = np.zeros((6, 2), np.float32)
+    expected[places] = blocks
+    with tf.GradientTape() as tape:
+        variable = tf.Variable(blocks)
+        found = put(variable, tf.constant(places), 6)
+        loss = tf.reduce_sum(found * np.arange(12, dtype=np.float32).reshape(6, 2))
+    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(tape.gradient(loss, variable), [[8, 9], [0, 1], [4, 5]])
