@@ -1,19 +1,27 @@
 """Models of the papers: functions that take an embedding *instance* and return a `keras.Model`."""
 
+from kerascompact.models.awd_lstm import AWD_PTB, AWDSize, Dropouts, awd_lstm, sparse_sizes
 from kerascompact.models.graph_network import graph_network
 from kerascompact.models.language_model import SIZES, ZarembaSize, language_model
 from kerascompact.models.lstm_classifier import lstm_classifier
 from kerascompact.models.matrix_factorization import matrix_factorization
 from kerascompact.models.mean_classifier import mean_classifier
+from kerascompact.models.tagger import tagger
 from kerascompact.models.text_cnn import text_cnn
 
 __all__ = [
+    "AWD_PTB",
+    "AWDSize",
+    "Dropouts",
     "SIZES",
     "ZarembaSize",
+    "awd_lstm",
     "graph_network",
     "language_model",
     "lstm_classifier",
     "matrix_factorization",
     "mean_classifier",
+    "tagger",
+    "sparse_sizes",
     "text_cnn",
 ]
