@@ -1,5 +1,6 @@
 """One run of a language model: train with an embedding, pick the epoch on dev, read test once."""
 
+import functools
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -7,17 +8,13 @@ import keras
 import numpy as np
 
 from kerascompact import compress, layers, models
-from kerascompact.benchmarks import next_word, resumable
-from kerascompact.core.storage import total_bits
+from kerascompact.benchmarks import resumable, streams
 from kerascompact.datasets import ptb
-from kerascompact.export.freezing import freeze
 from kerascompact.forms.base import Form
 from kerascompact.optimizers import LazyAdam, LazySGD
 from kerascompact.text.characters import character_codes
 from kerascompact.text.stream import stateful_batches
-from kerascompact.training import EpochDecay, ResetStates
-from kerascompact.training.losses import SparseSoftmaxCrossEntropy
-from kerascompact.training.metrics import Perplexity
+from kerascompact.training import EpochDecay
 
 K = D = 32
 HIDDEN = 300
@@ -25,7 +22,6 @@ GUIDANCE = {"small": (0.1, 0.5), "medium": (1000.0, 0.3), "large": (1000.0, 0.3)
 # Of the trained table. The paper's code has 1000: its gradient is most of what is clipped, and the
 # network then learns slowly (small, dev perplexity after 4 epochs: 145 with 1000, 131 with 100).
 PRETRAINED_WEIGHT = 100.0
-STEPS_OF_TEST = 500  # tokens in a batch of the evaluation that reads the text in one stream
 
 
 class Spec(NamedTuple):
@@ -147,16 +143,7 @@ def compiled(spec: Spec, model: keras.Model, steps_per_epoch: int) -> keras.Mode
     optimizers = keras.optimizers.OptimizerMap(
         of_network, {".*/logits": LazyAdam(rate(spec.code_rate))}
     )
-    optimizer = keras.optimizers.MultiOptimizer(optimizers)
-    # The published rate of 1 belongs to a loss that is summed over the steps of a batch.
-    model.compile(
-        optimizer,
-        SparseSoftmaxCrossEntropy(),
-        loss_weights=[float(size.steps)],
-        metrics=[Perplexity()],
-        jit_compile=False,
-    )
-    return model
+    return streams.compiled(model, keras.optimizers.MultiOptimizer(optimizers), size)
 
 
 def run(spec: Spec, corpus: ptb.Corpus, work: Path, verbose: int = 2) -> dict[str, Any]:
@@ -165,7 +152,8 @@ def run(spec: Spec, corpus: ptb.Corpus, work: Path, verbose: int = 2) -> dict[st
     size, folder = models.SIZES[spec.size], spec.folder(work)
     train = stateful_batches(corpus.train, size.batch_size, size.steps).cache()
     dev = stateful_batches(corpus.dev, size.batch_size, size.steps).cache()
-    model = build(spec, corpus, build_embedding(spec, corpus, work), size.batch_size)
+    around = functools.partial(build, spec, corpus)
+    model = around(build_embedding(spec, corpus, work), size.batch_size)
     compiled(spec, model, int(train.cardinality()))
     best = folder / "best.weights.h5"
     row: dict[str, Any] = {"spec": spec._asdict(), "label": spec.label}
@@ -174,43 +162,19 @@ def run(spec: Spec, corpus: ptb.Corpus, work: Path, verbose: int = 2) -> dict[st
         model.load_weights(spec.teacher.folder(work) / "best.weights.h5")
         form = compress.ProductQuantization(units(spec) // 2, int(spec.budget), seed=spec.seed)
         model = compress.compress_model(model, form)
-        row["dev_perplexity"] = test_perplexity(spec, model, corpus, corpus.dev)
+        row["dev_perplexity"] = streams.perplexity(around, model, corpus.dev)
     else:
         row |= resumable.fit(model, train, dev, folder, spec.epochs, verbose)
         model.load_weights(best)
     embedding = model.get_layer("embedding")
     if spec.method == "full":
         np.save(folder / "table.npy", embedding.embeddings.numpy())
-    frozen = freeze(model)
-    form = next(layer for layer in frozen.layers if isinstance(layer, Form))
     row |= {
-        "test_perplexity": test_perplexity(spec, model, corpus, corpus.test),
+        "test_perplexity": streams.perplexity(around, model, corpus.test),
         "embedding_parameters": _parameters(spec, embedding),
-        "paper_bits": form.paper_bits or total_bits(form.storage()),
-        "stored_bits": total_bits(form.storage()),
+        **streams.size_up(model),
     }
-    stateless = with_batch(spec, model, corpus, None)
-    return row | next_word.measure(stateless, corpus.test, size.steps, "float32")
-
-
-def test_perplexity(spec: Spec, model: keras.Model, corpus: ptb.Corpus, ids: np.ndarray) -> float:
-    """Perplexity of a whole text, read in one stream from its first token to its last."""
-    single = with_batch(spec, model, corpus, 1)
-    single.compile(loss=SparseSoftmaxCrossEntropy(), metrics=[Perplexity()])
-    batches = stateful_batches(ids, 1, STEPS_OF_TEST)
-    found = single.evaluate(batches, callbacks=[ResetStates()], verbose=0, return_dict=True)
-    return float(found["perplexity"])
-
-
-def with_batch(
-    spec: Spec, model: keras.Model, corpus: ptb.Corpus, batch_size: int | None
-) -> keras.Model:
-    """A copy of a trained model for another number of streams; `None`: without state."""
-    embedding = model.get_layer("embedding")
-    copy = type(embedding).from_config(embedding.get_config())
-    other = build(spec, corpus, copy, batch_size)
-    other.set_weights(model.get_weights())
-    return other
+    return row | streams.ship(around, model, corpus.test, size.steps)
 
 
 def teachers_table(spec: Spec, work: Path) -> np.ndarray:
