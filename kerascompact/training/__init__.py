@@ -12,6 +12,7 @@ from kerascompact.training.inspection import plot_clusters, words_per_cluster, w
 from kerascompact.training.losses import SampledSoftmaxCrossEntropy, SparseSoftmaxCrossEntropy
 from kerascompact.training.metrics import Perplexity
 from kerascompact.training.noise_contrastive import NoiseContrastiveEstimation
+from kerascompact.training.nt_asgd import NTASGD
 from kerascompact.training.pruning import MagnitudePruning
 from kerascompact.training.schedules import EpochDecay, GeometricDecay
 from kerascompact.training.soft import soft_copy
@@ -22,6 +23,7 @@ __all__ = [
     "GeometricDecay",
     "MagnitudePruning",
     "NoiseContrastiveEstimation",
+    "NTASGD",
     "Perplexity",
     "ResetStates",
     "SampledSoftmaxCrossEntropy",

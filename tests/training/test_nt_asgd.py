@@ -1,0 +1,106 @@
+"""Averages by hand, the trigger of algorithm 1, and going on after a kill."""
+
+import keras
+import numpy as np
+import pytest
+
+from kerascompact.training import NTASGD
+
+X = np.random.default_rng(0).normal(size=(12, 2)).astype(np.float32)
+Y = X @ np.array([[1.0], [-2.0]], np.float32)
+
+
+class Recorded(keras.callbacks.Callback):
+    """Weights after each batch and in each evaluation; dev losses that a person made up."""
+
+    def __init__(self, dev):
+        super().__init__()
+        self.dev, self.weights, self.seen = dev, [], []
+
+    def kernel(self):
+        return self.model.trainable_variables[0].numpy().copy()
+
+    def on_train_batch_end(self, batch, logs=None):
+        self.weights.append(self.kernel())
+
+    def on_test_begin(self, logs=None):
+        self.seen.append(self.kernel())
+
+    def on_epoch_end(self, epoch, logs=None):
+        logs["val_loss"] = self.dev[epoch]
+
+
+def model():
+    keras.utils.set_random_seed(0)
+    made = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1, use_bias=False)])
+    made.compile(keras.optimizers.SGD(0.3), "mse")
+    return made
+
+
+def fit(made, dev, *callbacks, epochs=None, **options):
+    recorded = Recorded(dev)
+    # the recorder looks at an evaluation after the swap, and makes up its loss before it is read
+    first = keras.callbacks.LambdaCallback(on_epoch_end=recorded.on_epoch_end)
+    made.fit(
+        X,
+        Y,
+        batch_size=4,
+        shuffle=False,
+        epochs=epochs or len(dev),
+        validation_data=(X, Y),
+        verbose=0,
+        callbacks=[first, *callbacks, recorded],
+        **options,
+    )
+    return recorded
+
+
+def test_averages_from_the_step_at_which_dev_is_worse_than_it_was():
+    # patience 2: the epoch of index 3 is compared with the one of index 0, and is worse
+    dev = [5.0, 6.0, 7.0, 5.5, 4.0, 4.5]
+    callback, made = NTASGD(patience=2), model()
+    seen = fit(made, dev, callback)
+    weights = seen.weights  # three steps in an epoch
+    np.testing.assert_array_equal(seen.seen[3], weights[11])  # not yet
+    for epoch in (4, 5):
+        mean = np.mean(weights[11 : 3 * epoch + 3], axis=0)  # w_T and all after it
+        np.testing.assert_allclose(seen.seen[epoch], mean, rtol=1e-5)
+    # training itself is that of SGD
+    np.testing.assert_allclose(weights, fit(model(), dev).weights, rtol=1e-6)
+    np.testing.assert_allclose(made.get_weights()[0], seen.seen[4], rtol=1e-6)  # dev 4.0, the best
+
+
+def test_never_starts_while_dev_improves():
+    callback = NTASGD(patience=1)
+    fit(model(), [4.0, 3.0, 2.0], callback)
+    assert not callback.averaging
+
+
+def test_finetune_averages_at_once_and_stops():
+    callback = NTASGD(patience=1, from_start=True, stop=True)
+    seen = fit(model(), [4.0, 3.0, 5.0, 6.0, 1.0], callback)
+    start = model().get_weights()[0]
+    np.testing.assert_allclose(seen.seen[0], np.mean([start, *seen.weights[:3]], axis=0), rtol=1e-5)
+    assert len(callback.history) == 3  # 5.0 is worse than 4.0, two epochs before
+
+
+def test_a_killed_run_goes_on(tmp_path):
+    dev = [4.0, 5.0, 6.0, 3.5]
+    whole = model()
+    fit(whole, dev, NTASGD(patience=1, folder=tmp_path / "whole"))
+
+    def callbacks():
+        backup = keras.callbacks.BackupAndRestore(tmp_path / "back", delete_checkpoint=False)
+        return NTASGD(patience=1, folder=tmp_path / "cut"), backup
+
+    fit(model(), dev, *callbacks(), epochs=3)
+    cut = model()
+    fit(cut, dev, *callbacks(), epochs=4)
+    np.testing.assert_allclose(cut.get_weights()[0], whole.get_weights()[0], rtol=1e-5)
+
+
+def test_rejects_arguments():
+    with pytest.raises(ValueError, match="`patience` must be an integer >= 1"):
+        NTASGD(patience=0)
+    with pytest.raises(ValueError, match="`monitor` must be one of"):
+        model().fit(X, Y, verbose=0, callbacks=[NTASGD("val_other")])
