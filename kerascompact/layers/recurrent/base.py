@@ -174,12 +174,13 @@ class SparseRecurrent(keras.layers.RNN):
 
     def get_config(self) -> dict[str, Any]:
         of_segment = self.segments[0].get_config()
+        segments = self.num_segments if isinstance(self.num_segments, int) else [*self.lengths]
         return {
             **keras.layers.Layer.get_config(self),  # RNN's would add the cell
             **{name: getattr(self, name) for name in OF_LOOP},
             **{name: of_segment[name] for name in self.OPTIONS},
             "units": self.units,
-            "num_segments": self.num_segments,
+            "num_segments": segments,
             "gamma": self.gamma,
             "dropout": self.dropout,
             "seed": self.seed,

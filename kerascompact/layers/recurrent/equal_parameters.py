@@ -8,10 +8,13 @@ from kerascompact.ops.segments import num_parameters, segment_lengths
 
 
 class SparseSize(NamedTuple):
-    """A sparse layer: what `SparseLSTM` is called with, its trainable numbers, and those meant."""
+    """A sparse layer: what `SparseLSTM` is called with, its trainable numbers, and those meant.
+
+    `num_segments` are lengths, where equal ones would not do.
+    """
 
     units: int
-    num_segments: int
+    num_segments: int | tuple[int, ...]
     gamma: float
     parameters: int
     dense_parameters: int
@@ -31,7 +34,9 @@ def equal_parameters(
 
     `h_d (i_d + h_d + b) = h (gamma i + h / N + b)`: with `units = h` given, for `gamma`, or for
     `N` and `gamma` both; without, for the `h` of that `N` and `gamma`. If `N` is not given, it is
-    the smallest with which the windows reach every input, `gamma >= 1 / N`.
+    the smallest with which the windows reach every input, `gamma >= 1 / N`. Where that takes a
+    `gamma` above 1, all segments share all inputs, and the first of them is longer than the others
+    by what is missing.
 
     Args:
         dense: Inputs and units of the dense layer, `(i_d, h_d)`.
@@ -56,6 +61,7 @@ def equal_parameters(
 
     Reference: [Demeester et al., CoNLL 2018](https://aclanthology.org/K18-1032), sec. 3.2.
     Differs: Keras has one bias vector, the paper's PyTorch two; gamma is the same to three digits.
+    The paper has segments of equal length only.
     """
     inputs = checks.integer_in("dense[0]", dense[0], 1)
     outputs = checks.integer_in("dense[1]", dense[1], 1)
@@ -76,9 +82,13 @@ def equal_parameters(
             room = wanted - biases * units
             if room <= 0:
                 checks.fail("units", f"less than {wanted // biases}", units)
-            num_segments = math.ceil(units * (input_dim + units) / room)
-        count = checks.integer_in("num_segments", num_segments, 1, units)
+            smallest = math.ceil(units * (input_dim + units) / room)
+        count = checks.integer_in("num_segments", num_segments or smallest, 1, units)
         share = (wanted / units - units / count - biases) / input_dim
+        if share > 1 and num_segments is None:
+            lengths = _uneven(units, count, wanted - units * (input_dim + biases))
+            parameters = num_parameters(input_dim, lengths, 1.0, gates, biases)
+            return SparseSize(units, lengths, 1.0, parameters, gates * wanted)
         if not 0 < share <= 1:
             raise ValueError(
                 f"`num_segments` must leave a gamma in (0, 1] to a layer of {wanted * gates:,} "
@@ -86,3 +96,15 @@ def equal_parameters(
             )
     parameters = num_parameters(input_dim, segment_lengths(units, count), share, gates, biases)
     return SparseSize(units, count, share, parameters, gates * wanted)
+
+
+def _uneven(units: int, number: int, squares: float) -> tuple[int, ...]:
+    """Lengths of a sum whose squares have another sum: a long one, and the others equal.
+
+    >>> _uneven(1725, 3, 1091925), 833**2 + 2 * 446**2
+    ((833, 446, 446), 1091721)
+    """
+    missing = max(0.0, squares - units**2 / number)
+    first = round(units / number + math.sqrt(missing * (number - 1) / number))
+    first = min(first, units - number + 1)
+    return first, *segment_lengths(units - first, number - 1)

@@ -36,6 +36,17 @@ def test_the_layers_of_table_4(dense, inputs, units, number):
     assert abs(size.parameters / size.dense_parameters - 1) < 0.003
 
 
+def test_a_layer_that_no_equal_segments_fit():
+    """AWD-LSTM's first: 2 segments would leave inputs unread, 3 would need a gamma of 1.145."""
+    size = equal_parameters((400, 1150), 400, units=1725)
+    assert size.gamma == 1 and sum(size.num_segments) == 1725 and len(size.num_segments) == 3
+    squares = sum(length**2 for length in size.num_segments)
+    assert size.parameters == 4 * (1725 * 401 + squares)
+    assert abs(size.parameters / size.dense_parameters - 1) < 2e-4
+    layer = SparseLSTM(*size[:3])
+    assert layer.num_parameters(400) == size.parameters
+
+
 def test_parameters_are_those_of_the_built_layers():
     size = equal_parameters((12, 12), 18, units=18)
     sparse, dense = SparseLSTM(18, size.num_segments, size.gamma), keras.layers.LSTM(12)
