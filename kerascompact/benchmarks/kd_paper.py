@@ -22,7 +22,9 @@ BASE = Spec(
 )  # fmt: skip
 BASES = (
     BASE,
-    BASE._replace(dataset="clinc150", size=5088, length=32, epochs=40, batch_size=128, learning_rate=1e-2),
+    BASE._replace(
+        dataset="clinc150", size=5088, length=32, epochs=40, batch_size=128, learning_rate=1e-2
+    ),
     BASE._replace(
         dataset="ag_news", size=33_963, length=100, batch_size=128, epochs=3, dropout=0.0
     ),
