@@ -38,7 +38,7 @@ def accuracy_against_bytes(
     """
     suffix = Path(path).suffix.lower()
     checks.choice("suffix of path", suffix, (".png", ".svg", ".pdf"))
-    groups = _groups(rows)
+    groups = _groups(rows, "file_bytes", "file_accuracy")
     require("matplotlib", "plot")
     figures = require("matplotlib.figure", "plot")
     # A bare figure draws on matplotlib's own canvas (Agg for .png), whatever screen there is.
@@ -47,12 +47,13 @@ def accuracy_against_bytes(
     others = iter(_OTHERS * len(groups))
     for method, points in groups.items():
         label, colour, marker = STYLES.get(method) or (method, *next(others))
-        sizes, accuracies, spreads = zip(*points, strict=True)
+        in_bytes, accuracies, spreads = zip(*points, strict=True)
+        sizes = [size / 1024 for size in in_bytes]
         axes.errorbar(
             sizes, accuracies, yerr=spreads if any(spreads) else None, label=label, color=colour,
             marker=marker, markersize=8, markeredgecolor="white", linewidth=1.5, capsize=3,
         )  # fmt: skip
-        for size, accuracy, _ in points:
+        for size, accuracy in zip(sizes, accuracies, strict=True):
             place = dict(xytext=(8, 7), textcoords="offset points")
             axes.annotate(f"{accuracy:.1f} %", (size, accuracy), color=colour, fontsize=9, **place)
     _dress(axes, groups, title)
@@ -61,23 +62,67 @@ def accuracy_against_bytes(
     return files.write_bytes(path, picture.getvalue())
 
 
-def _groups(rows: Sequence[dict[str, Any]]) -> dict[str, list[tuple[float, float, float]]]:
-    """Method -> points (KiB, accuracy in percent, spread in percent), smallest file first."""
+def accuracy_against_entries(
+    rows: Sequence[dict[str, Any]], path: str | os.PathLike[str], title: str
+) -> Path:
+    """Draws accuracy over the trained entries of a word, on average, a band for the spread.
+
+    Args:
+        rows: Results, each with "method", "entries" and "accuracy" (a share), and if known
+            "spread", the accuracy's standard deviation. Rows of one method are joined by a line.
+        path: The picture, `.png`, `.svg` or `.pdf`; written whole or not at all.
+        title: Stands above.
+
+    Returns: The path written.
+
+    Raises: ImportError, without matplotlib; ValueError, if there are no rows, one lacks a number,
+        or the ending of `path` names no format.
+
+    Reference: [Demeester et al., CoNLL 2018](https://aclanthology.org/K18-1032), Figure 3.
+    """
+    suffix = Path(path).suffix.lower()
+    checks.choice("suffix of path", suffix, (".png", ".svg", ".pdf"))
+    groups = _groups(rows, "entries", "accuracy")
+    require("matplotlib", "plot")
+    figure = require("matplotlib.figure", "plot").Figure(figsize=(6.4, 4.2), layout="constrained")
+    axes = figure.subplots()
+    others = iter(_OTHERS * len(groups))
+    for method, points in groups.items():
+        label, colour, marker = STYLES.get(method) or (method, *next(others))
+        entries, accuracies, spreads = (list(column) for column in zip(*points, strict=True))
+        axes.plot(entries, accuracies, label=label, color=colour, marker=marker, markersize=7)
+        low, high = (
+            [accuracy + sign * spread for accuracy, spread in zip(accuracies, spreads, strict=True)]
+            for sign in (-1, 1)
+        )
+        axes.fill_between(entries, low, high, color=colour, alpha=0.2, linewidth=0)
+    axes.set_xlabel("trained entries of a word, on average")
+    axes.set_ylabel("test accuracy, %")
+    _plain(axes, title)
+    picture = io.BytesIO()
+    figure.savefig(picture, format=suffix[1:], dpi=150)
+    return files.write_bytes(path, picture.getvalue())
+
+
+def _groups(
+    rows: Sequence[dict[str, Any]], x: str, y: str
+) -> dict[str, list[tuple[float, float, float]]]:
+    """Method -> points (`x`, accuracy in percent, spread in percent), smallest first."""
     if not rows:
         checks.fail("rows", "a list of at least one row of results", rows)
     groups: dict[str, list[tuple[float, float, float]]] = {}
     for row in rows:
-        size = checks.number("file_bytes", row.get("file_bytes"), above=0)
-        accuracy = checks.number("file_accuracy", row.get("file_accuracy"))
+        size = checks.number(x, row.get(x), above=0)
+        accuracy = checks.number(y, row.get(y))
         spread = checks.number("spread", row.get("spread") or 0.0)
         points = groups.setdefault(str(row.get("method")), [])
-        points.append((size / 1024, 100 * accuracy, 100 * spread))
+        points.append((size, 100 * accuracy, 100 * spread))
     return {method: sorted(points) for method, points in groups.items()}
 
 
 def _dress(axes: Any, groups: dict[str, list[tuple[float, float, float]]], title: str) -> None:
     ticker = require("matplotlib.ticker", "plot")
-    sizes = [size for points in groups.values() for size, _, _ in points]
+    sizes = [size / 1024 for points in groups.values() for size, _, _ in points]
     axes.set_xscale("log", base=2)
     axes.set_xlim(min(sizes) / 1.5, max(sizes) * 1.5)
     accuracies = [accuracy for points in groups.values() for _, accuracy, _ in points]
@@ -88,6 +133,10 @@ def _dress(axes: Any, groups: dict[str, list[tuple[float, float, float]]], title
     axes.xaxis.set_minor_locator(ticker.NullLocator())
     axes.set_xlabel("file, KiB (log scale)")
     axes.set_ylabel("test accuracy of the file, %")
+    _plain(axes, title)
+
+
+def _plain(axes: Any, title: str) -> None:
     axes.set_title(title, loc="left", fontsize=11)
     axes.grid(True, color="#dddddd", linewidth=0.8)
     axes.set_axisbelow(True)

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from kerascompact.benchmarks.plots import accuracy_against_bytes
+from kerascompact.benchmarks.plots import accuracy_against_bytes, accuracy_against_entries
 
 pytest.importorskip("matplotlib")
 ROWS = [
@@ -33,6 +33,24 @@ def test_shows_methods_sizes_and_accuracies(tmp_path):
 
 def test_one_row_is_enough(tmp_path):
     accuracy_against_bytes(ROWS[:1], tmp_path / "a.png", "title")
+
+
+def test_draws_accuracy_over_entries(tmp_path):
+    import matplotlib
+
+    rows = [
+        {"method": kind, "entries": entries, "accuracy": 0.9 + entries / 300, "spread": 0.002}
+        for kind in ("dense", "sparse")
+        for entries in (20, 3, 10)
+    ]
+    with matplotlib.rc_context({"svg.fonttype": "none"}):  # texts stay texts
+        picture = accuracy_against_entries(rows, tmp_path / "a.svg", "Tags").read_text()
+    for word in ("Tags", "dense", "sparse", "trained entries of a word", ">15", "test accuracy"):
+        assert word in picture, word
+    with pytest.raises(ValueError, match="`entries` must be a finite number > 0"):
+        accuracy_against_entries([{"accuracy": 1.0}], tmp_path / "b.svg", "Tags")
+    with pytest.raises(ValueError, match="`suffix of path` must be one of '.png'"):
+        accuracy_against_entries(rows, tmp_path / "b.txt", "Tags")
 
 
 @pytest.mark.parametrize(
