@@ -30,6 +30,7 @@ MODULES = {
     "tagging": "tagging",
     "tagging_dev": "tagging",
     "tagging_conll2000": "tagging",
+    "tagging_wsj": "tagging",
     "ptb": "ptb",
     "ptb_300k": "ptb",
     "ptb_medium": "ptb",
