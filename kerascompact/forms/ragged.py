@@ -91,7 +91,7 @@ class RaggedForm(Form):
         )
 
     def build(self, input_shape: Any = None) -> None:
-        count, block = self.ragged.count, self.ragged.block
+        count, block = self.ragged.num_blocks, self.ragged.block
         dtype = "float32" if self.precision == "float32" else "int8"
         wide = block + block % 2 if self.precision == "int4" else block
         stored = ((count, wide), TABLE_BITS[self.precision])
@@ -109,7 +109,7 @@ class RaggedForm(Form):
         start, length = rows.find(flat)
         along = np.arange(rows.longest, dtype=np.int32)
         # What lies behind a shorter row belongs to the next one, and behind the last to nobody.
-        place = tf.minimum(tf.expand_dims(start, -1) + along, rows.count - 1)
+        place = tf.minimum(tf.expand_dims(start, -1) + along, rows.num_blocks - 1)
         found = self.raw_rows("values", place)
         if len(rows.sizes) > 1:
             own = tf.expand_dims(along < tf.expand_dims(length, -1), -1)

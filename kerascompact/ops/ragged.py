@@ -19,7 +19,7 @@ class RaggedRows(NamedTuple):
     `sizes`: ids of each bin; `widths`: numbers in a row of each bin.
 
     >>> rows = RaggedRows((2, 3), (6, 4))
-    >>> rows.block, rows.lengths, rows.count
+    >>> rows.block, rows.lengths, rows.num_blocks
     (2, (3, 2), 12)
     """
 
@@ -47,7 +47,7 @@ class RaggedRows(NamedTuple):
         return tuple(np.multiply(self.sizes, self.lengths).tolist())
 
     @property
-    def count(self) -> int:
+    def num_blocks(self) -> int:
         """Blocks of all bins."""
         return sum(self.counts)
 
@@ -79,7 +79,7 @@ class RaggedRows(NamedTuple):
         return tf.gather(offsets, bins) + ids * length, length
 
     def pack(self, table: np.ndarray) -> np.ndarray:
-        """The blocks `(count, block)` of a table: of each row what the bins have room for.
+        """The blocks `(num_blocks, block)` of a table: of each row what the bins have room for.
 
         >>> RaggedRows((1, 2), (2, 1)).pack(np.arange(6.0).reshape(3, 2))[:, 0].tolist()
         [0.0, 1.0, 2.0, 4.0]
@@ -89,7 +89,7 @@ class RaggedRows(NamedTuple):
         return np.concatenate(rows).reshape(-1, self.block)
 
     def block_numbers(self) -> np.ndarray:
-        """Which block of its row each block is, `(count,)`.
+        """Which block of its row each block is, `(num_blocks,)`.
 
         >>> RaggedRows((1, 2), (2, 1)).block_numbers().tolist()
         [0, 1, 0, 0]
@@ -112,7 +112,7 @@ def ragged_rows(sizes: Sequence[int], widths: Sequence[int]) -> RaggedRows:
         checks.fail("sizes", f"the ids of {len(widths)} bins, at least one id in all", sizes)
     kept = [pair for pair in zip(sizes, widths, strict=True) if pair[0]]
     rows = RaggedRows(tuple(size for size, _ in kept), tuple(width for _, width in kept))
-    checks.integer_in("number of blocks", rows.count, 1, 2**31 - 1)  # they are found by int32
+    checks.integer_in("number of blocks", rows.num_blocks, 1, 2**31 - 1)  # they are found by int32
     return rows
 
 

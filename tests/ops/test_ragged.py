@@ -20,7 +20,7 @@ def test_finds_the_rows_that_lie_one_behind_the_other(widths):
     np.testing.assert_array_equal(length * rows.block, np.repeat(widths, sizes))
     in_row = np.concatenate([np.arange(n) for n in length.numpy()])
     np.testing.assert_array_equal(rows.block_numbers(), in_row)
-    assert rows.count == len(in_row) and rows.longest == max(length.numpy())
+    assert rows.num_blocks == len(in_row) and rows.longest == max(length.numpy())
 
 
 def test_leaves_out_bins_without_ids():

@@ -105,10 +105,10 @@ class PredefinedSparseEmbedding(CompactEmbedding):
     @property
     def num_entries(self) -> int:
         """Numbers that exist, and are trained."""
-        return self.ragged.count * self.ragged.block
+        return self.ragged.num_blocks * self.ragged.block
 
     def build(self, input_shape: Any = None) -> None:
-        self.blocks = self.add_vectors("blocks", (self.ragged.count, self.ragged.block))
+        self.blocks = self.add_vectors("blocks", (self.ragged.num_blocks, self.ragged.block))
         if self.order is None:
             # Without a seed one that `keras.utils.set_random_seed` decides.
             seed = random.randrange(2**31) if self.seed is None else self.seed

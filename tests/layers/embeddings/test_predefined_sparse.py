@@ -152,7 +152,7 @@ def test_a_step_makes_nothing_of_the_vocabularys_size():
         tf.TensorSpec((2, 3), tf.int32)
     )
     assert not tensors_with_rows(step, 50_000)
-    assert not tensors_with_rows(step, layer.ragged.count)
+    assert not tensors_with_rows(step, layer.ragged.num_blocks)
     assert layer.blocks.shape == (90_000, 1)  # and no zeros beside the entries
 
 
