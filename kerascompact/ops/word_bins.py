@@ -54,7 +54,7 @@ def words_per_bin(density: float, widths: Sequence[int], words: int) -> tuple[li
     Raises: ValueError, if `density` leaves words without the first bin, which all of them have.
 
     >>> words_per_bin(0.2, [1] * 20, 44_000)[0][::10]  # in the first bin and in the eleventh
-    [44000, 2516]
+    [44000, 2505]
 
     Reference: [Demeester et al., CoNLL 2018](https://aclanthology.org/K18-1032), eq. 1.
     """
