@@ -32,7 +32,8 @@ class SegmentedForm(keras.layers.RNN):
     so that a step is one batched product. A sequence that is known to have one step, such as the
     next word on a phone, has no loop.
 
-    It is a Keras RNN in everything else: masks, states, directions. It has nothing to train.
+    It is a Keras RNN in everything else: masks, states, directions. Unless it is made with
+    `trainable=True`, it has nothing to train.
 
     Args:
         kind: "lstm" or "gru".
@@ -121,7 +122,7 @@ class SegmentedForm(keras.layers.RNN):
                 shape=shape,
                 initializer="zeros",
                 dtype="float32",
-                trainable=False,
+                trainable=self.trainable,
                 autocast=False,
                 name=name,
             )
@@ -177,6 +178,8 @@ class SegmentedForm(keras.layers.RNN):
             outputs = self._to_units(lasts)
             sequence = outputs[:, None]
         elif self.return_sequences:
+            # XLA must know the number of steps to train; a file would carry a second counter.
+            limit = sequences.shape[1] if self.trainable else None
             arrays = [
                 tf.TensorArray(tf.float32, size=steps, element_shape=last.shape) for last in lasts
             ]
@@ -187,7 +190,9 @@ class SegmentedForm(keras.layers.RNN):
                 return time + 1, states, lasts, [array.write(time, one) for array, one in pairs]
 
             start = (tf.constant(0), states, lasts, arrays)
-            _, states, lasts, arrays = tf.while_loop(lambda time, *_: time < steps, body, start)
+            _, states, lasts, arrays = tf.while_loop(
+                lambda time, *_: time < steps, body, start, maximum_iterations=limit
+            )
             outputs = self._to_units(lasts)
             sequence = self._to_units([array.stack() for array in arrays])
             sequence = tf.transpose(sequence, [1, 0, 2])

@@ -24,13 +24,11 @@ def model(sizes=SIZES, **options):
 
 def test_the_published_sizes():
     """24 M parameters, dense or with 1725 units in place of 1150 (section 3.2, table 4)."""
-    lm = awd_lstm(keras.layers.ReversibleEmbedding(10_000, 400), 10_000)
     dims = (400, 1150, 1150, 400)
     pairs = list(zip(dims, dims[1:], strict=False))
-    lstms = sum(4 * o * (i + o + 1) for i, o in pairs)
-    assert lm.count_params() == 10_000 * 400 + 10_000 + lstms
+    dense = 10_000 * 400 + 10_000 + sum(4 * o * (i + o + 1) for i, o in pairs)
     # the paper's 24.22 M has two biases of an LSTM, Keras one
-    assert round((lm.count_params() + 4 * (1150 + 1150 + 400)) / 1e6, 2) == 24.22
+    assert round((dense + 4 * (1150 + 1150 + 400)) / 1e6, 2) == 24.22
     sizes = sparse_sizes((400, 1150), 400, 1725)
     assert sizes[1][:2] == (1725, 3) and round(sizes[1].gamma, 3) == 0.555
     for size, (i, o) in zip(sizes, pairs, strict=True):
@@ -39,6 +37,16 @@ def test_the_published_sizes():
     half = 10_000 * 200 + 10_000 + sum(s.parameters for s in sparse_sizes((200, 575), 200, 1150))
     assert round((half + 4 * (575 + 575 + 200)) / 1e6, 2) == 7.07
     assert AWD_PTB.dropouts == (0.1, 0.4, 0.25, 0.4, 0.5) and AWD_PTB.rate == 30
+
+
+@pytest.mark.parametrize("sizes", [None, SIZES])
+def test_layers_are_those_of_the_sizes(sizes):
+    lm = model(sizes)
+    found = [layer.count_params() for layer in lm.layers if layer.name.startswith("lstm")]
+    dims = (6, 12, 12, 6)
+    dense = [4 * o * (i + o + 1) for i, o in zip(dims, dims[1:], strict=False)]
+    assert found == (dense if sizes is None else [size.parameters for size in sizes])
+    assert lm.count_params() == sum(found) + V * 4 + 4 * 6 + V  # rows, their matrix, biases
 
 
 @pytest.mark.parametrize("sizes", [None, SIZES])
