@@ -41,6 +41,7 @@ SHORT = {
     "sparse_vd_voc": "SVDV",
     "tensor_train": "TT",
     "hashed": "HE",
+    "predefined_sparse": "PS",
 }
 METHODS = tuple(SHORT)
 MODELS: dict[str, Callable[..., keras.Model]] = {
@@ -103,7 +104,8 @@ def build_embedding(
     share of that one's parameters; codes ("kd", "dpq", "compositional") take `cardinality` and
     `code_length`, "kd" a `margin` of the common code that all words start with, "quantized" `bits`,
     "group_lasso" `strength`, "vvd", "sparse_vd" and "sparse_vd_voc" `kl_weight`, "tensor_train"
-    `ratio`, "hashed" `buckets`; "selected" and "hashed" have vectors for the `unique` first words.
+    `ratio`, "hashed" `buckets`, "predefined_sparse" `density`; "selected" and "hashed" have vectors
+    for the `unique` first words.
 
     >>> build_embedding("mixture", 1000, 8).output_dim
     8
@@ -132,6 +134,8 @@ def build_embedding(
     if method == "hashed":
         options |= dict(num_frequent=unique, num_reserved=NUM_RESERVED)
         return layers.HashEmbedding(input_dim, width, options.pop("buckets"), **options)
+    if method == "predefined_sparse":
+        return layers.PredefinedSparseEmbedding(input_dim, width, **options)
     if method == "quantized":
         return layers.QuantizedEmbedding(input_dim, width, **options)
     if method == "low_rank":

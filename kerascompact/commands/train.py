@@ -28,6 +28,7 @@ METHODS: dict[str, tuple[str, ...]] = {  # method -> the options below that are 
     "sparse_vd_voc": ("kl_weight",),
     "tensor_train": ("ratio",),
     "hashed": ("unique", "buckets"),
+    "predefined_sparse": ("density",),
 }
 
 
@@ -62,6 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=0.1,
         help="of the full table, low_rank, tensor_train (%(default)s)",
     )
+    add("--density", type=float, default=0.2, help="of predefined_sparse vectors (%(default)s)")
     add("--dropout", type=float, default=0.4, help="before the softmax (%(default)s)")
     add("--epochs", type=int, default=20, help="(%(default)s)")
     add("--batch-size", type=int, default=64, help="(%(default)s)")

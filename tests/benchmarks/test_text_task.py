@@ -46,6 +46,7 @@ def test_build_embedding_by_name():
         **{name: {"kl_weight": 0.1} for name in ("vvd", "sparse_vd", "sparse_vd_voc")},
         "tensor_train": {"ratio": 0.1},
         "hashed": {"buckets": 50},
+        "predefined_sparse": {"density": 0.5},
     }
     kinds = {
         name: build_embedding(name, 1000, 8, clusters=9, unique=20, **options.get(name, {}))
@@ -68,6 +69,7 @@ def test_build_embedding_by_name():
         "sparse_vd_voc": layers.SparseVariationalVocabularyEmbedding,
         "tensor_train": layers.TensorTrainEmbedding,
         "hashed": layers.HashEmbedding,
+        "predefined_sparse": layers.PredefinedSparseEmbedding,
     }
     widths = {name: layer.output_dim for name, layer in kinds.items()}
     assert widths == {name: 8 + (name == "adjustment") for name in METHODS}

@@ -109,6 +109,7 @@ def test_a_folder_that_cannot_be_written_is_refused(table, tmp_path, fails, monk
         (["--method", "selected", "--unique", "12"], "SelectedEmbedding"),
         (["--method", "group_lasso", "--strength", "0.1"], "GroupLassoEmbedding"),
         (["--method", "sparse_vd_voc"], "SparseVariationalVocabularyEmbedding"),
+        (["--method", "predefined_sparse", "--density", "0.4"], "PredefinedSparseEmbedding"),
         (["--method", "hashed", "--unique", "9", "--buckets", "5"], "HashEmbedding"),
     ],
 )
