@@ -39,7 +39,8 @@ def test_trains_finetunes_goes_on_and_steps(monkeypatch, tmp_path):
     assert len(row["train_dev_by_epoch"]) == 2 and len(row["finetune_dev_by_epoch"]) == 1
     assert row["finetune_averaged"] and 1.9 < row["test_perplexity"] < 25
     assert row["step_tokens"] == 63 and row["step_difference"] < 1e-4
-    assert row["step_theory"] < row["step_bytes"] < 1.02 * row["step_theory"] + 12_000
+    # no loops, but windows of all segments and products with ten bins: 24 kB of graph
+    assert row["step_theory"] < row["step_bytes"] < 1.02 * row["step_theory"] + 30_000
     assert "| sparse embedding | 8, 12 |" in awd.table(results.rows("awd"))
     monkeypatch.setattr(awd, "run", None)
     assert awd.benchmark("awd", arguments) == [row]
