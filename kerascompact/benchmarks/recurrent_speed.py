@@ -73,10 +73,10 @@ class Case(NamedTuple):
         return round((np.sqrt(room**2 + wanted) - room) / 2)
 
 
-_AWD = equal_parameters((1150, 1150), 1725, units=1725)
+_AWD = equal_parameters((1150, 1150), 1725, units=1725, num_segments=3)
 CASES = {
     "width 256": Case(300, 256, 4, 0.4, 32, 20),
-    "AWD-LSTM, layer 2": Case(1725, _AWD.units, _AWD.num_segments, _AWD.gamma, 70, 20),
+    "AWD-LSTM, layer 2": Case(1725, _AWD.units, 3, _AWD.gamma, 70, 20),
 }
 
 

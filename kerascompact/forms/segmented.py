@@ -201,8 +201,8 @@ class SegmentedForm(keras.layers.RNN):
             def body_of_last(time: Any, states: Any, lasts: Any) -> tuple[Any, ...]:
                 return (time + 1, *step(time, states, lasts))
 
-            start = (tf.constant(0), states, lasts)
-            _, states, lasts = tf.while_loop(lambda time, *_: time < steps, body_of_last, start)
+            begin = (tf.constant(0), states, lasts)
+            _, states, lasts = tf.while_loop(lambda time, *_: time < steps, body_of_last, begin)
             sequence = outputs = self._to_units(lasts)
         ends = [self._to_units(states[one::num_states]) for one in range(num_states)]
         return outputs, sequence, ends

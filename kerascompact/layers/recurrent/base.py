@@ -128,8 +128,8 @@ class SparseRecurrent(keras.layers.RNN):
             found.append(
                 segment(window, initial_state=list(states), mask=mask, training=bool(training))
             )
-        outputs, *states = (ops.concatenate(parts, axis=-1) for parts in zip(*found, strict=True))
-        return outputs, outputs, states
+        outputs, *ends = (ops.concatenate(parts, axis=-1) for parts in zip(*found, strict=True))
+        return outputs, outputs, ends
 
     def call(
         self, sequences: Any, initial_state: Any = None, mask: Any = None, training: bool = False

@@ -14,7 +14,7 @@ class WeightDrop:
     def __init__(
         self, *args: Any, weight_dropout: float = 0.0, seed: int | None = None, **kwargs: Any
     ) -> None:
-        super().__init__(*args, seed=seed, **kwargs)
+        super().__init__(*args, seed=seed, **kwargs)  # type: ignore[call-arg]
         self.weight_dropout = checks.number("weight_dropout", weight_dropout, above=-1e-300)
         if self.weight_dropout >= 1:
             checks.fail("weight_dropout", "a number in [0, 1)", weight_dropout)
