@@ -2,11 +2,11 @@
 #   make demo PYTHON=python3.12      with this Python (3.11 to 3.13) instead of the first one found
 #   make test VENV=/tmp/env          in this environment instead of .venv
 #   make test ARGS="-k cluster"      with these arguments for pytest (or demo, or the benchmarks)
-#   make test WORKERS=2              in two processes; pays once the tests take minutes, on idle cores
+#   make test WORKERS=0              in one process, not in one for each core; for a debugger
 
 VENV ?= .venv
 PYTHON ?=
-WORKERS ?= 0
+WORKERS ?= auto
 ARGS ?=
 
 BIN := $(VENV)/bin
@@ -25,7 +25,7 @@ demo: $(VENV)/.has-plot  ## train two models on real data, export, verify; a tab
 	$(BIN)/kerascompact demo $(ARGS)
 
 test: $(VENV)/.has-test  ## all tests but the slow ones
-	$(BIN)/python -m pytest -n $(WORKERS) $(ARGS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile $(ARGS)
 
 lint: $(VENV)/.has-lint  ## ruff, mypy, import-linter
 	$(BIN)/ruff check .
