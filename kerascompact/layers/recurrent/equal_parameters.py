@@ -55,7 +55,7 @@ def equal_parameters(
     Example:
     >>> size = equal_parameters((1150, 1150), 1725, units=1725)
     >>> size.num_segments, round(size.gamma, 3), size.parameters - size.dense_parameters
-    (3, 0.555, -900)
+    (3, 0.555, 0)
     >>> equal_parameters((1150, 1150), 1725, num_segments=3, gamma=0.5554).units
     1725
 
