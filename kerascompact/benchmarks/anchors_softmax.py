@@ -8,7 +8,6 @@ own (Linux only).
 
 import argparse
 import json
-import subprocess
 import sys
 import time
 from typing import Any
@@ -17,8 +16,7 @@ import keras
 import numpy as np
 
 from kerascompact import layers
-from kerascompact.benchmarks import results
-from kerascompact.benchmarks.heads_speed import _forget_peak, _memory
+from kerascompact.benchmarks import processes, results
 from kerascompact.optimizers import Proximal
 from kerascompact.training import SampledSoftmaxCrossEntropy, SparseSoftmaxCrossEntropy
 
@@ -40,7 +38,7 @@ def measure(
         words, WIDTH, anchors, strength=1e-6, gradient_threshold=THRESHOLDS.get(arm, 0.0)
     )
     symbolic = keras.Input(batch_shape=(STREAMS, STEPS), dtype="int32")
-    before = _memory("VmRSS")
+    before = processes.memory("VmRSS")
     hidden = keras.layers.Dense(WIDTH, "tanh")(embedding(symbolic))
     model = keras.Model(symbolic, embedding(hidden, reverse=True))
     sampled = arm == "sampled"
@@ -50,7 +48,7 @@ def measure(
     for step in range(warm + timed):
         text = ((random.zipf(1.2, (STREAMS, STEPS)) - 1) % words).astype(np.int32)
         if step == warm:
-            _forget_peak()
+            processes.forget_peak()
         old = embedding.transform.numpy() if step == warm + timed - 1 else None
         start, busy = time.perf_counter(), time.process_time()
         found = model.train_on_batch(text, text)
@@ -59,7 +57,7 @@ def measure(
             continue
         wall.append(time.perf_counter() - start)
         cpu.append(time.process_time() - busy)
-        peak = _memory("VmHWM") - before
+        peak = processes.memory("VmHWM") - before
     rows = np.any(written[-1] != embedding.transform.numpy(), axis=1)
     return {
         "milliseconds": round(1000 * float(np.median(wall)), 1),
@@ -77,9 +75,10 @@ def benchmark(name: str, arguments: argparse.Namespace | None = None) -> list[di
             spec = {"words": words, "anchors": anchors, "width": WIDTH, "gradient": arm}
             if results.find(name, spec, test=False):
                 continue
-            command = [sys.executable, "-m", __name__, arm, str(words), str(anchors)]
-            done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
-            row = {"spec": spec, **json.loads(done.stdout.splitlines()[-1])}
+            measured = processes.measure_apart(__name__, arm, words, anchors)
+            if measured is None:
+                continue
+            row = {"spec": spec, **measured}
             results.append(name, row)
             print(table([row]).splitlines()[-1], flush=True)
     return results.rows(name)

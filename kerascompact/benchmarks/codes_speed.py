@@ -6,8 +6,6 @@ own, so that its peak of memory is its own.
 
 import argparse
 import json
-import resource
-import subprocess
 import sys
 from typing import Any
 
@@ -15,7 +13,7 @@ import keras
 import numpy as np
 
 from kerascompact import layers
-from kerascompact.benchmarks import results
+from kerascompact.benchmarks import processes, results
 from kerascompact.benchmarks.speed import step_seconds
 from kerascompact.models import mean_classifier
 from kerascompact.optimizers import LazyAdam
@@ -41,7 +39,7 @@ def measure(name: str, size: int, jit_compile: bool, steps: int = 12) -> dict[st
     ids = ((random.zipf(1.1, (BATCH, LENGTH)) - 1) % size).astype(np.int32)
     labels = random.integers(0, 4, BATCH)
     keras.utils.set_random_seed(0)
-    before = _peak()
+    before = processes.memory("VmRSS")
     make, optimizer = ARMS[name]
     model = mean_classifier(make(size), 4)
     model.compile(optimizer(1e-3), "sparse_categorical_crossentropy", jit_compile=jit_compile)
@@ -59,12 +57,8 @@ def measure(name: str, size: int, jit_compile: bool, steps: int = 12) -> dict[st
         "jit_compile": jit_compile,
         "milliseconds": round(1000 * seconds, 2),
         "training_bytes": int(sum(4 * np.prod(weight.shape) for weight in held)),
-        "peak_bytes": _peak() - before,
+        "peak_bytes": processes.memory("VmHWM") - before,
     }
-
-
-def _peak() -> int:
-    return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
 def benchmark(name: str, arguments: argparse.Namespace) -> list[dict[str, Any]]:
@@ -72,16 +66,13 @@ def benchmark(name: str, arguments: argparse.Namespace) -> list[dict[str, Any]]:
     rows = []
     for size in SIZES:
         for jit_compile in (False, True):
-            base = 0.0
+            base = None
             for arm in ARMS:
-                command = [sys.executable, "-m", __name__, arm, str(size), str(int(jit_compile))]
-                done = subprocess.run(command, capture_output=True, text=True)
-                if done.returncode:
-                    print(f"{arm}, V = {size}: {done.stderr[-300:]}", file=sys.stderr)
+                row = processes.measure_apart(__name__, arm, size, int(jit_compile))
+                if row is None:
                     continue
-                row = json.loads(done.stdout.splitlines()[-1])
-                base = base or row["milliseconds"]
-                row["ratio"] = round(row["milliseconds"] / base, 2)
+                base = row["milliseconds"] if arm == next(iter(ARMS)) else base
+                row["ratio"] = processes.times(row["milliseconds"], base)
                 results.append(name, row)
                 rows.append(row)
                 print(table([row]).splitlines()[-1], flush=True)
@@ -97,7 +88,7 @@ def table(rows: list[dict[str, Any]]) -> str:
     for row in rows:
         lines.append(
             f"| {row['V']:,} | {row['method']} | {row['optimizer']} | {row['jit_compile']} "
-            f"| {row['milliseconds']:.1f} | {row['ratio']:.2f} "
+            f"| {row['milliseconds']:.1f} | {processes.shown(row['ratio'])} "
             f"| {row['training_bytes'] / 1e6:.0f} | {row['peak_bytes'] / 1e6:.0f} |"
         )
     return "\n".join(lines)

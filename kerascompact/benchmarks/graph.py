@@ -3,7 +3,7 @@
 The network and its training are Kipf & Welling's (ICLR 2017): 16 hidden units, dropout 0.5, Adam
 at 0.01 on all training nodes at once, at most 200 epochs, fewer if the cross entropy on dev has not
 fallen for 10. Kipf & Welling watch the loss, which also holds the L2 term of the first layer: of
-codes it grows while they learn, and on Citeseer it ended every run within 20 epochs. Every method
+codes it grows while they learn, and ended most runs on Citeseer within 20 epochs. Every method
 alike is evaluated with the weights of its best epoch on dev, where they take the last epoch's: for
 the full table these are the same, codes still change at the end. What a method has for itself was
 chosen on dev; test is read once, at the end.

@@ -7,18 +7,16 @@ its own, so that its peak of memory is its own (Linux only).
 
 import argparse
 import json
-import subprocess
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import keras
 import numpy as np
 
 from kerascompact import layers
-from kerascompact.benchmarks import results
+from kerascompact.benchmarks import processes, results
 from kerascompact.optimizers import LazySGD
 from kerascompact.training import SampledSoftmaxCrossEntropy, SparseSoftmaxCrossEntropy
 
@@ -97,10 +95,10 @@ def measure(name: str, jit_compile: bool, steps: int = 15) -> dict[str, Any]:
     hidden = keras.layers.Dense(WIDTH, "tanh")(embedding(symbolic))
     model = keras.Model(symbolic, arm.head(embedding, hidden))
     model.compile(LazySGD(0.1, global_clipnorm=3.0), arm.loss(), jit_compile=jit_compile)
-    before, wall, cpu = _memory("VmRSS"), [], []
+    before, wall, cpu = processes.memory("VmRSS"), [], []
     for step in range(steps + 2):
         if step == 2:  # what follows is without the memory of the compiler
-            _forget_peak()
+            processes.forget_peak()
         start, busy = time.perf_counter(), time.process_time()
         model.train_on_batch(ids, labels)
         wall.append(time.perf_counter() - start)
@@ -115,34 +113,21 @@ def measure(name: str, jit_compile: bool, steps: int = 15) -> dict[str, Any]:
         "milliseconds": round(1000 * float(np.median(wall[2:])), 1),
         "cpu_milliseconds": round(1000 * float(np.median(cpu[2:])), 1),
         "weight_bytes": int(sum(4 * np.prod(weight.shape) for weight in model.weights)),
-        "peak_bytes": _memory("VmHWM") - before,
+        "peak_bytes": processes.memory("VmHWM") - before,
     }
-
-
-def _memory(what: str) -> int:
-    """Bytes that Linux counts for this process: `VmRSS` now, or `VmHWM`, the most so far."""
-    status = Path("/proc/self/status").read_text("utf-8")
-    return 1024 * int(next(line for line in status.splitlines() if what in line).split()[1])
-
-
-def _forget_peak() -> None:
-    Path("/proc/self/clear_refs").write_text("5", "utf-8")
 
 
 def benchmark(name: str, arguments: argparse.Namespace) -> list[dict[str, Any]]:
     """Measures every arm with and without `jit_compile`; ratios are to the first."""
     rows = []
     for jit_compile in (False, True):
-        base = 0.0
+        base = None
         for arm in ARMS:
-            command = [sys.executable, "-m", __name__, arm, str(int(jit_compile))]
-            done = subprocess.run(command, capture_output=True, text=True)
-            if done.returncode:
-                print(f"{arm}: {done.stderr[-300:]}", file=sys.stderr)
+            row = processes.measure_apart(__name__, arm, int(jit_compile))
+            if row is None:
                 continue
-            row = json.loads(done.stdout.splitlines()[-1])
-            base = base or row["cpu_milliseconds"]
-            row["ratio"] = round(row["cpu_milliseconds"] / base, 2)
+            base = row["cpu_milliseconds"] if arm == next(iter(ARMS)) else base
+            row["ratio"] = processes.times(row["cpu_milliseconds"], base)
             results.append(name, row)
             rows.append(row)
             print(table([row]).splitlines()[-1], flush=True)
@@ -158,7 +143,7 @@ def table(rows: list[dict[str, Any]]) -> str:
     for row in rows:
         lines.append(
             f"| {row['head']} | {row['jit_compile']} | {row['milliseconds']:.1f} "
-            f"| {row['cpu_milliseconds']:.1f} | {row['ratio']:.2f} "
+            f"| {row['cpu_milliseconds']:.1f} | {processes.shown(row['ratio'])} "
             f"| {row['weight_bytes'] / 1e6:.0f} | {row['peak_bytes'] / 1e6:.0f} |"
         )
     return "\n".join(lines)

@@ -7,7 +7,6 @@ weights and slots do not fit into the memory that is free is left out.
 
 import argparse
 import json
-import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -19,8 +18,7 @@ import numpy as np
 import tensorflow as tf
 
 from kerascompact import layers
-from kerascompact.benchmarks import results
-from kerascompact.benchmarks.heads_speed import _forget_peak, _memory
+from kerascompact.benchmarks import processes, results
 from kerascompact.optimizers import LazyAdam, Proximal
 
 SIZES = (62_000, 268_000, 1_000_000)
@@ -75,7 +73,7 @@ def measure(name: str, words: int, jit_compile: bool, steps: int = 15) -> dict[s
     ids = ((random.zipf(1.1, (BATCHES, BATCH, LENGTH)) - 1) % words).astype(np.int32)
     labels = random.integers(0, CLASSES, (BATCHES, BATCH))
     keras.utils.set_random_seed(0)
-    before, arm = _memory("VmRSS"), ARMS[name]
+    before, arm = processes.memory("VmRSS"), ARMS[name]
     hidden = [keras.layers.GlobalAveragePooling1D(), keras.layers.Dense(CLASSES, "softmax")]
     inputs = keras.Input((LENGTH,), dtype="int32")
     model = keras.Sequential([inputs, arm.embedding(words), *hidden])
@@ -84,7 +82,7 @@ def measure(name: str, words: int, jit_compile: bool, steps: int = 15) -> dict[s
     wall, cpu = [], []
     for step in range(steps + 2):
         if step == 2:  # what follows is without the memory of the compiler
-            _forget_peak()
+            processes.forget_peak()
         start, busy = time.perf_counter(), time.process_time()
         model.train_on_batch(ids[step % BATCHES], labels[step % BATCHES])
         wall.append(time.perf_counter() - start)
@@ -98,7 +96,7 @@ def measure(name: str, words: int, jit_compile: bool, steps: int = 15) -> dict[s
         "jit_compile": jit_compile,
         "milliseconds": round(1000 * float(np.median(wall[2:])), 1),
         "cpu_milliseconds": round(1000 * float(np.median(cpu[2:])), 1),
-        "peak_bytes": _memory("VmHWM") - before,
+        "peak_bytes": processes.memory("VmHWM") - before,
     }
 
 
@@ -122,12 +120,9 @@ def benchmark(name: str, arguments: argparse.Namespace) -> list[dict[str, Any]]:
                 if needed_bytes(arm, words) > _free_bytes():
                     print(f"{arm}, V = {words:,}: too little memory is free", file=sys.stderr)
                     continue
-                command = [sys.executable, "-m", __name__, arm, str(words), str(int(jit_compile))]
-                done = subprocess.run(command, capture_output=True, text=True)
-                if done.returncode:
-                    print(f"{arm}, V = {words:,}: {done.stderr[-300:]}", file=sys.stderr)
+                row = processes.measure_apart(__name__, arm, words, int(jit_compile))
+                if row is None:
                     continue
-                row = json.loads(done.stdout.splitlines()[-1])
                 base = row["milliseconds"] if arm == next(iter(ARMS)) else base
                 row["faster"] = base and round(base / row["milliseconds"], 2)
                 results.append(name, row)
@@ -143,10 +138,10 @@ def table(rows: list[dict[str, Any]]) -> str:
         "|" + "---|" * 7,
     ]
     for row in rows:
-        faster = "" if row["faster"] is None else f"{row['faster']:.1f}"
         lines.append(
             f"| {row['V']:,} | {row['arm']} | {row['jit_compile']} | {row['milliseconds']:.1f} "
-            f"| {row['cpu_milliseconds']:.1f} | {faster} | {row['peak_bytes'] / 1e6:.0f} |"
+            f"| {row['cpu_milliseconds']:.1f} | {processes.shown(row['faster'], 1)} "
+            f"| {row['peak_bytes'] / 1e6:.0f} |"
         )
     return "\n".join(lines)
 

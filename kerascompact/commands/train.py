@@ -118,7 +118,7 @@ def _model(arguments: argparse.Namespace, data: "TextData") -> "keras.Model":
     if "clusters" in options:
         options["scale"] = text_task.logit_scale(arguments.learning_rate)
     if arguments.method == "kd":
-        options |= {"batch_norm": True, "margin": 3.0}  # as in the benchmark kd_text
+        options |= {"batch_norm": True, "margin": 3.0}  # of those tried on TREC and CLINC150
     try:
         embedding = text_task.build_embedding(
             arguments.method, len(data.vocabulary), arguments.width, **options
