@@ -3,7 +3,8 @@ import pytest
 import tensorflow as tf
 
 from form_examples import by_hand
-from kerascompact.ops.hashing import hash_ids
+from kerascompact.core.mixing import fmix32 as core_fmix32
+from kerascompact.ops.hashing import fmix32, hash_ids
 
 
 @pytest.mark.parametrize("jit_compile", [False, True])
@@ -22,3 +23,10 @@ def test_fills_buckets_evenly_and_seeds_are_independent():
     # of a multinomial: chi-squared with 2,499 degrees of freedom, five deviations
     chi = np.sum((pairs - 40.0) ** 2 / 40)
     assert abs(chi - 2499) < 5 * np.sqrt(2 * 2499)
+
+
+@pytest.mark.parametrize("jit_compile", [False, True])
+def test_mixes_as_numpy_does(jit_compile):
+    numbers = np.array([0, 1, -1, 2**31 - 1, -(2**31), 12345], np.int32)
+    mixed = tf.function(fmix32, jit_compile=jit_compile)(numbers).numpy()
+    np.testing.assert_array_equal(mixed.view(np.uint32), core_fmix32(numbers))

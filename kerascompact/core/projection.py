@@ -1,0 +1,106 @@
+"""How a word becomes bits, written down once: NumPy, TensorFlow and phones repeat it exactly."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from kerascompact.core import checks
+from kerascompact.core.mixing import STEP, fmix32
+
+START, END = 2, 3  # the bytes around a word; no text has these control characters
+
+
+@dataclass(frozen=True)
+class Projection:
+    """The settings of a locality-sensitive hash of words: `T d` signs of sums over n-grams.
+
+    A word is its UTF-8 bytes, cut after `max_word_bytes`, `A-Z` as `a-z`, between two marks. Its
+    features are all its n-grams of bytes `c_1 ... c_n`, as often as they are there, each with the
+    hash `h_n`, and
+
+    `bit_j = [sum_f (h(f) C_j >> 16) > 0]`,
+    `h_k = fmix32(0x9E3779B1 h_{k-1} + c_k + 0x7F4A7C15 k)`, `h_0 = 0`,
+
+    in int32 that wraps, the shift arithmetic. So a feature's 16 upper bits are its place on the
+    `j`-th of `T d` random hyperplanes, and no hyperplane is stored: `C_j = fmix32(j + 1) | 1`. A
+    word without bytes has no marks, no features, and bits that are all 0; no other word has those.
+
+    Args:
+        num_projections: `T`.
+        projection_dim: `d`, bits of a projection. Only `T d` matters here.
+        ngrams: Shortest and longest n-gram, marks counted.
+        max_gap: Pairs of bytes with 1 to so many bytes between them are features, too (skip-grams).
+        lower: Whether `A-Z` are folded.
+        boundaries: Whether there are marks.
+        max_word_bytes: Bytes of a word that count, at most 255.
+        seed: Of the hyperplanes.
+
+    Raises: ValueError, for a wrong argument.
+
+    >>> projection = Projection()
+    >>> projection.num_bits
+    1120
+
+    Reference: [Sankar et al., NAACL 2019](https://arxiv.org/abs/1906.01605), sec. 2.2 and 3.2,
+    after [Ravi, 2017](https://arxiv.org/abs/1708.00630) and
+    [Charikar, STOC 2002](https://doi.org/10.1145/509907.509965).
+    Differs: the paper names neither its n-grams nor its hash. Entries of hyperplanes are uniform,
+    not normal.
+    """
+
+    num_projections: int = 80
+    projection_dim: int = 14
+    ngrams: Sequence[int] = (1, 5)
+    max_gap: int = 0
+    lower: bool = True
+    boundaries: bool = True
+    max_word_bytes: int = 32
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name, low, high in (
+            ("num_projections", 1, 2**16),
+            ("projection_dim", 1, 2**16),
+            ("max_gap", 0, 16),
+            ("max_word_bytes", 1, 255),
+            ("seed", 0, None),
+        ):
+            object.__setattr__(self, name, checks.integer_in(name, getattr(self, name), low, high))
+        for name in ("lower", "boundaries"):
+            object.__setattr__(self, name, checks.boolean(name, getattr(self, name)))
+        if not isinstance(self.ngrams, Sequence) or len(self.ngrams) != 2:
+            checks.fail("ngrams", "two lengths, the shortest and the longest", self.ngrams)
+        low = checks.integer_in("ngrams[0]", self.ngrams[0], 1, 16)
+        object.__setattr__(
+            self, "ngrams", (low, checks.integer_in("ngrams[1]", self.ngrams[1], low, 16))
+        )
+
+    @property
+    def num_bits(self) -> int:
+        """`T d`."""
+        return self.num_projections * self.projection_dim
+
+    @property
+    def marks(self) -> int:
+        """How many bytes a word gets on top of its own."""
+        return 2 if self.boundaries else 0
+
+    def multipliers(self) -> np.ndarray:
+        """`C_j` of all hyperplanes, int32 `(T d,)`."""
+        numbers = np.arange(1, self.num_bits + 1, dtype=np.uint64) + np.uint64(
+            self.seed * STEP & 0xFFFFFFFF
+        )
+        return (fmix32(numbers) | np.uint32(1)).view(np.int32)
+
+    def folding(self) -> np.ndarray:
+        """What each byte counts as, int32 `(256,)`."""
+        table = np.arange(256, dtype=np.int32)
+        if self.lower:
+            table[ord("A") : ord("Z") + 1] += ord("a") - ord("A")
+        return table
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments, for JSON."""
+        return {**asdict(self), "ngrams": list(self.ngrams)}

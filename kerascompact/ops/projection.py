@@ -1,0 +1,228 @@
+"""Bits of words from their character n-grams, on tensors; `text.ngrams` has them in NumPy.
+
+Every number is an int32 that wraps, and every operation of `stream_bits` is a TFLite built-in, so
+NumPy, TensorFlow, XLA and a file give the same bits. Bits have no gradient, and their inputs are
+integers.
+"""
+
+from typing import Any
+
+import tensorflow as tf
+
+from kerascompact.core.mixing import GOLDEN, STEP, int32
+from kerascompact.core.projection import END, START, Projection
+from kerascompact.ops.hashing import fmix32
+
+_WORDS = 64  # projected at a time: some 2,000 features, 10 MB
+
+
+def stream_bits(
+    units: tf.Tensor,
+    words: tf.Tensor,
+    num_words: int | tf.Tensor,
+    projection: Projection,
+    *,
+    groups: tf.Tensor | None = None,
+    num_groups: int | tf.Tensor = 1,
+    compact: bool = True,
+) -> tf.Tensor:
+    """The bits of the words in a stream of bytes.
+
+    Args:
+        units: The bytes, int32 in `[0, 255]`.
+        words: The word of each byte, int32 in `[0, num_words]`: `num_words` is none. Words come in
+            order, the bytes of each side by side; some may have no bytes, and all bits 0.
+        num_words: `n`.
+        projection: The settings.
+        groups: The text of each word, int32 `(n,)` in `[0, num_groups]`, for the bits of all
+            features of a text (as SGNN); `num_groups` is none.
+        num_groups: How many texts.
+        compact: Whether features that do not exist are left out before the hyperplanes, which is
+            faster, and has shapes that are only known when it runs.
+    Shapes: bytes `(N,)` -> bits `(n, T d)`, bool; or `(num_groups, T d)`.
+    Example:
+    >>> units, words = tf.constant([104, 105, 32, 111]), tf.constant([0, 0, 2, 1])
+    >>> stream_bits(units, words, 2, Projection()).shape
+    TensorShape([2, 1120])
+
+    Reference: [Sankar et al., NAACL 2019](https://arxiv.org/abs/1906.01605), sec. 2.2.
+    """
+    units, words = _marked(units, words, num_words, projection)
+    hashes, owners = _features(units, words, num_words, projection)
+    if groups is None:
+        num_groups = num_words
+    else:
+        owners = tf.gather(tf.concat([groups, [num_groups]], axis=0), owners)
+    if compact:
+        there = tf.where(tf.not_equal(hashes, 0))[:, 0]
+        hashes, owners = tf.gather(hashes, there), tf.gather(owners, there)
+    places = tf.expand_dims(hashes, 1) * projection.multipliers()[None]
+    places = tf.bitwise.right_shift(places, 16)
+    return tf.greater(tf.math.unsorted_segment_sum(places, owners, num_groups + 1)[:-1], 0)
+
+
+def ragged_bits(words: tf.RaggedTensor, projection: Projection) -> tf.Tensor:
+    """The bits of words that are rows of bytes.
+
+    Args:
+        words: RaggedTensor `(n, None)` of bytes, any type of integer.
+        projection: The settings.
+    Shapes: `(n, None)` -> bits `(n, T d)`, uint8.
+
+    >>> ragged_bits(tf.ragged.constant([[104, 105], []]), Projection()).shape
+    TensorShape([2, 1120])
+    """
+    units = tf.cast(words.flat_values, tf.int32)
+    owners = tf.cast(words.value_rowids(), tf.int32)
+    bits = stream_bits(units, owners, tf.cast(words.nrows(), tf.int32), projection)
+    return tf.ensure_shape(tf.cast(bits, tf.uint8), [words.shape[0], projection.num_bits])
+
+
+def word_bits(words: Any, projection: Projection) -> tf.Tensor:
+    """The bits of strings, for `tf.data` and for layers outside XLA.
+
+    Each distinct word is projected once, a few words at a time.
+
+    Args:
+        words: Strings, any shape.
+        projection: The settings.
+    Shapes: words `(...)` -> bits `(..., T d)`, uint8.
+    Example:
+    >>> word_bits(tf.constant([["turn", "up"], ["on", ""]]), Projection()).shape
+    TensorShape([2, 2, 1120])
+    """
+    words = tf.convert_to_tensor(words)
+    distinct, index = tf.unique(tf.reshape(words, [-1]))
+
+    def some(first: tf.Tensor) -> tf.Tensor:
+        part = distinct[first : first + _WORDS]
+        units, owners = _bytes(part, projection)
+        return tf.cast(stream_bits(units, owners, tf.size(part), projection), tf.uint8)
+
+    bits = _in_turn(some, tf.size(distinct), _WORDS, projection)
+    shape = tf.concat([tf.shape(words), [projection.num_bits]], axis=0)
+    found = tf.reshape(tf.gather(bits, index), shape)
+    return tf.ensure_shape(found, [*words.shape, projection.num_bits])
+
+
+def text_bits(words: Any, projection: Projection) -> tf.Tensor:
+    """The bits of all features of the words of a text, those of strings as in `word_bits`.
+
+    Args:
+        words: Strings; empty ones do not count.
+        projection: The settings.
+    Shapes: words `(b, n)` -> bits `(b, T d)`, uint8.
+    Example:
+    >>> text_bits(tf.constant([["turn", "up"], ["on", ""]]), Projection()).shape
+    TensorShape([2, 1120])
+
+    Reference: [Ravi & Kozareva, EMNLP 2018](https://aclanthology.org/D18-1105), sec. 3.
+    """
+    words = tf.convert_to_tensor(words)
+    texts = max(1, _WORDS // 16)
+
+    def some(first: tf.Tensor) -> tf.Tensor:
+        part = words[first : first + texts]
+        flat = tf.reshape(part, [-1])
+        units, owners = _bytes(flat, projection)
+        rows = tf.repeat(tf.range(tf.shape(part)[0]), tf.shape(part)[1])
+        return tf.cast(
+            stream_bits(
+                units,
+                owners,
+                tf.size(flat),
+                projection,
+                groups=rows,
+                num_groups=tf.shape(part)[0],
+            ),
+            tf.uint8,
+        )
+
+    bits = _in_turn(some, tf.shape(words)[0], texts, projection)
+    return tf.ensure_shape(bits, [words.shape[0], projection.num_bits])
+
+
+def _bytes(words: tf.Tensor, projection: Projection) -> tuple[tf.Tensor, tf.Tensor]:
+    """The bytes of strings `(n,)` that count, one after another, and the word of each."""
+    cut = tf.strings.substr(words, 0, projection.max_word_bytes)
+    units = tf.cast(tf.io.decode_raw(tf.strings.reduce_join(cut), tf.uint8), tf.int32)
+    return units, tf.repeat(tf.range(tf.size(cut)), tf.strings.length(cut))
+
+
+def _in_turn(some: Any, count: tf.Tensor, step: int, projection: Projection) -> tf.Tensor:
+    """Rows of bits from `some(first row)`, one part after another, which bounds the memory."""
+    parts = -(-count // step)
+    shape = [None, projection.num_bits]
+    found = tf.TensorArray(tf.uint8, parts, infer_shape=False, element_shape=shape)
+    _, found = tf.while_loop(
+        lambda part, _: part < parts,
+        lambda part, found: (part + 1, found.write(part, some(part * step))),
+        (tf.constant(0), found),
+    )
+    return tf.reshape(found.concat(), [-1, projection.num_bits])
+
+
+def _marked(
+    units: tf.Tensor, words: tf.Tensor, num_words: int | tf.Tensor, projection: Projection
+) -> tuple[tf.Tensor, tf.Tensor]:
+    """The bytes that count, folded and between their marks, and the word of each.
+
+    Both are as long as they could be; what is left over at the end is of no word.
+    """
+    size = tf.size(units) if units.shape[0] is None else units.shape[0]
+    place = tf.range(size)
+    before = tf.pad(words, [[1, 0]], constant_values=-1)[:-1]
+    start = tf.where(tf.not_equal(words, before), place, 0)
+    start = tf.math.unsorted_segment_sum(start, words, num_words + 1)
+    index = place - tf.gather(start, words)  # of a byte in its word
+    counts = tf.logical_and(words < num_words, index < projection.max_word_bytes)
+    length = tf.math.unsorted_segment_sum(tf.cast(counts, tf.int32), words, num_words + 1)[:-1]
+    marked = tf.where(length > 0, length + projection.marks, 0)
+    begin = tf.cumsum(marked, exclusive=True)
+    size += projection.marks * num_words
+    # Into one cell past the end goes what does not count; everything else has a cell of its own.
+    where = tf.gather(tf.pad(begin, [[0, 1]]), words) + projection.marks // 2 + index
+    where = tf.where(counts, where, size)
+    number = tf.range(num_words)
+    folded = tf.gather(projection.folding(), units)
+    if projection.boundaries:
+        first = tf.where(length > 0, begin, size)
+        last = tf.where(length > 0, begin + length + 1, size)
+        where = tf.concat([where, first, last], axis=0)
+        same = tf.zeros_like(number)
+        folded = tf.concat([folded, same + START, same + END], axis=0)
+        words = tf.concat([words, number, number], axis=0)
+    cells = tf.stack([folded, words - num_words], axis=1)
+    cells = tf.scatter_nd(tf.expand_dims(where, 1), cells, [size + 1, 2])[:-1]
+    return cells[:, 0], cells[:, 1] + num_words  # a cell that nothing is written to: no word
+
+
+def _features(
+    units: tf.Tensor, words: tf.Tensor, num_words: int | tf.Tensor, projection: Projection
+) -> tuple[tf.Tensor, tf.Tensor]:
+    """The hashes of all n-grams, 0 for those that are not inside one word, and the word of each."""
+    low, high = projection.ngrams
+    found = []
+
+    def keep(hashes: tf.Tensor, distance: int) -> None:
+        inside = tf.logical_and(words < num_words, tf.equal(_later(words, distance, -1), words))
+        found.append(tf.where(inside, hashes, 0))
+
+    rolling = single = fmix32(units + int32(STEP))
+    if low == 1:
+        keep(single, 0)
+    for n in range(2, high + 1):
+        rolling = fmix32(rolling * int32(GOLDEN) + _later(units, n - 1) + int32(n * STEP))
+        if n >= low:
+            keep(rolling, n - 1)
+    for gap in range(1, projection.max_gap + 1):
+        later = _later(units, gap + 1) + int32(256 * gap + 2 * STEP)
+        keep(fmix32(single * int32(GOLDEN) + later), gap + 1)
+    return tf.concat(found, axis=0), tf.tile(words, [len(found)])
+
+
+def _later(numbers: tf.Tensor, distance: int, fill: int = 0) -> tf.Tensor:
+    """What stands so many places further on."""
+    if distance == 0:
+        return numbers
+    return tf.pad(numbers, [[0, distance]], constant_values=fill)[distance:]

@@ -1,0 +1,115 @@
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from kerascompact.core.projection import Projection
+from kerascompact.export.interpreter import Interpreter
+from kerascompact.export.quiet import quiet
+from kerascompact.ops.projection import ragged_bits, stream_bits, text_bits, word_bits
+from kerascompact.text.ngrams import projection_bits, word_bytes
+
+WORDS = ["king", "KINGG", "", "a", "z" * 300, "caf\u00e9", "\U0001f600\u4e2d", "\x02\x03", "king"]
+SETTINGS = [
+    Projection(),
+    Projection(7, 5, ngrams=(2, 3), max_gap=2, seed=7),
+    Projection(7, 5, ngrams=(3, 3), boundaries=False, lower=False, max_word_bytes=6),
+    Projection(7, 5, ngrams=(9, 16), max_gap=3, boundaries=False),
+]
+GROUPS = np.array(
+    [0, 0, 0, 2, 2, 3, 0, 3, 2], np.int32
+)  # texts need not come in order; one has no words
+
+
+def stream(words, separator, size):
+    """Bytes with others between the words, and the word of each; `len(words)` is none."""
+    units, owners = [], []
+    for number, word in enumerate(words):
+        data = list(word.encode())
+        units += [*separator, *data]
+        owners += [len(words)] * len(separator) + [number] * len(data)
+    rest = size - len(units)
+    return np.array(units + [65] * rest, np.int32), np.array(owners + [len(words)] * rest, np.int32)
+
+
+@pytest.mark.parametrize("how", ["eager", "graph", "xla", "whole"])
+@pytest.mark.parametrize("projection", SETTINGS)
+def test_equals_numpy(projection, how):
+    units, owners = stream(WORDS, b" .", 500)
+
+    def both(units, owners):
+        fixed = dict(compact=how in ("eager", "graph"))
+        alone = stream_bits(units, owners, len(WORDS), projection, **fixed)
+        grouped = stream_bits(
+            units, owners, len(WORDS), projection, groups=GROUPS, num_groups=3, **fixed
+        )
+        return alone, grouped
+
+    if how != "eager":
+        both = tf.function(both, jit_compile=how == "xla")
+    alone, grouped = both(tf.constant(units), tf.constant(owners))
+    np.testing.assert_array_equal(alone, projection_bits(WORDS, projection))
+    for number, bits in enumerate(grouped):
+        some = [word for word, group in zip(WORDS, GROUPS, strict=True) if group == number]
+        np.testing.assert_array_equal(bits, projection_bits(some, projection, together=True))
+
+
+@pytest.mark.parametrize("compact", [True, False])
+@pytest.mark.parametrize("projection", SETTINGS[:3])
+def test_equals_numpy_in_a_file(projection, compact):
+    holder = tf.Module()
+
+    @tf.function(
+        input_signature=[
+            tf.TensorSpec([1, 500], tf.int32, "units"),
+            tf.TensorSpec([1, 500], tf.int32, "owners"),
+        ]
+    )
+    def serve(units, owners):
+        one = stream_bits(units[0], owners[0], len(WORDS), projection, compact=compact)
+        all_ = stream_bits(
+            units[0], owners[0], len(WORDS), projection, groups=GROUPS, num_groups=3,
+            compact=compact,
+        )  # fmt: skip
+        return {"one": tf.cast(one, tf.float32), "all": tf.cast(all_, tf.float32)}
+
+    holder.serve = serve
+    with quiet():
+        converter = tf.lite.TFLiteConverter.from_concrete_functions(
+            [serve.get_concrete_function()], holder
+        )
+        file = Interpreter(converter.convert())
+    for words in (WORDS, [""] * 9, ["\x00"] * 9):
+        units, owners = stream(words, b" .", 500)
+        found = file.run({"units": units[None], "owners": owners[None]})
+        np.testing.assert_array_equal(found["one"], projection_bits(words, projection))
+        for number, bits in enumerate(found["all"]):
+            some = [word for word, group in zip(words, GROUPS, strict=True) if group == number]
+            np.testing.assert_array_equal(bits, projection_bits(some, projection, together=True))
+
+
+@pytest.mark.parametrize("projection", SETTINGS)
+def test_strings_and_ragged_bytes_equal_numpy(projection):
+    expected = projection_bits(WORDS, projection)
+    np.testing.assert_array_equal(word_bits(WORDS, projection), expected)
+    data, lengths = word_bytes(WORDS)
+    for dtype in (np.uint8, np.int64):
+        rows = tf.RaggedTensor.from_row_lengths(data.astype(dtype), lengths)
+        np.testing.assert_array_equal(ragged_bits(rows, projection), expected)
+    texts = np.array(WORDS).reshape(3, 3)
+    whole = [projection_bits(text, projection, together=True) for text in texts.tolist()]
+    np.testing.assert_array_equal(text_bits(texts, projection), whole)
+
+
+def test_takes_any_number_of_words_in_tf_data():
+    projection = Projection(3, 5)
+    words = [f"word{number}" * (number % 3) for number in range(400)]
+    for count in (400, 64, 65, 1, 0):
+        texts = tf.data.Dataset.from_tensors(tf.reshape(tf.constant(words[:count]), [-1, 1]))
+        (bits,) = texts.map(lambda some: word_bits(some, projection))
+        assert bits.shape == (count, 1, 15)
+        np.testing.assert_array_equal(bits[:, 0], projection_bits(words[:count], projection))
+        (bits,) = texts.map(lambda some: text_bits(some, projection))
+        np.testing.assert_array_equal(bits, projection_bits(words[:count], projection))
+    empty = tf.RaggedTensor.from_row_lengths(tf.zeros([0], tf.int32), tf.zeros([0], tf.int32))
+    assert ragged_bits(empty, projection).shape == (0, 15)
+    assert word_bits(tf.constant("king"), projection).shape == (15,)
