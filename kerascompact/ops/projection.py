@@ -9,6 +9,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from kerascompact.core import checks
 from kerascompact.core.mixing import GOLDEN, STEP, int32
 from kerascompact.core.projection import END, START, Projection
 from kerascompact.ops.hashing import fmix32
@@ -140,6 +141,68 @@ def text_bits(words: Any, projection: Projection) -> tf.Tensor:
 
     bits = _in_turn(some, tf.shape(words)[0], texts, projection)
     return tf.ensure_shape(bits, [words.shape[0], projection.num_bits])
+
+
+def bits_of(inputs: Any, projection: Projection, together: bool = False) -> Any:
+    """The bits of whatever stands for words: strings, ragged bytes, or bits already.
+
+    Args:
+        inputs: Strings of any shape, dense or ragged; a RaggedTensor of integers, whose rows are
+            the bytes of words; or a tensor of bits.
+        projection: The settings.
+        together: Whether the words of the last axis are one text.
+    Shapes: strings `(...)`, bytes `(..., None)` or bits `(..., T d)` -> bits `(..., T d)`, uint8;
+        bits keep their type. Ragged words give ragged bits. With `together`, strings `(b, n)` or
+        bytes `(b, n, None)` -> `(b, T d)`.
+    Raises: ValueError, if it is none of those.
+
+    >>> bits_of(["king", "queen"], Projection()).shape
+    TensorShape([2, 1120])
+    """
+    if isinstance(inputs, tf.RaggedTensor):
+        return _of_ragged(inputs, projection, together)
+    inputs = tf.convert_to_tensor(inputs)
+    if inputs.dtype == tf.string:
+        if together and inputs.shape.rank != 2:
+            checks.fail("inputs", "texts as rows of words, (b, n)", inputs)
+        return (text_bits if together else word_bits)(inputs, projection)
+    check_bits(inputs, projection)
+    return inputs
+
+
+def check_bits(bits: Any, projection: Projection) -> None:
+    """Raises `ValueError` if the last axis of something with a shape is not that of the bits."""
+    if len(bits.shape) == 0 or bits.shape[-1] not in (None, projection.num_bits):
+        raise ValueError(
+            f"`inputs` must be strings, a RaggedTensor of bytes, or bits (..., "
+            f"{projection.num_bits}). Received: {bits.dtype} of shape {tuple(bits.shape)}."
+        )
+
+
+def _of_ragged(words: tf.RaggedTensor, projection: Projection, together: bool) -> Any:
+    if words.dtype == tf.string:
+        if together:
+            return text_bits(words.to_tensor(""), projection)
+        return words.with_flat_values(word_bits(words.flat_values, projection))
+    if words.flat_values.shape.rank != 1 or words.ragged_rank < 1 + together:
+        checks.fail("inputs", "words that are ragged rows of bytes", words)
+    if not together:
+        if words.ragged_rank == 1:
+            return ragged_bits(words, projection)
+        return words.with_values(_of_ragged(words.values, projection, False))
+    if words.ragged_rank > 2:
+        checks.fail("inputs", "texts as rows of words, (b, n, None)", words)
+    units = tf.cast(words.flat_values, tf.int32)
+    owners = tf.cast(words.values.value_rowids(), tf.int32)
+    bits = stream_bits(
+        units,
+        owners,
+        tf.cast(words.values.nrows(), tf.int32),
+        projection,
+        groups=tf.cast(words.value_rowids(), tf.int32),
+        num_groups=tf.cast(words.nrows(), tf.int32),
+    )
+    return tf.ensure_shape(tf.cast(bits, tf.uint8), [words.shape[0], projection.num_bits])
 
 
 def _bytes(words: tf.Tensor, projection: Projection) -> tuple[tf.Tensor, tf.Tensor]:

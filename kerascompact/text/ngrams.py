@@ -55,7 +55,7 @@ def ngram_hashes(
     golden = np.uint32(GOLDEN)
 
     def keep(hashes: np.ndarray, distance: int) -> None:
-        inside = word[distance:] == word[: len(word) - distance]
+        inside = word[distance:] == word[: max(0, len(word) - distance)]
         found.append(hashes[: len(inside)][inside])
         places.append(word[: len(inside)][inside])
 
