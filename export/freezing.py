@@ -13,6 +13,7 @@ from kerascompact.export.recipe import Recipe, resolve
 from kerascompact.forms.base import Form
 from kerascompact.forms.dense import DenseForm
 from kerascompact.layers.embeddings.base import CompactEmbedding
+from kerascompact.layers.embeddings.projection import ProjectionEmbedding
 from kerascompact.layers.recurrent.base import SparseRecurrent
 
 
@@ -45,7 +46,8 @@ def freeze(model: keras.Model, recipe: str | Recipe = "float32") -> keras.Model:
 
 def is_embedding(layer: Any) -> bool:
     """Whether a layer ships as a form: a compact embedding, a form, or Keras' own `Embedding`."""
-    return is_stock_embedding(layer) or isinstance(layer, CompactEmbedding | Form)
+    known = CompactEmbedding | ProjectionEmbedding | Form
+    return is_stock_embedding(layer) or isinstance(layer, known)
 
 
 def as_form(layer: keras.layers.Layer, recipe: Recipe) -> Form:
@@ -55,7 +57,7 @@ def as_form(layer: keras.layers.Layer, recipe: Recipe) -> Form:
         form = type(layer).from_config(_float32(layer))
         form.build()
         form.set_weights(layer.get_weights())
-    elif isinstance(layer, CompactEmbedding):
+    elif isinstance(layer, CompactEmbedding | ProjectionEmbedding):
         form = layer.freeze()
         form.dtype_policy = "float32"
     else:

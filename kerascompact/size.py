@@ -9,6 +9,9 @@ from kerascompact.core import checks
 from kerascompact.core.storage import kib, total_bits
 from kerascompact.forms.base import Form
 from kerascompact.layers.embeddings.base import CompactEmbedding
+from kerascompact.layers.embeddings.projection import ProjectionEmbedding
+
+_EMBEDDINGS = CompactEmbedding | ProjectionEmbedding | Form
 
 
 class Row(NamedTuple):
@@ -93,9 +96,9 @@ def _rows(layer: keras.layers.Layer, seen: set[int]) -> list[Row]:
         if id(inner) in seen:
             continue  # shared: stored once
         seen.add(id(inner))
-        if isinstance(inner, CompactEmbedding | Form):
+        if isinstance(inner, _EMBEDDINGS):
             rows.append(_embedding_row(inner))
-        elif any(isinstance(deep, CompactEmbedding | Form) for deep in inner._flatten_layers()):
+        elif any(isinstance(deep, _EMBEDDINGS) for deep in inner._flatten_layers()):
             rows.extend(_rows(inner, seen))
         elif inner.weights:
             rows.append(_plain_row(inner, inner.weights))
@@ -113,7 +116,7 @@ def _embedding_row(layer: keras.layers.Layer) -> Row:
     form = layer if isinstance(layer, Form) else layer.freeze()
     stored = total_bits(form.storage())
     paper = stored if form.paper_bits is None else form.paper_bits
-    table = 32 * form.input_dim * form.output_dim
+    table = form.float32_bits
     return Row(layer.name, type(layer).__name__, paper, stored, table)
 
 

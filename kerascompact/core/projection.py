@@ -49,8 +49,8 @@ class Projection:
     Reference: [Sankar et al., NAACL 2019](https://arxiv.org/abs/1906.01605), sec. 2.2 and 3.2,
     after [Ravi, 2017](https://arxiv.org/abs/1708.00630) and
     [Charikar, STOC 2002](https://doi.org/10.1145/509907.509965).
-    Differs: the paper names neither its n-grams nor its hash; these are ours. Entries of hyperplanes are uniform,
-    not normal.
+    Differs: the paper names neither its n-grams nor its hash; these are ours. Entries of
+    hyperplanes are uniform, not normal.
     """
 
     num_projections: int = 80

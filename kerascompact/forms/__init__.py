@@ -6,6 +6,7 @@ from kerascompact.forms.composed import ConcatForm, SplitForm
 from kerascompact.forms.dense import DenseForm
 from kerascompact.forms.factored import FactoredForm
 from kerascompact.forms.hashed import HashedForm
+from kerascompact.forms.projected import ProjectedForm
 from kerascompact.forms.ragged import RaggedForm
 from kerascompact.forms.recurrent import RecurrentForm
 from kerascompact.forms.remapped import RemappedForm
@@ -23,6 +24,7 @@ __all__ = [
     "FactoredForm",
     "Form",
     "HashedForm",
+    "ProjectedForm",
     "RaggedForm",
     "RecurrentForm",
     "RemappedForm",

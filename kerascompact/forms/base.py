@@ -204,6 +204,11 @@ class Form(Reversible):
     def call(self, inputs: Any, reverse: bool = False) -> tf.Tensor:
         return self.call_in_reverse(inputs) if reverse else call_on_ids(self, inputs, self.lookup)
 
+    @property
+    def float32_bits(self) -> int:
+        """Bits of the float32 table that the form stands for."""
+        return 32 * self.input_dim * self.output_dim
+
     def storage(self) -> list[Stored]:
         """Every stored array with its bits: what the file must hold, nothing else."""
         return list(self._stored)

@@ -1,5 +1,6 @@
 """Public layers, one line per method."""
 
+from kerascompact.layers.bit_cache import BitCache
 from kerascompact.layers.embeddings.anchor_transform import AnchorTransformEmbedding
 from kerascompact.layers.embeddings.cluster import ClusterEmbedding
 from kerascompact.layers.embeddings.cluster_adjustment import ClusterAdjustmentEmbedding
@@ -12,6 +13,7 @@ from kerascompact.layers.embeddings.kd_code import KDCodeEmbedding
 from kerascompact.layers.embeddings.low_rank import LowRankEmbedding
 from kerascompact.layers.embeddings.mixture import MixtureEmbedding
 from kerascompact.layers.embeddings.predefined_sparse import PredefinedSparseEmbedding
+from kerascompact.layers.embeddings.projection import ProjectionEmbedding
 from kerascompact.layers.embeddings.quantized import QuantizedEmbedding
 from kerascompact.layers.embeddings.selected import SelectedEmbedding
 from kerascompact.layers.embeddings.sparse_variational import SparseVariationalEmbedding
@@ -34,10 +36,12 @@ from kerascompact.layers.recurrent.sparse_gru import SparseGRU
 from kerascompact.layers.recurrent.sparse_lstm import SparseLSTM
 from kerascompact.layers.recurrent.weight_drop import WeightDropGRU, WeightDropLSTM
 from kerascompact.layers.text_convolution import TextConvolution
+from kerascompact.layers.text_to_ids import TextToIds
 
 __all__ = [
     "ActivationRegularization",
     "AnchorTransformEmbedding",
+    "BitCache",
     "ClusterAdjustmentEmbedding",
     "ClusterEmbedding",
     "CompositionalCodeEmbedding",
@@ -56,6 +60,7 @@ __all__ = [
     "OnlineGuidance",
     "PredefinedSparseEmbedding",
     "PretrainedGuidance",
+    "ProjectionEmbedding",
     "QuantizedEmbedding",
     "SelectedEmbedding",
     "TextConvolution",
@@ -65,6 +70,7 @@ __all__ = [
     "SparseVariationalEmbedding",
     "SparseVariationalVocabularyEmbedding",
     "TensorTrainEmbedding",
+    "TextToIds",
     "VariationalVocabularyEmbedding",
     "WeightDropGRU",
     "WeightDropLSTM",

@@ -1,0 +1,81 @@
+"""Layers whose inputs are words rather than ids."""
+
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from kerascompact.core.projection import Projection
+from kerascompact.ops.projection import bits_of, check_bits
+
+
+class OfWords(keras.layers.Layer):
+    """What a trainable projection and its form share: bits, masks and shapes of words.
+
+    A subclass has `projection`, `together`, `mask_zero` and `output_dim`, and defines
+    `encode(bits (n, T d), ...) -> vectors (n, d)`.
+    """
+
+    projection: Projection
+    together: bool
+    mask_zero: bool
+    output_dim: int
+
+    def take_words(self) -> None:
+        """To be called when the layer is made."""
+        self._convert_input_args = False  # Keras would make tensors of lists of words
+        self.supports_masking = True
+
+    def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+        if not isinstance(inputs, keras.KerasTensor | tf.RaggedTensor):
+            inputs = tf.convert_to_tensor(inputs)
+        return super().__call__(inputs, *args, **kwargs)
+
+    def encoded(self, inputs: Any, encode: Any) -> Any:
+        """Runs `encode` on the bits of whatever stands for words, as rows."""
+        if _is_text(inputs):
+            self.supports_jit = False  # XLA has no strings
+        bits = bits_of(inputs, self.projection, self.together)
+        if isinstance(bits, tf.RaggedTensor):
+            return bits.with_flat_values(encode(bits.flat_values))
+        if bits.shape.rank == 2:
+            return encode(bits)
+        vectors = encode(tf.reshape(bits, [-1, self.projection.num_bits]))
+        shape = [-1 if size is None else size for size in (*bits.shape[:-1], self.output_dim)]
+        if shape.count(-1) > 1:
+            shape = tf.concat([tf.shape(bits)[:-1], [self.output_dim]], axis=0)
+        return tf.reshape(vectors, shape)
+
+    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
+        ragged = isinstance(inputs, tf.RaggedTensor) or getattr(inputs, "ragged", False)
+        if ragged or self.together:
+            return None
+        if not self.mask_zero:
+            return mask
+        if isinstance(inputs, keras.KerasTensor):
+            shape = inputs.shape if _is_text(inputs) else inputs.shape[:-1]
+            return keras.KerasTensor(shape, "bool")
+        if _is_text(inputs):
+            return tf.not_equal(inputs, "")
+        # as numbers: TFLite cannot compare bytes
+        return tf.reduce_max(tf.cast(inputs, tf.float32), axis=-1) > 0
+
+    def compute_output_shape(self, input_shape: tuple[int | None, ...]) -> tuple[int | None, ...]:
+        return (*input_shape[:-1], self.output_dim)
+
+    def compute_output_spec(self, inputs: Any, **_: Any) -> keras.KerasTensor:
+        shape, ragged = inputs.shape, getattr(inputs, "ragged", False)
+        if _is_text(inputs):
+            self.supports_jit = False
+            shape = shape if self.together else (*shape, None)
+        elif ragged:
+            shape = shape[:-1] if self.together else shape
+        else:
+            check_bits(inputs, self.projection)
+        shape = (*shape[:-1], self.output_dim)
+        ragged = ragged and not self.together and len(shape) > 2
+        return keras.KerasTensor(shape, self.compute_dtype, ragged=ragged)
+
+
+def _is_text(inputs: Any) -> bool:
+    return tf.as_dtype(inputs.dtype) == tf.string

@@ -1,0 +1,224 @@
+"""Neural projections: vectors of words from the bits of their characters."""
+
+from collections.abc import Sequence
+from dataclasses import fields
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from kerascompact.core import checks
+from kerascompact.core.projection import Projection
+from kerascompact.core.registration import register
+from kerascompact.forms.projected import ProjectedForm, unit_vectors, widths
+from kerascompact.forms.words import OfWords
+from kerascompact.text.ngrams import projection_bits
+
+NORMALIZATIONS = ("batch", "layer", "l2", None)
+_SETTINGS = tuple(field.name for field in fields(Projection))
+
+
+@register
+class ProjectionEmbedding(OfWords):
+    """Computes the vector of any word from its characters, with no table and no vocabulary.
+
+    `v = N(f_n(P(w)))`: `P(w)` are the `T d` bits of a locality-sensitive hash of the word's n-grams
+    (see `Projection`), which cost no storage; `f_n` is a network with ReLU after each layer but the
+    last; `N` is a normalization. Words with common n-grams, misspelt ones among them, have most
+    bits in common.
+
+    Words come as strings; or as the bytes of a RaggedTensor; or as bits that `bits`, `tf.data`
+    (`text.bit_pipeline`) or a `BitCache` made, which is what GPUs, TPUs and XLA can take. An empty
+    string has no bits.
+
+    Args:
+        output_dim: Vector width.
+        hidden_units: Widths of the layers before the last.
+        normalization: "batch", "layer", "l2" or `None`.
+        dropout: Share of each hidden layer dropped in training; the paper drops 0.65.
+        kernel_initializer: Of the layers; the paper's is Xavier's.
+        kernel_regularizer: Of the layers; the paper's is `keras.regularizers.L2(5e-4)`.
+        mask_zero: Whether words without bytes are padding, as a mask and for batch statistics.
+        together: Whether the words of the last axis are one text, with the bits of all their
+            features (SGNN).
+        **kwargs: `num_projections`, `projection_dim`, `ngrams`, `max_gap`, `lower`, `boundaries`,
+            `max_word_bytes`, `seed` of a `Projection`, and those of `keras.layers.Layer`.
+
+    Shapes: strings `(...)`, RaggedTensor of bytes `(..., None)` or bits `(..., T d)` -> vectors
+        `(..., d)`; ragged words give ragged vectors. `together`: strings `(b, n)` or bytes
+        `(b, n, None)` -> `(b, d)`.
+    Storage: `32 (r + 1) c` bits for each layer of `r` inputs and `c` outputs, the paper's count;
+        int8 `8 r c + 64 c`. Batch normalization is folded into the last layer.
+    Raises: ValueError, for a wrong argument, or if the inputs are none of those.
+    Example:
+    >>> layer = ProjectionEmbedding(100)
+    >>> layer(["king", "kingg"]).shape
+    TensorShape([2, 100])
+    >>> layer.bits(["king", "kingg"]).shape
+    (2, 1120)
+
+    Reference: [Sankar et al., NAACL 2019](https://arxiv.org/abs/1906.01605), eq. 2 and sec. 3.2.
+    Differs: the network reads bits as -1 and 1, which start it with the variance that Xavier's
+    initializer assumes; frozen, as 0 and 1.
+    """
+
+    EXAMPLE = dict(output_dim=4, hidden_units=(6,), num_projections=4, projection_dim=8)
+
+    def __init__(
+        self,
+        output_dim: int,
+        hidden_units: Sequence[int] = (2048,),
+        *,
+        normalization: str | None = "batch",
+        dropout: float = 0.0,
+        kernel_initializer: Any = "glorot_uniform",
+        kernel_regularizer: Any = None,
+        mask_zero: bool = False,
+        together: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        settings = {name: kwargs.pop(name) for name in _SETTINGS if name in kwargs}
+        super().__init__(autocast=False, **kwargs)
+        self.projection = Projection(**settings)
+        self.output_dim = checks.integer_in("output_dim", output_dim, 1)
+        self.hidden_units = widths(hidden_units)
+        self.normalization = checks.choice("normalization", normalization, NORMALIZATIONS)
+        self.dropout = checks.number("dropout", dropout, above=-1e-300, up_to=0.999)
+        self.kernel_initializer = keras.initializers.get(kernel_initializer)
+        self.kernel_regularizer = keras.regularizers.get(kernel_regularizer)
+        self.mask_zero = checks.boolean("mask_zero", mask_zero)
+        self.together = checks.boolean("together", together)
+        self.take_words()
+        self.dense = [
+            keras.layers.Dense(
+                units,
+                kernel_initializer=self.kernel_initializer.clone(),
+                kernel_regularizer=self.kernel_regularizer,
+                dtype=self.dtype_policy,
+                name=f"dense_{number}",
+            )
+            for number, units in enumerate((*self.hidden_units, self.output_dim))
+        ]
+        self.drop = keras.layers.Dropout(self.dropout, dtype=self.dtype_policy, name="dropout")
+        self.normalize = None
+        if self.normalization in ("batch", "layer"):
+            kind = {
+                "batch": keras.layers.BatchNormalization,
+                "layer": keras.layers.LayerNormalization,
+            }[self.normalization]
+            self.normalize = kind(dtype=self.dtype_policy, name="normalization")
+
+    def build(self, input_shape: Any = None) -> None:
+        width = self.projection.num_bits
+        for dense in self.dense:
+            dense.build((None, width))
+            width = dense.units
+        if self.normalize is not None:
+            self.normalize.build((None, width))
+
+    def encode(self, bits: tf.Tensor, training: bool | None = None) -> tf.Tensor:
+        """Vectors `(n, d)` of bits `(n, T d)` of any type."""
+        signs = 2 * tf.cast(bits, self.compute_dtype) - 1
+        vectors = self.dense[0](signs)
+        for dense in self.dense[1:]:
+            vectors = dense(self.drop(tf.nn.relu(vectors), training=training))
+        if self.normalization == "l2":
+            return unit_vectors(vectors)
+        if self.normalization == "layer":
+            return self.normalize(vectors)
+        if self.normalization is None:
+            return vectors
+        words = None
+        if self.mask_zero:
+            words = tf.reduce_max(signs, axis=-1) > 0
+        return self.normalize(vectors, training=training, mask=words)
+
+    def call(self, inputs: Any, training: bool | None = None) -> Any:
+        return self.encoded(inputs, lambda bits: self.encode(bits, training))
+
+    def bits(self, words: Sequence[str] | Sequence[bytes]) -> np.ndarray:
+        """The bits of words, in NumPy.
+
+        Args:
+            words: As `str` or bytes; with `together`, the words of one text.
+
+        Returns: uint8 `(n, T d)`; with `together`, `(1, T d)`.
+
+        >>> ProjectionEmbedding(8).bits(["king"]).dtype
+        dtype('uint8')
+        """
+        bits = projection_bits(words, self.projection, together=self.together)
+        return bits[None] if self.together else bits
+
+    def vectors(self, words: Sequence[str] | Sequence[bytes], batch_size: int = 1024) -> np.ndarray:
+        """The vectors of words in inference, `(n, d)` float32, some words at a time."""
+        checks.integer_in("batch_size", batch_size, 1)
+        bits = self.bits(words)
+        parts = [
+            np.asarray(self(bits[start : start + batch_size], training=False), np.float32)
+            for start in range(0, len(bits), batch_size)
+        ]
+        return np.concatenate([np.zeros((0, self.output_dim), np.float32), *parts])
+
+    def freeze(self) -> ProjectedForm:
+        """The stored form; its outputs are this layer's outputs with `training=False`."""
+        if not self.built:
+            raise ValueError(
+                f"Layer {self.name!r} has no weights yet: call it or train it before freezing it."
+            )
+        arrays = {}
+        for number, dense in enumerate(self.dense):
+            for kind in ("kernel", "bias"):
+                values = keras.ops.convert_to_numpy(getattr(dense, kind))
+                arrays[f"{kind}_{number}"] = checks.finite(kind, values).astype(np.float64)
+        # (2 b - 1) W + c = b (2 W) + (c - 1 W)
+        arrays["bias_0"] = arrays["bias_0"] - arrays["kernel_0"].sum(axis=0)
+        arrays["kernel_0"] = 2 * arrays["kernel_0"]
+        options = {}
+        if self.normalize is not None:
+            norm = {v.name: keras.ops.convert_to_numpy(v) for v in self.normalize.variables}
+            norm = {name: checks.finite(name, value) for name, value in norm.items()}
+            if self.normalization == "layer":
+                arrays |= norm
+                options = dict(normalization="layer", epsilon=self.normalize.epsilon)
+            else:
+                last = len(self.dense) - 1
+                scale = norm["moving_variance"].astype(np.float64) + self.normalize.epsilon
+                scale = norm["gamma"] / np.sqrt(scale)
+                arrays[f"kernel_{last}"] = arrays[f"kernel_{last}"] * scale
+                centred = arrays[f"bias_{last}"] - norm["moving_mean"]
+                arrays[f"bias_{last}"] = centred * scale + norm["beta"]
+        elif self.normalization == "l2":
+            options = dict(normalization="l2")
+        return ProjectedForm.from_arrays(
+            arrays,
+            projection=self.projection,
+            output_dim=self.output_dim,
+            hidden_units=self.hidden_units,
+            together=self.together,
+            mask_zero=self.mask_zero,
+            paper_bits=self.paper_bits(),
+            name=self.name,
+            dtype=self.dtype_policy,
+            **options,
+        )
+
+    def paper_bits(self) -> int:
+        """Bits of the layers' weights and biases."""
+        sizes = [self.projection.num_bits, *self.hidden_units, self.output_dim]
+        return 32 * sum((r + 1) * c for r, c in zip(sizes, sizes[1:], strict=False))
+
+    def get_config(self) -> dict[str, Any]:
+        return {
+            **super().get_config(),
+            **self.projection.get_config(),
+            "output_dim": self.output_dim,
+            "hidden_units": list(self.hidden_units),
+            "normalization": self.normalization,
+            "dropout": self.dropout,
+            "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
+            "kernel_regularizer": keras.regularizers.serialize(self.kernel_regularizer),
+            "mask_zero": self.mask_zero,
+            "together": self.together,
+        }

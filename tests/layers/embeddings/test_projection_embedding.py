@@ -1,0 +1,227 @@
+import json
+import subprocess
+import sys
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from kerascompact import export
+from kerascompact.core.storage import total_bits
+from kerascompact.forms import ProjectedForm
+from kerascompact.layers import BitCache, ProjectionEmbedding
+from kerascompact.size import summary
+from kerascompact.text.ngrams import projection_bits, word_bytes
+
+WORDS = ["king", "kingg", "", "caf\u00e9", "\U0001f600", "a"]
+
+
+def example(**overrides):
+    return ProjectionEmbedding(**{**ProjectionEmbedding.EXAMPLE, **overrides})
+
+
+def moved(layer, seed=1):
+    """A layer with weights that no initializer gives, so that each one counts."""
+    layer.build()
+    random = np.random.default_rng(seed)
+    for weight in layer.weights:
+        if np.issubdtype(weight.numpy().dtype, np.floating):
+            values = random.normal(size=weight.shape)
+            weight.assign(values**2 + 0.1 if "variance" in weight.path else values)
+    return layer
+
+
+def by_hand(layer, bits):
+    """The paper's equation 2 in NumPy."""
+    vectors = 2.0 * bits - 1
+    for number, dense in enumerate(layer.dense):
+        vectors = vectors @ dense.kernel.numpy() + dense.bias.numpy()
+        if number < len(layer.dense) - 1:
+            vectors = np.maximum(vectors, 0)
+    if layer.normalization == "l2":
+        return vectors / np.linalg.norm(vectors, axis=-1, keepdims=True)
+    if layer.normalization is None:
+        return vectors
+    norm = layer.normalize
+    if layer.normalization == "batch":
+        mean, variance = norm.moving_mean.numpy(), norm.moving_variance.numpy()
+    else:
+        mean = vectors.mean(axis=-1, keepdims=True)
+        variance = vectors.var(axis=-1, keepdims=True)
+    scaled = (vectors - mean) / np.sqrt(variance + norm.epsilon)
+    return scaled * norm.gamma.numpy() + norm.beta.numpy()
+
+
+@pytest.mark.parametrize("normalization", ["batch", "layer", "l2", None])
+def test_is_the_equation_and_freezes_to_it(normalization):
+    layer = moved(example(normalization=normalization, hidden_units=(6, 5)))
+    expected = by_hand(layer, projection_bits(WORDS, layer.projection))
+    # sums of 32, 6 and 5 float32 products of size 1 to 10
+    np.testing.assert_allclose(layer(WORDS), expected, rtol=1e-4, atol=1e-4)
+    form = layer.freeze()
+    assert isinstance(form, ProjectedForm) and form.name == layer.name
+    np.testing.assert_allclose(form(WORDS), expected, rtol=1e-4, atol=1e-4)
+    weights = 32 * (33 * 6 + 7 * 5 + 6 * 4)
+    assert layer.paper_bits() == weights == form.paper_bits
+    extra = 2 * 32 * 4 if normalization == "layer" else 0
+    assert total_bits(form.storage()) == weights + extra
+
+
+def test_takes_strings_bytes_and_bits_alike():
+    layer = moved(example())
+    bits = layer.bits(WORDS)
+    np.testing.assert_array_equal(bits, projection_bits(WORDS, layer.projection))
+    reference = layer(bits)
+    data, lengths = word_bytes(WORDS)
+    ragged = tf.RaggedTensor.from_row_lengths(data, lengths)
+    for inputs in (WORDS, np.array(WORDS), tf.constant(WORDS), ragged, bits.astype(np.float32)):
+        np.testing.assert_array_equal(layer(inputs), reference)
+    np.testing.assert_array_equal(layer.vectors(WORDS, batch_size=4), reference)
+    assert layer.vectors([]).shape == (0, 4)
+    texts = tf.RaggedTensor.from_row_lengths(tf.constant(WORDS), [2, 0, 4])
+    np.testing.assert_array_equal(layer(texts).flat_values, reference)
+    rows = tf.RaggedTensor.from_row_lengths(ragged, [2, 0, 4])
+    np.testing.assert_array_equal(layer(rows).flat_values, reference)
+    np.testing.assert_array_equal(
+        layer(tf.reshape(tf.constant(WORDS), [2, 3])), tf.reshape(reference, [2, 3, 4])
+    )
+    cache = BitCache.from_words(WORDS, layer.projection)
+    np.testing.assert_array_equal(layer(cache(np.arange(6))), reference)
+
+
+def test_takes_texts_whole():
+    layer = moved(example(together=True))
+    texts = [["king", "of", ""], ["a", "caf\u00e9", "king"]]
+    bits = np.concatenate([layer.bits(text) for text in texts])
+    reference = layer(bits)
+    np.testing.assert_array_equal(layer(texts), reference)
+    np.testing.assert_array_equal(layer(tf.ragged.constant([["king", "of"], texts[1]])), reference)
+    data, lengths = word_bytes(sum(texts, []))
+    rows = tf.RaggedTensor.from_row_lengths(data, lengths)
+    np.testing.assert_array_equal(layer(tf.RaggedTensor.from_row_lengths(rows, [3, 3])), reference)
+    assert layer.freeze()(texts).shape == (2, 4)
+    with pytest.raises(ValueError, match=r"`inputs` must be texts as rows of words"):
+        layer(["king"])
+
+
+def test_leaves_padding_out_of_batch_statistics():
+    padded = projection_bits(["king", "queen", "", ""], example().projection)
+    with_mask, without = moved(example(mask_zero=True)), moved(example())
+    for _ in range(3):
+        np.testing.assert_allclose(
+            with_mask(padded, training=True)[:2], without(padded[:2], training=True), atol=1e-5
+        )
+    np.testing.assert_allclose(with_mask(padded), without(padded), atol=1e-5)
+    assert np.asarray(with_mask.compute_mask(padded[None])).tolist() == [[1, 1, 0, 0]]
+
+
+@pytest.mark.parametrize("jit_compile", [False, True])
+@pytest.mark.parametrize("dtype", ["float32", "mixed_float16"])
+def test_trains(jit_compile, dtype):
+    names = [f"{stem}{number}" for stem in ("king", "ocean", "table") for number in range(8)]
+    layer = example(dtype=dtype, hidden_units=(16,), dropout=0.1, kernel_regularizer="l2")
+    bits = layer.bits(names)
+    model = keras.Sequential([keras.Input((32,), dtype="uint8"), layer])
+    model.add(keras.layers.Dense(3, activation="softmax", dtype="float32"))
+    model.compile(
+        keras.optimizers.Adam(0.03), "sparse_categorical_crossentropy", jit_compile=jit_compile
+    )
+    losses = model.fit(bits, np.repeat([0, 1, 2], 8), batch_size=8, epochs=8, verbose=0)
+    assert losses.history["loss"][-1] < 0.7 * losses.history["loss"][0]
+    assert len(layer.losses) == 2  # a penalty for each of the two kernels
+    assert layer(bits).dtype == ("float32" if dtype == "float32" else "float16")
+
+
+def test_trains_on_strings_in_tf_data():
+    words = keras.Input((None,), dtype="string", name="words")
+    hidden = keras.layers.GlobalAveragePooling1D()(example(mask_zero=True)(words))
+    model = keras.Model(words, keras.layers.Dense(2)(hidden))
+    model.compile("sgd", "mse", jit_compile=False)
+    texts = tf.constant([["king", "of"], ["kings", ""]])
+    data = tf.data.Dataset.from_tensors((texts, tf.zeros([2, 2])))
+    assert np.isfinite(model.fit(data, verbose=0).history["loss"]).all()
+    assert not model.layers[1].supports_jit and model.predict(data, verbose=0).shape == (2, 2)
+
+
+_FRESH = """
+import sys
+import keras, numpy as np
+import kerascompact.layers
+for name in ("trained", "frozen"):
+    model = keras.models.load_model(f"{sys.argv[1]}/{name}.keras")
+    ids = np.array([[0, 1, 5, 2]])
+    np.save(f"{sys.argv[1]}/{name}.npy", model.predict(ids, verbose=0))
+"""
+
+
+def test_ships_with_ids_in(tmp_path):
+    """A model of ids: its cache and its network are saved, frozen, counted and exported."""
+    layer = moved(example(mask_zero=True))
+    cache = BitCache.from_words(WORDS, layer.projection)
+    ids = keras.Input((4,), dtype="int32", name="ids")
+    state = keras.layers.LSTM(3)(layer(cache(ids)))
+    model = keras.Model(ids, keras.layers.Dense(2, activation="softmax")(state))
+    rows = summary(model).rows
+    assert rows[0].stored_bits == 8 * 6 * 4  # 32 bits for each of 6 words
+    assert rows[1].stored_bits == rows[1].float32_bits == 32 * (33 * 6 + 7 * 4)
+    data = np.random.default_rng(0).integers(0, 6, (16, 4), np.int32)
+    for recipe in ("float32", "int8"):
+        report = export.verify(model, export.convert(model, recipe), data, tolerance=1e-5)
+        assert report.agreement == 1.0
+    frozen = export.freeze(model, "int8")
+    model.save(tmp_path / "trained.keras")
+    frozen.save(tmp_path / "frozen.keras")
+    subprocess.run([sys.executable, "-c", _FRESH, str(tmp_path)], check=True)
+    for name, each in (("trained", model), ("frozen", frozen)):
+        loaded = np.load(tmp_path / f"{name}.npy")
+        np.testing.assert_array_equal(loaded, each.predict(np.array([[0, 1, 5, 2]]), verbose=0))
+
+
+def test_keeps_its_config():
+    layer = example(
+        ngrams=(2, 4), seed=5, dropout=0.2, normalization="layer", kernel_regularizer="l2",
+        mask_zero=True, name="projection",
+    )  # fmt: skip
+    config = json.loads(json.dumps(layer.get_config()))
+    again = ProjectionEmbedding.from_config(config)
+    assert again.get_config() == layer.get_config() and again.projection == layer.projection
+    assert layer.projection.seed == 5 and layer.projection.ngrams == (2, 4)
+
+
+def test_starts_and_transfers():
+    one, other = moved(example()), example()
+    other.build()
+    other.set_weights(one.get_weights())
+    other.trainable = False
+    np.testing.assert_array_equal(one(WORDS), other(WORDS))
+    before = [weight.numpy() for weight in other.weights]
+    other(WORDS, training=True)  # frozen statistics do not move
+    for old, weight in zip(before, other.weights, strict=True):
+        np.testing.assert_array_equal(old, weight.numpy())
+
+
+@pytest.mark.parametrize(
+    "name, bad, message",
+    [
+        ("output_dim", 0, "`output_dim` must be an integer >= 1"),
+        ("hidden_units", 5, "`hidden_units` must be a list of widths"),
+        ("normalization", "none", "`normalization` must be one of 'batch', 'layer', 'l2', None"),
+        ("dropout", 1.0, "`dropout` must be a finite number"),
+        ("mask_zero", "yes", "`mask_zero` must be True or False"),
+        ("together", "yes", "`together` must be True or False"),
+        ("ngrams", (3, 2), r"`ngrams\[1\]` must be an integer in \[3, 16\]"),
+    ],
+)
+def test_rejects(name, bad, message):
+    with pytest.raises(ValueError, match=message):
+        example(**{name: bad})
+
+
+def test_refuses_what_it_cannot_freeze():
+    with pytest.raises(ValueError, match="has no weights yet"):
+        example().freeze()
+    layer = moved(example())
+    layer.dense[0].kernel.assign(np.full((32, 6), np.nan))
+    with pytest.raises(ValueError, match="must hold finite numbers only"):
+        layer.freeze()
