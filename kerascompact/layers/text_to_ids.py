@@ -1,0 +1,183 @@
+"""A vocabulary inside a model: UTF-8 bytes in, ids out."""
+
+from typing import Any, Self
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from kerascompact.core import checks
+from kerascompact.core.registration import register
+from kerascompact.core.storage import Stored, code_bits
+from kerascompact.ops import bits, byte_text
+from kerascompact.text import fingerprints
+from kerascompact.text.byte_rules import byte_rules
+from kerascompact.text.vocabulary import NUM_RESERVED, Vocabulary
+
+
+@register
+class TextToIds(keras.layers.Layer):
+    r"""Cuts texts into words and looks up their ids, with no string and no word list.
+
+    Each word becomes a fingerprint of 32 bits, `sum_i fmix32(0x9E3779B1 (256 i + c_i) + s)` over
+    its bytes `c_i`, which is searched in the sorted fingerprints of the vocabulary. The ids are
+    those of `Vocabulary.encode`, but for an unknown word whose fingerprint is that of a known one:
+    one unknown word in `2**32 / n`, or in `2**64 / n` with `fingerprint_bits=64`.
+
+    No input makes it fail: zeros at the end of a text, and numbers that are no bytes, are padding,
+    bytes that are no UTF-8 are letters, and words past the last slot are left out. A text that
+    itself ends in a NUL character needs a -1 behind it.
+
+    Args:
+        num_words: Words of the vocabulary, `n`, without the two reserved ids.
+        rules: Name of the token rules.
+        length: Ids of a text: shorter texts end in zeros. `None`: as many as there are words.
+        max_words: Ids of a text at most, without a `length`.
+        fingerprint_bits: 32 or 64.
+        seed, below, window: Of `kerascompact.text.fingerprints.Index`; see `from_vocabulary`.
+        **kwargs: Those of `keras.layers.Layer`.
+    Shapes: UTF-8 bytes as integers `(batch, bytes)` -> ids `(batch, length)`, int32.
+    Storage: `n (fingerprint_bits + ceil(log2 n))` bits: 5.5 bytes a word at 4,096 words.
+    Raises: ValueError, if an argument is out of its range.
+    Example:
+    >>> layer = TextToIds.from_vocabulary(Vocabulary(["turn", "it", "up"]))
+    >>> layer(np.array([[*b"Turn it down!"]])).numpy()
+    array([[2, 3, 1, 1]], dtype=int32)
+
+    Differs: for exporting; models are trained on ids from `kerascompact.text`, which is faster.
+    """
+
+    EXAMPLE = dict(num_words=20, length=6)
+
+    def __init__(
+        self,
+        num_words: int,
+        rules: str = "wordpunct",
+        length: int | None = None,
+        max_words: int | None = None,
+        fingerprint_bits: int = 32,
+        seed: int = 0,
+        below: int = 0,
+        window: int | None = None,
+        **kwargs: Any,
+    ) -> None:
+        kwargs.setdefault("trainable", False)
+        super().__init__(**{"dtype": "float32", **kwargs}, autocast=False)
+        self.num_words = checks.integer_in("num_words", num_words, 1, 2**24)
+        self.tables = byte_rules(rules)
+        self.rules = rules
+        if length is not None and max_words is not None:
+            checks.fail("max_words", "None if there is a `length`", max_words)
+        for name, value in (("length", length), ("max_words", max_words)):
+            setattr(self, name, None if value is None else checks.integer_in(name, value, 1))
+        self.fingerprint_bits = checks.choice("fingerprint_bits", fingerprint_bits, (32, 64))
+        self.seed = checks.integer_in("seed", seed, 0)
+        self.below = checks.integer_in("below", below, 0)
+        window = num_words if window is None else window
+        self.window = checks.integer_in("window", window, 1, num_words)
+        width = max(1, code_bits(num_words))
+        self.order_bits = width if width <= bits.MAX_BITS else 24
+        self.build()
+
+    @classmethod
+    def from_vocabulary(cls, vocabulary: Vocabulary, **config: Any) -> Self:
+        """The layer of a vocabulary, filled.
+
+        Raises: ValueError, if it is none, or no seed tells all its words apart (a vocabulary of
+            more than some 150,000 words).
+
+        >>> TextToIds.from_vocabulary(Vocabulary(["up"]), length=2)(np.array([[*b"up"]])).numpy()
+        array([[2, 0]], dtype=int32)
+        """
+        if not isinstance(vocabulary, Vocabulary):
+            checks.fail("vocabulary", "a kerascompact.text.Vocabulary", vocabulary)
+        found = fingerprints.index(vocabulary.words)
+        layer = cls(
+            len(vocabulary.words),
+            vocabulary.rules,
+            seed=found.seed,
+            below=found.below,
+            window=found.window,
+            **config,
+        )
+        layer.fingerprints.assign(found.table)
+        layer.order.assign(_packed(found.order, layer.order_bits))
+        if layer.fingerprint_bits == 64:
+            encoded = [word.encode() for word in vocabulary.words]
+            second = fingerprints.fingerprints(encoded, layer.second_seed)
+            layer.second.assign(second[found.order])
+        return layer
+
+    @property
+    def second_seed(self) -> int:
+        """Seed of the other half of fingerprints of 64 bits."""
+        return self.seed + fingerprints.SEEDS
+
+    def build(self, input_shape: Any = None) -> None:
+        if self.built:
+            return
+        size = len(_packed(np.zeros(self.num_words, np.int64), self.order_bits))
+        self.fingerprints = self._array("fingerprints", self.num_words, "int32")
+        self.order = self._array("order", size, "uint8")
+        if self.fingerprint_bits == 64:
+            self.second = self._array("second", self.num_words, "int32")
+        self.built = True
+
+    def _array(self, name: str, size: int, dtype: str) -> keras.Variable:
+        return self.add_weight(
+            (size,), "zeros", dtype=dtype, trainable=False, autocast=False, name=name
+        )
+
+    def words(self, inputs: Any) -> byte_text.Words:
+        """The words of texts `(batch, bytes)`."""
+        data = tf.cast(inputs, tf.int32)
+        return byte_text.split(data, self.tables, self.length, self.max_words)
+
+    def ids(self, words: byte_text.Words) -> tf.Tensor:
+        """The ids of words, `(batch, length)`."""
+        values = byte_text.fingerprints(words, self.seed)
+        table = self.fingerprints.value
+        place = byte_text.search(table, values, self.below, self.window)
+        known = tf.equal(tf.gather(table, place), values)
+        if self.fingerprint_bits == 64:
+            second = byte_text.fingerprints(words, self.second_seed)
+            known = tf.logical_and(known, tf.equal(tf.gather(self.second.value, place), second))
+        ids = tf.where(known, _unpacked(self.order.value, place, self.order_bits) + NUM_RESERVED, 1)
+        return tf.where(byte_text.there(words), ids, 0)
+
+    def call(self, inputs: Any) -> tf.Tensor:
+        return self.ids(self.words(inputs))
+
+    def compute_output_spec(self, inputs: Any) -> keras.KerasTensor:
+        return keras.KerasTensor((inputs.shape[0], self.length), "int32")
+
+    def storage(self) -> list[Stored]:
+        """Every stored array with its bits."""
+        stored = [
+            Stored("fingerprints", (self.num_words,), 32),
+            Stored("order", (self.num_words,), self.order_bits),
+        ]
+        if self.fingerprint_bits == 64:
+            stored.append(Stored("second", (self.num_words,), 32))
+        return stored
+
+    def get_config(self) -> dict[str, Any]:
+        names = ("num_words", "rules", "length", "max_words", "fingerprint_bits")
+        own = {name: getattr(self, name) for name in (*names, "seed", "below", "window")}
+        config = {**super().get_config(), **own}
+        config.pop("autocast", None)
+        return config
+
+
+def _packed(order: np.ndarray, width: int) -> np.ndarray:
+    """Numbers in as few bits as they need; more than `bits.pack` can read lie in 3 bytes each."""
+    if width <= bits.MAX_BITS:
+        return bits.pack(order, width)
+    return (order[:, None] >> np.arange(0, 24, 8) & 255).astype(np.uint8).reshape(-1)
+
+
+def _unpacked(stream: tf.Tensor, place: tf.Tensor, width: int) -> tf.Tensor:
+    if width <= bits.MAX_BITS:
+        return bits.unpack(stream, place, width)
+    low, middle, high = (bits.unpack(stream, 3 * place + byte, 8) for byte in range(3))
+    return low + 256 * middle + 65536 * high

@@ -1,0 +1,183 @@
+"""Texts as bytes: words and their fingerprints, inside a graph and inside a file for phones.
+
+All in int32 and bool, with operations that are TFLite built-ins. No bytes make them fail: what is
+no byte counts as white space, and what is past the last word goes to a slot that nobody reads.
+"""
+
+import functools
+import itertools
+from typing import NamedTuple
+
+import numpy as np
+import tensorflow as tf
+
+from kerascompact.core.byte_rules import ALONE, ByteRules
+from kerascompact.core.mixing import GOLDEN, STEP, int32
+from kerascompact.ops.hashing import fmix32
+
+
+class Words(NamedTuple):
+    """The words of `B` texts of `C` bytes, in `W` slots each and one for what is no word.
+
+    `units`: the bytes, folded, int32 `(B C,)`. `slots`: the slot of each byte, `(B C,)`, in
+    `[0, B (W + 1))`. `places`: its place in the word, `(B C,)`. `first`: where the word of each
+    slot begins in its text, `(B, W + 1)`. `counts`: words of each text, `(B,)`, at most `W`.
+    `length`: `W`.
+    """
+
+    units: tf.Tensor
+    slots: tf.Tensor
+    places: tf.Tensor
+    first: tf.Tensor
+    counts: tf.Tensor
+    length: int | tf.Tensor
+
+
+def split(
+    data: tf.Tensor, rules: ByteRules, length: int | None = None, max_words: int | None = None
+) -> Words:
+    """Finds the words of texts that are given as bytes.
+
+    Zeros at the end of a text, and numbers that are no bytes, are padding.
+
+    Args:
+        data: The texts, int32 `(B, C)`.
+        rules: The token rules as tables.
+        length: `W`. `None`: as many as the longest text has, at least one.
+        max_words: `W` at most, without a `length`. Words past the last slot are left out.
+    Example:
+    >>> from kerascompact.text.byte_rules import byte_rules
+    >>> text = tf.constant([list(b"Turn it up!")])
+    >>> split(text, byte_rules("wordpunct")).first.numpy()[:, :-1]
+    array([[ 0,  5,  8, 10]], dtype=int32)
+    """
+    rows = data.shape[0]
+    filled = tf.cumsum(tf.cast(tf.not_equal(data, 0), tf.int32), axis=1, reverse=True)
+    is_byte = tf.logical_and(tf.greater_equal(data, 0), tf.less(data, 256))
+    is_byte = tf.logical_and(is_byte, tf.greater(filled, 0))
+    data = tf.where(is_byte, data, tf.constant(ord(" "), tf.int32))
+    folds = bool((rules.folding != np.arange(256)).any())
+    units = tf.cast(tf.gather(rules.folding, data), tf.int32) if folds else data
+    kinds = tf.cast(tf.gather(rules.kinds, data if _is_plain(rules) else units), tf.int32)
+    inside = tf.not_equal(kinds, 0)
+    starts = tf.not_equal(kinds, _shifted(kinds, 1))
+    if rules.kinds.max() >= ALONE:
+        starts = tf.logical_or(starts, tf.greater_equal(kinds, ALONE))
+    if rules.endings:
+        starts = tf.logical_or(starts, _endings(units, rules.endings))
+    starts = tf.cast(tf.logical_and(starts, inside), tf.int32)
+    numbers = tf.cumsum(starts, axis=1)
+    counts = numbers[:, -1]
+    if length is None:
+        length = tf.maximum(tf.reduce_max(counts), 1)
+        length = length if max_words is None else tf.minimum(length, max_words)
+    slots = tf.where(inside, tf.minimum(numbers - 1, length), length)
+    if rows is None or rows != 1:
+        rows = tf.shape(data)[0] if rows is None else rows
+        slots += tf.expand_dims(tf.range(rows) * (length + 1), 1)
+    slots = tf.reshape(slots, [-1])
+    # 0, 1, 2, ...; a range would be stored, if its length is known, at 4 bytes a byte of text
+    place = tf.cumsum(tf.cast(tf.greater_equal(filled, 0), tf.int32), axis=1, exclusive=True)
+    place = tf.reshape(place, [-1])
+    starts = tf.reshape(starts, [-1])
+    first = tf.math.unsorted_segment_sum(starts * place, slots, rows * (length + 1))
+    places = place - tf.gather(first, slots)
+    return Words(
+        tf.reshape(units, [-1]),
+        slots,
+        places,
+        tf.reshape(first, [rows, length + 1]),
+        tf.minimum(counts, length),
+        length,
+    )
+
+
+def fingerprints(words: Words, seed: int) -> tf.Tensor:
+    """The hash of each word, int32 `(B, W)`, as `text.fingerprints`; 0 where there is no word."""
+    mixed = fmix32((256 * words.places + words.units) * int32(GOLDEN) + int32(seed * STEP))
+    return _sums(mixed, words)
+
+
+def spans(words: Words) -> tf.Tensor:
+    """Where each word begins and ends in its text, in bytes, int32 `(B, W, 2)`; 0, 0 for none."""
+    first = words.first[:, :-1]
+    return tf.stack([first, first + _sums(tf.ones_like(words.units), words)], axis=-1)
+
+
+def there(words: Words) -> tf.Tensor:
+    """Whether a slot has a word, bool `(B, W)`."""
+    return tf.less(tf.range(words.length)[None], tf.expand_dims(words.counts, 1))
+
+
+def search(table: tf.Tensor, values: tf.Tensor, below: int, window: int) -> tf.Tensor:
+    """The place in a rising table where each value is, if it is there at all.
+
+    Halves the `window` of places around the one where the value would be if the table were even.
+
+    Args:
+        table: int32 `(n,)`.
+        values: int32, any shape.
+        below, window: Of `text.fingerprints.Index`.
+
+    Returns: Places in `[0, n)`, int32.
+    """
+    count = int(table.shape[0])
+    bits = min(16, 32 - count.bit_length())
+    if window == count:
+        place = tf.zeros_like(values)
+    else:
+        place = tf.bitwise.right_shift(values, 32 - bits) * count
+        place = tf.bitwise.right_shift(place, bits) + (count // 2 - below)
+        place = tf.minimum(tf.maximum(place, 0), count - window)
+    while window > 1:
+        half = window // 2
+        later = place + half
+        place = tf.where(tf.less_equal(tf.gather(table, later), values), later, place)
+        window -= half
+    return place
+
+
+def _is_plain(rules: ByteRules) -> bool:
+    """Whether folded bytes are of the kinds of the others, so that one need not wait for them."""
+    return bool((rules.kinds[rules.folding] == rules.kinds).all())
+
+
+def _shifted(values: tf.Tensor, places: int) -> tf.Tensor:
+    """Columns to the right by so many places, or to the left if negative; zeros come in."""
+    if places > 0:
+        return tf.pad(values, [[0, 0], [places, 0]])[:, :-places]
+    return tf.pad(values, [[0, 0], [0, -places]])[:, -places:]
+
+
+def _endings(units: tf.Tensor, endings: tuple[bytes, ...]) -> tf.Tensor:
+    """Where one of the endings begins, bool `(B, C)`."""
+    numbers, begins = _letters(endings)
+    size, reach = int(numbers.max()) + 1, max(map(len, endings))
+    letter = tf.cast(tf.gather(numbers, units), tf.int32)
+    code = letter * size ** (reach - 1)
+    for distance in range(1, reach):
+        code += _shifted(letter, -distance) * size ** (reach - 1 - distance)
+    return tf.not_equal(tf.cast(tf.gather(begins, code), tf.int32), 0)
+
+
+@functools.cache
+def _letters(endings: tuple[bytes, ...]) -> tuple[np.ndarray, np.ndarray]:
+    """The number of each byte, 0 for those in no ending, and whether one begins a row of numbers.
+
+    uint8 `(256,)` and `(letters ** longest,)`: the numbers are the digits of a place in the second.
+    """
+    letters = sorted(set(b"".join(endings)))
+    numbers = np.zeros(256, np.uint8)
+    numbers[letters] = np.arange(1, len(letters) + 1)
+    spelt = bytes([0, *letters])
+    rows = itertools.product(spelt, repeat=max(map(len, endings)))
+    begins = [any(bytes(row).startswith(ending) for ending in endings) for row in rows]
+    return numbers, np.array(begins, np.uint8)
+
+
+def _sums(values: tf.Tensor, words: Words) -> tf.Tensor:
+    """Sums over the bytes of each word, `(B, W)`."""
+    rows = words.first.shape[0]
+    rows = tf.shape(words.first)[0] if rows is None else rows
+    sums = tf.math.unsorted_segment_sum(values, words.slots, rows * (words.length + 1))
+    return tf.reshape(sums, [rows, words.length + 1])[:, :-1]

@@ -1,0 +1,92 @@
+"""Words as 32-bit fingerprints, and the sorted index in which a file looks them up."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from kerascompact.core import checks
+from kerascompact.core.mixing import GOLDEN, STEP, fmix32
+
+SEEDS = 64  # tried before words are refused
+
+
+def fingerprints(words: Sequence[bytes], seed: int = 0) -> np.ndarray:
+    """A hash of the bytes `c_i` of each word, `sum_i fmix32(0x9E3779B1 (256 i + c_i) + s)`.
+
+    `s = 0x7F4A7C15 seed`, all in int32 that wraps. A sum over bytes needs no order, so that a file
+    hashes all words of a text at once.
+
+    Args:
+        words: Bytes.
+        seed: Each gives another hash.
+
+    Returns: int32 `(words,)`. Two words meet once in `2**32`.
+
+    >>> fingerprints([b"up", b"pu"]).tolist()
+    [-1041900752, 237183485]
+    """
+    lengths = np.fromiter(map(len, words), np.int64, len(words))
+    data = np.frombuffer(b"".join(words), np.uint8).astype(np.int64)
+    ends = np.cumsum(lengths)
+    place = np.arange(len(data)) - np.repeat(ends - lengths, lengths)
+    mixed = fmix32((256 * place + data) * GOLDEN + (seed * STEP & 0xFFFFFFFF))
+    sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(mixed, dtype=np.uint64)])
+    return (sums[ends] - sums[ends - lengths]).astype(np.uint32).view(np.int32)
+
+
+class Index(NamedTuple):
+    """The fingerprints of a vocabulary's words, in order, and where each is found.
+
+    `table`: int32 `(n,)`, rising; `order`: the number of the word of each. `below` and `window`:
+    a fingerprint that is there is one of the `window` from `estimate(...) - below` on.
+    """
+
+    table: np.ndarray
+    order: np.ndarray
+    seed: int
+    below: int
+    window: int
+
+
+def index(words: Sequence[str]) -> Index:
+    """Makes the index of distinct words.
+
+    Takes the first seed that gives every word a fingerprint of its own. 10,000 words have two that
+    meet in 1 of 86 seeds, 100,000 in 7 of 10.
+
+    Raises: ValueError, if words meet with every one of 64 seeds.
+
+    >>> found = index(["turn", "it", "up"])
+    >>> [["turn", "it", "up"][i] for i in found.order], found.seed
+    (['up', 'it', 'turn'], 0)
+    """
+    encoded = [word.encode() for word in words]
+    for seed in range(SEEDS):
+        values = fingerprints(encoded, seed)
+        order = np.argsort(values, kind="stable")
+        table = values[order]
+        if not np.any(table[1:] == table[:-1]):
+            place = np.arange(len(table)) - estimate(table, len(table))
+            below, above = max(0, -int(place.min())), max(0, int(place.max()))
+            return Index(table, order, seed, below, min(below + above + 1, len(table)))
+    raise ValueError(
+        "`words` must be so few, or so distinct, that some seed gives every word a fingerprint of "
+        f"its own. Received: {len(encoded)} words; with each of {SEEDS} seeds two of them meet."
+    )
+
+
+def estimate(values: np.ndarray, count: int) -> np.ndarray:
+    """Where fingerprints would be if `count` of them lay evenly, in int32 without overflow.
+
+    >>> estimate(np.array([-(2**31), 0, 2**31 - 1]), 1000).tolist()
+    [0, 500, 999]
+    """
+    bits = estimate_bits(count)
+    return ((values.astype(np.int64) >> (32 - bits)) * count >> bits) + count // 2
+
+
+def estimate_bits(count: int) -> int:
+    """How many upper bits of a fingerprint `estimate` can multiply by `count`."""
+    checks.integer_in("count", count, 1, 2**24)
+    return min(16, 32 - count.bit_length())

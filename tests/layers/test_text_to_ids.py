@@ -1,0 +1,187 @@
+"""Bytes to ids against `Vocabulary.encode`, on any text and on what is none."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from kerascompact.core.storage import total_bits
+from kerascompact.datasets import clinc150
+from kerascompact.layers import TextToIds
+from kerascompact.ops import byte_text
+from kerascompact.text import RULES, Vocabulary
+from kerascompact.text.byte_rules import byte_rules
+
+HOSTILE = [
+    "",
+    " ",
+    "\t\n\v\f\r ",
+    "\x00",
+    "a\x00b \x00\x00 c\x00",
+    "\x01\x1c\x1d\x1e\x1f\x7f\x80\x85",
+    "no\u00a0break \u2003em\u3000ideographic \u200bzero \u2028line\u2029paragraph",
+    "\ufeffbom I\u0130\u0131i \u00c9\u00df\u1e9e \u03a3\u03c2 \u212a e\u0301 n\u0303",
+    "\u65e5\u672c\u8a9e\u306e\u30c6\u30ad\u30b9\u30c8\u3002\u4e2d\u6587\uff0c",
+    "\u0627\u0644\u0639\u0631\u0628\u064a\u0629 \u0939\u093f\u0928\u094d\u0926\u0940",
+    "\U0001f600\U0001f468\u200d\U0001f469\u200d\U0001f467 ok\U0001f44d! \U0010ffff\ufffd",
+    "' '' \" ` `` 's s' n't 'LL can't've I'd've !?(),'re n' 'v 'l",
+    "<pad> <unk> \\1 %s {0} <br />",
+    "x" * 5000,
+    "a " * 3000,
+    "!?" * 3000,
+    "\u00e9\u65e5" * 1000,
+    "WHAT EXPRESSION Would I use, please?",
+]
+WORDS = ["what", "is", "the", "a", "to", "n't", "'s", "ca", "can", "'", "!", "?", "!?", "caf\u00e9"]
+WORDS += ["\u65e5\u672c\u8a9e", "\U0001f600", "x", "ok", "\x00", "I", "WHAT", "s", "t", "please"]
+
+
+def padded(texts, width=None):
+    """Bytes with zeros behind; a -1 keeps what ends in a zero itself."""
+    encoded = [text.encode("utf-8", "surrogateescape") for text in texts]
+    rows = [[*data, -1] if data.endswith(b"\0") else [*data] for data in encoded]
+    width = max(1, *map(len, rows)) if width is None else width
+    return np.array([row[:width] + [0] * (width - len(row)) for row in rows], np.int32)
+
+
+def expected(vocabulary, texts, length):
+    return vocabulary.encode_all(texts, length)
+
+
+@pytest.fixture(scope="module", params=RULES)
+def vocabulary(request):
+    return Vocabulary(WORDS, request.param)
+
+
+@pytest.mark.parametrize("fingerprint_bits", [32, 64])
+def test_equals_the_vocabulary_on_hostile_texts(vocabulary, fingerprint_bits):
+    layer = TextToIds.from_vocabulary(
+        vocabulary, length=50, fingerprint_bits=fingerprint_bits, name="ids"
+    )
+    np.testing.assert_array_equal(layer(padded(HOSTILE)), expected(vocabulary, HOSTILE, 50))
+
+
+def test_as_many_ids_as_there_are_words(vocabulary):
+    texts = [text for text in HOSTILE if len(text) < 1000]
+    words = max(len(vocabulary.encode(text)) for text in texts)
+    found = TextToIds.from_vocabulary(vocabulary)(padded(texts))
+    np.testing.assert_array_equal(found, expected(vocabulary, texts, words))
+    found = TextToIds.from_vocabulary(vocabulary, max_words=5)(padded(texts))
+    np.testing.assert_array_equal(found, expected(vocabulary, texts, 5))
+    for nothing in ([[0]], [[32, 32]], [[-1]]):
+        assert TextToIds.from_vocabulary(vocabulary)(np.array(nothing)).numpy().tolist() == [[0]]
+
+
+@pytest.mark.parametrize("rules", RULES)
+def test_equals_the_vocabulary_on_clinc(rules):
+    data = clinc150.load(out_of_scope=True)
+    vocabulary = Vocabulary.build(data.train.texts, size=3000, rules=rules)
+    texts = data.test.texts + data.dev.texts
+    layer = TextToIds.from_vocabulary(vocabulary, length=32)
+    np.testing.assert_array_equal(layer(padded(texts)), expected(vocabulary, texts, 32))
+    known = expected(vocabulary, [" ".join(vocabulary.words)], len(vocabulary))
+    whole = TextToIds.from_vocabulary(vocabulary)(padded([" ".join(vocabulary.words)]))
+    np.testing.assert_array_equal(whole, known[:, : whole.shape[1]])
+    assert set(range(2, len(vocabulary))) <= set(np.ravel(whole))
+
+
+def test_equals_the_vocabulary_on_any_bytes(vocabulary):
+    """What is no UTF-8 is read as Python reads it with `surrogateescape`: as letters."""
+    random = np.random.default_rng(0)
+    pieces = [*(bytes([b]) for b in range(256)), *(word.encode() for word in WORDS), b" ", b" "]
+    texts = [
+        b"".join(random.choice(np.array(pieces, object), random.integers(0, 40))).decode(
+            "utf-8", "surrogateescape"
+        )
+        for _ in range(500)
+    ]
+    layer = TextToIds.from_vocabulary(vocabulary, length=12)
+    np.testing.assert_array_equal(layer(padded(texts)), expected(vocabulary, texts, 12))
+
+
+def test_numbers_that_are_no_bytes_are_padding(vocabulary):
+    layer = TextToIds.from_vocabulary(vocabulary, length=4)
+    apart = [-1, 256, 1000, -(2**31), 2**31 - 1]
+    data = np.array([[ord("x"), number, ord("x"), 0, 0] for number in apart], np.int32)
+    np.testing.assert_array_equal(layer(data), [[vocabulary.id_of("x")] * 2 + [0, 0]] * len(apart))
+    np.testing.assert_array_equal(layer(np.full((2, 7), -5)), np.zeros((2, 4)))
+
+
+def test_the_same_under_xla_and_in_a_function(vocabulary):
+    layer = TextToIds.from_vocabulary(vocabulary, length=9)
+    data = padded([text[:60] for text in HOSTILE], 64)
+    for jit in (False, True):
+        compiled = tf.function(layer.call, jit_compile=jit)
+        np.testing.assert_array_equal(compiled(tf.constant(data)), layer(data))
+
+
+def test_places_of_words(vocabulary):
+    text = "What is\u00e9 the 'll, caf\u00e9?"
+    tables = byte_rules(vocabulary.rules)
+    words = byte_text.split(tf.constant([[*text.encode(), 0, 0]]), tables, length=20)
+    spans, data = byte_text.spans(words).numpy()[0], text.encode()
+    there = byte_text.there(words).numpy()[0]
+    tokens = [data[first:last].decode() for first, last in spans[there]]
+    rules = RULES[vocabulary.rules]
+    assert (" ".join(tokens).lower() if rules.lower else " ".join(tokens)) == " ".join(
+        rules.tokens(text)
+    )
+    assert not spans[~there].any() and there.sum() == len(rules.tokens(text))
+
+
+def test_model_file_and_configuration(vocabulary, tmp_path):
+    layer = TextToIds.from_vocabulary(vocabulary, length=6, fingerprint_bits=64)
+    data = padded(HOSTILE[:12])
+    text = keras.Input((None,), dtype="int32", name="text")
+    model = keras.Model(text, keras.layers.Embedding(len(vocabulary), 3)(layer(text)))
+    assert model.output_shape == (None, 6, 3)
+    model.save(tmp_path / "model.keras")
+    again = keras.saving.load_model(tmp_path / "model.keras")
+    np.testing.assert_array_equal(again.predict(data, verbose=0), model.predict(data, verbose=0))
+    assert layer.trainable_weights == []
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 300, 70_000])
+def test_bits_and_sizes_of_vocabulary(size):
+    vocabulary = Vocabulary([f"w{number}" for number in range(size)], "whitespace")
+    layer = TextToIds.from_vocabulary(vocabulary)
+    width = max(1, (size - 1).bit_length())
+    assert total_bits(layer.storage()) == size * (32 + (width if width <= 16 else 24))
+    held = sum(weight.numpy().nbytes for weight in layer.weights)
+    assert 0 <= held - total_bits(layer.storage()) / 8 <= 3  # what is read past the end
+    some = np.unique(np.linspace(0, size - 1, 40).astype(int))
+    text = " ".join(f"w{number}" for number in some) + f" w{size}"
+    np.testing.assert_array_equal(layer(padded([text]))[0], vocabulary.encode(text))
+
+
+def test_fingerprints_that_meet_are_told_apart_by_64_bits():
+    """An unknown word that has the fingerprint of a known one."""
+    for fingerprint_bits, found in ((32, 2), (64, 1)):
+        layer = TextToIds.from_vocabulary(
+            Vocabulary(["up"], "whitespace"), fingerprint_bits=fingerprint_bits
+        )
+        off = padded(["off"])
+        layer.fingerprints.assign(byte_text.fingerprints(layer.words(off), layer.seed)[0])
+        assert layer(off).numpy().tolist() == [[found]]
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ({"num_words": 0}, "`num_words` must be an integer in"),
+        ({"length": 0}, "`length` must be an integer >= 1"),
+        ({"length": 2, "max_words": 2}, "`max_words` must be None if there is a `length`"),
+        ({"max_words": 1.5}, "`max_words` must be an integer >= 1"),
+        ({"rules": "nltk"}, "`rules` must be one of"),
+        ({"fingerprint_bits": 16}, "`fingerprint_bits` must be one of 32, 64"),
+        ({"window": 6}, r"`window` must be an integer in \[1, 5\]"),
+    ],
+)
+def test_refuses(config, message):
+    with pytest.raises(ValueError, match=message):
+        TextToIds(**{"num_words": 5, **config})
+
+
+def test_refuses_what_is_no_vocabulary():
+    with pytest.raises(ValueError, match="`vocabulary` must be a kerascompact.text.Vocabulary"):
+        TextToIds.from_vocabulary(["a"])
