@@ -14,7 +14,7 @@ ENDINGS = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 def add_source(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--data", required=True, metavar="FILE|NAME",
-        help="a .csv or .tsv with a header, or clinc150, imdb, ag_news, trec, snips",
+        help="a .csv or .tsv with a header, or clinc150, imdb, ag_news, trec, snips, mrda",
     )  # fmt: skip
     parser.add_argument("--data-dir", metavar="DIR", help="where the named sets lie")
     parser.add_argument("--text-column", metavar="NAME", help="of a table (text)")

@@ -1,4 +1,4 @@
-"""Text classification data: one set that ships, four that are read from a folder, and your own.
+"""Text classification data: one set that ships, five that are read from a folder, and your own.
 
 >>> load().name
 'clinc150'
@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from kerascompact.core import checks
-from kerascompact.datasets import ag_news, clinc150, imdb, snips, table, trec
+from kerascompact.datasets import ag_news, clinc150, imdb, mrda, snips, table, trec
 from kerascompact.datasets.base import Dataset, Split, data_dir, hold_out
 
 __all__ = ["NAMES", "Dataset", "Split", "data_dir", "hold_out", "load", "table"]
@@ -19,6 +19,7 @@ _FROM_A_FOLDER: dict[str, Callable[..., Dataset]] = {
     "ag_news": ag_news.load,
     "trec": trec.load,
     "snips": snips.load,
+    "mrda": mrda.load,
 }
 NAMES = ("clinc150", *_FROM_A_FOLDER)
 
@@ -29,7 +30,8 @@ def load(
     """Loads a data set by name.
 
     Args:
-        name: `"clinc150"`, `"imdb"`, `"ag_news"`, `"trec"` or `"snips"`.
+        name: `"clinc150"`, `"imdb"`, `"ag_news"`, `"trec"`, `"snips"` or
+            `"mrda"`.
         data: The data folder, see `base.data_dir`. CLINC150 ships in the package and needs none.
         **options: Those of the `load` of the module of that name, such as `dev` and `seed`.
     Raises: ValueError, if no set has that name, or as that function does.

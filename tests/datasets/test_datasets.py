@@ -7,7 +7,7 @@ from kerascompact.datasets import trec
 
 
 def test_names():
-    assert datasets.NAMES == ("clinc150", "imdb", "ag_news", "trec", "snips")
+    assert datasets.NAMES == ("clinc150", "imdb", "ag_news", "trec", "snips", "mrda")
 
 
 def test_the_default_needs_no_folder(monkeypatch, tmp_path):
