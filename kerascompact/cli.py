@@ -1,4 +1,4 @@
-"""`kerascompact demo|train|compress|export|inspect|verify|predict`: from texts to a small file.
+"""`kerascompact COMMAND ...`: from texts to a small file; `COMMANDS` are all there are.
 
 Each command is a module of `kerascompact.commands`, which imports TensorFlow, if at all, once it
 runs: `predict`, `inspect` and `--help` answer at once, and on machines without TensorFlow.
@@ -12,7 +12,16 @@ import sys
 from collections.abc import Iterator, Sequence
 
 import kerascompact
-from kerascompact.commands import compress, demo, export, inspect, predict, train, verify
+from kerascompact.commands import (
+    compress,
+    demo,
+    export,
+    inspect,
+    neighbours,
+    predict,
+    train,
+    verify,
+)
 
 COMMANDS = {
     "demo": demo,
@@ -22,6 +31,7 @@ COMMANDS = {
     "inspect": inspect,
     "verify": verify,
     "predict": predict,
+    "neighbours": neighbours,
 }
 
 

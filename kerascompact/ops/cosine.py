@@ -8,8 +8,9 @@ TINY = 1e-12  # of a squared length: a vector of zeros has no direction, and no 
 def unit_vectors(vectors: tf.Tensor) -> tf.Tensor:
     """Vectors `(n, d)` of length 1; zeros stay.
 
-    >>> unit_vectors(tf.constant([[3.0, 4.0], [0.0, 0.0]])).numpy().round(2).tolist()
-    [[0.6, 0.8], [0.0, 0.0]]
+    >>> unit_vectors(tf.constant([[3.0, 4.0], [0.0, 0.0]])).numpy().round(2)
+    array([[0.6, 0.8],
+           [0. , 0. ]], dtype=float32)
     """
     return tf.math.l2_normalize(vectors, axis=-1, epsilon=TINY)
 

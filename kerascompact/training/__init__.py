@@ -11,6 +11,7 @@ from kerascompact.training.code_statistics import CodeStatistics
 from kerascompact.training.inspection import plot_clusters, words_per_cluster, words_per_code
 from kerascompact.training.losses import SampledSoftmaxCrossEntropy, SparseSoftmaxCrossEntropy
 from kerascompact.training.metrics import Perplexity
+from kerascompact.training.neighbours import NearestWords
 from kerascompact.training.noise_contrastive import NoiseContrastiveEstimation
 from kerascompact.training.nt_asgd import NTASGD
 from kerascompact.training.pruning import MagnitudePruning
@@ -22,6 +23,7 @@ __all__ = [
     "EpochDecay",
     "GeometricDecay",
     "MagnitudePruning",
+    "NearestWords",
     "NoiseContrastiveEstimation",
     "NTASGD",
     "Perplexity",

@@ -1,0 +1,115 @@
+"""List the words nearest to a word, misspelt or not, by the cosine of their vectors."""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from kerascompact.training.neighbours import NearestWords
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("word", nargs="+", metavar="WORD")
+    parser.add_argument(
+        "--model", required=True, metavar="FILE",
+        help="a .keras file, or word vectors: GloVe, word2vec or fastText's .vec as text "
+        "(.gz, .xz), word2vec's .bin",
+    )  # fmt: skip
+    parser.add_argument(
+        "--words", metavar="FILE",
+        help="of a .keras file: the words to find, one per line; of a table, line number minus one "
+        "is the id, as in vocabulary.txt",
+    )  # fmt: skip
+    parser.add_argument("--layer", metavar="NAME", help="of a .keras file with several embeddings")
+    parser.add_argument("--limit", type=int, metavar="N", help="find among the first N words only")
+    parser.add_argument("--top", type=int, default=6, metavar="N", help="how many (%(default)s)")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from kerascompact.core import checks
+
+    checks.integer_in("top", arguments.top, 1)
+    if arguments.limit is not None:
+        checks.integer_in("limit", arguments.limit, 1)
+    nearest, vectors = _read(arguments)
+    for word, found in zip(
+        arguments.word, nearest.of(arguments.word, vectors, arguments.top), strict=True
+    ):
+        print(word + "\t" + "\t".join(f"{near} {cosine:.3f}" for near, cosine in found))
+    return 0
+
+
+def _read(arguments: argparse.Namespace) -> "tuple[NearestWords, np.ndarray]":
+    """What to search, and the vectors of the words asked for."""
+    from kerascompact.commands import folder
+    from kerascompact.compress import read_table
+    from kerascompact.training.neighbours import NearestWords
+
+    path = Path(arguments.model)
+    if path.suffix.lower() != ".keras":
+        if arguments.words is not None or arguments.layer is not None:
+            raise ValueError("--words and --layer are of .keras files.")
+        table = read_table(path, limit=arguments.limit)
+        if table.words is None:
+            raise ValueError(f"{path} names no words: give a .keras file, or word vectors.")
+        return NearestWords(table.words, table.vectors), _rows(arguments.word, table)
+    if arguments.words is None:
+        raise ValueError("A .keras file needs --words, the words to find.")
+    ids, words = _words(Path(arguments.words), arguments.limit)
+    layer = _embedding(folder.load_model(path), arguments.layer, path)
+    if hasattr(layer, "vectors"):
+        return NearestWords(words, layer.vectors(words)), layer.vectors(arguments.word)
+    table = read_table(layer if not hasattr(layer, "freeze") else layer.freeze())
+    if max(ids) >= len(table.vectors):
+        raise ValueError(
+            f"{arguments.words} has {max(ids) + 1} lines, and {path} vectors of "
+            f"{len(table.vectors)} words."
+        )
+    table = table._replace(vectors=table.vectors[ids], words=words)
+    return NearestWords(words, table.vectors), _rows(arguments.word, table)
+
+
+def _rows(wanted: Sequence[str], table: Any) -> "np.ndarray":
+    number = {word: row for row, word in reversed(list(enumerate(table.words)))}
+    missing = [word for word in wanted if word not in number]
+    if missing:
+        raise ValueError(
+            f"{missing[0]!r} is not among the words of {table.name}; only a projection has vectors "
+            "of all words."
+        )
+    return table.vectors[[number[word] for word in wanted]]
+
+
+def _words(path: Path, limit: int | None) -> tuple[list[int], list[str]]:
+    """Ids and words of a text file, or of a `Vocabulary`'s without what is no word."""
+    from kerascompact.commands.folder import naming
+
+    with naming(path):
+        lines = path.read_bytes().decode().removesuffix("\n").split("\n")
+        cells = [line.split("\t")[0] for line in lines]
+        found = [(i, w) for i, w in enumerate(cells) if w and w not in ("<pad>", "<unk>")][:limit]
+        if not found:
+            raise ValueError("it has no words.")
+    return [id for id, _ in found], [word for _, word in found]
+
+
+def _embedding(model: Any, name: str | None, path: Path) -> Any:
+    """The one layer of a model that makes vectors of words."""
+    from kerascompact.compress.tables import embeddings_of
+    from kerascompact.layers import ProjectionEmbedding
+    from kerascompact.layers.embeddings.base import CompactEmbedding
+
+    kinds = (ProjectionEmbedding, CompactEmbedding)
+    found = [layer for layer in model._flatten_layers() if isinstance(layer, kinds)]
+    found += embeddings_of(model)
+    if name is not None:
+        found = [layer for layer in found if layer.name == name]
+    if len(found) != 1:
+        names = ", ".join(repr(layer.name) for layer in found) or "none"
+        raise ValueError(
+            f"{path} must have one embedding, or --layer names one of several. Found: {names}."
+        )
+    return found[0]

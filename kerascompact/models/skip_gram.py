@@ -1,0 +1,248 @@
+"""Skip-gram with negative sampling around any embedding: words' vectors from plain text."""
+
+from typing import Any, NamedTuple
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from kerascompact.core import checks
+from kerascompact.core.registration import register
+from kerascompact.ops import cosine
+from kerascompact.ops.negative_sampling import (
+    draw_noise,
+    negative_sampling_loss,
+    shared_noise_loss,
+)
+from kerascompact.ops.random_bits import random_bits
+from kerascompact.ops.unique import occurrences, row_numbers, unique_ids
+from kerascompact.text.skip_gram import noise_probabilities
+
+
+class _Batch(NamedTuple):
+    """The different words of a batch: vectors `(u, d)`, and how many pairs each has `(u,)`."""
+
+    vectors: tf.Tensor
+    times: tf.Tensor
+
+
+@register
+class SkipGram(keras.Model):
+    """Trains an embedding to tell words that stand near a word from words of noise.
+
+    `fit` takes words as `x` and a context of each as `y`, or `text.SkipGramBatches`. The loss of a
+    pair is
+
+    `-log sigma(v'(w_c)^T v(w_t)) - sum_{i=1}^k log sigma(-v'(w_i)^T v(w_t))`,  `w_i ~ U^{3/4}`,
+
+    `v` the embedding and `v'` a table of `num_words` vectors that is used in training only. On top
+    of the mean over the batch comes the cosine loss, `lambda / 2 m` times the mean square of the
+    cosines of all pairs of words in the batch, which keeps directions apart.
+
+    A batch's different words are each computed once, however many pairs they have.
+
+    Args:
+        embedding: Any layer with an `output_dim`, from ids to vectors, such as
+            `keras.layers.Embedding` (the vanilla skip-gram), or from bits, such as
+            `ProjectionEmbedding`, with `bits`. Use it elsewhere afterwards, frozen or not.
+        num_words: Words `V` that can be a context.
+        counts: How often each word occurs `(V,)`, for the noise. `None`: all alike.
+        negatives: Words of noise per pair, `k`.
+        shared_noise: With a number `S`, all pairs of a batch share `S` draws, each weighted by
+            `k / S`: the loss has the same expectation, and a step makes two products of matrices
+            instead of `k` lookups for each pair. `None`: every pair has its own draws, as in the
+            paper.
+        cosine_weight: `lambda`; 0 for none.
+        cosine_batch: `m`, the batch to which `lambda` belongs. The paper's sum over all pairs of
+            a batch grows with the batch; this does not, and is the paper's for a batch of `m`.
+        diagonal: Whether the cosine of a word with itself counts in the loss. It is constant:
+            without it (the default) the loss is 0 where all words are orthogonal.
+        bits: Layer from ids to what `embedding` takes, such as a `BitCache`.
+        misspellings: How many misspellings of each word `bits` knows; that of id `i` number `j`
+            has id `(1 + j) V + i`.
+        misspelt: Share of words, in training, that come as one of their misspellings.
+        output_initializer: Of `v'`; default: the paper's U(-1, 1).
+        seed: Of the draws of noise and misspellings.
+        **kwargs: Those of `keras.Model`.
+
+    Shapes: words `(n,)` int32 -> vectors `(n, d)` float32; contexts `(n,)` in `[0, V)`.
+    Raises: ValueError, if an argument is out of its range; for sample weights.
+    Example:
+    >>> model = SkipGram(keras.layers.Embedding(9, 4), 9, negatives=3)
+    >>> model.compile("adam")
+    >>> history = model.fit(np.array([1, 1, 2]), np.array([2, 3, 1]), verbose=0)
+    >>> model.word_vectors().shape
+    (9, 4)
+
+    Reference: [Sankar et al., NAACL 2019](https://arxiv.org/abs/1906.01605), eq. 1 to 7;
+    [Mikolov et al., NeurIPS 2013](https://arxiv.org/abs/1310.4546), sec. 2.2.
+    Differs: of a word that is in a batch several times, dropout, misspelling and cosines are drawn
+    or counted once; `m` above.
+    """
+
+    def __init__(
+        self,
+        embedding: keras.layers.Layer,
+        num_words: int,
+        *,
+        counts: Any = None,
+        negatives: int = 25,
+        shared_noise: int | None = None,
+        cosine_weight: float = 0.01,
+        cosine_batch: int = 1024,
+        diagonal: bool = False,
+        bits: keras.layers.Layer | None = None,
+        misspellings: int = 0,
+        misspelt: float = 0.4,
+        output_initializer: Any = None,
+        seed: int | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        width = getattr(embedding, "output_dim", None)
+        if not isinstance(embedding, keras.layers.Layer) or not isinstance(width, int):
+            checks.fail("embedding", "a layer with an `output_dim`", embedding)
+        self.embedding, self.bits = embedding, bits
+        self.num_words = checks.integer_in("num_words", num_words, 2)
+        self.negatives = checks.integer_in("negatives", negatives, 1)
+        if shared_noise is not None:
+            checks.integer_in("shared_noise", shared_noise, 1)
+        self.shared_noise = shared_noise
+        self.cosine_weight = checks.number("cosine_weight", cosine_weight, above=-1e-300)
+        self.cosine_batch = checks.integer_in("cosine_batch", cosine_batch, 1)
+        self.diagonal = checks.boolean("diagonal", diagonal)
+        self.misspellings = checks.integer_in("misspellings", misspellings, 0)
+        self.misspelt = checks.number("misspelt", misspelt, above=-1e-300, up_to=1)
+        if self.misspellings and bits is None:
+            checks.fail("bits", "a layer that knows the misspellings", bits)
+        if output_initializer is None:
+            output_initializer = keras.initializers.RandomUniform(-1.0, 1.0, seed=seed)
+        self.output_initializer = keras.initializers.get(output_initializer)
+        self.seed = seed
+        self.draws = keras.random.SeedGenerator(seed)
+        shape = (self.num_words, width)
+        self.contexts = self.add_weight(
+            shape, self.output_initializer, "float32", autocast=False, name="contexts"
+        )
+        cumulative = _cumulative(np.ones(self.num_words) if counts is None else counts)
+        if cumulative.shape != (self.num_words,):
+            checks.fail("counts", f"{self.num_words} numbers, one per word", counts)
+        self.noise = self.add_weight(
+            cumulative.shape, "zeros", "int32", trainable=False, autocast=False, name="noise"
+        )
+        self.noise.assign(cumulative)
+        self.likelihood = keras.metrics.Mean("negative_sampling")
+        self.alike = keras.metrics.Mean("mean_cosine")
+
+    def build(self, input_shape: Any = None) -> None:
+        if not self.embedding.built:
+            self.vectors(tf.zeros((2,), tf.int32))
+        self.built = True
+
+    def vectors(self, ids: tf.Tensor) -> tf.Tensor:
+        """The vectors `(n, d)` of ids `(n,)`, as float32."""
+        if self.bits is not None:
+            ids = self.bits(ids)
+        elif type(self.embedding) is keras.layers.Embedding and self.embedding.built:
+            # as the layer does, but without the copy of the table that its `take` makes in a step
+            return tf.gather(self.embedding.embeddings.value, ids)
+        return tf.cast(self.embedding(ids), tf.float32)
+
+    def call(self, words: Any, training: bool | None = None) -> tf.Tensor:
+        words = tf.cast(words, tf.int32)
+        unique, place = unique_ids(words)
+        of_words = self.vectors(self._maybe_misspelt(unique, place) if training else unique)
+        found = tf.gather(of_words, place)
+        found._skip_gram = _Batch(of_words, occurrences(unique, place))
+        return found
+
+    def _maybe_misspelt(self, unique: tf.Tensor, place: tf.Tensor) -> tf.Tensor:
+        if not self.misspellings or not self.misspelt:
+            return unique
+        drawn = random_bits((2, tf.size(place)), self.draws)
+        drawn = tf.gather(drawn, row_numbers(unique, place), axis=1)
+        share = tf.cast(tf.bitwise.right_shift(drawn, tf.constant(8, tf.uint32)), tf.float32)
+        share *= 2.0**-24
+        which = 1 + tf.cast(share[1] * self.misspellings, tf.int32)
+        which = tf.where(share[0] < self.misspelt, which, 0)
+        return unique + self.num_words * which
+
+    def compute_loss(
+        self,
+        x: Any = None,
+        y: Any = None,
+        y_pred: Any = None,
+        sample_weight: Any = None,
+        training: bool = True,
+    ) -> tf.Tensor:
+        if sample_weight is not None:
+            raise ValueError("`sample_weight` must be None: leave pairs out, or repeat them.")
+        batch: _Batch = y_pred._skip_gram
+        y = tf.reshape(tf.cast(y, tf.int32), [-1])
+        likelihood = self._likelihood(y_pred, y, batch)
+        loss = likelihood
+        if self.cosine_weight:
+            different = tf.cast(tf.shape(batch.vectors)[0], tf.float32)
+            squares = cosine.sum_of_squared_cosines(batch.vectors, self.diagonal)
+            loss += self.cosine_weight / 2 * self.cosine_batch * squares / tf.square(different)
+        for extra in self.losses:
+            loss += tf.cast(extra, tf.float32)
+        self.likelihood.update_state(likelihood)
+        self.alike.update_state(cosine.mean_cosine(batch.vectors))
+        return loss
+
+    def _likelihood(self, vectors: tf.Tensor, contexts: tf.Tensor, batch: _Batch) -> tf.Tensor:
+        pairs = tf.size(contexts)
+        own = self.shared_noise is None
+        shape = (pairs, self.negatives) if own else (self.shared_noise,)
+        noise = draw_noise(self.noise.value, random_bits(shape, self.draws))
+        # one lookup, for which the gradient of the table is rows, each once in the optimizer's step
+        ids = tf.concat([contexts, tf.reshape(noise, [-1])], axis=0)
+        rows = tf.gather(self.contexts.value, ids)
+        positive = tf.reduce_sum(vectors * rows[:pairs], axis=-1)
+        if own:
+            shape = (pairs, self.negatives, self.contexts.shape[1])
+            negative = tf.linalg.matvec(tf.reshape(rows[pairs:], shape), vectors)
+            return tf.reduce_mean(negative_sampling_loss(positive, negative))
+        negative = tf.matmul(batch.vectors, rows[pairs:], transpose_b=True)
+        of_noise = shared_noise_loss(negative, batch.times, self.negatives)
+        of_pairs = tf.reduce_sum(tf.nn.softplus(-positive))
+        return (of_pairs + of_noise) / tf.cast(pairs, tf.float32)
+
+    def word_vectors(self, ids: Any = None, batch_size: int = 2048) -> np.ndarray:
+        """The vectors `(n, d)` of ids, as in inference; default: of all words."""
+        ids = np.arange(self.num_words) if ids is None else np.asarray(ids)
+        checks.integer_in("batch_size", batch_size, 1)
+        parts = np.split(ids.astype(np.int32), range(batch_size, len(ids), batch_size))
+        return np.concatenate([np.asarray(self(part, training=False)) for part in parts])
+
+    def get_config(self) -> dict[str, Any]:
+        serialize = keras.saving.serialize_keras_object
+        return {
+            **super().get_config(),
+            "embedding": serialize(self.embedding),
+            "num_words": self.num_words,
+            "negatives": self.negatives,
+            "shared_noise": self.shared_noise,
+            "cosine_weight": self.cosine_weight,
+            "cosine_batch": self.cosine_batch,
+            "diagonal": self.diagonal,
+            "bits": serialize(self.bits),
+            "misspellings": self.misspellings,
+            "misspelt": self.misspelt,
+            "output_initializer": keras.initializers.serialize(self.output_initializer),
+            "seed": self.seed,
+        }
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> "SkipGram":
+        config = dict(config)
+        for name in ("embedding", "bits"):
+            config[name] = keras.saving.deserialize_keras_object(config[name], custom_objects)
+        return cls(**config)
+
+
+def _cumulative(counts: Any) -> np.ndarray:
+    """Rising sums of the noise's distribution, as integers: see `ops.draw_noise`."""
+    rising = np.cumsum(noise_probabilities(counts))
+    return (np.round(2.0**31 * rising / rising[-1]) - 1).astype(np.int32)

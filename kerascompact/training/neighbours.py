@@ -1,0 +1,60 @@
+"""Nearest words by the cosine of their vectors."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from kerascompact.core import checks
+
+
+class NearestWords:
+    """Finds the words whose vectors point where a given vector points.
+
+    Args:
+        words: The words to find, most frequent first: of equally near ones the first wins.
+        vectors: Their vectors `(V, d)`, from a table or from `ProjectionEmbedding.vectors`.
+
+    Raises: ValueError, if there is not one finite vector per word.
+
+    >>> nearest = NearestWords(["king", "queen", "table"], np.array([[1, 1], [1, 2], [-1, 0]]))
+    >>> nearest.of(["kingg"], np.array([[2.0, 2.0]]), top=2)
+    [[('king', 1.0), ('queen', 0.9487)]]
+
+    Reference: [Sankar et al., NAACL 2019](https://arxiv.org/abs/1906.01605), Table 2.
+    """
+
+    def __init__(self, words: Sequence[str], vectors: np.ndarray) -> None:
+        vectors = np.asarray(vectors)
+        if vectors.ndim != 2 or len(vectors) != len(words) or not len(words):
+            checks.fail("vectors", f"{len(words)} vectors (V, d), one per word", vectors)
+        self.words = tuple(words)
+        self.unit = _unit(checks.finite("vectors", vectors))
+
+    def of(
+        self, words: Sequence[str], vectors: np.ndarray, top: int = 6
+    ) -> list[list[tuple[str, float]]]:
+        """The nearest words of each vector, with their cosines, the nearest first.
+
+        Args:
+            words: Whose vectors these are; a word is no neighbour of itself.
+            vectors: `(n, d)`.
+            top: How many neighbours at most.
+
+        Raises: ValueError, if there is not one vector of that width per word.
+        """
+        checks.integer_in("top", top, 1)
+        vectors = np.asarray(vectors)
+        if vectors.shape != (len(words), self.unit.shape[1]):
+            checks.fail("vectors", f"{len(words)} vectors of {self.unit.shape[1]}", vectors)
+        found = []
+        for word, vector in zip(words, _unit(checks.finite("vectors", vectors)), strict=True):
+            cosines = self.unit @ vector
+            best = np.argsort(-cosines, kind="stable")[: top + 1]
+            near = [(self.words[i], round(float(cosines[i]), 4)) for i in best]
+            found.append([pair for pair in near if pair[0] != word][:top])
+        return found
+
+
+def _unit(vectors: np.ndarray) -> np.ndarray:
+    lengths = np.linalg.norm(vectors.astype(np.float32), axis=1, keepdims=True)
+    return vectors.astype(np.float32) / np.maximum(lengths, 1e-12)

@@ -1,0 +1,215 @@
+"""The skip-gram model: its loss in NumPy, its draws, training, files, XLA."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from kerascompact.core.registration import register
+from kerascompact.models.skip_gram import SkipGram
+from kerascompact.optimizers import LazyAdam
+from kerascompact.text.skip_gram_batches import SkipGramBatches
+
+COUNTS = np.array([0, 0, 40, 30, 20, 10, 5, 5])
+
+
+@register
+class KnownBits(keras.layers.Layer):
+    """Stands for a cache: the bits of an id are those of the number itself."""
+
+    def call(self, ids):
+        ids = tf.cast(ids, tf.int32)[..., None]
+        return tf.cast((ids // 2 ** tf.range(6)) % 2, tf.float32)
+
+
+class Encoder(keras.layers.Dense):
+    """A layer from bits to vectors, with the width by the name that embeddings have."""
+
+    @property
+    def output_dim(self):
+        return self.units
+
+
+register(Encoder)
+
+
+def log_sigma(x):
+    return -np.log1p(np.exp(-x))
+
+
+def expected_loss(model, words, contexts, noise):
+    """Equation 4 for each pair with its noise, the mean over pairs, and equation 6."""
+    v, c = model.word_vectors().astype(np.float64), model.contexts.numpy().astype(np.float64)
+    loss = 0.0
+    for word, context, drawn in zip(words, contexts, noise, strict=True):
+        loss -= log_sigma(c[context] @ v[word])
+        loss -= sum(log_sigma(-c[w] @ v[word]) for w in drawn)
+    loss /= len(words)
+    different = np.unique(words)
+    squares = sum(
+        (v[i] @ v[j] / np.linalg.norm(v[i]) / np.linalg.norm(v[j])) ** 2
+        for i in different
+        for j in different
+        if model.diagonal or i != j
+    )
+    scale = model.cosine_batch / len(different) ** 2  # 1 / m for the paper's batch of m words
+    return loss + model.cosine_weight / 2 * scale * squares
+
+
+WORDS, CONTEXTS = np.array([2, 3, 2, 7, 5]), np.array([3, 2, 4, 6, 2])
+
+
+@pytest.mark.parametrize("diagonal", [False, True])
+def test_loss_is_the_papers(diagonal):
+    # noise that can only be word 4, so that the draws are known
+    counts = np.eye(8)[4]
+    embedding = keras.layers.Embedding(8, 6)
+    options = dict(counts=counts, negatives=3, cosine_weight=0.7, cosine_batch=20)
+    for shared in (None, 4):
+        model = SkipGram(embedding, 8, shared_noise=shared, diagonal=diagonal, **options)
+        model.compile("sgd")
+        found = model.evaluate(WORDS, CONTEXTS, verbose=0)
+        expected = expected_loss(model, WORDS, CONTEXTS, np.full((5, 3), 4))
+        assert found[0] == pytest.approx(expected, rel=1e-5)  # float32 sums
+
+
+def test_shared_noise_has_the_expectation_of_own_noise():
+    embedding = keras.layers.Embedding(8, 6, embeddings_initializer="normal")
+    own, shared = (
+        SkipGram(embedding, 8, counts=COUNTS, negatives=5, shared_noise=s, cosine_weight=0, seed=1)
+        for s in (None, 64)
+    )
+    shared.contexts.assign(own.contexts)
+    losses = []
+    for model in (own, shared):
+        model.compile("sgd")
+        model.build((None,))
+        losses.append([float(model.test_on_batch(WORDS, CONTEXTS)[0]) for _ in range(200)])
+        model.reset_metrics()
+    # `test_on_batch` gives running means: the last is that of all 200 batches
+    assert losses[0][-1] == pytest.approx(losses[1][-1], rel=0.02)
+
+
+def test_noise_is_drawn_by_its_distribution():
+    model = SkipGram(keras.layers.Embedding(8, 2), 8, counts=COUNTS)
+    steps = np.diff(np.concatenate([[-1], model.noise.numpy().astype(np.float64)])) / 2**31
+    expected = np.where(COUNTS, np.maximum(COUNTS, 1) ** 0.75, 0)
+    np.testing.assert_allclose(steps, expected / expected.sum(), atol=1e-9)
+
+
+def corpus(length=4000):
+    """Words 2, 3, 4 stand together, and 5, 6, 7; so their vectors are alike."""
+    random = np.random.default_rng(0)
+    topics = np.repeat(random.integers(0, 2, length // 10), 10)
+    return (2 + 3 * topics + random.integers(0, 3, length)).astype(np.int32)
+
+
+def projected(**options):
+    return SkipGram(
+        Encoder(4, kernel_initializer=keras.initializers.GlorotUniform(seed=3)),
+        8,
+        bits=KnownBits(),
+        **options,
+    )
+
+
+@pytest.mark.parametrize("kind", ["table", "projected", "misspelt", "own noise"])
+def test_training_puts_words_of_a_topic_together(kind):
+    keras.utils.set_random_seed(0)
+    text = corpus()
+    counts = np.bincount(text, minlength=8)
+    options = dict(counts=counts, negatives=5, cosine_weight=1e-3, seed=0)
+    if kind != "own noise":
+        options["shared_noise"] = 32
+    if kind == "misspelt":  # 16 more are their misspellings: other bits, same low ones
+        options |= dict(misspellings=2, misspelt=0.4)
+    if kind in ("projected", "misspelt"):
+        model = projected(**options)
+    else:
+        model = SkipGram(keras.layers.Embedding(8, 4), 8, **options)
+    batches = SkipGramBatches(text, counts, 256, window=2, threshold=1.0)
+    model.compile(LazyAdam(0.05, global_clipnorm=5.0))
+    history = model.fit(batches, epochs=6, verbose=0).history
+    assert history["negative_sampling"][-1] < 0.9 * history["negative_sampling"][0]
+    vectors = model.word_vectors()[2:]
+    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    cosines = unit @ unit.T
+    together = np.kron(np.eye(2), np.ones((3, 3))).astype(bool)
+    within = cosines[together & ~np.eye(6, dtype=bool)].mean()
+    assert within > cosines[~together].mean() + 0.5
+
+
+def test_cosine_loss_spreads_words():
+    found = []
+    for weight in (0.0, 1.0):
+        keras.utils.set_random_seed(0)
+        embedding = keras.layers.Embedding(8, 4, embeddings_initializer="ones")
+        model = SkipGram(embedding, 8, cosine_weight=weight, shared_noise=16, seed=0)
+        model.compile(LazyAdam(0.02))
+        pairs = np.random.default_rng(0).integers(2, 8, (2, 512))
+        history = model.fit(*pairs, batch_size=64, epochs=10, verbose=0).history
+        found.append(history["mean_cosine"][-1])
+    assert found[1] < 0.5 * found[0]
+
+
+@pytest.mark.parametrize("jit_compile", [False, True])
+def test_file_and_xla(jit_compile, tmp_path):
+    keras.utils.set_random_seed(0)
+    model = projected(counts=COUNTS, shared_noise=16, misspellings=1, name="np_sg")
+    model.compile(LazyAdam(0.01), jit_compile=jit_compile)
+    model.fit(np.tile(WORDS, 20), np.tile(CONTEXTS, 20), batch_size=10, verbose=0)
+    model.save(tmp_path / "model.keras")
+    again = keras.saving.load_model(tmp_path / "model.keras")
+    np.testing.assert_array_equal(again.word_vectors(), model.word_vectors())
+    np.testing.assert_array_equal(again.noise, model.noise)
+    np.testing.assert_array_equal(again.contexts, model.contexts)
+    assert again.misspellings == 1 and again.shared_noise == 16
+    again.fit(WORDS, CONTEXTS, verbose=0)  # goes on with its optimizer
+    # the embedding goes elsewhere
+    classifier = keras.Sequential([again.bits, again.embedding, keras.layers.Dense(2)])
+    assert classifier(WORDS[None]).shape == (1, 5, 2)
+
+
+def test_xla_gives_the_same_loss():
+    model = SkipGram(keras.layers.Embedding(8, 4), 8, counts=np.eye(8)[4], negatives=2)
+    losses = []
+    for jit_compile in (False, True):
+        model.compile("sgd", jit_compile=jit_compile)
+        losses.append(model.evaluate(WORDS, CONTEXTS, verbose=0, return_dict=True))
+    for name, value in losses[0].items():
+        assert losses[1][name] == pytest.approx(value, rel=1e-5, abs=1e-6)
+
+
+def test_regularizers_of_the_embedding_count():
+    embedding = keras.layers.Embedding(8, 4, embeddings_regularizer=keras.regularizers.L2(1.0))
+    model = SkipGram(embedding, 8, counts=COUNTS, cosine_weight=0)
+    model.compile("sgd")
+    found = model.evaluate(WORDS, CONTEXTS, verbose=0, return_dict=True)
+    extra = np.square(embedding.embeddings.numpy()).sum()
+    assert found["loss"] == pytest.approx(found["negative_sampling"] + extra, rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (dict(embedding=keras.layers.Dense(3)), "`embedding` must be a layer with an `output_dim`"),
+        (dict(num_words=1), "`num_words` must be an integer >= 2"),
+        (dict(counts=np.ones(7)), "`counts` must be 8 numbers"),
+        (dict(negatives=0), "`negatives` must be an integer >= 1"),
+        (dict(shared_noise=0), "`shared_noise` must be an integer >= 1"),
+        (dict(cosine_weight=-1), "`cosine_weight` must be a finite number"),
+        (dict(misspellings=2), "`bits` must be a layer that knows the misspellings"),
+        (dict(misspelt=2), "`misspelt` must be a finite number"),
+        (dict(diagonal=1), "`diagonal` must be True or False"),
+    ],
+)
+def test_rejects(change, message):
+    with pytest.raises(ValueError, match=message):
+        SkipGram(**{**dict(embedding=keras.layers.Embedding(8, 4), num_words=8), **change})
+
+
+def test_rejects_weights():
+    model = SkipGram(keras.layers.Embedding(8, 4), 8)
+    model.compile("sgd", run_eagerly=True)
+    with pytest.raises(ValueError, match="`sample_weight` must be None"):
+        model.fit(WORDS, CONTEXTS, sample_weight=np.ones(5), verbose=0)
