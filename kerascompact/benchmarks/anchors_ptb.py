@@ -9,13 +9,12 @@ each word has a bias besides.
 """
 
 import argparse
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from kerascompact import datasets, models
-from kerascompact.benchmarks import results, tied_language
+from kerascompact.benchmarks import results, resumable, tied_language
 from kerascompact.benchmarks.tied_language import Spec
 from kerascompact.datasets import ptb
 
@@ -69,23 +68,15 @@ def benchmark(name: str, arguments: argparse.Namespace) -> list[dict[str, Any]]:
     if arguments.sizes:
         raise ValueError("`--sizes` cannot count these anew: what is zero is up to the training.")
     test = name == "ant_ptb"
-    changes = {"epochs": arguments.epochs} if arguments.epochs else {}
-    found = []
-    for seed in arguments.seeds or (0,):
-        named = [Spec(method, options) for method, options in METHODS.items()] if test else grid()
-        for spec in named:
-            spec = spec._replace(seed=seed, **changes)
-            row = results.find(name, spec._asdict(), test=False)
-            if row is None:
-                corpus = ptb.load(arguments.data, spec.train_tokens)
-                wordnet = datasets.data_dir(arguments.data) / WORDNET
-                work = Path(arguments.work)
-                row = tied_language.run(spec, corpus, work, wordnet, test, arguments.verbose)
-                row = json.loads(json.dumps(row))
-                results.append(name, row)
-                print(table([row]).splitlines()[-1], flush=True)
-            found.append(row)
-    return found
+
+    def run(spec: Spec) -> dict[str, Any]:
+        corpus = ptb.load(arguments.data, spec.train_tokens)
+        wordnet = datasets.data_dir(arguments.data) / WORDNET
+        work = Path(arguments.work)
+        return tied_language.run(spec, corpus, work, wordnet, test, arguments.verbose)
+
+    specs = [Spec(method, options) for method, options in METHODS.items()] if test else grid()
+    return resumable.benchmark(name, specs, arguments, run, table)
 
 
 def table(rows: Sequence[dict[str, Any]]) -> str:

@@ -9,8 +9,7 @@ import keras
 import numpy as np
 
 from kerascompact import layers, models
-from kerascompact.benchmarks import results, stepping
-from kerascompact.benchmarks.resumable import Timed
+from kerascompact.benchmarks import resumable, stepping
 from kerascompact.datasets import ptb
 from kerascompact.text.stream import stateful_batches
 from kerascompact.training import NTASGD, ResetStates, SparseSoftmaxCrossEntropy
@@ -122,7 +121,7 @@ def fit(
             callbacks=[
                 ResetStates(),
                 averaging,
-                Timed(),
+                resumable.Timed(),
                 keras.callbacks.CSVLogger(folder_of / "epochs.csv", append=True),
                 keras.callbacks.BackupAndRestore(folder_of / "backup", delete_checkpoint=False),
             ],
@@ -162,20 +161,15 @@ def benchmark(name: str, arguments: argparse.Namespace) -> list[dict[str, Any]]:
     A run that was killed goes on at its last whole epoch, kept in the folder `arguments.work`;
     `arguments.epochs` cuts both of its phases, to try a command.
     """
-    found, cut = [], arguments.epochs
-    for seed in arguments.seeds or [0]:
-        for spec in SPECS[name]:
-            spec = spec._replace(seed=seed)
-            if cut:
-                spec = spec._replace(epochs=cut, finetune=min(cut, spec.finetune))
-            row = results.find(name, spec._asdict(), test=False)
-            if row is None:
-                corpus = ptb.load(arguments.data, spec.train_tokens)
-                row = run(spec, corpus, Path(arguments.work), arguments.verbose)
-                results.append(name, row)
-                print(table([row]).splitlines()[-1], flush=True)
-            found.append(row)
-    return found
+
+    def one(spec: Spec) -> dict[str, Any]:
+        corpus = ptb.load(arguments.data, spec.train_tokens)
+        return run(spec, corpus, Path(arguments.work), arguments.verbose)
+
+    specs, cut = SPECS[name], arguments.epochs
+    if cut:
+        specs = [spec._replace(finetune=min(cut, spec.finetune)) for spec in specs]
+    return resumable.benchmark(name, specs, arguments, one, table)
 
 
 def table(rows: Sequence[dict[str, Any]]) -> str:

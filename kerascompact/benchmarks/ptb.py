@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from kerascompact.benchmarks import language, results
+from kerascompact.benchmarks import language, resumable
 from kerascompact.benchmarks.language import Spec
 from kerascompact.datasets import ptb
 
@@ -49,23 +49,12 @@ def benchmark(name: str, arguments: argparse.Namespace) -> list[dict[str, Any]]:
     A run that was killed goes on at its last whole epoch, kept in the folder `arguments.work`;
     `arguments.epochs` cuts every run, to try a command.
     """
-    found = []
-    for seed in arguments.seeds or [0]:
-        for spec in BENCHMARKS[name]:
-            spec = spec._replace(seed=seed, epochs=arguments.epochs or spec.epochs)
-            row = find(name, spec)
-            if row is None:
-                corpus = ptb.load(arguments.data, spec.train_tokens)
-                row = language.run(spec, corpus, Path(arguments.work), arguments.verbose)
-                results.append(name, row)
-                print(table([row]).splitlines()[-1], flush=True)
-            found.append(row)
-    return found
 
+    def run(spec: Spec) -> dict[str, Any]:
+        corpus = ptb.load(arguments.data, spec.train_tokens)
+        return language.run(spec, corpus, Path(arguments.work), arguments.verbose)
 
-def find(name: str, spec: Spec) -> dict[str, Any] | None:
-    """The row of a spec, if it has one."""
-    return next((row for row in results.rows(name) if row["spec"] == spec._asdict()), None)
+    return resumable.benchmark(name, BENCHMARKS[name], arguments, run, table)
 
 
 def table(rows: list[dict[str, Any]]) -> str:

@@ -14,7 +14,7 @@ import keras
 import numpy as np
 
 from kerascompact import layers, models
-from kerascompact.benchmarks import results, resumable
+from kerascompact.benchmarks import resumable
 from kerascompact.datasets import ptb
 from kerascompact.models.awd_lstm import NO_DROPOUTS
 from kerascompact.text.stream import stateful_batches
@@ -152,18 +152,11 @@ def benchmark(name: str, arguments: argparse.Namespace) -> list[dict[str, Any]]:
     A run that was killed goes on at its last whole epoch, kept in the folder `arguments.work`;
     `arguments.epochs` cuts every run, to try a command.
     """
-    found = []
-    for seed in arguments.seeds or [0]:
-        for spec in SPECS[name]:
-            spec = spec._replace(seed=seed, epochs=arguments.epochs or spec.epochs)
-            row = results.find(name, spec._asdict(), test=False)
-            if row is None:
-                corpus = ptb.load(arguments.data)
-                row = run(spec, corpus, Path(arguments.work), arguments.verbose)
-                results.append(name, row)
-                print(table([row]).splitlines()[-1], flush=True)
-            found.append(row)
-    return found
+
+    def one(spec: Spec) -> dict[str, Any]:
+        return run(spec, ptb.load(arguments.data), Path(arguments.work), arguments.verbose)
+
+    return resumable.benchmark(name, SPECS[name], arguments, one, table)
 
 
 def table(rows: list[dict[str, Any]]) -> str:
