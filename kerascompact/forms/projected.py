@@ -35,7 +35,7 @@ class ProjectedForm(OfWords, Form):
         precision: "float32" or "int8", the type of the kernels.
         **kwargs: `mask_zero` (no word, and no bit, is padding) and those of `Form`.
 
-    Shapes: as `ProjectionEmbedding`; `input_dim` is `T d`.
+    Shapes: as `ProjectionEmbedding`; `input_dim` is `None`, since any word has a vector.
     Storage: `32 (r + 1) c` bits for each layer of `r` inputs and `c` outputs; with int8
         `8 r c + 64 c`. `64 d` for "layer".
     Raises: ValueError, for a wrong argument.
@@ -63,9 +63,9 @@ class ProjectedForm(OfWords, Form):
         precision: str = "float32",
         **kwargs: Any,
     ) -> None:
-        self_projection = read_projection(projection)
-        super().__init__(self_projection.num_bits, output_dim, **kwargs)
-        self.projection = self_projection
+        super().__init__(1, output_dim, **kwargs)
+        self.input_dim = None  # type: ignore[assignment]  # there is no vocabulary
+        self.projection = read_projection(projection)
         self.hidden_units = widths(hidden_units)
         self.normalization = checks.choice("normalization", normalization, NORMALIZATIONS)
         self.epsilon = checks.number("epsilon", epsilon, above=0)
@@ -74,7 +74,7 @@ class ProjectedForm(OfWords, Form):
         self.take_words()
 
     def build(self, input_shape: Any = None) -> None:
-        sizes = [self.input_dim, *self.hidden_units, self.output_dim]
+        sizes = [self.projection.num_bits, *self.hidden_units, self.output_dim]
         for layer, shape in enumerate(zip(sizes, sizes[1:], strict=False)):
             self.add_table(f"kernel_{layer}", shape, self.precision)
             self.add_array(f"bias_{layer}", shape[1:], "float32")
@@ -119,7 +119,7 @@ class ProjectedForm(OfWords, Form):
     @property
     def float32_bits(self) -> int:
         """Bits of the same network in float32; no table of words is what it replaces."""
-        sizes = [self.input_dim, *self.hidden_units, self.output_dim]
+        sizes = [self.projection.num_bits, *self.hidden_units, self.output_dim]
         return 32 * sum((r + 1) * c for r, c in zip(sizes, sizes[1:], strict=False))
 
     def get_config(self) -> dict[str, Any]:

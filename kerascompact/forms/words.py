@@ -6,7 +6,29 @@ import keras
 import tensorflow as tf
 
 from kerascompact.core.projection import Projection
+from kerascompact.core.registration import register
 from kerascompact.ops.projection import bits_of, check_bits
+
+
+@register
+class WordsThere(keras.Operation):
+    """Which words have bytes, or bits: a node of its own in a graph of layers, as Keras' masks are.
+
+    Shapes: strings `(...)` or bits `(..., T d)` -> bool `(...)`.
+
+    >>> WordsThere()(tf.constant(["a", ""])).numpy()
+    array([ True, False])
+    """
+
+    def call(self, inputs: tf.Tensor) -> tf.Tensor:
+        if _is_text(inputs):
+            return tf.not_equal(inputs, "")
+        # as numbers: TFLite cannot compare bytes
+        return tf.reduce_max(tf.cast(inputs, tf.float32), axis=-1) > 0
+
+    def compute_output_spec(self, inputs: keras.KerasTensor) -> keras.KerasTensor:
+        shape = inputs.shape if _is_text(inputs) else inputs.shape[:-1]
+        return keras.KerasTensor(shape, "bool")
 
 
 class OfWords(keras.layers.Layer):
@@ -33,8 +55,6 @@ class OfWords(keras.layers.Layer):
 
     def encoded(self, inputs: Any, encode: Any) -> Any:
         """Runs `encode` on the bits of whatever stands for words, as rows."""
-        if _is_text(inputs):
-            self.supports_jit = False  # XLA has no strings
         bits = bits_of(inputs, self.projection, self.together)
         if isinstance(bits, tf.RaggedTensor):
             return bits.with_flat_values(encode(bits.flat_values))
@@ -52,13 +72,7 @@ class OfWords(keras.layers.Layer):
             return None
         if not self.mask_zero:
             return mask
-        if isinstance(inputs, keras.KerasTensor):
-            shape = inputs.shape if _is_text(inputs) else inputs.shape[:-1]
-            return keras.KerasTensor(shape, "bool")
-        if _is_text(inputs):
-            return tf.not_equal(inputs, "")
-        # as numbers: TFLite cannot compare bytes
-        return tf.reduce_max(tf.cast(inputs, tf.float32), axis=-1) > 0
+        return WordsThere()(inputs)
 
     def compute_output_shape(self, input_shape: tuple[int | None, ...]) -> tuple[int | None, ...]:
         return (*input_shape[:-1], self.output_dim)
@@ -66,7 +80,7 @@ class OfWords(keras.layers.Layer):
     def compute_output_spec(self, inputs: Any, **_: Any) -> keras.KerasTensor:
         shape, ragged = inputs.shape, getattr(inputs, "ragged", False)
         if _is_text(inputs):
-            self.supports_jit = False
+            self.supports_jit = False  # XLA has no strings
             shape = shape if self.together else (*shape, None)
         elif ragged:
             shape = shape[:-1] if self.together else shape

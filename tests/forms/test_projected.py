@@ -85,9 +85,9 @@ def test_predicts_the_same_as_a_file(normalization, recipe):
 def test_masks_words_without_bits():
     form, _ = example(mask_zero=True)
     bits = projection_bits(WORDS, SMALL)[None]
-    assert np.asarray(form.compute_mask(bits)).tolist() == [[True, False, True, True]]
+    assert np.asarray(form.compute_mask(tf.constant(bits))).tolist() == [[True, False, True, True]]
     assert np.asarray(form.compute_mask(tf.constant([WORDS]))).tolist() == [[1, 0, 1, 1]]
-    assert example()[0].compute_mask(bits) is None
+    assert example()[0].compute_mask(tf.constant(bits)) is None
 
 
 @pytest.mark.parametrize(

@@ -124,7 +124,8 @@ class ProjectionEmbedding(OfWords):
         for dense in self.dense[1:]:
             vectors = dense(self.drop(tf.nn.relu(vectors), training=training))
         if self.normalization == "l2":
-            return unit_vectors(vectors)
+            exact = unit_vectors(tf.cast(vectors, tf.float32))  # squares are out of float16's range
+            return tf.cast(exact, self.compute_dtype)
         if self.normalization == "layer":
             return self.normalize(vectors)
         if self.normalization is None:
