@@ -12,7 +12,7 @@ from kerascompact.datasets import ptb
 PAPER = [Spec("full"), Spec("kd_pdg"), Spec("kd"), Spec("low_rank", budget=0.1)]
 
 # Tables 4 and 5 on a third of the text: every method, equal epochs.
-_CUT = Spec("full", train_tokens=300_000, epochs=6, hold=3)
+_CUT = Spec("full", train_tokens=300_000, epochs=5, hold=3)
 CUT = [
     _CUT._replace(method=method, budget=budget)
     for method, budget in (
