@@ -42,6 +42,7 @@ SHORT = {
     "tensor_train": "TT",
     "hashed": "HE",
     "predefined_sparse": "PS",
+    "projection": "NP",
 }
 METHODS = tuple(SHORT)
 MODELS: dict[str, Callable[..., keras.Model]] = {
@@ -69,21 +70,31 @@ class TextData(NamedTuple):
     test: Coded
 
 
-def encode(dataset: Dataset, size: int, length: int, rules: str = "wordpunct") -> TextData:
+def encode(
+    dataset: Dataset,
+    size: int | None,
+    length: int,
+    rules: str = "wordpunct",
+    every_split: bool = False,
+) -> TextData:
     """Counts the training split's words and turns every split into ids.
 
     Args:
         dataset: From `kerascompact.datasets`.
-        size: Vocabulary size, padding and unknown word included.
+        size: Vocabulary size, padding and unknown word included; `None`: all words.
         length: Tokens per text; longer texts are cut, shorter ones padded with 0 at the end.
         rules: Token rules.
+        every_split: Whether the words of dev and test are counted as well: for models that learn
+            nothing of a word by its id, and whose ids only stand for its bits (`BitCache`).
     """
-    vocabulary = Vocabulary.build(dataset.train.texts, size=size, rules=rules)
-    splits = [
+    splits = (dataset.train, dataset.dev, dataset.test) if every_split else (dataset.train,)
+    texts = [text for split in splits for text in split.texts]
+    vocabulary = Vocabulary.build(texts, size=size, rules=rules)
+    coded = [
         Coded(vocabulary.encode_all(split.texts, length), np.asarray(split.labels, np.int32))
         for split in (dataset.train, dataset.dev, dataset.test)
     ]
-    return TextData(dataset.name, vocabulary, tuple(dataset.label_names), *splits)
+    return TextData(dataset.name, vocabulary, tuple(dataset.label_names), *coded)
 
 
 def build_embedding(
@@ -95,7 +106,7 @@ def build_embedding(
     adjustment: int = 1,
     scale: float | None = None,
     **options: Any,
-) -> keras.layers.Layer:
+) -> Callable[[Any], Any]:
     """An embedding by its method's name, for ids from a `Vocabulary`, padding masked.
 
     `width` is the paper's `m`: the cluster's width in "adjustment", whose output has `adjustment`
@@ -105,10 +116,11 @@ def build_embedding(
     `code_length`, "kd" a `margin` of the common code that all words start with, "quantized" `bits`,
     "group_lasso" `strength`, "vvd", "sparse_vd" and "sparse_vd_voc" `kl_weight`, "tensor_train"
     `ratio`, "hashed" `buckets`, "predefined_sparse" `density`; "selected" and "hashed" have vectors
-    for the `unique` first words.
+    for the `unique` first words. "projection" takes a `vocabulary`, whose words' bits it looks up,
+    and `hidden` units; it is no layer but a function of two (`BitCache`, `ProjectionEmbedding`).
 
-    >>> build_embedding("mixture", 1000, 8).output_dim
-    8
+    >>> build_embedding("mixture", 1000, 8)(np.array([3])).shape
+    TensorShape([1, 8])
     """
     checks.choice("method", method, METHODS)
     options = {"mask_zero": True, "name": "embedding", **options}
@@ -134,6 +146,11 @@ def build_embedding(
     if method == "hashed":
         options |= dict(num_frequent=unique, num_reserved=NUM_RESERVED)
         return layers.HashEmbedding(input_dim, width, options.pop("buckets"), **options)
+    if method == "projection":
+        vocabulary, hidden = options.pop("vocabulary"), options.pop("hidden")
+        projected = layers.ProjectionEmbedding(width, (hidden,), **options)
+        cache = layers.BitCache.from_vocabulary(vocabulary, projected.projection, name="bits")
+        return lambda ids: projected(cache(ids))
     if method == "predefined_sparse":
         return layers.PredefinedSparseEmbedding(input_dim, width, **options)
     if method == "quantized":

@@ -6,6 +6,10 @@ from kerascompact.models.language_model import SIZES, ZarembaSize, language_mode
 from kerascompact.models.lstm_classifier import lstm_classifier
 from kerascompact.models.matrix_factorization import matrix_factorization
 from kerascompact.models.mean_classifier import mean_classifier
+from kerascompact.models.of_bits import of_bits
+from kerascompact.models.projection_lstm import projection_lstm
+from kerascompact.models.sgnn import sgnn
+from kerascompact.models.skip_gram import SkipGram
 from kerascompact.models.tagger import tagger
 from kerascompact.models.text_cnn import text_cnn
 
@@ -14,6 +18,7 @@ __all__ = [
     "AWDSize",
     "Dropouts",
     "SIZES",
+    "SkipGram",
     "ZarembaSize",
     "awd_lstm",
     "graph_network",
@@ -21,6 +26,9 @@ __all__ = [
     "lstm_classifier",
     "matrix_factorization",
     "mean_classifier",
+    "of_bits",
+    "projection_lstm",
+    "sgnn",
     "tagger",
     "sparse_sizes",
     "text_cnn",

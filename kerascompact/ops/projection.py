@@ -92,7 +92,7 @@ def word_bits(words: Any, projection: Projection) -> tf.Tensor:
     >>> word_bits(tf.constant([["turn", "up"], ["on", ""]]), Projection()).shape
     TensorShape([2, 2, 1120])
     """
-    words = tf.convert_to_tensor(words)
+    words = tf.convert_to_tensor(words, dtype_hint=tf.string)  # the hint is for []
     distinct, index = tf.unique(tf.reshape(words, [-1]))
 
     def some(first: tf.Tensor) -> tf.Tensor:

@@ -34,6 +34,20 @@ def test_encode_takes_its_words_from_train_only():
     assert coded.test.ids[0].tolist() == [1, 1, 1] and "unseen" not in coded.vocabulary.words
 
 
+def test_projections_know_the_words_of_every_split():
+    raw = dataset()
+    raw.test.texts[0] = "unseen " * 3
+    coded = encode(raw, size=None, length=3, every_split=True)
+    assert "unseen" in coded.vocabulary.words and coded.test.ids[0].min() > 1
+    options = dict(vocabulary=coded.vocabulary, hidden=5)
+    model = MODELS["mean"](build_embedding("projection", len(coded.vocabulary), 8, **options), 3)
+    assert model.get_layer("embedding").mask_zero
+    np.testing.assert_array_equal(
+        model.get_layer("bits")(coded.test.ids[0])[0],
+        model.get_layer("embedding").bits(["unseen"])[0],
+    )
+
+
 def test_build_embedding_by_name():
     codes = {"cardinality": 4, "code_length": 2}
     options = {
@@ -48,9 +62,10 @@ def test_build_embedding_by_name():
         "hashed": {"buckets": 50},
         "predefined_sparse": {"density": 0.5},
     }
+    methods = METHODS[:-1]  # the last one is no layer
     kinds = {
         name: build_embedding(name, 1000, 8, clusters=9, unique=20, **options.get(name, {}))
-        for name in METHODS
+        for name in methods
     }
     assert {name: type(layer) for name, layer in kinds.items()} == {
         "standard": keras.layers.Embedding,
@@ -72,7 +87,7 @@ def test_build_embedding_by_name():
         "predefined_sparse": layers.PredefinedSparseEmbedding,
     }
     widths = {name: layer.output_dim for name, layer in kinds.items()}
-    assert widths == {name: 8 + (name == "adjustment") for name in METHODS}
+    assert widths == {name: 8 + (name == "adjustment") for name in methods}
     assert kinds["low_rank"].rank == 3  # floor(0.5 * 1000 * 8 / 1008)
     assert kinds["quantized"].bits == 4 and kinds["dpq"].cardinality == 4
     assert all(layer.mask_zero and layer.name == "embedding" for layer in kinds.values())

@@ -104,7 +104,9 @@ def test_takes_any_number_of_words_in_tf_data():
     projection = Projection(3, 5)
     words = [f"word{number}" * (number % 3) for number in range(400)]
     for count in (400, 64, 65, 1, 0):
-        texts = tf.data.Dataset.from_tensors(tf.reshape(tf.constant(words[:count]), [-1, 1]))
+        texts = tf.data.Dataset.from_tensors(
+            tf.reshape(tf.constant(words[:count], tf.string), [-1, 1])
+        )
         (bits,) = texts.map(lambda some: word_bits(some, projection))
         assert bits.shape == (count, 1, 15)
         np.testing.assert_array_equal(bits[:, 0], projection_bits(words[:count], projection))
