@@ -20,6 +20,7 @@ NOTEBOOKS = sorted((CHECKOUT / "colab").glob("*.ipynb"))
 FIRST = CHECKOUT / "colab" / "1_first_compact_model.ipynb"
 SECOND = CHECKOUT / "colab" / "2_learned_codes.ipynb"
 THIRD = CHECKOUT / "colab" / "3_anchors_and_knowledge.ipynb"
+FOURTH = CHECKOUT / "colab" / "4_predefined_sparseness.ipynb"
 ABSOLUTE = re.compile(r"(?<![\w.:/])(?:/(?:home|root|tmp|usr|var|opt|Users|content|mnt)/|[A-Z]:\\)")
 
 
@@ -177,6 +178,53 @@ def test_anchors_are_told_what_is_related_and_read(anchors):
     assert len(printed["related"].splitlines()) == 2
     left, right = printed["read"].split("\n\n")
     assert len(left.splitlines()) == 10 and len(right.splitlines()) == 8
+
+
+@pytest.fixture(scope="module")
+def sparse(tmp_path_factory):
+    settings = dict(KERASCOMPACT_TUTORIAL_ROWS="500", KERASCOMPACT_TUTORIAL_EPOCHS="2")
+    return execute(FOURTH, tmp_path_factory.mktemp("colab"), **settings)
+
+
+def numbers(text):
+    """The columns of a table of accuracies, by the name of the line."""
+    lines = [re.split(r" {2,}", line.strip()) for line in text.splitlines()[1:]]
+    return {name: [float(cell.replace(",", "")) for cell in cells] for name, *cells in lines}
+
+
+def test_frequent_words_have_more_entries_of_as_many(sparse):
+    notebook, printed, _ = sparse
+    lengths = [int(line.split()[-2]) for line in printed["lengths"].splitlines()[1:]]
+    assert lengths == sorted(lengths, reverse=True) and lengths[0] == 64 and lengths[-1] == 4
+    table = {name: cells[1] for name, cells in numbers(printed["orders"]).items()}
+    assert len(table) == 5
+    few = table["dense, 16 columns"]
+    assert all(abs(table[name] - few) <= 2 * 3000 for name in table if "order" in name)
+    pictures = [cell.id for cell in notebook.cells if "image/png" in str(cell.get("outputs"))]
+    assert pictures == ["lengths-plot"]
+
+
+def test_sparse_layers_are_smaller_and_their_files_agree(sparse):
+    _, printed, _ = sparse
+    (whole, table, wide, small) = (cells[2] for cells in numbers(printed["readers"]).values())
+    assert whole > table > small and abs(wide - table) < 0.05 * table + 150 * 32
+    assert printed["export"].count("agreement: 1.0") == 4
+    sizes = [
+        int(re.search(r"([\d,]+) bytes", line)[1].replace(",", ""))
+        for line in printed["export"].splitlines()
+    ]
+    assert sizes[0] > sizes[1] > sizes[3] and sizes[0] > sizes[2] > sizes[3]
+
+
+def test_a_text_is_read_word_by_word(sparse):
+    _, printed, work = sparse
+    assert printed["states"].splitlines()[0].endswith("loops: 0")
+    words = [line.split()[0] for line in printed["read"].splitlines()]
+    assert words == ["how", "do", "i", "say", "hello", "in", "french"]
+    assert printed["same"].endswith("same intent: True\n")
+    names = {path.name for path in (work / "predefined_sparseness").iterdir()}
+    assert names == {"intents_by_word.tflite", "vocabulary.txt"}
+    assert read_metadata(work / "predefined_sparseness" / "intents_by_word.tflite")["labels"]
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
