@@ -17,7 +17,19 @@ METHODS: dict[str, tuple[str, ...]] = {
     "kmeans": ("clusters", "seed"),
     "codes": ("code_length", "cardinality", "seed"),
     "autoencoder": ("code_length", "cardinality", "epochs", "seed"),
+    "nearest_anchors": ("anchors", "neighbors", "weights", "seed"),
+    "k_svd": ("anchors", "neighbors", "iterations", "seed"),
+    "sparse_code": ("base", "strength", "sum_to_one", "iterations"),
+    "pruning": ("sparsity",),
 }
+# What a compressor calls an option, where that is not the option's own name.
+NAMES = {
+    "clusters": "num_clusters",
+    "anchors": "num_anchors",
+    "neighbors": "num_neighbors",
+    "base": "num_base",
+}
+NEEDED = {"svd": "rank", "kmeans": "clusters"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -44,6 +56,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--rank", type=int, help="svd")
     add("--clusters", type=int, help="kmeans")
     add("--epochs", type=int, help="autoencoder")
+    add("--anchors", type=int, metavar="A", help="nearest_anchors, k_svd (500)")
+    add("--neighbors", type=int, metavar="S", help="anchors of a word, nearest_anchors, k_svd (10)")
+    add("--weights", choices=("least_squares", "kernel"), help="nearest_anchors (least_squares)")
+    add("--base", type=int, metavar="B", help="sparse_code: words that are kept (1000)")
+    add("--strength", type=float, help="sparse_code: of the penalty on weights (0.05)")
+    add("--sum-to-one", type=float, help="sparse_code: of the pull of their sum to 1 (0.1)")
+    add("--iterations", type=int, help="k_svd (10), sparse_code (200)")
+    add("--sparsity", type=float, help="pruning: share of the entries set to 0 (0: those that are)")
     add("--seed", type=int, help="(0)")
     add("--layer", metavar="NAME", help="of a .keras file with several embeddings")
     add("--limit", type=int, metavar="ROWS", help="first rows only")
@@ -99,12 +119,13 @@ def _compressor(arguments: argparse.Namespace) -> "Compressor":
     if wrong:
         option = f"--{wrong[0].replace('_', '-')}"
         raise ValueError(f"{option} is no option of --method {arguments.method}.")
-    needed = {"svd": "rank", "kmeans": "clusters"}.get(arguments.method)
+    needed = NEEDED.get(arguments.method)
     if needed and needed not in given:
         raise ValueError(f"--method {arguments.method} needs --{needed.replace('_', '-')}.")
 
     from kerascompact import compress
 
+    given = {NAMES.get(name, name): value for name, value in given.items()}
     match arguments.method:
         case "scalar":
             return compress.ScalarQuantization(**given)
@@ -113,9 +134,17 @@ def _compressor(arguments: argparse.Namespace) -> "Compressor":
         case "svd":
             return compress.TruncatedSVD(**given)
         case "kmeans":
-            return compress.KMeansClusters(given.pop("clusters"), **given)
+            return compress.KMeansClusters(**given)
         case "codes":
             return compress.KDCodes(**given, verbose=True)
+        case "nearest_anchors":
+            return compress.NearestAnchors(**given)
+        case "k_svd":
+            return compress.KSVD(**given, verbose=True)
+        case "sparse_code":
+            return compress.SparseCode(**given)
+        case "pruning":
+            return compress.Pruning(**given)
     sizes = {"cardinality": 32, "code_length": 32, **given}
     return compress.CompositionalCodes(**sizes, verbose=True)
 

@@ -19,6 +19,17 @@ METHODS = {
     "kmeans": ["--clusters", "5", "--seed", "3"],
     "codes": ["--code-length", "2", "--cardinality", "8"],
     "autoencoder": ["--code-length", "2", "--cardinality", "4", "--epochs", "2"],
+    "nearest_anchors": ["--anchors", "9", "--neighbors", "3", "--weights", "kernel"],
+    "k_svd": ["--anchors", "9", "--neighbors", "2", "--iterations", "2", "--seed", "1"],
+    "sparse_code": ["--base", "12", "--strength", "0.01", "--sum-to-one", "0", "--iterations", "9"],
+    "pruning": ["--sparsity", "0.5"],
+}
+MAKES = {
+    "product": compress.ProductQuantization(3, 8, norms=True),
+    "nearest_anchors": compress.NearestAnchors(9, 3, "kernel"),
+    "k_svd": compress.KSVD(9, 2, iterations=2, seed=1),
+    "sparse_code": compress.SparseCode(12, 0.01, 0.0, 9),
+    "pruning": compress.Pruning(0.5),
 }
 
 
@@ -69,12 +80,27 @@ def test_word_vectors_become_a_file_and_a_list_of_words(method, glove, tmp_path,
     assert not export.inspect(out).custom
 
 
-def test_the_file_holds_what_the_function_makes(glove, tmp_path):
+@pytest.mark.parametrize("method", MAKES)
+def test_the_file_holds_what_the_function_makes(method, glove, tmp_path):
     out = tmp_path / "small.tflite"
     options = ["--recipe", "float32", "--length", "5", "--limit", str(V)]
-    assert run(glove, "-o", out, "--method", "product", *METHODS["product"], *options) == 0
-    form = compress.ProductQuantization(3, 8, norms=True).fit(TABLE)
+    assert run(glove, "-o", out, "--method", method, *METHODS[method], *options) == 0
+    form = MAKES[method].fit(TABLE)
     np.testing.assert_allclose(vectors_in(out, 5), form(np.arange(V)), atol=1e-6)
+
+
+def test_counts_weigh_entries_and_a_pruned_table_keeps_its_zeros(tmp_path, capsys):
+    table, counts = np.where(TABLE > 0, TABLE, 0), np.arange(V)
+    np.save(tmp_path / "table.npy", table)
+    np.save(tmp_path / "counts.npy", counts)
+    out, options = tmp_path / "small.keras", ["--method", "pruning", "--recipe", "float32"]
+    assert run(tmp_path / "table.npy", "-o", out, *options) == 0
+    np.testing.assert_array_equal(compress.read_table(out).vectors, table)
+    options += ["--counts", tmp_path / "counts.npy", "--sparsity", "0.9"]
+    assert run(tmp_path / "table.npy", "-o", out, *options) == 0
+    kept = compress.read_table(out).vectors != 0
+    weighted = np.sqrt(counts)[:, None] * table
+    assert kept.sum() == V * d // 10 and weighted[kept].min() >= weighted[~kept].max()
 
 
 def test_arrays_limits_counts_and_keras_files(tmp_path, capsys):
@@ -118,6 +144,14 @@ def test_wrong_arguments_are_named_before_any_work(glove, classifier, tmp_path, 
     assert "is a file" in line(*scalar, to=glove / "new.tflite")
     assert "--rank is no option of --method scalar" in line(*scalar, "--rank", 3)
     assert "--code-length is no option" in line("--method", "svd", "--code-length", 3)
+    assert "--seed is no option of --method pruning" in line("--method", "pruning", "--seed", 3)
+    assert "--sum-to-one is no option of" in line("--method", "k_svd", "--sum-to-one", 1)
+    assert "`num_neighbors` must be an integer in [1, 3]" in line(
+        "--method", "nearest_anchors", "--anchors", 3, "--neighbors", 4
+    )
+    assert "`num_anchors` must be an integer in [2, 40]" in line("--method", "k_svd")
+    assert "`sparsity` must be a number in [0, 1)" in line("--method", "pruning", "--sparsity", 1)
+    assert "`strength` must be" in line("--method", "sparse_code", "--strength", 0)
     assert "--method svd needs --rank" in line("--method", "svd")
     assert "--method kmeans needs --clusters" in line("--method", "kmeans")
     assert "`bits` must be an integer in [1, 8]" in line(*scalar, "--bits", 9)
