@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kerascompact.core import checks
+from kerascompact.export import beside
 from kerascompact.export.interpreter import Interpreter
 from kerascompact.text.vocabulary import NUM_RESERVED, Vocabulary
 
@@ -143,7 +144,7 @@ def _vocabulary(
     if vocabulary is None:
         if file is None:
             checks.fail("vocabulary", "given with the bytes of a file, which lie nowhere", None)
-        vocabulary = file.parent / "vocabulary.txt"
+        vocabulary = file.parent / beside.NAME
         if not vocabulary.is_file():
             raise ValueError(f"There is no {vocabulary}, and no other vocabulary is given.")
     if not isinstance(vocabulary, str | os.PathLike):

@@ -14,7 +14,7 @@ import kerascompact
 from kerascompact.core import checks, files
 from kerascompact.core.cloning import is_graph
 from kerascompact.core.storage import total_bits
-from kerascompact.export import flatbuffer, narrow
+from kerascompact.export import beside, flatbuffer, narrow
 from kerascompact.export.freezing import shipped
 from kerascompact.export.interpreter import Interpreter
 from kerascompact.export.quiet import quiet
@@ -96,12 +96,13 @@ def save(
     Args:
         model: A Keras model, or bytes from `convert`.
         path: The `.tflite` file; written whole or not at all.
-        vocabulary: Saved beside the file.
+        vocabulary: Saved beside the file, where other files with the same one may be.
         **options: Those of `convert`, if `model` is a Keras model.
 
     Returns: The path written.
 
-    Raises: ValueError, as `convert` does, or if the vocabulary is not that of the bytes; OSError.
+    Raises: ValueError, as `convert` does, if the vocabulary is not that of the bytes, or if it
+        would take the place of another file's; OSError.
 
     >>> from kerascompact.layers import ClusterEmbedding
     >>> model = keras.Sequential([keras.Input((4,), dtype="int32"), ClusterEmbedding(9, 2, 3)])
@@ -119,7 +120,8 @@ def save(
     else:
         data = convert(model, vocabulary=vocabulary, **options)
     if vocabulary is not None:
-        vocabulary.save(Path(path).parent / "vocabulary.txt")
+        beside.check(Path(path), vocabulary)
+        vocabulary.save(Path(path).parent / beside.NAME)
     return files.write_bytes(path, data)
 
 

@@ -16,6 +16,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from kerascompact.commands import folder
     from kerascompact.core import checks
+    from kerascompact.export import beside
     from kerascompact.text import Vocabulary
 
     out = arguments.out or arguments.folder / folder.FILE
@@ -23,9 +24,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise ValueError(f"{out} is a folder, and must be a file to write.")
     folder.check_writable(out.parent)
     vocabulary = Vocabulary.load(arguments.folder / folder.VOCABULARY)
-    beside = out.parent / folder.VOCABULARY
-    if beside.exists() and Vocabulary.load(beside).sha256 != vocabulary.sha256:
-        raise ValueError(f"{beside} is the vocabulary of another file. Choose another folder.")
+    beside.check(out, vocabulary)
     labels = folder.read_labels(arguments.folder / folder.LABELS)
     length = arguments.length or folder.trained_length(arguments.folder / folder.REPORT)
     checks.integer_in("length", length, 1)
@@ -40,9 +39,7 @@ def run(arguments: argparse.Namespace) -> int:
     # Without a data set at hand, the words themselves are the texts on which both must agree.
     texts = [" ".join(vocabulary.words[start::16][:length]) for start in range(16)]
     export.verify(model, data, vocabulary.encode_all(filter(None, texts), length))
-    if not beside.exists():
-        vocabulary.save(beside)
-    export.save(data, out)
+    export.save(data, out, vocabulary=vocabulary)
     print(summary(export.freeze(model, arguments.recipe)))
     print(f"{out}: {len(data):,} bytes; the vocabulary beside it: {vocabulary.num_bytes:,} bytes")
     return 0

@@ -93,8 +93,10 @@ def run(arguments: argparse.Namespace) -> int:
             raise ValueError(f"{arguments.data}: the label {label!r} has a line break inside.")
 
     from kerascompact.benchmarks import text_task
+    from kerascompact.export import beside
 
     data = text_task.encode(loaded, arguments.vocabulary_size, arguments.length, arguments.rules)
+    beside.check(arguments.out / folder.FILE, data.vocabulary)
     if arguments.clusters is None:
         arguments.clusters = max(2, min(100, len(data.vocabulary) // 10))
     if arguments.unique is None:

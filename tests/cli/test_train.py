@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 
 import keras
 import pytest
@@ -97,6 +98,15 @@ def test_a_folder_that_cannot_be_written_is_refused(table, tmp_path, fails, monk
     assert taken.read_text() == "mine"
     monkeypatch.setattr(os, "access", lambda *_: False)
     assert "cannot be written" in fails("train", "--data", table, "--out", tmp_path / "new")
+
+
+def test_the_words_of_another_file_are_kept(trained, table, tmp_path, fails, monkeypatch):
+    monkeypatch.setattr(keras.Model, "fit", None)
+    folder = shutil.copytree(trained, tmp_path / "copy")
+    shutil.copy(folder / "model.tflite", folder / "other.tflite")
+    again = ["train", "--data", table, "--out", folder, "--vocabulary-size", 20]
+    assert "vocabulary.txt is the vocabulary of another file: other.tflite" in fails(*again)
+    assert (folder / "vocabulary.txt").read_bytes() == (trained / "vocabulary.txt").read_bytes()
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,48 @@
+"""`vocabulary.txt`, the words beside a file: all files of a folder share one."""
+
+from pathlib import Path
+
+from kerascompact.core import files
+from kerascompact.export import flatbuffer
+from kerascompact.text.vocabulary import Vocabulary
+
+NAME = "vocabulary.txt"
+
+
+def check(path: Path, vocabulary: Vocabulary) -> None:
+    """Makes sure that the vocabulary of a file takes the place of no other file's.
+
+    Args:
+        path: The `.tflite` file that will be written. What it names now is written over.
+        vocabulary: To be saved beside it.
+
+    Raises: ValueError, if another vocabulary is there, unless the old file at `path` is the only
+        one of the folder that names it.
+
+    >>> Vocabulary(["one"]).save("vocabulary.txt").name
+    'vocabulary.txt'
+    >>> check(Path("model.tflite"), Vocabulary(["one"]))
+    """
+    beside = path.parent / NAME
+    if not beside.is_file():
+        return
+    there = files.sha256(beside.read_bytes())
+    if there == vocabulary.sha256:
+        return
+    owners = [file.name for file in sorted(path.parent.glob("*.tflite")) if _names(file) == there]
+    if owners != [path.name]:
+        others = [name for name in owners if name != path.name]
+        named = ", ".join(others) or "none that is in this folder"
+        raise ValueError(
+            f"{beside} is the vocabulary of another file: {named}. Choose another folder for "
+            f"{path.name}, or delete it."
+        )
+
+
+def _names(file: Path) -> str | None:
+    """The checksum of the vocabulary that a file was converted with, if it is one of ours."""
+    try:
+        facts = flatbuffer.read_metadata(file).get("vocabulary") or {}
+    except ValueError:
+        return None
+    return facts.get("sha256")
