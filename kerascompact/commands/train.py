@@ -29,6 +29,7 @@ METHODS: dict[str, tuple[str, ...]] = {  # method -> the options below that are 
     "tensor_train": ("ratio",),
     "hashed": ("unique", "buckets"),
     "predefined_sparse": ("density",),
+    "projection": ("hidden",),
 }
 
 
@@ -43,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--model", choices=("mean", "lstm"), default="mean", help="classifier (%(default)s)")
     add("--recipe", choices=RECIPES, default="int8", help="(%(default)s)")
     add("--rules", default="wordpunct", help="wordpunct, kim or whitespace (%(default)s)")
-    add("--vocabulary-size", type=int, default=3000, help="words at most (%(default)s)")
+    add("--vocabulary-size", type=int, default=3000, help="words, not of projection (%(default)s)")
     add("--length", type=int, default=64, help="tokens per text (%(default)s)")
     add("--width", type=int, default=32, help="of a word's vector (%(default)s)")
     add("--clusters", type=int, help="(100, or a tenth of the vocabulary if that is less)")
@@ -64,6 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="of the full table, low_rank, tensor_train (%(default)s)",
     )
     add("--density", type=float, default=0.2, help="of predefined_sparse vectors (%(default)s)")
+    add("--hidden", type=int, default=512, help="units of projection (%(default)s)")
     add("--dropout", type=float, default=0.4, help="before the softmax (%(default)s)")
     add("--epochs", type=int, default=20, help="(%(default)s)")
     add("--batch-size", type=int, default=64, help="(%(default)s)")
@@ -95,7 +97,10 @@ def run(arguments: argparse.Namespace) -> int:
     from kerascompact.benchmarks import text_task
     from kerascompact.export import beside
 
-    data = text_task.encode(loaded, arguments.vocabulary_size, arguments.length, arguments.rules)
+    # A projection learns nothing of a word by its id; its vocabulary holds bits, of any words.
+    projected = arguments.method == "projection"
+    size = None if projected else arguments.vocabulary_size
+    data = text_task.encode(loaded, size, arguments.length, arguments.rules, projected)
     beside.check(arguments.out / folder.FILE, data.vocabulary)
     if arguments.clusters is None:
         arguments.clusters = max(2, min(100, len(data.vocabulary) // 10))
@@ -117,6 +122,8 @@ def _model(arguments: argparse.Namespace, data: "TextData") -> "keras.Model":
 
     keras.utils.set_random_seed(arguments.seed)
     options = {name: getattr(arguments, name) for name in METHODS[arguments.method]}
+    if arguments.method == "projection":
+        options["vocabulary"] = data.vocabulary
     if "clusters" in options:
         options["scale"] = text_task.logit_scale(arguments.learning_rate)
     if arguments.method == "kd":

@@ -1,0 +1,31 @@
+"""`kerascompact train --method projection`: words that no text of the table has are words, too."""
+
+import json
+
+from kerascompact.cli import main
+from kerascompact.commands.folder import load_model
+from kerascompact.layers import BitCache, ProjectionEmbedding
+
+SMALL = ["--width", "6", "--length", "8", "--epochs", "12", "--batch-size", "16", "--hidden", "12"]
+
+
+def test_trains_and_writes(table, tmp_path, capsys):
+    out = tmp_path / "out"
+    arguments = ["train", "--data", str(table), "--out", str(out), "--method", "projection", *SMALL]
+    assert main(arguments) == 0
+    report = json.loads((out / "report.json").read_text())
+    assert report["argmax_agreement"] == 1 and report["file_accuracy"] > 0.6
+    model = load_model(out / "model.keras")
+    (layer,) = [one for one in model.layers if isinstance(one, ProjectionEmbedding)]
+    (cache,) = [one for one in model.layers if isinstance(one, BitCache)]
+    assert layer.hidden_units == (12,) and cache.projection == layer.projection
+    lines = (out / "vocabulary.txt").read_text().splitlines()
+    assert len(lines) == cache.input_dim  # every word, whatever --vocabulary-size says
+    capsys.readouterr()
+    assert main(["predict", str(out / "model.tflite"), "please raise the music"]) == 0
+    assert capsys.readouterr().out.split("\t")[0] in ("louder", "softer", "stop")
+
+
+def test_refuses_hidden(table, tmp_path, fails):
+    arguments = ["--data", table, "--out", tmp_path / "out", "--method", "projection"]
+    assert "`hidden_units` must be an integer >= 1" in fails("train", *arguments, "--hidden", "0")
