@@ -8,8 +8,9 @@ from typing import NamedTuple
 import numpy as np
 
 from kerascompact.core import checks
-from kerascompact.export import beside
+from kerascompact.export import beside, utf8
 from kerascompact.export.interpreter import Interpreter
+from kerascompact.text import rules
 from kerascompact.text.vocabulary import NUM_RESERVED, Vocabulary
 
 
@@ -18,7 +19,8 @@ class Prediction(NamedTuple):
 
     `probabilities[i]` is that of `labels[i]`, and `label` the one with the largest. `tokens` is the
     number of tokens of the text, `known` how many of those that the model read are in the
-    vocabulary, and `notes` says what may have cost accuracy.
+    vocabulary (`None`, if there is no list of words at hand), and `notes` says what may have cost
+    accuracy.
     """
 
     label: str
@@ -26,7 +28,7 @@ class Prediction(NamedTuple):
     probabilities: np.ndarray
     labels: tuple[str, ...]
     tokens: int
-    known: int
+    known: int | None
     notes: tuple[str, ...]
 
 
@@ -34,9 +36,10 @@ class TextClassifier:
     """A text classifier read from a `.tflite` file; needs neither TensorFlow nor Keras.
 
     Args:
-        file: Path or bytes of a file that `kerascompact.export.convert` made with a vocabulary.
+        file: Path or bytes of a file that `kerascompact.export.convert` made with a vocabulary, or
+            to take text.
         vocabulary: The `Vocabulary` it was trained with, or its path. `None`: `vocabulary.txt`
-            beside the file.
+            beside the file, or none, if the file takes text.
         num_threads: Threads that the runtime may use.
 
     Raises: ValueError, if the file is damaged, is no text classifier of kerascompact, or was
@@ -63,20 +66,28 @@ class TextClassifier:
             self.interpreter = Interpreter(data, num_threads)
         except ValueError as error:
             raise ValueError(f"{name}: {error}") from error
-        facts = (self.interpreter.metadata or {}).get("vocabulary")
-        if not facts:
+        facts = (self.interpreter.metadata or {}).get("vocabulary") or {}
+        self.text = self.interpreter.text
+        if not facts and self.text is None:
             raise ValueError(
                 f"{name} must be one that kerascompact exported with its vocabulary. "
                 "Received: a TFLite model that names none."
             )
-        self.vocabulary, source = _vocabulary(vocabulary, path)
-        if self.vocabulary.sha256 != facts["sha256"]:
-            raise ValueError(
-                f"{name} was trained with another vocabulary than {source}: "
-                f"{facts['size']} ids of sha256 {facts['sha256'][:12]}. "
-                f"Received: {len(self.vocabulary)} ids of sha256 {self.vocabulary.sha256[:12]}."
-            )
+        self.vocabulary: Vocabulary | None = None
+        if self.text is None or vocabulary is not None:
+            if not facts:
+                checks.fail("vocabulary", "None: the file has no list of words", vocabulary)
+            self.vocabulary, source = _vocabulary(vocabulary, path)
+            if self.vocabulary.sha256 != facts["sha256"]:
+                raise ValueError(
+                    f"{name} was trained with another vocabulary than {source}: "
+                    f"{facts['size']} ids of sha256 {facts['sha256'][:12]}. "
+                    f"Received: {len(self.vocabulary)} ids of sha256 {self.vocabulary.sha256[:12]}."
+                )
+        self._rules: str = (self.text or facts)["rules"]
         self._input, self._output, self.length, classes = _ports(self.interpreter, name)
+        if self.text is not None:
+            self.length = self.text["length"] or self.text["max_words"]
         names = (self.interpreter.metadata or {}).get("labels") or map(str, range(classes))
         self.labels: tuple[str, ...] = tuple(names)
         if len(self.labels) != classes:
@@ -90,18 +101,29 @@ class TextClassifier:
 
         Raises: ValueError, if it is no valid UTF-8 (with the position) or has no token.
         """
-        ids = self.vocabulary.encode(_decoded(text))
-        tokens, notes = len(ids), []
+        text, notes = _decoded(text), []
+        named = rules.named(self._rules)
+        tokens = len(named.tokens(text))
         if not tokens:
             raise ValueError("`text` has no token: it is empty or white space only.")
-        if self.length is not None:
-            if tokens > self.length:
-                notes.append(f"text cut to its first {self.length} of {tokens} tokens")
-            ids = np.pad(ids[: self.length], (0, max(0, self.length - tokens)))
-        known = int(np.count_nonzero(ids >= NUM_RESERVED))
-        if not known:
-            notes.insert(0, "no word of the text is in the vocabulary")
-        probabilities = self.interpreter.run({self._input: ids[None]})[self._output][0]
+        read = text
+        if self.text is not None:
+            size, data = self.text["max_bytes"], text.encode()
+            numbers, used = utf8.encode(data, size)
+            if used < len(data):
+                notes.append(f"text cut to its first {used} of {len(data)} bytes")
+                read = data[:used].decode("utf-8", "surrogateescape")
+        if self.length is not None and len(named.tokens(read)) > self.length:
+            notes.append(f"text cut to its first {self.length} of {tokens} tokens")
+        known = None
+        if self.vocabulary is not None:
+            ids = self.vocabulary.encode(read)[: self.length]
+            known = int(np.count_nonzero(ids >= NUM_RESERVED))
+            if not known:
+                notes.insert(0, "no word of the text is in the vocabulary")
+        if self.text is None:
+            numbers = np.pad(ids, (0, max(0, (self.length or 0) - len(ids))))[None]
+        probabilities = self.interpreter.run({self._input: numbers})[self._output][0]
         best = int(np.argmax(probabilities))
         return Prediction(
             label=self.labels[best],
@@ -158,7 +180,8 @@ def _ports(file: Interpreter, name: str) -> tuple[str, str, int | None, int]:
     outs = {key: value["shape"] for key, value in file.outputs.items()}
     if [len(shape) for shape in (*ins.values(), *outs.values())] != [2, 2]:
         raise ValueError(
-            f"{name} must have one input of ids, [1, length], and one output, [1, classes]. "
+            f"{name} must have one input of ids, [1, length], or of text, and one output, "
+            "[1, classes]. "
             f"Received: inputs {sorted(ins)} and outputs {sorted(outs)}."
         )
     ((input_name, ids),), ((output_name, classes),) = ins.items(), outs.items()

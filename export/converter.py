@@ -8,7 +8,6 @@ from typing import Any
 import keras
 import numpy as np
 import tensorflow as tf
-from tensorflow.lite.python.convert_phase import ConverterError
 
 import kerascompact
 from kerascompact.core import checks, files
@@ -17,8 +16,9 @@ from kerascompact.core.storage import total_bits
 from kerascompact.export import beside, flatbuffer, narrow
 from kerascompact.export.freezing import shipped
 from kerascompact.export.interpreter import Interpreter
-from kerascompact.export.quiet import quiet
 from kerascompact.export.recipe import Recipe, resolve
+from kerascompact.export.serving import Serve, input_specs, to_tflite
+from kerascompact.export.text_in import TextIn, over_bits
 from kerascompact.forms.base import Form
 from kerascompact.text.vocabulary import Vocabulary
 
@@ -30,12 +30,22 @@ def convert(
     labels: Sequence[str] | None = None,
     vocabulary: Vocabulary | None = None,
     sequence_length: int | None = None,
+    text: Vocabulary | str | None = None,
+    max_bytes: int | None = None,
+    max_words: int | None = None,
+    fingerprint_bits: int = 32,
 ) -> bytes:
     """Converts a trained model into the bytes of a TFLite file of built-in operators only.
 
     Every compact embedding that is not frozen yet is frozen first, then its tables are stored as
     the recipe says; no table is unpacked in memory. The batch is 1 (an LSTM needs that to do
     without Flex operators); a length that the model leaves open stays open.
+
+    With `text`, the file takes the text itself: its input is `text`, int32 `(1, max_bytes)`, the
+    UTF-8 bytes with zeros behind, and the words and their ids are found inside (see `TextToIds`).
+    No bytes make it fail. The vocabulary costs 4 bytes a word for fingerprints and some 1.5 for
+    ids, and its words need not lie beside the file. A model that says something of every word
+    gives one more output, `spans` `(1, words, 2)`: where each begins and ends, in bytes.
 
     Args:
         model: Trained Keras model: functional, Sequential, or subclassed (built, one input of ids).
@@ -44,11 +54,17 @@ def convert(
         vocabulary: Its size, token rules and SHA-256 are written into the metadata; the words
             are saved beside the file, see `save`.
         sequence_length: Fixes the length of the ids where the model leaves it open.
+        text: For a file that takes text, the model's vocabulary; or the name of the token rules of
+            a model whose embedding is a `ProjectionEmbedding`, which has none.
+        max_bytes: Bytes of a text in that file; `None`: any number.
+        max_words: Words of a text at most, where the number of ids is open.
+        fingerprint_bits: Of a word: 32, or 64 for a file that never takes an unknown word for
+            another (32: one unknown word in 1.4 million, with 3,000 known ones).
 
     Returns: The file's bytes. Converting twice gives the same bytes.
 
-    Raises: ValueError, if the model is not built, its labels do not fit its output, or it needs an
-        operator that plain TFLite does not have.
+    Raises: ValueError, if the model is not built, its labels do not fit its output, it needs an
+        operator that plain TFLite does not have, or it cannot take text.
 
     >>> from kerascompact.layers import ClusterEmbedding
     >>> model = keras.Sequential([keras.Input((4,), dtype="int32"), ClusterEmbedding(9, 2, 3)])
@@ -57,20 +73,33 @@ def convert(
     """
     recipe = resolve(recipe)
     _check_model(model)
+    if text is not None:
+        vocabulary = _same_vocabulary(text, vocabulary)
     if vocabulary is not None:
         _check_vocabulary(model, vocabulary)
     with shipped(model, recipe) as (frozen, forms):
-        specs = _input_specs(frozen, sequence_length)
-        module = _Serve(frozen, forms, specs)
+        text_in, form = None, None
+        if isinstance(text, str):
+            frozen, form = over_bits(frozen)
+            if form.together and max_words is None:
+                max_words = sequence_length
+        specs = input_specs(frozen, sequence_length)
+        if text is not None:
+            text_in = TextIn(specs, text, form, max_bytes, max_words, fingerprint_bits)
+        elif max_bytes is not None or max_words is not None:
+            checks.fail("text", "a vocabulary, with `max_bytes` or `max_words`", text)
+        module = Serve(frozen, forms, specs, text_in)
+        specs = specs if text_in is None else text_in.specs
         if labels is not None:
             labels = _checked_labels(labels, module.output_shapes)
-        parsed = flatbuffer.parse(_to_tflite(module))
+        parsed = flatbuffer.parse(to_tflite(module))
         precisions = _precisions(forms)
         metadata = {
             "kerascompact": kerascompact.__version__,
             "recipe": recipe._asdict(),
             "labels": labels,
             "vocabulary": _vocabulary_facts(vocabulary),
+            "text": None if text_in is None else text_in.facts(),
             "embeddings": [_embedding_facts(form) for form in forms],
         }
     if precisions & {"int8", "int4"}:
@@ -125,49 +154,6 @@ def save(
     return files.write_bytes(path, data)
 
 
-class _Serve(tf.Module):
-    """The model as one function with named inputs and outputs."""
-
-    def __init__(self, model: Any, forms: list[Form], specs: dict[str, tf.TensorSpec]) -> None:
-        super().__init__()
-        # The variables themselves: with the Keras model as an attribute the converter takes them
-        # for state that may change, and leaves VAR_HANDLE and READ_VARIABLE in the file.
-        self.constants = [v.value for part in (model, *forms) for v in part.variables]
-        names = list(specs)
-
-        @tf.function(autograph=False)
-        def serve(**inputs: tf.Tensor) -> dict[str, tf.Tensor]:
-            flat = [inputs[name] for name in names]
-            packed = (
-                keras.tree.pack_sequence_as(_inputs(model), flat) if is_graph(model) else flat[0]
-            )
-            outputs = model(packed, training=False)
-            if isinstance(outputs, dict):
-                return outputs
-            outputs = keras.tree.flatten(outputs)
-            known = getattr(model, "output_names", None) or []
-            if len(known) != len(outputs):
-                known = [f"output_{i}" for i in range(len(outputs))]
-            return dict(zip(known, outputs, strict=True))
-
-        self.function = serve.get_concrete_function(**specs)
-        self.output_shapes = [o.shape for o in keras.tree.flatten(self.function.structured_outputs)]
-
-
-def _to_tflite(module: _Serve) -> bytes:
-    converter = tf.lite.TFLiteConverter.from_concrete_functions([module.function], module)
-    converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS]
-    converter.exclude_conversion_metadata = True
-    try:
-        with quiet(native=True):
-            return converter.convert()
-    except ConverterError as error:
-        raise ValueError(
-            "`model` must convert to built-in TFLite operators. The converter says: "
-            f"{str(error).splitlines()[0]}"
-        ) from error
-
-
 def _check_model(model: Any) -> None:
     if not isinstance(model, keras.Model):
         checks.fail("model", "a keras.Model", model)
@@ -193,6 +179,16 @@ def _check_vocabulary(model: keras.Model, vocabulary: Vocabulary) -> None:
         )
 
 
+def _same_vocabulary(text: Any, vocabulary: Vocabulary | None) -> Vocabulary | None:
+    if isinstance(text, str):  # of a projection
+        return vocabulary
+    if not isinstance(text, Vocabulary):
+        checks.fail("text", "the kerascompact.text.Vocabulary of the model", text)
+    if vocabulary is not None and vocabulary.sha256 != text.sha256:
+        checks.fail("vocabulary", "that of `text`, or None", vocabulary)
+    return text
+
+
 def _checked_labels(labels: Sequence[str], shapes: list[tf.TensorShape]) -> list[str]:
     labels = list(labels)
     if not all(isinstance(label, str) and label for label in labels):
@@ -203,26 +199,6 @@ def _checked_labels(labels: Sequence[str], shapes: list[tf.TensorShape]) -> list
             f"Received: {len(labels)} labels."
         )
     return labels
-
-
-def _input_specs(model: Any, sequence_length: int | None) -> dict[str, tf.TensorSpec]:
-    """Batch 1, and the lengths that the model fixes; others stay open unless they are given."""
-    if sequence_length is not None:
-        checks.integer_in("sequence_length", sequence_length, 1)
-    if not is_graph(model):
-        return {"ids": tf.TensorSpec((1, sequence_length), tf.int32, name="ids")}
-    specs = {}
-    for tensor in keras.tree.flatten(_inputs(model)):
-        shape = [1, *(sequence_length if n is None else n for n in tensor.shape[1:])]
-        dtype = tf.as_dtype(keras.backend.standardize_dtype(tensor.dtype))
-        specs[tensor.name] = tf.TensorSpec(shape, dtype, name=tensor.name)
-    return specs
-
-
-def _inputs(model: Any) -> Any:
-    """The inputs of a graph of layers, in the structure that it is called with."""
-    # A Sequential has no `input` until it was called on something, but it has `inputs`.
-    return model.inputs[0] if isinstance(model, keras.Sequential) else model.input
 
 
 def _vocabulary_facts(vocabulary: Vocabulary | None) -> dict[str, Any] | None:

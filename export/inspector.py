@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 
 from kerascompact.export import flatbuffer
 
+_LIMITS = (("max_bytes", "bytes"), ("length", "words"), ("max_words", "words"))
+
 
 class StoredTensor(NamedTuple):
     """One constant of the file. `name` is empty where the exporter dropped it."""
@@ -36,6 +38,13 @@ class Inspection(NamedTuple):
             lines[0] += f", {self.metadata_bytes:,} metadata"
         lines.append("in:  " + ", ".join(self.inputs))
         lines.append("out: " + ", ".join(self.outputs))
+        if text := (self.metadata or {}).get("text"):
+            limits = [f"{text[key]:,} {unit}" for key, unit in _LIMITS if text[key] is not None]
+            inside = f"the vocabulary is inside, {text['bytes']:,} bytes"
+            lines.append(
+                f"text in: UTF-8 bytes, {' and '.join(limits) or 'any number'}, cut by the rules "
+                f"{text['rules']!r}; {'no vocabulary' if 'projection' in text else inside}"
+            )
         lines.append("operators: " + ", ".join(f"{k} x{v}" for k, v in self.operators.items()))
         lines.append(
             "needs an extra runtime for: " + ", ".join(self.custom)
@@ -55,7 +64,7 @@ class Inspection(NamedTuple):
             paper = fact.get("paper_bits")
             paper = "" if paper is None else f", by the paper's formula {paper / 8:,.0f}"
             lines.append(
-                f"{fact['form']}: {fact['input_dim']} x {fact['output_dim']} in "
+                f"{fact['form']}: {fact['input_dim'] or 'any word'} x {fact['output_dim']} in "
                 f"{fact['stored_bits'] / 8:,.0f} bytes stored{paper}"
             )
         return "\n".join(lines)

@@ -7,7 +7,7 @@ import numpy as np
 from ai_edge_litert import interpreter as litert
 
 from kerascompact.core import checks
-from kerascompact.export import flatbuffer
+from kerascompact.export import flatbuffer, utf8
 
 
 class Interpreter:
@@ -51,10 +51,33 @@ class Interpreter:
         self.outputs: dict[str, dict[str, Any]] = self._runner.get_output_details()
 
     @property
+    def text(self) -> dict[str, Any] | None:
+        """What the file's metadata say of its text, if it takes text rather than ids."""
+        return (self.metadata or {}).get("text")
+
+    def run_text(self, text: str | bytes) -> dict[str, np.ndarray]:
+        """Runs a file that takes text on one; what is past its number of bytes is cut.
+
+        Raises: ValueError, if it takes none.
+
+        >>> from kerascompact import models, text
+        >>> words = text.Vocabulary(["good", "bad"])
+        >>> model = models.mean_classifier(keras.layers.Embedding(4, 2, mask_zero=True), 2)
+        >>> file = Interpreter(kerascompact.export.convert(model, text=words))
+        >>> file.run_text("good or bad")["probabilities"].shape
+        (1, 2)
+        """
+        if self.text is None:
+            checks.fail("file", "one that takes text", [*self.inputs])
+        encoded = utf8.encode(text, self.text["max_bytes"])
+        return self.run({self.text["input"]: encoded.numbers})
+
+    @property
     def vocabulary_size(self) -> int | None:
         """Number of ids that the file's embeddings know, if kerascompact wrote it there."""
-        sizes = [e["input_dim"] for e in (self.metadata or {}).get("embeddings", [])]
-        return min(sizes) if sizes else None
+        facts = self.metadata or {}
+        sizes = [e["input_dim"] for e in facts.get("embeddings", []) if e["input_dim"] is not None]
+        return min(sizes) if sizes else (facts.get("vocabulary") or {}).get("size")
 
     def run(self, inputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Runs one example, a batch of 1.
@@ -76,7 +99,11 @@ class Interpreter:
             raise ValueError(
                 f"`{name}` must have the shape {expected}. Received: the shape {list(value.shape)}."
             )
-        if np.issubdtype(details["dtype"], np.integer):
+        if self.text is not None:
+            if not np.issubdtype(value.dtype, np.integer):
+                checks.fail(name, "bytes as an array of integers", value)
+            value = np.where((value < 0) | (value > 255), utf8.SHIELD, value)  # no byte is like any
+        elif np.issubdtype(details["dtype"], np.integer):
             bound = self.vocabulary_size if len(self.inputs) == 1 else None
             checks.ids_below(name, value, bound or np.iinfo(details["dtype"]).max + 1)
         return value.astype(details["dtype"])

@@ -36,6 +36,7 @@ from kerascompact.layers.recurrent.sparse_gru import SparseGRU
 from kerascompact.layers.recurrent.sparse_lstm import SparseLSTM
 from kerascompact.layers.recurrent.weight_drop import WeightDropGRU, WeightDropLSTM
 from kerascompact.layers.text_convolution import TextConvolution
+from kerascompact.layers.text_to_bits import TextToBits
 from kerascompact.layers.text_to_ids import TextToIds
 
 __all__ = [
@@ -70,6 +71,7 @@ __all__ = [
     "SparseVariationalEmbedding",
     "SparseVariationalVocabularyEmbedding",
     "TensorTrainEmbedding",
+    "TextToBits",
     "TextToIds",
     "VariationalVocabularyEmbedding",
     "WeightDropGRU",

@@ -66,10 +66,7 @@ class TextToIds(keras.layers.Layer):
         self.num_words = checks.integer_in("num_words", num_words, 1, 2**24)
         self.tables = byte_rules(rules)
         self.rules = rules
-        if length is not None and max_words is not None:
-            checks.fail("max_words", "None if there is a `length`", max_words)
-        for name, value in (("length", length), ("max_words", max_words)):
-            setattr(self, name, None if value is None else checks.integer_in(name, value, 1))
+        self.length, self.max_words = byte_text.limits(length, max_words)
         self.fingerprint_bits = checks.choice("fingerprint_bits", fingerprint_bits, (32, 64))
         self.seed = checks.integer_in("seed", seed, 0)
         self.below = checks.integer_in("below", below, 0)
@@ -114,14 +111,11 @@ class TextToIds(keras.layers.Layer):
         return self.seed + fingerprints.SEEDS
 
     def build(self, input_shape: Any = None) -> None:
-        if self.built:
-            return
         size = len(_packed(np.zeros(self.num_words, np.int64), self.order_bits))
         self.fingerprints = self._array("fingerprints", self.num_words, "int32")
         self.order = self._array("order", size, "uint8")
         if self.fingerprint_bits == 64:
             self.second = self._array("second", self.num_words, "int32")
-        self.built = True
 
     def _array(self, name: str, size: int, dtype: str) -> keras.Variable:
         return self.add_weight(
@@ -133,7 +127,7 @@ class TextToIds(keras.layers.Layer):
         data = tf.cast(inputs, tf.int32)
         return byte_text.split(data, self.tables, self.length, self.max_words)
 
-    def ids(self, words: byte_text.Words) -> tf.Tensor:
+    def read(self, words: byte_text.Words) -> tf.Tensor:
         """The ids of words, `(batch, length)`."""
         values = byte_text.fingerprints(words, self.seed)
         table = self.fingerprints.value
@@ -146,7 +140,7 @@ class TextToIds(keras.layers.Layer):
         return tf.where(byte_text.there(words), ids, 0)
 
     def call(self, inputs: Any) -> tf.Tensor:
-        return self.ids(self.words(inputs))
+        return self.read(self.words(inputs))
 
     def compute_output_spec(self, inputs: Any) -> keras.KerasTensor:
         return keras.KerasTensor((inputs.shape[0], self.length), "int32")

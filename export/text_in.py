@@ -1,0 +1,136 @@
+"""Text in: what stands in a file between the bytes of a text and a model of words."""
+
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from kerascompact.core import checks
+from kerascompact.core.cloning import is_graph
+from kerascompact.core.storage import total_bits
+from kerascompact.forms.projected import ProjectedForm
+from kerascompact.forms.words import WordsThere
+from kerascompact.layers.text_to_bits import TextToBits
+from kerascompact.layers.text_to_ids import TextToIds
+from kerascompact.ops import byte_text
+from kerascompact.text.vocabulary import Vocabulary
+
+INPUT, SPANS = "text", "spans"
+
+
+class TextIn:
+    """Reads a text's bytes inside a file, in front of a model of ids, or of a projection's bits.
+
+    The file's input is `text`, int32 `(1, max_bytes)`: the UTF-8 bytes, zeros behind. Where the
+    model says something of every word, the file has one more output, `spans`, int32
+    `(1, words, 2)`: where each word begins and ends in the text, in bytes.
+
+    Args:
+        specs: The model's own inputs.
+        text: The vocabulary of the model; of a model from `over_bits`, the name of its token rules.
+        form: The projection of such a model.
+        max_bytes: Bytes of a text, or `None` for any number.
+        max_words: Words of a text at most, where the model leaves their number open.
+        fingerprint_bits: 32 or 64, see `TextToIds`.
+
+    Raises: ValueError, if the model has no single input of ids, or an argument does not fit.
+    """
+
+    def __init__(
+        self,
+        specs: dict[str, tf.TensorSpec],
+        text: Vocabulary | str,
+        form: ProjectedForm | None = None,
+        max_bytes: int | None = None,
+        max_words: int | None = None,
+        fingerprint_bits: int = 32,
+    ) -> None:
+        if max_bytes is not None:
+            checks.integer_in("max_bytes", max_bytes, 1, 2**20)
+        self.max_bytes = max_bytes
+        if form is None and (len(specs) != 1 or next(iter(specs.values())).shape.rank != 2):
+            found = {name: spec.shape.as_list() for name, spec in specs.items()}
+            raise ValueError(
+                "`model` must have one input, of ids (batch, length), to take text. "
+                f"Received: inputs {found}."
+            )
+        ((self.name, spec),) = specs.items()
+        together = form is not None and form.together
+        self.dtype, length = spec.dtype, None if together else spec.shape[1]
+        if length is not None and max_words is not None:
+            checks.fail("max_words", f"None for a model of {length} words", max_words)
+        self.layer: Any
+        if isinstance(text, Vocabulary):
+            self.layer = TextToIds.from_vocabulary(
+                text, length=length, max_words=max_words, fingerprint_bits=fingerprint_bits
+            )
+        elif form is not None:
+            if length is None and max_words is None and max_bytes is None:
+                checks.fail("max_words", "given, or `max_bytes`, so that memory has a bound", None)
+            self.layer = TextToBits(form.projection, text, length, max_words, together)
+        self.specs = {INPUT: tf.TensorSpec((1, max_bytes), tf.int32, name=INPUT)}
+
+    def read(self, data: tf.Tensor) -> tuple[byte_text.Words, dict[str, tf.Tensor]]:
+        """The words of a text, and the inputs of the model."""
+        words = self.layer.words(data)
+        return words, {self.name: tf.cast(self.layer.read(words), self.dtype)}
+
+    def spans(self, words: byte_text.Words, outputs: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
+        """The further output of a model that has one for each word."""
+        if not any(output.shape.rank == 3 for output in outputs.values()):
+            return {}
+        if SPANS in outputs:
+            checks.fail("model", f"one without an output {SPANS!r}, to take text", [*outputs])
+        return {SPANS: byte_text.spans(words)}
+
+    def facts(self) -> dict[str, Any]:
+        """What an app must know; for the file's metadata."""
+        facts = {
+            "input": INPUT,
+            "max_bytes": self.max_bytes,
+            "length": self.layer.length,
+            "max_words": self.layer.max_words,
+            "rules": self.layer.rules,
+            "bytes": -(-total_bits(self.layer.storage()) // 8),
+        }
+        if isinstance(self.layer, TextToBits):
+            projection = self.layer.projection.get_config()
+            return {**facts, "projection": projection, "together": self.layer.together}
+        return {**facts, "fingerprint_bits": self.layer.fingerprint_bits}
+
+
+def over_bits(model: Any) -> tuple[keras.Model, ProjectedForm]:
+    """A frozen model of words, bits or ids as one of the bits that its projection reads.
+
+    Args:
+        model: Functional or Sequential model with one `ProjectedForm`; it shares its layers.
+
+    Returns: The model and the form; its input is `bits`, uint8 `(batch, length, T d)`, or
+        `(batch, T d)` if the words of a text are together.
+
+    Raises: ValueError, if the model is of another kind.
+    """
+    forms = [layer for layer in model._flatten_layers() if isinstance(layer, ProjectedForm)]
+    fits = is_graph(model) and len(forms) == len(model.inputs) == 1
+    if not fits or forms[0] not in model.layers or len(forms[0]._inbound_nodes) != 1:
+        raise ValueError(
+            "`text` must be the kerascompact.text.Vocabulary of the model; the name of token rules "
+            "is for functional and Sequential models of one input and one ProjectionEmbedding. "
+            f"Received: text, and a model with {len(forms)} projections."
+        )
+    (form,) = forms
+    functional = model._functional if isinstance(model, keras.Sequential) else model
+    given = form.input.shape
+    if not form.together and len(given) > (2 if form.input.dtype == "string" else 3):
+        checks.fail("model", "one whose words are (batch, length), to take text", model)
+    shape = () if form.together else given[1:2]
+    bits = keras.Input((*shape, form.projection.num_bits), dtype="uint8", name="bits")
+
+    def call(layer: Any, *args: Any, **kwargs: Any) -> Any:
+        of_words = layer is form or isinstance(layer, WordsThere)
+        return layer(bits) if of_words else layer(*args, **kwargs)
+
+    outputs = functional._run_through_graph(
+        keras.tree.pack_sequence_as(functional._inputs_struct, model.inputs), lambda op: op, call
+    )
+    return keras.Model(bits, outputs, name=model.name), form

@@ -1,0 +1,111 @@
+"""Projections inside a model: UTF-8 bytes in, the bits of their words out."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from kerascompact.core import checks
+from kerascompact.core.projection import Projection
+from kerascompact.core.registration import register
+from kerascompact.core.storage import Stored
+from kerascompact.forms.projected import read_projection
+from kerascompact.ops import byte_text
+from kerascompact.ops.projection import stream_bits
+from kerascompact.text.byte_rules import byte_rules
+
+
+@register
+class TextToBits(keras.layers.Layer):
+    r"""Cuts texts into words and projects them, with no string, no word list and no table.
+
+    The bits are those of `text.ngrams.projection_bits` for the tokens of the rules. No input makes
+    it fail: zeros at the end of a text, and numbers that are no bytes, are padding, bytes that are
+    no UTF-8 are letters, and words past the last slot are left out. A text that itself ends in a
+    NUL character needs a -1 behind it.
+
+    Args:
+        projection: The `Projection`, or its configuration.
+        rules: Name of the token rules.
+        length: Words of a text: shorter texts end in words without bits. `None`: as many as there
+            are.
+        max_words: Words of a text at most, without a `length`.
+        together: Whether the words of a text are one, with the bits of all their features (SGNN).
+        **kwargs: Those of `keras.layers.Layer`.
+    Shapes: UTF-8 bytes as integers `(batch, bytes)` -> bits `(batch, length, T d)`, uint8; or
+        `(batch, T d)` of all `together`.
+    Storage: Nothing; the hyperplanes are arithmetic on 4 bytes for each bit.
+    Raises: ValueError, if an argument is out of its range.
+    Example:
+    >>> TextToBits(Projection())(np.array([[*b"Turn it down!"]])).shape
+    TensorShape([1, 4, 1120])
+
+    Reference: [Sankar et al., NAACL 2019](https://arxiv.org/abs/1906.01605), sec. 2.2.
+    Differs: for exporting; models are trained on bits from `text.bit_pipeline`, which is faster.
+    """
+
+    EXAMPLE = dict(projection=dict(num_projections=2, projection_dim=3), length=6)
+
+    def __init__(
+        self,
+        projection: Projection | Mapping[str, Any],
+        rules: str = "wordpunct",
+        length: int | None = None,
+        max_words: int | None = None,
+        together: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        kwargs.setdefault("trainable", False)
+        super().__init__(**{"dtype": "float32", **kwargs}, autocast=False)
+        self.projection = read_projection(projection)
+        self.tables = byte_rules(rules)
+        self.rules = rules
+        self.length, self.max_words = byte_text.limits(length, max_words)
+        self.together = checks.boolean("together", together)
+        self.built = True
+
+    def words(self, inputs: Any) -> byte_text.Words:
+        """The words of texts `(batch, bytes)`."""
+        data = tf.cast(inputs, tf.int32)
+        return byte_text.split(data, self.tables, self.length, self.max_words)
+
+    def read(self, words: byte_text.Words) -> tf.Tensor:
+        """The bits of words."""
+        rows, owners = words.first.shape[0], words.slots
+        length, width = words.length, self.projection.num_bits
+        count = length
+        if rows != 1:  # slots of no word lie between those of two texts: all of them go to the end
+            rows = tf.shape(words.first)[0]
+            row = owners // (length + 1)
+            count = rows * length
+            owners = tf.where(owners - row * (length + 1) < length, owners - row, count)
+        groups = tf.range(count) // length if self.together else None
+        bits = stream_bits(
+            words.units, owners, count, self.projection, groups=groups, num_groups=rows
+        )
+        shape = [rows, width] if self.together else [rows, length, width]
+        return tf.cast(tf.reshape(bits, shape), tf.uint8)
+
+    def call(self, inputs: Any) -> tf.Tensor:
+        return self.read(self.words(inputs))
+
+    def compute_output_spec(self, inputs: Any) -> keras.KerasTensor:
+        middle = () if self.together else (self.length,)
+        return keras.KerasTensor((inputs.shape[0], *middle, self.projection.num_bits), "uint8")
+
+    def storage(self) -> list[Stored]:
+        """Nothing."""
+        return []
+
+    def get_config(self) -> dict[str, Any]:
+        config = super().get_config()
+        config.pop("autocast", None)
+        return {
+            **config,
+            "projection": self.projection.get_config(),
+            "rules": self.rules,
+            "length": self.length,
+            "max_words": self.max_words,
+            "together": self.together,
+        }

@@ -1,0 +1,93 @@
+"""Bytes to bits against the NumPy bits of the tokens, on any text."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from kerascompact.core.projection import Projection
+from kerascompact.layers import ProjectionEmbedding, TextToBits
+from kerascompact.text import RULES
+from kerascompact.text.ngrams import projection_bits
+
+SMALL = Projection(num_projections=4, projection_dim=8)
+TEXTS = [
+    "Turn it UP, please!",
+    "",
+    " \t",
+    "\x00 a\x00",
+    "don't can't've it's 'll n't!?(,)",
+    "caf\u00e9 \u65e5\u672c\u8a9e \U0001f600\U0001f468\u200d\U0001f469 \u0130\u0131",
+    "x" * 90 + " " + "yz" * 40,
+    b"\xff\xfe\xc3 a\x80b".decode("utf-8", "surrogateescape"),
+    "one two three four five six seven eight nine ten eleven",
+]
+
+
+def padded(texts):
+    encoded = [text.encode("utf-8", "surrogateescape") for text in texts]
+    rows = [[*data, -1] if data.endswith(b"\0") else [*data] for data in encoded]
+    width = max(1, *map(len, rows))
+    return np.array([row + [0] * (width - len(row)) for row in rows], np.int32)
+
+
+def expected(text, rules, projection, length, together=False):
+    words = [word.encode("utf-8", "surrogateescape") for word in RULES[rules].tokens(text)]
+    if together:
+        return projection_bits(words[:length], projection, together=True)
+    bits = np.zeros((length, projection.num_bits), np.uint8)
+    if words:
+        bits[: len(words)] = projection_bits(words[:length], projection)
+    return bits
+
+
+@pytest.mark.parametrize(
+    "projection",
+    [
+        SMALL,
+        Projection(4, 8, ngrams=(2, 4), max_gap=2, max_word_bytes=5),
+        Projection(4, 8, boundaries=False, lower=False, seed=3),
+    ],
+)
+@pytest.mark.parametrize("rules", RULES)
+@pytest.mark.parametrize("together", [False, True])
+def test_equals_numpy_on_the_tokens(rules, projection, together):
+    found = TextToBits(projection, rules, length=8, together=together)(padded(TEXTS)).numpy()
+    wanted = [expected(text, rules, projection, 8, together) for text in TEXTS]
+    np.testing.assert_array_equal(found, wanted)
+    for text, bits in zip(TEXTS, wanted, strict=True):  # a text alone, as in a file
+        alone = TextToBits(projection, rules, max_words=8, together=together)(padded([text]))
+        np.testing.assert_array_equal(alone[0], bits if together else bits[: len(alone[0])])
+        assert together or not bits[len(alone[0]) :].any()
+
+
+def test_as_a_layer_of_a_model(tmp_path):
+    text = keras.Input((None,), dtype="int32", name="text")
+    layer = TextToBits(SMALL, length=5)
+    model = keras.Model(
+        text, ProjectionEmbedding(3, (4,), num_projections=4, projection_dim=8)(layer(text))
+    )
+    assert model.output_shape == (None, 5, 3)
+    data = padded(TEXTS)
+    wanted = model.predict(data, verbose=0)
+    model.save(tmp_path / "model.keras")
+    again = keras.saving.load_model(tmp_path / "model.keras")
+    np.testing.assert_array_equal(again.predict(data, verbose=0), wanted)
+    assert layer.storage() == [] and layer.weights == []
+    compiled = tf.function(layer.call, autograph=False)
+    np.testing.assert_array_equal(compiled(tf.constant(data)), layer(data))
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ({"length": 0}, "`length` must be an integer >= 1"),
+        ({"length": 2, "max_words": 2}, "`max_words` must be None if there is a `length`"),
+        ({"rules": "nltk"}, "`rules` must be one of"),
+        ({"projection": 3}, "`projection` must be a kerascompact.core.projection.Projection"),
+        ({"together": 1}, "`together` must be True or False"),
+    ],
+)
+def test_refuses(config, message):
+    with pytest.raises(ValueError, match=message):
+        TextToBits(**{"projection": SMALL, **config})
