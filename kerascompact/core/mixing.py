@@ -1,5 +1,7 @@
 """The one hash of 32-bit integers, in NumPy; `ops.hashing` has it for tensors."""
 
+from typing import Any
+
 import numpy as np
 
 GOLDEN = 0x9E3779B1  # an odd number near 2**32 / golden ratio: what a hash so far is multiplied by
@@ -20,7 +22,7 @@ def fmix32(numbers: np.ndarray) -> np.ndarray:
     Reference: [Appleby, MurmurHash3, 2011](https://github.com/aappleby/smhasher), `fmix32`.
     """
     with np.errstate(over="ignore"):  # of single numbers; arrays wrap silently
-        mixed = np.asarray(numbers).astype(np.uint32)
+        mixed: Any = np.asarray(numbers).astype(np.uint32)
         mixed = (mixed ^ (mixed >> 16)) * np.uint32(0x85EBCA6B)
         mixed = (mixed ^ (mixed >> 13)) * np.uint32(0xC2B2AE35)
         return mixed ^ (mixed >> 16)

@@ -77,7 +77,9 @@ class OfWords(keras.layers.Layer):
     def compute_output_shape(self, input_shape: tuple[int | None, ...]) -> tuple[int | None, ...]:
         return (*input_shape[:-1], self.output_dim)
 
-    def compute_output_spec(self, inputs: Any, **_: Any) -> keras.KerasTensor:
+    def compute_output_spec(
+        self, inputs: Any, training: Any = None, reverse: bool = False
+    ) -> keras.KerasTensor:
         shape, ragged = inputs.shape, getattr(inputs, "ragged", False)
         if _is_text(inputs):
             self.supports_jit = False  # XLA has no strings

@@ -101,7 +101,7 @@ class ProjectionEmbedding(OfWords):
             for number, units in enumerate((*self.hidden_units, self.output_dim))
         ]
         self.drop = keras.layers.Dropout(self.dropout, dtype=self.dtype_policy, name="dropout")
-        self.normalize = None
+        self.normalize: Any = None
         if self.normalization in ("batch", "layer"):
             kind = {
                 "batch": keras.layers.BatchNormalization,
