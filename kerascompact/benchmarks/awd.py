@@ -53,7 +53,7 @@ SPECS = {
     "awd": [Spec(kind) for kind in KINDS],
     # The same at a sixth of the width, a third of the text.
     "awd_300k": [
-        Spec(kind, 64, 184, 1.5, 300_000, epochs=15, finetune=3, strength=0.5, steps=35)
+        Spec(kind, 64, 184, 1.5, 300_000, epochs=10, finetune=2, strength=0.5, steps=35)
         for kind in KINDS
     ],
 }
