@@ -199,15 +199,17 @@ class SkipGram(keras.Model):
         # one lookup, for which the gradient of the table is rows, each once in the optimizer's step
         ids = tf.concat([contexts, tf.reshape(noise, [-1])], axis=0)
         rows = tf.gather(self.contexts.value, ids)
-        positive = tf.reduce_sum(vectors * rows[:pairs], axis=-1)
+        # the gradient of a split is one concatenation, that of two slices pads both
+        of_contexts, of_noise = tf.split(rows, [pairs, tf.size(noise)])
+        positive = tf.reduce_sum(vectors * of_contexts, axis=-1)
         if own:
             shape = (pairs, self.negatives, self.contexts.shape[1])
-            negative = tf.linalg.matvec(tf.reshape(rows[pairs:], shape), vectors)
+            negative = tf.linalg.matvec(tf.reshape(of_noise, shape), vectors)
             return tf.reduce_mean(negative_sampling_loss(positive, negative))
-        negative = tf.matmul(batch.vectors, rows[pairs:], transpose_b=True)
-        of_noise = shared_noise_loss(negative, batch.times, self.negatives)
-        of_pairs = tf.reduce_sum(tf.nn.softplus(-positive))
-        return (of_pairs + of_noise) / tf.cast(pairs, tf.float32)
+        negative = tf.matmul(batch.vectors, of_noise, transpose_b=True)
+        total = shared_noise_loss(negative, batch.times, self.negatives)
+        total += tf.reduce_sum(tf.nn.softplus(-positive))
+        return total / tf.cast(pairs, tf.float32)
 
     def word_vectors(self, ids: Any = None, batch_size: int = 2048) -> np.ndarray:
         """The vectors `(n, d)` of ids, as in inference; default: of all words."""

@@ -98,10 +98,10 @@ def test_noise_is_drawn_by_its_distribution():
 
 
 def corpus(length=4000):
-    """Words 2, 3, 4 stand together, and 5, 6, 7; so their vectors are alike."""
+    """Words 0 to 3 stand together, and 4 to 7; so their vectors are alike."""
     random = np.random.default_rng(0)
     topics = np.repeat(random.integers(0, 2, length // 10), 10)
-    return (2 + 3 * topics + random.integers(0, 3, length)).astype(np.int32)
+    return (4 * topics + random.integers(0, 4, length)).astype(np.int32)
 
 
 def projected(**options):
@@ -118,7 +118,7 @@ def test_training_puts_words_of_a_topic_together(kind):
     keras.utils.set_random_seed(0)
     text = corpus()
     counts = np.bincount(text, minlength=8)
-    options = dict(counts=counts, negatives=5, cosine_weight=1e-3, seed=0)
+    options = dict(counts=counts, negatives=5, cosine_weight=3e-4, seed=0)
     if kind != "own noise":
         options["shared_noise"] = 32
     if kind == "misspelt":  # 16 more are their misspellings: other bits, same low ones
@@ -131,12 +131,12 @@ def test_training_puts_words_of_a_topic_together(kind):
     model.compile(LazyAdam(0.05, global_clipnorm=5.0))
     history = model.fit(batches, epochs=6, verbose=0).history
     assert history["negative_sampling"][-1] < 0.9 * history["negative_sampling"][0]
-    vectors = model.word_vectors()[2:]
+    vectors = model.word_vectors()
     unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     cosines = unit @ unit.T
-    together = np.kron(np.eye(2), np.ones((3, 3))).astype(bool)
-    within = cosines[together & ~np.eye(6, dtype=bool)].mean()
-    assert within > cosines[~together].mean() + 0.5
+    together = np.kron(np.eye(2), np.ones((4, 4))).astype(bool)
+    within = cosines[together & ~np.eye(8, dtype=bool)].mean()
+    assert within > cosines[~together].mean() + 0.3
 
 
 def test_cosine_loss_spreads_words():

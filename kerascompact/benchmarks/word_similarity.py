@@ -1,0 +1,183 @@
+"""Word similarity of skip-grams, Table 1 of the NP-SG paper: Spearman's correlation with people.
+
+Rows are in `results/word_similarity.jsonl`; the trained embeddings stay in the folder `--work`,
+for `projection_transfer` and `kerascompact neighbours`.
+"""
+
+import argparse
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+import keras
+import numpy as np
+
+from kerascompact.benchmarks import results, resumable, skip_gram_runs
+from kerascompact.benchmarks.skip_gram_runs import Spec, hidden_units
+from kerascompact.core.extras import require
+from kerascompact.datasets import wikipedia, word_similarity
+from kerascompact.datasets.word_similarity import OTHERS, PAPER, Judged
+from kerascompact.training.neighbours import NearestWords
+
+SG = Spec("sg", batch_size=4096, learning_rate=1e-2, output=0.005)
+NP_SG = Spec("np_sg", by_word=True, batch_size=16_384, misspelt=0.4, learning_rate=2e-3)
+RUNS = {
+    "SG": SG,
+    "NP-SG 1M": NP_SG._replace(hidden=hidden_units(1_000_000)),
+    "NP-SG 2M": NP_SG._replace(hidden=hidden_units(2_000_000)),
+    "NP-SG 4M": NP_SG._replace(hidden=hidden_units(4_000_000)),
+    "NP-SG 1M, no cosine loss": NP_SG._replace(hidden=hidden_units(1_000_000), cosine_weight=0.0),
+    "NP-SG 1M, nothing misspelt": NP_SG._replace(hidden=hidden_units(1_000_000), misspelt=0.0),
+}
+FREQUENT = tuple(name for name in PAPER if name != "RW-STANFORD")
+# Table 2 of the paper, in its order.
+WORDS = ("king", "kingg", "woman", "wwoamn", "city", "ciity", "time", "tinme", "zero", "zzero")
+
+
+def correlations(
+    judged: Mapping[str, Judged], vectors: Callable[[Sequence[str]], np.ndarray]
+) -> dict[str, float]:
+    """Spearman's correlation of cosines with people's scores, for each set with three pairs.
+
+    Args:
+        judged: The sets.
+        vectors: Gives a vector for each of a list of words.
+    """
+    stats = require("scipy.stats", "compress")
+    found = {}
+    for name, pairs in judged.items():
+        if len(pairs.scores) < 3:
+            continue
+        sides = [vectors(side).astype(np.float64) for side in (pairs.first, pairs.second)]
+        lengths = [np.linalg.norm(side, axis=1) for side in sides]
+        cosines = np.sum(sides[0] * sides[1], axis=1) / np.maximum(lengths[0] * lengths[1], 1e-12)
+        found[name] = round(float(stats.spearmanr(cosines, pairs.scores).statistic), 4)
+    return found
+
+
+def known_pairs(judged: Mapping[str, Judged], words: Sequence[str]) -> dict[str, Judged]:
+    """The pairs of which both words are among `words`.
+
+    >>> pairs = Judged("a", ["x", "y"], ["y", "z"], np.array([1.0, 2.0]))
+    >>> known_pairs({"a": pairs}, ["x", "y"])["a"].first
+    ['x']
+    """
+    known, found = set(words), {}
+    for name, pairs in judged.items():
+        there = [a in known and b in known for a, b in zip(pairs.first, pairs.second, strict=True)]
+        first, second = (
+            [word for word, wanted in zip(side, there, strict=True) if wanted]
+            for side in (pairs.first, pairs.second)
+        )
+        found[name] = Judged(name, first, second, pairs.scores[there])
+    return found
+
+
+def vectors_of(
+    layer: keras.layers.Layer, words: Sequence[str]
+) -> Callable[[Sequence[str]], np.ndarray]:
+    """A function from a list of words to their vectors; a table has those of `words` only."""
+    if not isinstance(layer, keras.layers.Embedding):
+        return layer.vectors
+    number = {word: id for id, word in enumerate(words)}
+    table = np.asarray(layer.embeddings)
+    return lambda wanted: table[[number[word] for word in wanted]]
+
+
+def run(
+    spec: Spec, corpus: wikipedia.Words, judged: Mapping[str, Judged], work: Path, verbose: int = 0
+) -> dict[str, Any]:
+    """Trains, or goes on, and measures: a row with correlations and neighbours.
+
+    `known`: correlations on pairs of the text's words, the same for every method; `all`: on all
+    pairs, which only a projection has.
+    """
+    layer, measured = skip_gram_runs.train(spec, corpus, work, verbose)
+    vectors = vectors_of(layer, corpus.words)
+    of_known = known_pairs(judged, corpus.words)
+    projects = not isinstance(layer, keras.layers.Embedding)
+    frequent = corpus.words[:20_000]
+    neighbours = NearestWords(frequent, vectors(frequent))
+    asked = [word for word in WORDS if projects or word in set(corpus.words)]
+    return {
+        "spec": spec._asdict(),
+        "parameters": int(sum(np.prod(weight.shape) for weight in layer.trainable_weights)),
+        "text_tokens": corpus.tokens,
+        "text_words": len(corpus.words),
+        **measured,
+        "pairs": {name: len(pairs.scores) for name, pairs in judged.items()},
+        "known_pairs": {name: len(pairs.scores) for name, pairs in of_known.items()},
+        "known": correlations(of_known, vectors),
+        "all": correlations(judged, vectors) if projects else None,
+        "neighbours": {
+            word: [near for near, _ in found]
+            for word, found in zip(asked, neighbours.of(asked, vectors(asked)), strict=True)
+        },
+    }
+
+
+def benchmark(name: str, arguments: argparse.Namespace) -> list[dict[str, Any]]:
+    """Runs, or goes on with, every run of `RUNS`."""
+    judged = word_similarity.load(arguments.data)
+
+    @functools.cache
+    def corpus(num_words: int, tokens: int | None) -> wikipedia.Words:
+        return wikipedia.load(arguments.data, num_words, tokens)
+
+    def one(spec: Spec) -> dict[str, Any]:
+        text = corpus(spec.num_words, spec.tokens)
+        return run(spec, text, judged, Path(arguments.work), arguments.verbose)
+
+    return resumable.benchmark(name, RUNS.values(), arguments, one, table)
+
+
+def label(spec: Mapping[str, Any]) -> str:
+    """What a run is called, whatever its seed and epochs."""
+    for name, known in RUNS.items():
+        wanted = known._replace(seed=spec["seed"], epochs=spec["epochs"])._asdict()
+        if wanted == dict(spec):
+            return name
+    return f"{spec['method']} {spec['hidden']}".strip()
+
+
+def average(row: Mapping[str, Any], names: Sequence[str], kind: str = "known") -> float:
+    """The mean correlation over sets."""
+    return mean(row[kind][name] for name in names)
+
+
+def table(rows: Sequence[dict[str, Any]]) -> str:
+    """Markdown: correlations of the paper's sets, the mean of the frequent, and of the other seven.
+
+    The lines "all pairs" are of all pairs of a set, the others of those the text's words cover.
+    """
+    head = ["embedding", "parameters", "epochs", "seeds", *PAPER, "frequent", "other seven"]
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    for group in results.by_seed(list(rows)):
+        spec = group[0]["spec"]
+        for kind in ("known", "all"):
+            if group[0][kind] is None:
+                continue
+            name = label(spec) + (", all pairs" if kind == "all" else "")
+            cells = [name, f"{group[0]['parameters']:,}", str(spec["epochs"]), str(len(group))]
+            cells += [f"{mean(row[kind][n] for row in group):.3f}" for n in PAPER]
+            cells += [
+                f"{mean(average(row, names, kind) for row in group):.3f}"
+                for names in (FREQUENT, OTHERS)
+            ]
+            lines.append("| " + " | ".join(cells) + " |")
+    if rows:
+        counts = [f"{rows[0]['known_pairs'][n]} of {rows[0]['pairs'][n]}" for n in PAPER]
+        lines.append("| pairs covered | | | | " + " | ".join(counts) + " | | |")
+    return "\n".join(lines)
+
+
+def neighbour_table(rows: Sequence[dict[str, Any]]) -> str:
+    """Markdown: nearest words of the paper's Table 2, a column for each run."""
+    names = [label(row["spec"]) for row in rows]
+    lines = ["| word | " + " | ".join(names) + " |", "|" + "---|" * (1 + len(names))]
+    for word in WORDS:
+        cells = [", ".join(row["neighbours"].get(word, ["-"])) for row in rows]
+        lines.append("| " + " | ".join([word, *cells]) + " |")
+    return "\n".join(lines)

@@ -1,0 +1,94 @@
+"""Pre-trained projections in classifiers and language models, on made-up texts."""
+
+import argparse
+
+import keras
+import numpy as np
+import pytest
+
+from kerascompact.benchmarks import projection_transfer, skip_gram_runs
+from kerascompact.benchmarks.projection_transfer import Spec
+from kerascompact.datasets.ptb import Corpus
+from kerascompact.models import ZarembaSize
+from made_up_questions import DATA
+
+SMALL = dict(units=8, hidden=12, width=6, length=5, epochs=2, batch_size=16, learning_rate=0.02)
+
+
+def text(tokens, seed):
+    steps = np.random.default_rng(seed).integers(1, 3, tokens)
+    return (np.cumsum(steps) % 20).astype(np.int32)
+
+
+CORPUS = Corpus(
+    "letters", tuple("abcdefghijklmnopqrst"), text(800, 0), text(200, 1), text(203, 2), ""
+)
+
+
+@pytest.fixture(autouse=True)
+def tiny(monkeypatch, tmp_path):
+    size = ZarembaSize(8, 0.0, 4, 0.3, 0.5, 2, 2, 0.5, batch_size=4, layers=1)
+    monkeypatch.setattr(projection_transfer, "LANGUAGE", size)
+    monkeypatch.setenv("KERASCOMPACT_RESULTS", str(tmp_path / "results"))
+
+
+def pretrain(work):
+    """Weights in the folder where `word_similarity` would put them."""
+    spec = projection_transfer.pretraining.RUNS["NP-SG 1M"]._replace(hidden=12, width=6)
+    layer = skip_gram_runs.build_embedding(spec, 10)
+    layer.build((None, 1120))
+    folder = spec.folder(work)
+    folder.mkdir(parents=True)
+    skip_gram_runs.save(layer, ["a", "b"], folder)
+    return layer
+
+
+def test_start_is_the_pretrained_projection(tmp_path):
+    with pytest.raises(ValueError, match="run the benchmark `word_similarity` first"):
+        projection_transfer.projection(Spec("trec", "tuned", **SMALL), tmp_path)
+    trained = pretrain(tmp_path)
+    for start in projection_transfer.STARTS:
+        layer = projection_transfer.projection(Spec("trec", start, **SMALL), tmp_path)
+        same = np.array_equal(layer.get_weights()[0], trained.get_weights()[0])
+        assert same == (start != "none")
+        assert bool(layer.trainable_weights) == (start != "frozen")
+        assert layer.mask_zero
+
+
+@pytest.mark.parametrize("start", ["none", "frozen"])
+def test_classifier(start, tmp_path):
+    trained = pretrain(tmp_path)
+    data = projection_transfer.encode(DATA, 5)
+    assert data.train.ids[0, 3] == data.words.index("?") and data.train.ids[0, 4] == 0
+    row = projection_transfer.classify(Spec("trec", start, **SMALL), data, tmp_path)
+    assert row["test"] > 0.7 and row["dev"] >= row["dev_by_epoch"][0]
+    again = skip_gram_runs.load(
+        projection_transfer.pretraining.RUNS["NP-SG 1M"]._replace(hidden=12, width=6), tmp_path
+    )
+    np.testing.assert_array_equal(again.get_weights()[0], trained.get_weights()[0])
+
+
+def test_language_model_and_benchmark(tmp_path, monkeypatch):
+    pretrain(tmp_path)
+    specs = [
+        Spec("ptb", start, **{**SMALL, "dropout": 0.0}) for start in projection_transfer.STARTS
+    ]
+    monkeypatch.setitem(projection_transfer.BENCHMARKS, "projection_transfer", specs)
+    monkeypatch.setattr(projection_transfer.ptb, "load", lambda data, tokens: CORPUS)
+    arguments = argparse.Namespace(
+        data=None, seeds=None, epochs=None, work=str(tmp_path), verbose=0
+    )
+    rows = projection_transfer.benchmark("projection_transfer", arguments)
+    # words follow each other by one of two steps: a perplexity of 2 at best, 20 without learning
+    assert all(1.9 < row["test"] < 25 for row in rows)
+    table = projection_transfer.table(rows)
+    assert "| pre-trained, frozen | 2 | 1 |" in table and table.count("+0.00") == 1
+    keras.backend.clear_session()
+
+
+def test_runs_compare_equal_trainings():
+    for name, specs in projection_transfer.BENCHMARKS.items():
+        tasks = {spec._replace(start="none") for spec in specs}
+        assert len(specs) == 3 * len(tasks), name
+        starts = [spec.start for spec in specs]
+        assert starts == list(projection_transfer.STARTS) * len(tasks)
