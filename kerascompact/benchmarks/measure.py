@@ -1,5 +1,6 @@
 """What one trained model is worth: three accuracies, three sizes, one latency."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import keras
@@ -36,9 +37,15 @@ def parameters(embedding: keras.layers.Layer) -> int:
 
 
 def size_up(
-    model: keras.Model, data: TextData, recipe: str, sequence_length: int | None = None
+    model: keras.Model,
+    data: TextData,
+    recipe: str,
+    sequence_length: int | None = None,
+    text_in: bool = False,
 ) -> tuple[dict[str, Any], bytes]:
     """Exports a trained model and counts bytes; looks at no data.
+
+    With `text_in`, the file of a projection takes text, and has neither ids nor a vocabulary.
 
     Returns: The file, and a row with
         paper_bytes: embedding by the paper's formula; stored_bytes: as the file stores it;
@@ -51,19 +58,20 @@ def size_up(
         model,
         recipe,
         labels=data.label_names,
-        vocabulary=data.vocabulary,
         sequence_length=sequence_length,
+        **({"text": data.vocabulary.rules} if text_in else {"vocabulary": data.vocabulary}),
     )
     trained, frozen = summary(model), summary(export.freeze(model, recipe))
     paper = next(row.paper_bits for row in trained.rows if row.layer == "embedding")
     stored = next(row.stored_bits for row in frozen.rows if row.layer == "embedding")
+    ids = sum(row.stored_bits for row in frozen.rows if text_in and row.kind == "BitCache")
     row = {
         "recipe": recipe,
         "paper_bytes": paper / 8,
         "stored_bytes": stored / 8,
-        "other_weight_bytes": (frozen.stored_bits - stored) / 8,
+        "other_weight_bytes": (frozen.stored_bits - stored - ids) / 8,
         "file_bytes": len(file),
-        "vocabulary_bytes": data.vocabulary.num_bytes,
+        "vocabulary_bytes": 0 if text_in else data.vocabulary.num_bytes,
         "embedding_mb": kib(paper) / 1024,
         "model_mb": kib(trained.paper_bits) / 1024,
         "embedding_parameters": parameters(model.get_layer("embedding")),
@@ -77,8 +85,11 @@ def measure(
     recipe: str = "float32",
     sequence_length: int | None = None,
     progress: bool = False,
+    texts: Sequence[str] | None = None,
 ) -> tuple[dict[str, Any], bytes]:
     """Exports a trained model and measures it on the test split, every row of it.
+
+    With the `texts` of the test split, the file of a projection takes text, see `size_up`.
 
     Raises `ValueError`, if the file and Keras disagree on the argmax of a row that is no tie.
 
@@ -91,8 +102,9 @@ def measure(
         argmax_agreement, argmax_ties, largest_difference: Keras that ships against the file;
         microseconds: median of one run of the file on one thread.
     """
-    row, file = size_up(model, data, recipe, sequence_length)
-    report = export.verify(model, file, data.test.ids, data.test.labels, progress=progress)
+    row, file = size_up(model, data, recipe, sequence_length, texts is not None)
+    given = data.test.ids if texts is None else texts
+    report = export.verify(model, file, given, data.test.labels, progress=progress)
     has_soft = model.get_layer("embedding").get_config().get("inference") == "hard"
     row |= {
         "soft_accuracy": accuracy(soft_copy(model), data.test) if has_soft else None,

@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import keras
 
     from kerascompact.benchmarks.text_task import TextData
@@ -111,7 +113,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.kl_weight is None:
         arguments.kl_weight = 1 / len(data.train.labels)
     model = _model(arguments, data)
-    return _train_and_write(arguments, data, model)
+    return _train_and_write(arguments, data, model, loaded.test.texts if projected else None)
 
 
 def _model(arguments: argparse.Namespace, data: "TextData") -> "keras.Model":
@@ -139,13 +141,20 @@ def _model(arguments: argparse.Namespace, data: "TextData") -> "keras.Model":
     )
 
 
-def _train_and_write(arguments: argparse.Namespace, data: "TextData", model: "keras.Model") -> int:
+def _train_and_write(
+    arguments: argparse.Namespace,
+    data: "TextData",
+    model: "keras.Model",
+    texts: "Sequence[str] | None",
+) -> int:
+    """Trains and writes; with the test split's texts, a file that takes text."""
     from kerascompact import export
     from kerascompact.benchmarks import text_task
     from kerascompact.benchmarks.measure import measure
     from kerascompact.benchmarks.progress import TrainingProgress
     from kerascompact.commands import folder
     from kerascompact.core import files
+    from kerascompact.models import of_bits
     from kerascompact.size import summary
 
     with TrainingProgress(f"train {text_task.SHORT[arguments.method]}") as progress:
@@ -160,7 +169,7 @@ def _train_and_write(arguments: argparse.Namespace, data: "TextData", model: "ke
             callbacks=[progress],
             optimizer=text_task.optimizer_of(arguments.method),
         )
-    row, file = measure(model, data, arguments.recipe, arguments.length, progress=True)
+    row, file = measure(model, data, arguments.recipe, arguments.length, True, texts)
     report: dict[str, Any] = {
         "data": data.name,
         "method": arguments.method,
@@ -170,7 +179,8 @@ def _train_and_write(arguments: argparse.Namespace, data: "TextData", model: "ke
         "arguments": {k: str(v) if isinstance(v, Path) else v for k, v in vars(arguments).items()},
     }
     del report["arguments"]["run"]
-    sizes = summary(export.freeze(model, arguments.recipe))
+    ships = model if texts is None else of_bits(model)  # no ids, no bits of theirs
+    sizes = summary(export.freeze(ships, arguments.recipe))
     folder.save_model(model, arguments.out / folder.MODEL)
     data.vocabulary.save(arguments.out / folder.VOCABULARY)
     folder.write_labels(data.label_names, arguments.out / folder.LABELS)

@@ -2,6 +2,7 @@
 
 import json
 
+from kerascompact import export
 from kerascompact.cli import main
 from kerascompact.commands.folder import load_model
 from kerascompact.layers import BitCache, ProjectionEmbedding
@@ -21,9 +22,14 @@ def test_trains_and_writes(table, tmp_path, capsys):
     assert layer.hidden_units == (12,) and cache.projection == layer.projection
     lines = (out / "vocabulary.txt").read_text().splitlines()
     assert len(lines) == cache.input_dim  # every word, whatever --vocabulary-size says
-    capsys.readouterr()
-    assert main(["predict", str(out / "model.tflite"), "please raise the music"]) == 0
-    assert capsys.readouterr().out.split("\t")[0] in ("louder", "softer", "stop")
+    assert report["vocabulary_bytes"] == 0 and "vocabulary" not in export.read_metadata(
+        out / "model.tflite"
+    )
+    (out / "vocabulary.txt").unlink()  # only `model.keras`, which reads ids, needs it
+    assert "BitCache" not in capsys.readouterr().out
+    for text in ("please raise the music", "pleasse raiise the musik, caf\u00e9"):
+        assert main(["predict", str(out / "model.tflite"), text]) == 0
+        assert capsys.readouterr().out.split("\t")[0] in ("louder", "softer", "stop")
 
 
 def test_refuses_hidden(table, tmp_path, fails):
