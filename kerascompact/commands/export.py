@@ -2,6 +2,7 @@
 
 import argparse
 from pathlib import Path
+from typing import Any
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -11,6 +12,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--recipe", choices=RECIPES, default="int8", help="(%(default)s)")
     parser.add_argument("--length", type=int, help="tokens per text (as in training)")
     parser.add_argument("--out", type=Path, metavar="FILE", help="(default: DIR/model.tflite)")
+    parser.add_argument(
+        "--text-in",
+        action="store_true",
+        help="a file that takes UTF-8 bytes, not ids",
+    )
+    parser.add_argument(
+        "--max-bytes", type=int, metavar="N", help="of a text, with --text-in (any number)"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -24,7 +33,10 @@ def run(arguments: argparse.Namespace) -> int:
         raise ValueError(f"{out} is a folder, and must be a file to write.")
     folder.check_writable(out.parent)
     vocabulary = Vocabulary.load(arguments.folder / folder.VOCABULARY)
-    beside.check(out, vocabulary)
+    if not arguments.text_in:
+        if arguments.max_bytes is not None:
+            raise ValueError("--max-bytes is of files that take text: give --text-in, too.")
+        beside.check(out, vocabulary)
     labels = folder.read_labels(arguments.folder / folder.LABELS)
     length = arguments.length or folder.trained_length(arguments.folder / folder.REPORT)
     checks.integer_in("length", length, 1)
@@ -33,13 +45,31 @@ def run(arguments: argparse.Namespace) -> int:
     from kerascompact import export
     from kerascompact.size import summary
 
-    data = export.convert(
-        model, arguments.recipe, labels=labels, vocabulary=vocabulary, sequence_length=length
-    )
+    options: dict[str, Any] = {"labels": labels, "sequence_length": length}
+    if arguments.text_in:
+        # What reads the bits of words has no use for a list of them.
+        text = vocabulary.rules if _is_projection(model) else vocabulary
+        options |= {"text": text, "max_bytes": arguments.max_bytes}
+    else:
+        options |= {"vocabulary": vocabulary}
+    data = export.convert(model, arguments.recipe, **options)
     # Without a data set at hand, the words themselves are the texts on which both must agree.
     texts = [" ".join(vocabulary.words[start::16][:length]) for start in range(16)]
-    export.verify(model, data, vocabulary.encode_all(filter(None, texts), length))
-    export.save(data, out, vocabulary=vocabulary)
+    texts = [text for text in texts if text]
+    given = texts if arguments.text_in else vocabulary.encode_all(texts, length)
+    export.verify(model, data, given, vocabulary=vocabulary)
+    export.save(data, out, vocabulary=None if arguments.text_in else vocabulary)
     print(summary(export.freeze(model, arguments.recipe)))
-    print(f"{out}: {len(data):,} bytes; the vocabulary beside it: {vocabulary.num_bytes:,} bytes")
+    size = f"{out}: {len(data):,} bytes"
+    if arguments.text_in:
+        inside = export.read_metadata(data)["text"]["bytes"]
+        print(f"{size}, text in; {f'{inside:,} of them are the' if inside else 'no'} vocabulary")
+    else:
+        print(f"{size}; the vocabulary beside it: {vocabulary.num_bytes:,} bytes")
     return 0
+
+
+def _is_projection(model: Any) -> bool:
+    from kerascompact.layers import ProjectionEmbedding
+
+    return any(isinstance(layer, ProjectionEmbedding) for layer in model._flatten_layers())

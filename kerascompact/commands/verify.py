@@ -2,6 +2,15 @@
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy as np
+
+    from kerascompact.export.classifier import TextClassifier
+    from kerascompact.text import Vocabulary
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -11,6 +20,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--model", type=Path, required=True, metavar="FILE.keras", help="the trained Keras model"
     )
+    parser.add_argument(
+        "--vocabulary", metavar="FILE",
+        help="(default: beside the file; beside the model, if the file takes text)",
+    )  # fmt: skip
     add_source(parser)
     parser.add_argument(
         "--tolerance", type=float, default=1e-4, help="largest difference allowed (%(default)s)"
@@ -23,12 +36,8 @@ def run(arguments: argparse.Namespace) -> int:
     from kerascompact.export.classifier import TextClassifier
 
     checks.number("tolerance", arguments.tolerance, above=0)
-    classifier = TextClassifier(arguments.file)  # checks the file and its vocabulary
+    classifier = TextClassifier(arguments.file, arguments.vocabulary)  # checks both
     split = source.all_rows(arguments, classifier.labels)
-    length = classifier.length or max(
-        len(classifier.vocabulary.encode(text)) for text in split.texts
-    )
-    ids = classifier.vocabulary.encode_all(split.texts, max(length, 1))
 
     from kerascompact.commands.folder import load_model
     from kerascompact.export.verifier import verify
@@ -37,10 +46,28 @@ def run(arguments: argparse.Namespace) -> int:
         verify(
             load_model(arguments.model),
             arguments.file,
-            ids,
+            split.texts if classifier.text else _ids(classifier, split.texts),
             split.labels,
+            vocabulary=_vocabulary(classifier, arguments.model),
             tolerance=arguments.tolerance,
             progress=True,
         )
     )
     return 0
+
+
+def _ids(classifier: "TextClassifier", texts: "Sequence[str]") -> "np.ndarray":
+    vocabulary = classifier.vocabulary
+    assert vocabulary is not None  # a file of ids has one
+    length = classifier.length or max(len(vocabulary.encode(text)) for text in texts)
+    return vocabulary.encode_all(texts, max(length, 1))
+
+
+def _vocabulary(classifier: "TextClassifier", model: Path) -> "Vocabulary | None":
+    """The one of the model, which a file that takes text need not have beside it."""
+    from kerascompact.commands import folder
+    from kerascompact.text import Vocabulary
+
+    if classifier.vocabulary is not None or not (classifier.text or {}).get("bytes"):
+        return classifier.vocabulary
+    return Vocabulary.load(model.parent / folder.VOCABULARY)

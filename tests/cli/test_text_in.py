@@ -1,0 +1,104 @@
+"""Files that take text, through every command."""
+
+import io
+import sys
+
+import pytest
+
+from kerascompact import export
+from kerascompact.cli import main
+from kerascompact.text import Vocabulary
+
+
+@pytest.fixture(scope="module")
+def file(trained, tmp_path_factory):
+    out = tmp_path_factory.mktemp("text") / "model.tflite"
+    assert main(["export", str(trained), "--text-in", "--max-bytes", "80", "--out", str(out)]) == 0
+    return out
+
+
+def test_export_says_what_the_vocabulary_costs(trained, tmp_path, capsys):
+    out = tmp_path / "open.tflite"
+    assert main(["export", str(trained), "--text-in", "--out", str(out)]) == 0
+    words = len(Vocabulary.load(trained / "vocabulary.txt").words)
+    inside = -(-words * (32 + (words - 1).bit_length()) // 8)
+    line = capsys.readouterr().out.splitlines()[-1]
+    assert (
+        line
+        == f"{out}: {out.stat().st_size:,} bytes, text in; {inside:,} of them are the vocabulary"
+    )
+    assert [path.name for path in tmp_path.iterdir()] == ["open.tflite"]
+    assert export.inspect(out).inputs == ["text int32[1, ?]"]
+
+
+def test_predicts_as_the_file_of_ids_does(trained, file, capsys):
+    texts = ["please increase the music", "HALT the music, number 3", "dampen it"]
+    for text in texts:
+        assert main(["predict", str(trained / "model.tflite"), text]) == 0
+        wanted = capsys.readouterr().out
+        assert main(["predict", str(file), text]) == 0
+        assert capsys.readouterr().out == wanted
+
+
+def test_notes_of_predict(trained, file, capsys, monkeypatch):
+    words = str(trained / "vocabulary.txt")
+    assert main(["predict", str(file), "xyzzy", "--vocabulary", words]) == 0
+    assert "no word of the text is in the vocabulary" in capsys.readouterr().err
+    assert main(["predict", str(file), "xyzzy"]) == 0  # without the words nobody can tell
+    assert capsys.readouterr().err == ""
+    stdin = type("Stdin", (), {"buffer": io.BytesIO(b"please " * 20)})()
+    monkeypatch.setattr(sys, "stdin", stdin)
+    assert main(["predict", str(file), "-"]) == 0
+    assert "note: line 1: text cut to its first 80 of 140 bytes" in capsys.readouterr().err
+
+
+def test_verify_reads_the_texts(trained, table, file, tmp_path, capsys, fails):
+    options = ["--model", str(trained / "model.keras"), "--data", str(table)]
+    assert main(["verify", str(file), *options]) == 0
+    out = capsys.readouterr().out
+    assert "240 rows, argmax agreement 1.000000" in out and "accuracy Keras" in out
+    other = Vocabulary(["a"]).save(tmp_path / "other.txt")
+    line = fails("verify", file, *options, "--vocabulary", other)
+    assert "was trained with another vocabulary" in line
+    (tmp_path / "model.keras").write_bytes((trained / "model.keras").read_bytes())
+    alone = ["--model", tmp_path / "model.keras", "--data", table]
+    assert "vocabulary.txt" in fails("verify", file, *alone)
+    words = str(trained / "vocabulary.txt")
+    assert main(["verify", str(file), *map(str, alone), "--vocabulary", words]) == 0
+
+
+def test_inspect_shows_text(file, capsys):
+    assert main(["inspect", str(file)]) == 0
+    out = capsys.readouterr().out
+    assert "in:  text int32[1, 80]" in out
+    assert "text in: UTF-8 bytes, 80 bytes and 8 words, cut by the rules 'wordpunct'" in out
+
+
+def test_refuses(trained, tmp_path, fails):
+    out = tmp_path / "m.tflite"
+    assert "--max-bytes is of files that take text" in fails(
+        "export", trained, "--max-bytes", "9", "--out", out
+    )
+    assert "`max_bytes` must be" in fails(
+        "export", trained, "--text-in", "--max-bytes", "0", "--out", out
+    )
+    assert not out.exists()
+
+
+def test_a_projection_needs_no_vocabulary(table, tmp_path, capsys):
+    folder = tmp_path / "trained"
+    small = ["--width", "6", "--length", "8", "--epochs", "8", "--batch-size", "16"]
+    arguments = ["train", "--data", str(table), "--out", str(folder), "--hidden", "12", *small]
+    assert main([*arguments, "--method", "projection"]) == 0
+    out = tmp_path / "app" / "model.tflite"
+    assert main(["export", str(folder), "--text-in", "--out", str(out)]) == 0
+    assert capsys.readouterr().out.splitlines()[-1].endswith("bytes, text in; no vocabulary")
+    assert [path.name for path in out.parent.iterdir()] == ["model.tflite"]
+    for text in ("please increase the music", "plaese halt the msuic"):
+        assert main(["predict", str(out), text]) == 0
+        assert capsys.readouterr().out.split("\t")[0] in ("louder", "softer", "stop")
+    options = ["--model", str(folder / "model.keras"), "--data", str(table)]
+    assert main(["verify", str(out), *options]) == 0
+    assert "240 rows, argmax agreement 1.000000" in capsys.readouterr().out
+    assert main(["inspect", str(out)]) == 0
+    assert "cut by the rules 'wordpunct'; no vocabulary" in capsys.readouterr().out
