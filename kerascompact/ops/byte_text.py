@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
+from kerascompact.core import checks
 from kerascompact.core.byte_rules import ALONE, ByteRules
 from kerascompact.core.mixing import GOLDEN, STEP, int32
 from kerascompact.ops.hashing import fmix32
@@ -90,6 +91,14 @@ def split(
         tf.minimum(counts, length),
         length,
     )
+
+
+def limits(length: int | None, max_words: int | None) -> tuple[int | None, int | None]:
+    """Both, checked: a number of words that is fixed needs no other limit."""
+    if length is not None and max_words is not None:
+        checks.fail("max_words", "None if there is a `length`", max_words)
+    length = None if length is None else checks.integer_in("length", length, 1)
+    return length, None if max_words is None else checks.integer_in("max_words", max_words, 1)
 
 
 def fingerprints(words: Words, seed: int) -> tf.Tensor:
