@@ -5,7 +5,13 @@ import tensorflow as tf
 from kerascompact.core.projection import Projection
 from kerascompact.export.interpreter import Interpreter
 from kerascompact.export.quiet import quiet
-from kerascompact.ops.projection import ragged_bits, stream_bits, text_bits, word_bits
+from kerascompact.ops.projection import (
+    bits_of,
+    ragged_bits,
+    stream_bits,
+    text_bits,
+    word_bits,
+)
 from kerascompact.text.ngrams import projection_bits, word_bytes
 
 WORDS = ["king", "KINGG", "", "a", "z" * 300, "caf\u00e9", "\U0001f600\u4e2d", "\x02\x03", "king"]
@@ -115,3 +121,25 @@ def test_takes_any_number_of_words_in_tf_data():
     empty = tf.RaggedTensor.from_row_lengths(tf.zeros([0], tf.int32), tf.zeros([0], tf.int32))
     assert ragged_bits(empty, projection).shape == (0, 15)
     assert word_bits(tf.constant("king"), projection).shape == (15,)
+
+
+def test_any_bytes_are_words():
+    random = np.random.default_rng(0)
+    lengths = random.integers(0, 80, 200)
+    words = [random.integers(0, 256, length, np.uint8).tobytes() for length in lengths]
+    projection = Projection(max_gap=1)
+    found = word_bits(tf.constant(words), projection)
+    np.testing.assert_array_equal(found, projection_bits(words, projection))
+
+
+@pytest.mark.parametrize(
+    "inputs",
+    [
+        np.zeros((2, 31), np.uint8),
+        tf.constant(3.0),
+        tf.RaggedTensor.from_row_lengths(np.zeros((3, 32), np.uint8), [1, 2]),
+    ],
+)
+def test_refuses_what_stands_for_no_words(inputs):
+    with pytest.raises(ValueError, match="`inputs` must be"):
+        bits_of(inputs, Projection(4, 8))
