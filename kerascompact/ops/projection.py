@@ -10,9 +10,8 @@ from typing import Any
 import tensorflow as tf
 
 from kerascompact.core import checks
-from kerascompact.core.mixing import GOLDEN, STEP, int32
-from kerascompact.core.projection import END, START, Projection
-from kerascompact.ops.hashing import fmix32
+from kerascompact.core.projection import Projection
+from kerascompact.ops.ngram_hashes import ngram_hashes
 
 _WORDS = 64  # projected at a time: some 2,000 features, 10 MB
 
@@ -48,8 +47,7 @@ def stream_bits(
 
     Reference: [Sankar et al., NAACL 2019](https://arxiv.org/abs/1906.01605), sec. 2.2.
     """
-    units, words = _marked(units, words, num_words, projection)
-    hashes, owners = _features(units, words, num_words, projection)
+    hashes, owners = ngram_hashes(units, words, num_words, projection)
     if groups is None:
         num_groups = num_words
     else:
@@ -223,69 +221,3 @@ def _in_turn(some: Any, count: tf.Tensor, step: int, projection: Projection) -> 
         (tf.constant(0), found),
     )
     return tf.reshape(found.concat(), [-1, projection.num_bits])
-
-
-def _marked(
-    units: tf.Tensor, words: tf.Tensor, num_words: int | tf.Tensor, projection: Projection
-) -> tuple[tf.Tensor, tf.Tensor]:
-    """The bytes that count, folded and between their marks, and the word of each.
-
-    Both are as long as they could be; what is left over at the end is of no word.
-    """
-    size = tf.size(units) if units.shape[0] is None else units.shape[0]
-    place = tf.range(size)
-    before = tf.pad(words, [[1, 0]], constant_values=-1)[:-1]
-    start = tf.where(tf.not_equal(words, before), place, 0)
-    start = tf.math.unsorted_segment_sum(start, words, num_words + 1)
-    index = place - tf.gather(start, words)  # of a byte in its word
-    counts = tf.logical_and(words < num_words, index < projection.max_word_bytes)
-    length = tf.math.unsorted_segment_sum(tf.cast(counts, tf.int32), words, num_words + 1)[:-1]
-    marked = tf.where(length > 0, length + projection.marks, 0)
-    begin = tf.cumsum(marked, exclusive=True)
-    size += projection.marks * num_words
-    # Into one cell past the end goes what does not count; everything else has a cell of its own.
-    where = tf.gather(tf.pad(begin, [[0, 1]]), words) + projection.marks // 2 + index
-    where = tf.where(counts, where, size)
-    number = tf.range(num_words)
-    folded = tf.gather(projection.folding(), units)
-    if projection.boundaries:
-        first = tf.where(length > 0, begin, size)
-        last = tf.where(length > 0, begin + length + 1, size)
-        where = tf.concat([where, first, last], axis=0)
-        same = tf.zeros_like(number)
-        folded = tf.concat([folded, same + START, same + END], axis=0)
-        words = tf.concat([words, number, number], axis=0)
-    cells = tf.stack([folded, words - num_words], axis=1)
-    cells = tf.scatter_nd(tf.expand_dims(where, 1), cells, [size + 1, 2])[:-1]
-    return cells[:, 0], cells[:, 1] + num_words  # a cell that nothing is written to: no word
-
-
-def _features(
-    units: tf.Tensor, words: tf.Tensor, num_words: int | tf.Tensor, projection: Projection
-) -> tuple[tf.Tensor, tf.Tensor]:
-    """The hashes of all n-grams, 0 for those that are not inside one word, and the word of each."""
-    low, high = projection.ngrams
-    found = []
-
-    def keep(hashes: tf.Tensor, distance: int) -> None:
-        inside = tf.logical_and(words < num_words, tf.equal(_later(words, distance, -1), words))
-        found.append(tf.where(inside, hashes, 0))
-
-    rolling = single = fmix32(units + int32(STEP))
-    if low == 1:
-        keep(single, 0)
-    for n in range(2, high + 1):
-        rolling = fmix32(rolling * int32(GOLDEN) + _later(units, n - 1) + int32(n * STEP))
-        if n >= low:
-            keep(rolling, n - 1)
-    for gap in range(1, projection.max_gap + 1):
-        later = _later(units, gap + 1) + int32(256 * gap + 2 * STEP)
-        keep(fmix32(single * int32(GOLDEN) + later), gap + 1)
-    return tf.concat(found, axis=0), tf.tile(words, [len(found)])
-
-
-def _later(numbers: tf.Tensor, distance: int, fill: int = 0) -> tf.Tensor:
-    """What stands so many places further on."""
-    if distance == 0:
-        return numbers
-    return tf.pad(numbers, [[0, distance]], constant_values=fill)[distance:]
