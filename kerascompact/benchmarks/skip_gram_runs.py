@@ -24,9 +24,9 @@ class Spec(NamedTuple):
 
     `method`: "sg", a table, or "np_sg", a projection of `hidden` units, whose numbers are mostly
     in its layers. `misspelt`: share of words that come misspelt, as one of `variants` misspellings
-    of each word. `by_word` and `chunk`: of `SkipGramBatches`. `start` and `output`: bounds of the
-    uniform start of `sg`'s vectors and of the contexts'. `context_rate`: of the contexts, whose rows
-    are seldom met, if not `learning_rate`. `tokens` cuts the text.
+    of each word. `shift`, `by_word`, `chunk`: of `SkipGram` and `SkipGramBatches`. `start` and
+    `output`: bounds of the uniform start of vectors in `sg`, and of contexts. `context_rate`: that
+    of the contexts, whose rows are seldom met, if not `learning_rate`. `tokens` cuts the text.
     """
 
     method: str
@@ -42,6 +42,7 @@ class Spec(NamedTuple):
     threshold: float = 1e-5
     negatives: int = 25
     shared_noise: int = 512
+    shift: bool = False
     output: float = 1.0
     start: float = 0.005
     batch_size: int = 4096
@@ -116,6 +117,7 @@ def build(spec: Spec, words: Sequence[str], counts: np.ndarray) -> models.SkipGr
         counts=counts,
         negatives=spec.negatives,
         shared_noise=spec.shared_noise or None,
+        shift=spec.shift,
         output_initializer=start,
         seed=spec.seed,
         **options,

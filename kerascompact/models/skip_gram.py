@@ -1,5 +1,6 @@
 """Skip-gram with negative sampling around any embedding: words' vectors from plain text."""
 
+import math
 from typing import Any, NamedTuple
 
 import keras
@@ -52,6 +53,10 @@ class SkipGram(keras.Model):
             `k / S`: the loss has the same expectation, and a step makes two products of matrices
             instead of `k` lookups for each pair. `None`: every pair has its own draws, as in the
             paper.
+        shift: Whether `log k` is taken off every logit. The optimum of the loss is
+            `v'(w_c)^T v(w_t) = PMI(w_c, w_t) - log k`, whose constant all vectors have to express
+            by a direction that they share; with the shift it is `PMI`, and training starts where
+            it otherwise first has to get to.
         cosine_weight: `lambda`; 0 for none.
         cosine_batch: `m`, the batch to which `lambda` belongs. The paper's sum over all pairs of
             a batch grows with the batch; this does not, and is the paper's for a batch of `m`.
@@ -75,7 +80,8 @@ class SkipGram(keras.Model):
     (9, 4)
 
     Reference: [Sankar et al., NAACL 2019](https://arxiv.org/abs/1906.01605), eq. 1 to 7;
-    [Mikolov et al., NeurIPS 2013](https://arxiv.org/abs/1310.4546), sec. 2.2.
+    [Mikolov et al., NeurIPS 2013](https://arxiv.org/abs/1310.4546), sec. 2.2; the optimum:
+    [Levy & Goldberg, NeurIPS 2014](https://papers.nips.cc/paper/5477), sec. 3.1.
     Differs: of a word that is in a batch several times, dropout, misspelling and cosines are drawn
     or counted once; `m` above.
     """
@@ -88,6 +94,7 @@ class SkipGram(keras.Model):
         counts: Any = None,
         negatives: int = 25,
         shared_noise: int | None = None,
+        shift: bool = False,
         cosine_weight: float = 0.01,
         cosine_batch: int = 1024,
         diagonal: bool = False,
@@ -108,6 +115,7 @@ class SkipGram(keras.Model):
         if shared_noise is not None:
             checks.integer_in("shared_noise", shared_noise, 1)
         self.shared_noise = shared_noise
+        self.shift = checks.boolean("shift", shift)
         self.cosine_weight = checks.number("cosine_weight", cosine_weight, above=-1e-300)
         self.cosine_batch = checks.integer_in("cosine_batch", cosine_batch, 1)
         self.diagonal = checks.boolean("diagonal", diagonal)
@@ -201,12 +209,13 @@ class SkipGram(keras.Model):
         rows = tf.gather(self.contexts.value, ids)
         # the gradient of a split is one concatenation, that of two slices pads both
         of_contexts, of_noise = tf.split(rows, [pairs, tf.size(noise)])
-        positive = tf.reduce_sum(vectors * of_contexts, axis=-1)
+        shift = math.log(self.negatives) if self.shift else 0.0
+        positive = tf.reduce_sum(vectors * of_contexts, axis=-1) - shift
         if own:
             shape = (pairs, self.negatives, self.contexts.shape[1])
-            negative = tf.linalg.matvec(tf.reshape(of_noise, shape), vectors)
+            negative = tf.linalg.matvec(tf.reshape(of_noise, shape), vectors) - shift
             return tf.reduce_mean(negative_sampling_loss(positive, negative))
-        negative = tf.matmul(batch.vectors, of_noise, transpose_b=True)
+        negative = tf.matmul(batch.vectors, of_noise, transpose_b=True) - shift
         total = shared_noise_loss(negative, batch.times, self.negatives)
         total += tf.reduce_sum(tf.nn.softplus(-positive))
         return total / tf.cast(pairs, tf.float32)
@@ -226,6 +235,7 @@ class SkipGram(keras.Model):
             "num_words": self.num_words,
             "negatives": self.negatives,
             "shared_noise": self.shared_noise,
+            "shift": self.shift,
             "cosine_weight": self.cosine_weight,
             "cosine_batch": self.cosine_batch,
             "diagonal": self.diagonal,

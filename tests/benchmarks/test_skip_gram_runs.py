@@ -82,7 +82,9 @@ def test_a_killed_run_goes_on(tmp_path, monkeypatch):
 
 def test_the_benchmark_keeps_rows_and_prints_them(tmp_path, monkeypatch):
     monkeypatch.setenv("KERASCOMPACT_RESULTS", str(tmp_path / "results"))
-    monkeypatch.setattr(word_similarity, "RUNS", {"SG": SG, "NP-SG": NP_SG})
+    runs = {"SG": SG, "NP-SG": NP_SG}
+    monkeypatch.setattr(word_similarity, "RUNS", runs)
+    monkeypatch.setitem(word_similarity.BENCHMARKS, "word_similarity", runs)
     monkeypatch.setattr(word_similarity.wikipedia, "load", lambda *_: CORPUS)
     monkeypatch.setattr(word_similarity.word_similarity, "load", lambda data: JUDGED)
     arguments = argparse.Namespace(
@@ -108,12 +110,15 @@ def test_parameters_are_those_asked_for():
 
 def test_runs_are_the_papers_table_and_have_folders_of_their_own(tmp_path):
     names = list(word_similarity.RUNS)
-    assert names[:4] == ["SG", "NP-SG 1M", "NP-SG 2M", "NP-SG 4M"] and len(names) == 6
+    assert names[:4] == ["SG", "NP-SG 1M", "NP-SG 2M", "NP-SG 4M"] and len(names) == 8
     specs = word_similarity.RUNS.values()
-    assert len({spec.folder(tmp_path) for spec in specs}) == 6
+    assert len({spec.folder(tmp_path) for spec in specs}) == 8
     for name, spec in word_similarity.RUNS.items():
         assert word_similarity.label(spec._replace(seed=3, epochs=1)._asdict()) == name
         assert spec.num_words == 100_000 and spec.negatives == 25 and spec.threshold == 1e-5
+    changed = word_similarity.RUNS["NP-SG 1M"]._replace(dropout=0.5, window=3)._asdict()
+    assert word_similarity.label(changed) == "NP-SG 1M, dropout=0.5, window=3"
+    assert len({spec.folder(tmp_path) for spec in word_similarity.DEV.values()}) == 14
     with pytest.raises(ValueError, match="run the benchmark `word_similarity` first"):
         skip_gram_runs.load(SG, tmp_path)
 

@@ -40,10 +40,10 @@ def log_sigma(x):
 def expected_loss(model, words, contexts, noise):
     """Equation 4 for each pair with its noise, the mean over pairs, and equation 6."""
     v, c = model.word_vectors().astype(np.float64), model.contexts.numpy().astype(np.float64)
-    loss = 0.0
+    loss, shift = 0.0, np.log(model.negatives) if model.shift else 0.0
     for word, context, drawn in zip(words, contexts, noise, strict=True):
-        loss -= log_sigma(c[context] @ v[word])
-        loss -= sum(log_sigma(-c[w] @ v[word]) for w in drawn)
+        loss -= log_sigma(c[context] @ v[word] - shift)
+        loss -= sum(log_sigma(shift - c[w] @ v[word]) for w in drawn)
     loss /= len(words)
     different = np.unique(words)
     squares = sum(
@@ -66,7 +66,9 @@ def test_loss_is_the_papers(diagonal):
     embedding = keras.layers.Embedding(8, 6)
     options = dict(counts=counts, negatives=3, cosine_weight=0.7, cosine_batch=20)
     for shared in (None, 4):
-        model = SkipGram(embedding, 8, shared_noise=shared, diagonal=diagonal, **options)
+        model = SkipGram(
+            embedding, 8, shared_noise=shared, diagonal=diagonal, shift=diagonal, **options
+        )
         model.compile("sgd")
         found = model.evaluate(WORDS, CONTEXTS, verbose=0)
         expected = expected_loss(model, WORDS, CONTEXTS, np.full((5, 3), 4))
@@ -201,6 +203,7 @@ def test_regularizers_of_the_embedding_count():
         (dict(misspellings=2), "`bits` must be a layer that knows the misspellings"),
         (dict(misspelt=2), "`misspelt` must be a finite number"),
         (dict(diagonal=1), "`diagonal` must be True or False"),
+        (dict(shift=0), "`shift` must be True or False"),
     ],
 )
 def test_rejects(change, message):
