@@ -64,7 +64,7 @@ def test_batches_hide_words_that_are_there_once(data):
 
 
 def test_a_run_learns_and_its_file_is_keras_on_every_token(data):
-    spec = Spec(width=6, density=0.5, epochs=6, learning_rate=0.02, word_dropout=0.1)
+    spec = Spec(width=6, density=0.5, epochs=6, batch_size=20, falling=False)
     row = tagging.run(spec, data)
     assert row["dev_accuracy"] > 0.8 and row["best_epoch"] <= 6 == len(row["dev_by_epoch"])
     assert row["argmax_agreement"] == row["int8_argmax_agreement"] == 1.0
@@ -97,11 +97,11 @@ def test_the_benchmark_keeps_rows_and_draws_them(data, monkeypatch, tmp_path):
     assert (tmp_path / "tagging.png").read_bytes().startswith(b"\x89PNG")
     monkeypatch.setattr(tagging, "run", None)
     assert tagging.benchmark("tagging", arguments) == rows
-    assert "| dense 3 | 0, 0, 0 | 1 | 1 |" in tagging.table(rows)
+    assert "| dense 3 | 0.1, 0, 0 | 1 | 1 |" in tagging.table(rows)
 
 
 def test_the_runs_are_those_of_the_paper():
-    specs = tagging.BENCHMARKS["tagging"]
+    specs = [spec for spec in tagging.BENCHMARKS["tagging"] if spec not in tagging.LONGER]
     assert sorted(spec.width for spec in specs if spec.density == 1) == [1, 2, 3, 5, 10, 20]
     assert {s.density for s in specs if s.order == "up" and s.width == 20} >= {0.05, 0.15, 1.0}
     others = {(s.density, s.order) for s in specs if s.order != "up"}
