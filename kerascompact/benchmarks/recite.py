@@ -175,6 +175,7 @@ def table(rows: list[dict[str, Any]]) -> str:
             f"| {spec.kind} | {spec.embedding_width} | {density} "
             f"| {spec.units // spec.part if dense else spec.units} | {row['parameters']:,} "
             f"| {row['embedding_parameters']:,} | {segments or '-'} | {spec.tokens:,} "
-            f"| {spec.rate:g} | {spec.epochs} | {spec.seed} | {100 * row['accuracy']:.2f} | {row['best_epoch']} |"
+            f"| {spec.rate:g} | {spec.epochs} | {spec.seed} | {100 * row['accuracy']:.2f} "
+            f"| {row['best_epoch']} |"
         )
     return "\n".join(lines)
