@@ -15,7 +15,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--text-in",
         action="store_true",
-        help="a file that takes UTF-8 bytes, not ids",
+        help="a file that takes UTF-8 bytes, not ids, as that of a projection always does",
     )
     parser.add_argument(
         "--max-bytes", type=int, metavar="N", help="of a text, with --text-in (any number)"
@@ -33,22 +33,25 @@ def run(arguments: argparse.Namespace) -> int:
         raise ValueError(f"{out} is a folder, and must be a file to write.")
     folder.check_writable(out.parent)
     vocabulary = Vocabulary.load(arguments.folder / folder.VOCABULARY)
-    if not arguments.text_in:
-        if arguments.max_bytes is not None:
-            raise ValueError("--max-bytes is of files that take text: give --text-in, too.")
-        beside.check(out, vocabulary)
     labels = folder.read_labels(arguments.folder / folder.LABELS)
     length = arguments.length or folder.trained_length(arguments.folder / folder.REPORT)
     checks.integer_in("length", length, 1)
     model = folder.load_model(arguments.folder / folder.MODEL)
+    # What reads the bits of words has no use for a list of them.
+    projection = _is_projection(model)
+    text_in = arguments.text_in or projection
+    if not text_in:
+        if arguments.max_bytes is not None:
+            raise ValueError("--max-bytes is of files that take text: give --text-in, too.")
+        beside.check(out, vocabulary)
 
     from kerascompact import export
+    from kerascompact.models import of_bits
     from kerascompact.size import summary
 
     options: dict[str, Any] = {"labels": labels, "sequence_length": length}
-    if arguments.text_in:
-        # What reads the bits of words has no use for a list of them.
-        text = vocabulary.rules if _is_projection(model) else vocabulary
+    if text_in:
+        text = vocabulary.rules if projection else vocabulary
         options |= {"text": text, "max_bytes": arguments.max_bytes}
     else:
         options |= {"vocabulary": vocabulary}
@@ -56,12 +59,12 @@ def run(arguments: argparse.Namespace) -> int:
     # Without a data set at hand, the words themselves are the texts on which both must agree.
     texts = [" ".join(vocabulary.words[start::16][:length]) for start in range(16)]
     texts = [text for text in texts if text]
-    given = texts if arguments.text_in else vocabulary.encode_all(texts, length)
+    given = texts if text_in else vocabulary.encode_all(texts, length)
     export.verify(model, data, given, vocabulary=vocabulary)
-    export.save(data, out, vocabulary=None if arguments.text_in else vocabulary)
-    print(summary(export.freeze(model, arguments.recipe)))
+    export.save(data, out, vocabulary=None if text_in else vocabulary)
+    print(summary(export.freeze(of_bits(model) if projection else model, arguments.recipe)))
     size = f"{out}: {len(data):,} bytes"
-    if arguments.text_in:
+    if text_in:
         inside = export.read_metadata(data)["text"]["bytes"]
         print(f"{size}, text in; {f'{inside:,} of them are the' if inside else 'no'} vocabulary")
     else:

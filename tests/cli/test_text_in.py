@@ -91,7 +91,8 @@ def test_a_projection_needs_no_vocabulary(table, tmp_path, capsys):
     arguments = ["train", "--data", str(table), "--out", str(folder), "--hidden", "12", *small]
     assert main([*arguments, "--method", "projection"]) == 0
     out = tmp_path / "app" / "model.tflite"
-    assert main(["export", str(folder), "--text-in", "--out", str(out)]) == 0
+    assert main(["export", str(folder), "--out", str(out)]) == 0
+    assert out.read_bytes() == (folder / "model.tflite").read_bytes()
     assert capsys.readouterr().out.splitlines()[-1].endswith("bytes, text in; no vocabulary")
     assert [path.name for path in out.parent.iterdir()] == ["model.tflite"]
     for text in ("please increase the music", "plaese halt the msuic"):

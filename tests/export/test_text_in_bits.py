@@ -1,0 +1,129 @@
+"""Files that take text and have no vocabulary: the bits of words, found inside."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from kerascompact import export, models
+from kerascompact.export import TextClassifier
+from kerascompact.export.interpreter import Interpreter
+from kerascompact.layers import BitCache, ProjectionEmbedding
+from kerascompact.text import Vocabulary
+
+SMALL = dict(num_projections=8, projection_dim=8, max_word_bytes=12)
+TEXTS = [
+    "Turn it up, please!",
+    "don't TURN it's \U0001f600 off?!!",
+    "caf\u00e9 \u65e5\u672c\u8a9e \u65e5 w1 w2 w3 w4 w5",
+    "",
+    " \t",
+    "\x00",
+    "up\x00\x00",
+    "x" * 300,
+    b"\xff\xfe\x00 up \xc3",
+    "!" * 50 + "up",
+    "a b c d e f g h i j k l m n",
+]
+
+
+def embedding(**config):
+    return ProjectionEmbedding(6, (8,), name="embedding", mask_zero=True, **{**SMALL, **config})
+
+
+def built(model, seed=1):
+    """Random weights, and batch statistics as training leaves them."""
+    random = np.random.default_rng(seed)
+    for weight in model.weights:
+        if weight.dtype == "float32":
+            low = 0.5 if "variance" in weight.path else -1
+            weight.assign(random.uniform(low, 1, weight.shape))
+    return model
+
+
+@pytest.mark.parametrize(
+    ("inputs", "length", "recipe"),
+    [("bits", None, "int8"), ("bits", 5, "float32"), ("words", None, "float32")],
+)
+def test_file_predicts_what_keras_does_on_the_bits(inputs, length, recipe):
+    model = built(models.projection_lstm(embedding(), 3, 5, inputs=inputs, sequence_length=length))
+    limit = {} if length else {"max_words": 9}
+    data = export.convert(model, recipe, text="wordpunct", **limit)
+    found = export.inspect(data)
+    assert found.inputs == ["text int32[1, ?]"]
+    assert found.custom == [] and not any("FLEX" in op.upper() for op in found.operators)
+    assert found.metadata["text"]["bytes"] == 0 and "no vocabulary" in str(found)
+    report = export.verify(model, data, TEXTS)
+    assert report.agreement == 1 and report.largest_difference < 1e-5
+    if inputs == "words":  # strings through the model itself
+        words = tf.constant([["turn", "it", "up", "!", ""]])
+        wanted = export.freeze(model, recipe)(words)
+        got = Interpreter(data).run_text("turn it up!")["probabilities"]
+        np.testing.assert_allclose(got, wanted, atol=1e-5)  # float32 in another order
+
+
+@pytest.mark.parametrize("rules", ["wordpunct", "kim", "whitespace"])
+def test_whole_texts(rules):
+    together = embedding(together=True, normalization=None)
+    model = built(models.sgnn(together, 3))
+    data = export.convert(model, text=rules, max_words=10, max_bytes=80)
+    report = export.verify(model, data, TEXTS)
+    assert report.agreement == 1 and report.largest_difference < 1e-5
+
+
+def test_a_cache_of_ids():
+    """A model trained on ids from a cache ships without them."""
+    vocabulary = Vocabulary(["turn", "it", "up"])
+    shared = embedding()
+    cache = BitCache.from_vocabulary(vocabulary, shared.projection)
+    ids = built(models.projection_lstm(shared, 3, 5, inputs=cache))
+    data = export.convert(ids, "float32", text="wordpunct", max_words=9)
+    assert export.verify(ids, data, TEXTS).agreement == 1
+    wanted = ids.predict(np.array([vocabulary.encode("turn it up")]), verbose=0)
+    got = Interpreter(data).run_text("turn it up")["probabilities"]
+    np.testing.assert_allclose(got, wanted, atol=1e-5)  # float32 in another order
+
+
+def test_words_are_where_the_model_says_something_of_them():
+    bits = keras.Input((None, 64), dtype="uint8", name="bits")
+    states = keras.layers.LSTM(4, return_sequences=True)(embedding()(bits))
+    tags = keras.layers.Dense(3, activation="softmax", name="tags")(states)
+    model = built(keras.Model(bits, tags))
+    data = export.convert(model, text="wordpunct", max_bytes=400)
+    assert export.verify(model, data, TEXTS).agreement == 1
+    found = Interpreter(data).run_text("Up, up")
+    assert found["spans"].tolist() == [[[0, 2], [2, 3], [4, 6]]]
+    assert found["tags"].shape == (1, 3, 3)
+
+
+def test_classifier(tmp_path):
+    model = built(models.projection_lstm(embedding(), 3, 5))
+    labels = ["a", "b", "c"]
+    path = export.save(
+        model, tmp_path / "m.tflite", text="wordpunct", labels=labels, max_words=8, max_bytes=64
+    )
+    assert [p.name for p in tmp_path.iterdir()] == ["m.tflite"]
+    prediction = TextClassifier(path).predict("Turn it up, nwo!")
+    assert prediction.label in labels and prediction.known is None and prediction.tokens == 6
+    with pytest.raises(ValueError, match="`vocabulary` must be None: the file has no list"):
+        TextClassifier(path, Vocabulary(["a"]))
+
+
+def test_random_bytes():
+    model = built(models.projection_lstm(embedding(), 3, 5))
+    data = export.convert(model, text="kim", max_words=8, max_bytes=64)
+    random = np.random.default_rng(0)
+    texts = [random.bytes(int(size)) for size in random.integers(0, 80, 150)]
+    report = export.verify(model, data, texts)
+    assert report.agreement == 1 and report.largest_difference < 1e-5
+
+
+def test_refuses():
+    model = built(models.projection_lstm(embedding(), 3, 5))
+    with pytest.raises(ValueError, match="`rules` must be one of 'wordpunct'"):
+        export.convert(model, text="nltk", max_words=8)
+    with pytest.raises(ValueError, match="`max_words` must be given, or `max_bytes`"):
+        export.convert(model, text="wordpunct")
+    plain = models.mean_classifier(keras.layers.Embedding(9, 3), 3)
+    with pytest.raises(ValueError, match="`text` must be the kerascompact.text.Vocabulary of"):
+        export.convert(plain, text="wordpunct", max_words=8)
