@@ -240,7 +240,7 @@ def table(rows: Sequence[dict[str, Any]]) -> str:
         "| accuracy Keras | file | hostile texts | differing | us a text | us a word | us, ids |",
         "|" + "---|" * 12,
     ]
-    for row in rows:
+    for row in sorted(rows, key=lambda row: _place(row["spec"])):
         beside, ids = "-", "-"
         if "ids_file_bytes" in row:
             beside = f"{row['ids_file_bytes']:,} + {row['vocabulary_bytes']:,}"
@@ -253,3 +253,8 @@ def table(rows: Sequence[dict[str, Any]]) -> str:
             f"| {row['microseconds'] / row['words_per_text']:.1f} | {ids} |"
         )
     return "\n".join(lines)
+
+
+def _place(spec: dict[str, Any]) -> tuple[int, int]:
+    """Where in the table: the order above, whatever ran first."""
+    return list(SETS).index(spec["dataset"]), KINDS.index(spec["kind"])
