@@ -185,7 +185,7 @@ def language(spec: Spec, corpus: ptb.Corpus, work: Path, verbose: int = 0) -> di
     """Trains a language model, or goes on, picks the epoch on dev, reads test once."""
     keras.utils.set_random_seed(spec.seed)
     embedding = projection(spec, work)
-    folder = work / ("transfer " + " ".join(f"{value}" for value in spec._replace(epochs=0)))
+    folder = work / ",".join(["transfer", *map(str, spec._replace(epochs=0))])  # may go on
     train = stateful_batches(corpus.train, LANGUAGE.batch_size, LANGUAGE.steps).cache()
     dev = stateful_batches(corpus.dev, LANGUAGE.batch_size, LANGUAGE.steps).cache()
     build = functools.partial(build_language, corpus, spec)

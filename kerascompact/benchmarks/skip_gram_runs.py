@@ -63,7 +63,7 @@ class Spec(NamedTuple):
             for name, value in self._asdict().items()
             if value != getattr(usual, name)
         ]
-        return work / ("skip_gram " + " ".join(parts).replace("/", "-"))
+        return work / ",".join(["skip_gram", *parts])
 
 
 def hidden_units(parameters: int, width: int = WIDTH) -> int:
@@ -180,6 +180,7 @@ def train(
         chunk=spec.chunk,
         seed=spec.seed,
     )
+    model.build((None,))  # what it goes on with is read into it
     model.compile(optimizer(spec, spec.epochs * len(batches)))
     model.fit(
         batches,

@@ -15,8 +15,7 @@ class SkipGramBatches(keras.utils.PyDataset):
     The text is read in chunks, and the pairs of a chunk are shuffled. In which way decides what a
     step costs, for a model that computes the vector of each *different* word of a batch:
 
-    - `by_word=False`: pairs in any order, as in the paper. A batch of 1,024 pairs has some 700
-      different words.
+    - `by_word=False`: pairs in any order, as in the paper; most words of a small batch differ.
     - `by_word=True`: words in any order, each with all the pairs it has in the chunk. An epoch then
       computes each word once in a chunk: with a vector that is expensive, as a projection's,
       several times as many pairs per second, by fewer and better known gradients.
@@ -77,13 +76,17 @@ class SkipGramBatches(keras.utils.PyDataset):
         count = max(1, round(len(self.ids) / size))
         edges = np.linspace(0, len(self.ids), count + 1).astype(int)
         self.chunks = [slice(*edges[place : place + 2]) for place in range(count)]
-        found = [len(self.pairs(0, place)[0]) for place in range(count)]
+        drawn = [self.pairs(0, place)[0] for place in range(count)]
+        found = [len(words) for words in drawn]
         if not sum(found):
             raise ValueError(
                 "`ids` must have two words that stay, next to each other. "
                 f"Received: {len(self.ids)} words, none of which gives a pair."
             )
         self.steps = [max(1, round(pairs / self.batch_size)) if pairs else 0 for pairs in found]
+        if self.by_word:  # no batch of fewer than two words
+            different = [max(1, len(np.unique(words)) // 2) for words in drawn]
+            self.steps = [min(pair) for pair in zip(self.steps, different, strict=True)]
         self.first = np.concatenate([[0], np.cumsum(self.steps)])  # step of each chunk
         self.held: tuple[tuple[int, int], Any] | None = None
 
@@ -102,27 +105,32 @@ class SkipGramBatches(keras.utils.PyDataset):
         place = int(np.searchsorted(self.first, index, "right")) - 1
         if self.held is None or self.held[0] != (self.epoch, place):
             self.held = (self.epoch, place), self._dealt(place)
-        words, contexts, edges = self.held[1]
+        words, contexts, starts, stops = self.held[1]
         step = index - int(self.first[place])
-        part = slice(edges[step], edges[step + 1])
+        part = slice(starts[step], stops[step])
         return words[part], contexts[part]
 
-    def _dealt(self, place: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The pairs of a chunk in the order of its batches, and where each batch begins."""
+    def _dealt(self, place: int) -> tuple[np.ndarray, ...]:
+        """The pairs of a chunk in the order of its batches, and where each begins and ends."""
         words, contexts = self.pairs(self.epoch, place)
+        if not len(words):  # of a tiny text, in an epoch that leaves out most of it
+            words, contexts = self.pairs(0, place)
         random = np.random.default_rng([self.seed, self.epoch, place, 1])
         steps = self.steps[place]
         if not self.by_word:
             total = steps * self.batch_size
             order = np.resize(random.permutation(len(words)), total)
-            return words[order], contexts[order], np.arange(0, total + 1, self.batch_size)
+            edges = np.arange(0, total + 1, self.batch_size)
+            return words[order], contexts[order], edges[:-1], edges[1:]
         different, number = np.unique(words, return_inverse=True)
         # each word gets a random place in the order, and takes all of its pairs there
         rank = random.permutation(len(different))
         at = rank[number]
         order = np.argsort(at, kind="stable")
         bounds = np.linspace(0, len(different), steps + 1).astype(int)
-        return words[order], contexts[order], np.searchsorted(at[order], bounds)
+        stops = np.maximum(bounds[1:], bounds[:-1] + 1)  # at least one word, in any epoch
+        begins, ends = (np.searchsorted(at[order], ranks) for ranks in (bounds[:-1], stops))
+        return words[order], contexts[order], begins, ends
 
     def on_epoch_end(self) -> None:
         self.epoch += 1

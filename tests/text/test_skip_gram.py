@@ -101,6 +101,16 @@ def test_epochs_differ_and_the_seed_decides():
     assert not np.array_equal(other[3], again[3])
 
 
+@pytest.mark.parametrize("by_word", [False, True])
+def test_no_batch_is_empty_however_few_words_there_are(by_word):
+    ids = text(300)
+    batches = SkipGramBatches(ids, COUNTS, 8, threshold=0.02, by_word=by_word, chunk=30)
+    for _ in range(20):
+        sizes = [len(batches[step][0]) for step in range(len(batches))]
+        assert min(sizes) > 0
+        batches.on_epoch_end()
+
+
 def test_no_pair_crosses_texts():
     ids, texts = np.array([2, 3] * 50), np.repeat(np.arange(50), 2)
     batches = SkipGramBatches(ids, np.array([0, 0, 50, 50]), 10, threshold=1.0, texts=texts)
