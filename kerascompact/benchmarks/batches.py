@@ -6,14 +6,14 @@ import keras
 import numpy as np
 
 from kerascompact.core import checks
+from kerascompact.text.buckets import length_batches
 
 
 class LengthBatches(keras.utils.PyDataset):
     """Shuffled batches for `model.fit`, each cut to one of a few lengths.
 
-    Rows are sorted into buckets by their number of tokens; what does not fill a batch moves on to
-    the next longer bucket, so every row is used once per epoch and at most one batch is smaller
-    than the rest. Few shapes, so XLA compiles few programs.
+    Rows are sorted into buckets by their number of tokens, see `length_batches`. Few shapes, so XLA
+    compiles few programs.
 
     Args:
         ids: Padded ids `(rows, length)`, 0 after the last token.
@@ -40,23 +40,15 @@ class LengthBatches(keras.utils.PyDataset):
         self.batch_size = checks.integer_in("batch_size", batch_size, 1)
         self.ids, self.labels = np.asarray(ids), np.asarray(labels)
         self.random = np.random.default_rng(seed)
-        tokens = np.maximum(np.count_nonzero(self.ids, axis=1), 1)
+        self.tokens = np.maximum(np.count_nonzero(self.ids, axis=1), 1)
         steps = np.linspace(0, 1, num_buckets + 1)[1:]
-        self.lengths = np.unique(np.quantile(tokens, steps, method="higher").astype(int))
-        self.bucket = np.searchsorted(self.lengths, tokens)
+        self.lengths = np.unique(np.quantile(self.tokens, steps, method="higher").astype(int))
         self.on_epoch_end()
 
     def on_epoch_end(self) -> None:
-        batches, left = [], np.array([], int)
-        for number, length in enumerate(self.lengths):
-            rows = np.concatenate([left, np.flatnonzero(self.bucket == number)])
-            rows = self.random.permutation(rows)
-            full = len(rows) // self.batch_size * self.batch_size
-            left = rows[full:]
-            batches += [(b, length) for b in rows[:full].reshape(-1, self.batch_size)]
-        if len(left):
-            batches.append((left, self.lengths[-1]))
-        self.batches = [batches[i] for i in self.random.permutation(len(batches))]
+        order = self.random.permutation
+        batches = length_batches(self.tokens, self.lengths, self.batch_size, order)
+        self.batches = [batches[i] for i in order(len(batches))]
         # Keras reads off the first two batches which axes vary: let them differ in length.
         for place, (_, length) in enumerate(self.batches):
             if length != self.batches[0][1]:

@@ -1,12 +1,14 @@
 """Texts to batches of ids, as `tf.data` steps."""
 
-from collections.abc import Callable, Sequence
+import itertools
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import tensorflow as tf
 
 from kerascompact.core import checks
 from kerascompact.text import inputs
+from kerascompact.text.buckets import length_batches
 from kerascompact.text.tokenize import tokenize
 from kerascompact.text.vocabulary import NUM_RESERVED, Vocabulary
 
@@ -74,8 +76,8 @@ def batches(
         repeat: Whether to go on for ever, for `fit(steps_per_epoch=...)`.
         bucket_boundaries: Rising lengths in `[1, length)`. Texts are batched with others that fit
             under the same boundary and padded to it rather than to `length`: the LSTM runs fewer
-            steps, on as many shapes as there are buckets. The last batches of all buckets may
-            be small. `None`: every batch has `length` columns.
+            steps, on as many shapes as there are buckets. What does not fill a batch moves on to
+            the next longer bucket. `None`: every batch has `length` columns.
     Shapes: ids `(b, length)` or `(b, boundary)`, labels `(b,)`.
     Raises: ValueError, if there are no texts, a text is no valid UTF-8 (with its index), the
         labels are not as many integers, or an argument is out of its range.
@@ -96,29 +98,38 @@ def batches(
         for start in range(0, len(encoded), _CHUNK)
     ]
     rows = np.concatenate(chunks)
+    checks.boolean("shuffle", shuffle)
+    checks.boolean("repeat", repeat)
+    if boundaries is not None:
+        data = _bucketed(rows, y, [*boundaries, length], batch_size, seed if shuffle else None)
+        return (data.repeat() if repeat else data).prefetch(tf.data.AUTOTUNE)
     data = tf.data.Dataset.from_tensor_slices((rows, y))
-    if checks.boolean("shuffle", shuffle):
+    if shuffle:
         data = data.shuffle(len(y), seed=seed, reshuffle_each_iteration=True)
-    if checks.boolean("repeat", repeat):
+    if repeat:
         data = data.repeat()
-    if boundaries is None:
-        return data.batch(batch_size).prefetch(tf.data.AUTOTUNE)
-    bounds = [*boundaries, length]
+    return data.batch(batch_size).prefetch(tf.data.AUTOTUNE)
+
+
+def _bucketed(
+    rows: np.ndarray, y: np.ndarray, bounds: list[int], batch_size: int, seed: int | None
+) -> tf.data.Dataset:
+    """One epoch, each with an order of its own; `None`: in the order of the texts."""
+    tokens, epochs = np.count_nonzero(rows, axis=1), itertools.count()
+
+    def epoch() -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        order = np.asarray
+        if seed is not None:
+            order = np.random.default_rng([seed, next(epochs)]).permutation
+        found = length_batches(tokens, bounds, batch_size, order)
+        for number in order(np.arange(len(found))):
+            chosen, bound = found[number]
+            yield rows[chosen, :bound], y[chosen]
+
+    ids, labels = tf.TensorSpec((None, None), tf.int32), tf.TensorSpec((None,), tf.int32)
+    data = tf.data.Dataset.from_generator(epoch, output_signature=(ids, labels))
     # Said outright, since TensorFlow cannot count them and `fit` would warn that data ran out.
-    sizes = np.bincount(np.searchsorted(bounds, np.count_nonzero(rows, axis=1)))
-    steps = tf.data.INFINITE_CARDINALITY if repeat else int(np.sum(-(-sizes // batch_size)))
-    # TensorFlow pads a bucket to its upper bound - 1, which is exclusive; ours is inclusive.
-    return (
-        data.map(lambda ids, label: (ids[: tf.math.count_nonzero(ids)], label))
-        .bucket_by_sequence_length(
-            lambda ids, label: tf.size(ids),
-            bucket_boundaries=[bound + 1 for bound in bounds],
-            bucket_batch_sizes=[batch_size] * (len(bounds) + 1),
-            pad_to_bucket_boundary=True,
-        )
-        .apply(tf.data.experimental.assert_cardinality(steps))
-        .prefetch(tf.data.AUTOTUNE)
-    )
+    return data.apply(tf.data.experimental.assert_cardinality(-(-len(y) // batch_size)))
 
 
 def _labels(labels: Sequence[int] | np.ndarray, count: int) -> np.ndarray:

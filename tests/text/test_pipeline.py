@@ -90,7 +90,23 @@ def test_buckets_pad_to_their_boundary():
         whole = WORDS.encode_all([texts[label] for label in labels], 8)
         np.testing.assert_array_equal(ids, whole[:, : ids.shape[1]])
         assert not whole[:, ids.shape[1] :].any()
-        assert len(labels) <= 5
+    assert sorted(len(labels) for _, labels in found) == [2] + [5] * 8
+
+
+def test_buckets_are_shuffled_as_the_seed_says_or_not_at_all():
+    def make(**options):
+        return batches(TEXTS, np.arange(40), WORDS, 8, 5, bucket_boundaries=[2, 5], **options)
+
+    one, two = make(seed=3), make(seed=3)
+    first, second = order(one), order(one)
+    assert first != second and [first, second] == [order(two), order(two)]
+    assert order(make(seed=4)) != first
+    plain = make(shuffle=False)
+    assert order(plain) == order(plain)
+    for ids, labels in run(plain):
+        lengths = np.count_nonzero(ids, axis=1)
+        inside = labels[lengths > {2: -1, 5: 2, 8: 5}[ids.shape[1]]]
+        assert (np.diff(inside) > 0).all()  # those of the bucket itself, in their order
 
 
 @pytest.mark.filterwarnings("error:.*ran out of data")
