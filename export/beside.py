@@ -17,7 +17,7 @@ def check(path: Path, vocabulary: Vocabulary) -> None:
         vocabulary: To be saved beside it.
 
     Raises: ValueError, if another vocabulary is there, unless the old file at `path` is the only
-        one of the folder that names it.
+        one of the folder that needs it. A file that takes text has its words inside.
 
     >>> Vocabulary(["one"]).save("vocabulary.txt").name
     'vocabulary.txt'
@@ -29,9 +29,12 @@ def check(path: Path, vocabulary: Vocabulary) -> None:
     there = files.sha256(beside.read_bytes())
     if there == vocabulary.sha256:
         return
-    owners = [file.name for file in sorted(path.parent.glob("*.tflite")) if _names(file) == there]
-    if owners != [path.name]:
-        others = [name for name in owners if name != path.name]
+    others = [
+        file.name
+        for file in sorted(path.parent.glob("*.tflite"))
+        if file.name != path.name and _vocabulary_of(file) == (there, False)
+    ]
+    if others or not path.is_file() or _vocabulary_of(path)[0] != there:
         named = ", ".join(others) or "none that is in this folder"
         raise ValueError(
             f"{beside} is the vocabulary of another file: {named}. Choose another folder for "
@@ -39,10 +42,10 @@ def check(path: Path, vocabulary: Vocabulary) -> None:
         )
 
 
-def _names(file: Path) -> str | None:
-    """The checksum of the vocabulary that a file was converted with, if it is one of ours."""
+def _vocabulary_of(file: Path) -> tuple[str | None, bool]:
+    """The checksum of the words that a file was converted with, and whether they are inside."""
     try:
-        facts = flatbuffer.read_metadata(file).get("vocabulary") or {}
+        metadata = flatbuffer.read_metadata(file)
     except ValueError:
-        return None
-    return facts.get("sha256")
+        return None, False
+    return (metadata.get("vocabulary") or {}).get("sha256"), "text" in metadata

@@ -64,3 +64,12 @@ def test_a_vocabulary_that_no_file_names_is_kept(model, tmp_path):
         save(model, tmp_path / "a.tflite", NEW)
     assert Vocabulary.load(tmp_path / "vocabulary.txt").sha256 == OLD.sha256
     save(model, tmp_path / "a.tflite", OLD)
+
+
+def test_a_file_that_takes_text_needs_no_words_beside_it(model, tmp_path):
+    data = export.convert(model, text=OLD, max_words=3)
+    export.save(data, tmp_path / "inside.tflite")
+    save(model, tmp_path / "a.tflite", OLD)
+    save(model, tmp_path / "a.tflite", NEW)
+    for path in tmp_path.glob("*.tflite"):
+        assert TextClassifier(path).predict("one three").tokens == 2
