@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -114,11 +115,11 @@ def batches(
 def _bucketed(
     rows: np.ndarray, y: np.ndarray, bounds: list[int], batch_size: int, seed: int | None
 ) -> tf.data.Dataset:
-    """One epoch, each with an order of its own; `None`: in the order of the texts."""
+    """Epochs, each in its own order; without a seed bucket by bucket, in that of the texts."""
     tokens, epochs = np.count_nonzero(rows, axis=1), itertools.count()
 
     def epoch() -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        order = np.asarray
+        order: Callable[[np.ndarray], Any] = np.asarray
         if seed is not None:
             order = np.random.default_rng([seed, next(epochs)]).permutation
         found = length_batches(tokens, bounds, batch_size, order)
