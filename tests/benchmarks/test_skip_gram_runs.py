@@ -29,7 +29,9 @@ def made_up(articles=60):
 CORPUS = made_up()
 TINY = dict(threshold=1.0, batch_size=128, learning_rate=0.05, width=4, shared_noise=16, output=0.1)
 SG = Spec("sg", epochs=3, **TINY)
-NP_SG = Spec("np_sg", hidden=16, epochs=3, misspelt=0.3, by_word=True, **TINY)
+NP_SG = Spec("np_sg", hidden=16, epochs=3, misspelt=0.3, context_rate=0.05, **TINY)._replace(
+    learning_rate=0.005, shift=True
+)
 JUDGED = {
     name: Judged(
         name,
@@ -58,7 +60,7 @@ def test_a_run_learns_and_is_measured(spec, tmp_path):
 
 
 def test_a_killed_run_goes_on(tmp_path, monkeypatch):
-    spec = NP_SG._replace(misspelt=0.0)
+    spec = NP_SG._replace(misspelt=0.0, by_word=True, batch_size=2048)
 
     class Killed(Exception):
         pass

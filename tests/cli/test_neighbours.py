@@ -32,7 +32,7 @@ def test_word_vectors(table, capsys):
 
 
 def test_a_projection_knows_every_spelling(tmp_path, capsys):
-    embedding = layers.ProjectionEmbedding(8, (16,), name="embedding")
+    embedding = layers.ProjectionEmbedding(64, (256,), name="embedding")
     model = keras.Sequential([keras.Input((), dtype="string"), embedding])
     model.save(tmp_path / "model.keras")
     (tmp_path / "words.txt").write_text("\n".join(WORDS) + "\n")
