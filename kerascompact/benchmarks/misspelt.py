@@ -77,7 +77,7 @@ def misspelt_tokens(texts: Sequence[str], share: float, seed: int, length: int) 
     """The first tokens of each text, `share` of the words among them misspelt.
 
     >>> misspelt_tokens(["turn it up!"], 1.0, 1, 4)
-    [['truun', 'iit', 'uup', '!']]
+    [['tukrn', 'imt', 'uup', '!']]
     """
     random = Random(f"{seed} {share}")
     found = []

@@ -254,7 +254,8 @@ def table(rows: Sequence[dict[str, Any]]) -> str:
             average, deviation = results.spread(group, key)
             cells.append(f"{scale * average:.2f}")
             cells[-1] += f" ± {scale * deviation:.2f}" if len(group) > 1 else ""
-        cells.append("-" if base is None else f"{scale * (test - base):+.2f}")
+        compared = base is not None and spec["start"] != "none"
+        cells.append(f"{scale * (test - base):+.2f}" if compared else "-")
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
