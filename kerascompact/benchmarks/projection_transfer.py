@@ -254,8 +254,10 @@ def table(rows: Sequence[dict[str, Any]]) -> str:
             average, deviation = results.spread(group, key)
             cells.append(f"{scale * average:.2f}")
             cells[-1] += f" ± {scale * deviation:.2f}" if len(group) > 1 else ""
-        compared = base is not None and spec["start"] != "none"
-        cells.append(f"{scale * (test - base):+.2f}" if compared else "-")
+        if base is None or spec["start"] == "none":
+            cells.append("-")
+        else:
+            cells.append(f"{scale * (test - base):+.2f}")
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
