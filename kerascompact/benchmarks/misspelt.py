@@ -21,7 +21,7 @@ from kerascompact import datasets, layers, models
 from kerascompact.benchmarks import results, resumable
 from kerascompact.benchmarks.batches import LengthBatches
 from kerascompact.benchmarks.plots import _OTHERS, _plain
-from kerascompact.benchmarks.text_task import build_embedding
+from kerascompact.benchmarks.text_task import build_embedding, logit_scale
 from kerascompact.core import files
 from kerascompact.core.extras import require
 from kerascompact.optimizers import LazyAdam
@@ -181,12 +181,12 @@ def build(
     spec: Spec, vocabulary: Vocabulary | None, words: Sequence[str], num_classes: int
 ) -> keras.Model:
     """The untrained classifier of a run; `words` are all spellings that a projection will see."""
+    embedding: Any
     if vocabulary is None:
-        regularizer = keras.regularizers.L2(spec.decay) if spec.decay else None
         embedding = layers.ProjectionEmbedding(
             spec.width,
             (spec.hidden,),
-            kernel_regularizer=regularizer,
+            kernel_regularizer=keras.regularizers.L2(spec.decay) if spec.decay else None,
             mask_zero=True,
             name="embedding",
         )
@@ -194,9 +194,11 @@ def build(
         return models.projection_lstm(
             embedding, num_classes, spec.units, dropout=spec.dropout, inputs=cache
         )
-    sizes = {"clusters": spec.clusters, "unique": spec.unique} if spec.method == "mixture" else {}
-    scale = {"scale": 0.05 / spec.learning_rate} if spec.method == "mixture" else {}
-    embedding = build_embedding(spec.method, len(vocabulary), spec.width, **sizes, **scale)
+    options: dict[str, Any] = {}
+    if spec.method == "mixture":
+        scale = logit_scale(spec.learning_rate)
+        options = {"clusters": spec.clusters, "unique": spec.unique, "scale": scale}
+    embedding = build_embedding(spec.method, len(vocabulary), spec.width, **options)
     return models.lstm_classifier(embedding, num_classes, spec.units, dropout=spec.dropout)
 
 

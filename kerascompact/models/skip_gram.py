@@ -212,8 +212,8 @@ class SkipGram(keras.Model):
         shift = math.log(self.negatives) if self.shift else 0.0
         positive = tf.reduce_sum(vectors * of_contexts, axis=-1) - shift
         if own:
-            shape = (pairs, self.negatives, self.contexts.shape[1])
-            negative = tf.linalg.matvec(tf.reshape(of_noise, shape), vectors) - shift
+            of_noise = tf.reshape(of_noise, (pairs, self.negatives, self.contexts.shape[1]))
+            negative = tf.linalg.matvec(of_noise, vectors) - shift
             return tf.reduce_mean(negative_sampling_loss(positive, negative))
         negative = tf.matmul(batch.vectors, of_noise, transpose_b=True) - shift
         total = shared_noise_loss(negative, batch.times, self.negatives)
