@@ -21,10 +21,9 @@ from kerascompact import datasets, layers, models
 from kerascompact.benchmarks import results, resumable
 from kerascompact.benchmarks.batches import LengthBatches
 from kerascompact.benchmarks.plots import _OTHERS, _plain
-from kerascompact.benchmarks.text_task import build_embedding, logit_scale
+from kerascompact.benchmarks.text_task import build_embedding, fit, logit_scale
 from kerascompact.core import files
 from kerascompact.core.extras import require
-from kerascompact.optimizers import LazyAdam
 from kerascompact.text import rules
 from kerascompact.text.perturb import perturb
 from kerascompact.text.vocabulary import Vocabulary
@@ -138,26 +137,14 @@ def run(spec: Spec, data: datasets.Dataset, verbose: int = 0) -> dict[str, Any]:
     }
     model = build(spec, vocabulary, list(encode.numbers), len(data.label_names))
     batches = MisspeltBatches(versions, data.train.labels, spec.batch_size, seed=spec.seed)
-    rate = keras.optimizers.schedules.PolynomialDecay(
-        spec.learning_rate, spec.epochs * len(batches), 0.0
-    )
-    model.compile(
-        LazyAdam(rate, global_clipnorm=10.0),
-        "sparse_categorical_crossentropy",
-        metrics=["accuracy"],
-        jit_compile=False,
-    )
-    keep = keras.callbacks.EarlyStopping(
-        "val_accuracy", mode="max", patience=spec.epochs, restore_best_weights=True
-    )
-    history = model.fit(
+    history = fit(
+        model,
         batches,
+        (dev, data.dev.labels),
         epochs=spec.epochs,
-        validation_data=(dev, data.dev.labels),
-        validation_batch_size=500,
-        callbacks=[keep],
+        learning_rate=spec.learning_rate,
         verbose=verbose,
-    ).history
+    )
 
     def accuracy(ids: np.ndarray) -> float:
         found = model.evaluate(ids, data.test.labels, 500, verbose=0, return_dict=True)

@@ -18,7 +18,7 @@ from kerascompact import datasets, layers, models
 from kerascompact.benchmarks import results, resumable, skip_gram_runs, streams
 from kerascompact.benchmarks import word_similarity as pretraining
 from kerascompact.benchmarks.batches import LengthBatches
-from kerascompact.benchmarks.text_task import Coded
+from kerascompact.benchmarks.text_task import Coded, fit
 from kerascompact.datasets import ptb
 from kerascompact.models import ZarembaSize
 from kerascompact.optimizers import LazyAdam
@@ -125,26 +125,14 @@ def classify(spec: Spec, data: WordData, work: Path, verbose: int = 0) -> dict[s
         embedding, len(data.label_names), spec.units, dropout=spec.dropout, inputs=cache
     )
     batches = LengthBatches(data.train.ids, data.train.labels, spec.batch_size, seed=spec.seed)
-    rate = keras.optimizers.schedules.PolynomialDecay(
-        spec.learning_rate, spec.epochs * len(batches), 0.0
-    )
-    model.compile(
-        LazyAdam(rate, global_clipnorm=5.0),
-        "sparse_categorical_crossentropy",
-        metrics=["accuracy"],
-        jit_compile=False,
-    )
-    keep = keras.callbacks.EarlyStopping(
-        "val_accuracy", mode="max", patience=spec.epochs, restore_best_weights=True
-    )
-    history = model.fit(
+    history = fit(
+        model,
         batches,
+        (data.dev.ids, data.dev.labels),
         epochs=spec.epochs,
-        validation_data=(data.dev.ids, data.dev.labels),
-        validation_batch_size=500,
-        callbacks=[keep],
+        learning_rate=spec.learning_rate,
         verbose=verbose,
-    ).history
+    )
     test = model.evaluate(*data.test, batch_size=500, verbose=0, return_dict=True)
     return {
         "train_rows": len(data.train.labels),

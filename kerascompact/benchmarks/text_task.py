@@ -202,6 +202,21 @@ def train(
     batch_size: int = 32,
     learning_rate: float = 1e-3,
     seed: int = 0,
+    **options: Any,
+) -> dict[str, list[float]]:
+    """Trains on the batches of a task, see `fit`, which takes `options`."""
+    batches = LengthBatches(data.train.ids, data.train.labels, batch_size, seed=seed)
+    dev = data.dev.ids, data.dev.labels
+    return fit(model, batches, dev, epochs=epochs, learning_rate=learning_rate, **options)
+
+
+def fit(
+    model: keras.Model,
+    batches: keras.utils.PyDataset,
+    dev: tuple[np.ndarray, np.ndarray],
+    *,
+    epochs: int,
+    learning_rate: float,
     jit_compile: bool = False,
     verbose: int = 0,
     callbacks: Any = (),
@@ -219,7 +234,6 @@ def train(
 
     Returns: The history of `fit`, dev accuracies under "val_accuracy".
     """
-    batches = LengthBatches(data.train.ids, data.train.labels, batch_size, seed=seed)
     rate = keras.optimizers.schedules.PolynomialDecay(learning_rate, epochs * len(batches), 0.0)
     model.compile(
         optimizer(rate, global_clipnorm=10.0),
@@ -237,7 +251,7 @@ def train(
     history = model.fit(
         batches,
         epochs=epochs,
-        validation_data=(data.dev.ids, data.dev.labels),
+        validation_data=dev,
         validation_batch_size=500,
         callbacks=[keep, *callbacks],
         verbose=verbose,
