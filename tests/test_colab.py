@@ -21,6 +21,7 @@ FIRST = CHECKOUT / "colab" / "1_first_compact_model.ipynb"
 SECOND = CHECKOUT / "colab" / "2_learned_codes.ipynb"
 THIRD = CHECKOUT / "colab" / "3_anchors_and_knowledge.ipynb"
 FOURTH = CHECKOUT / "colab" / "4_predefined_sparseness.ipynb"
+FIFTH = CHECKOUT / "colab" / "5_no_vocabulary.ipynb"
 ABSOLUTE = re.compile(r"(?<![\w.:/])(?:/(?:home|root|tmp|usr|var|opt|Users|content|mnt)/|[A-Z]:\\)")
 
 
@@ -225,6 +226,44 @@ def test_a_text_is_read_word_by_word(sparse):
     names = {path.name for path in (work / "predefined_sparseness").iterdir()}
     assert names == {"intents_by_word.tflite", "vocabulary.txt"}
     assert read_metadata(work / "predefined_sparseness" / "intents_by_word.tflite")["labels"]
+
+
+@pytest.fixture(scope="module")
+def projected(tmp_path_factory):
+    settings = dict(KERASCOMPACT_TUTORIAL_ROWS="1500", KERASCOMPACT_TUTORIAL_EPOCHS="4")
+    return execute(FIFTH, tmp_path_factory.mktemp("colab"), **settings)
+
+
+def test_words_that_look_alike_share_bits(projected):
+    _, printed, _ = projected
+    shares = [int(line.split()[-4].rstrip("%")) for line in printed["bits"].splitlines()[1:]]
+    same, plural, misspelt, upper, other, unlike = shares
+    assert same == upper == 100 and plural > other > unlike and misspelt > other
+    assert 40 <= unlike <= 60  # by chance: a half of 1120 bits, within many standard deviations
+
+
+def test_misspelt_words_cost_a_projection_less(projected):
+    notebook, printed, _ = projected
+    rows = [line.split() for line in printed["robust"].splitlines()[1:]]
+    table, projection = ([float(row[place]) for row in rows] for place in (1, 2))
+    assert len(rows) == 4 and projection[0] - projection[-1] < table[0] - table[-1]
+    pictures = [cell.id for cell in notebook.cells if "image/png" in str(cell.get("outputs"))]
+    assert pictures == ["picture"]
+
+
+def test_vectors_are_trained_and_have_neighbours(projected):
+    _, printed, _ = projected
+    losses = [float(value) for value in printed["pretrain"].split()[1:]]
+    assert len(losses) == 4 and losses[-1] < losses[0]
+    words = [line.split()[0] for line in printed["neighbours"].splitlines()]
+    assert words[:2] == ["flight", "flihgt"] and len(words) == 7
+
+
+def test_one_file_takes_text(projected):
+    _, printed, work = projected
+    assert "agreement: 1.0" in printed["export"] and "no vocabulary" in printed["export"]
+    assert {path.name for path in (work / "no_vocabulary").iterdir()} == {"intents.tflite"}
+    assert len(printed["predict"].splitlines()) == 4
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
