@@ -15,7 +15,7 @@ export PYTHON VENV
 
 SUPPORTED := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))
 
-.PHONY: help demo test lint bench clean
+.PHONY: help demo test lint bench web clean
 .DELETE_ON_ERROR:
 
 help:  ## this list
@@ -35,6 +35,9 @@ lint: $(VENV)/.has-lint  ## ruff, mypy, import-linter
 
 bench: $(VENV)/.has-test  ## the benchmarks; ARGS chooses among them
 	$(BIN)/python -m kerascompact.benchmarks $(ARGS)
+
+web:  ## the page of export/web: its packages from npm, then checked in headless Chromium
+	cd export/web && npm ci --silent --no-audit --no-fund && npm test
 
 clean:  ## remove caches and builds (the environment stays: remove $(VENV) by hand)
 	rm -rf build dist *.egg-info .coverage .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -52,7 +52,10 @@ def built(tmp_path_factory):
             shutil.copy(ROOT / name, copy)
     for name in ("kerascompact", "export"):
         shutil.copytree(
-            ROOT / name, copy / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__")
+            ROOT / name,
+            copy / name,
+            symlinks=True,
+            ignore=shutil.ignore_patterns("__pycache__", "node_modules"),
         )
     sdist = _build("sdist", copy, out)
     with tarfile.open(sdist) as archive:

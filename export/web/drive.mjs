@@ -1,0 +1,73 @@
+// Opens the page in headless Chromium, types every test vector that can be typed, runs the others,
+// and compares with what Python wrote: `node drive.mjs [--screenshot FILE]`, the last line is JSON.
+// CHROMIUM names another browser than Debian's.
+
+import assert from 'node:assert/strict';
+import {existsSync} from 'node:fs';
+
+import {chromium} from 'playwright-core';
+
+import {serve} from './server.mjs';
+import {given, read} from './vectors.mjs';
+
+const TOLERANCE = 1e-5; // float32 sums of some ten terms in another order, then a softmax
+const executablePath = process.env.CHROMIUM ?? '/usr/bin/chromium';
+assert(existsSync(executablePath), `There is no ${executablePath}: apt install chromium`);
+
+const {vectors} = await read();
+const {url, close} = await serve();
+// Chromium refuses a sandbox to root, as whom containers run.
+const browser = await chromium.launch({executablePath, chromiumSandbox: process.getuid?.() !== 0});
+try {
+  const page = await browser.newPage({viewport: {width: 640, height: 390}, deviceScaleFactor: 1.5});
+  const foreign = [];
+  const here = (asked) => asked.startsWith('data:') || asked.startsWith(new URL('/', url).href);
+  page.on('request', (asked) => here(asked.url()) || foreign.push(asked.url()));
+  await page.goto(url);
+  await page.waitForSelector('body[data-state]');
+  assert.equal(await page.textContent('#error'), '');
+
+  let largest = 0, typed = 0;
+  for (const vector of vectors) {
+    const text = given(vector);
+    const [found, probability] = await page.evaluate(async (values) => {
+      const text = typeof values === 'string' ? values : Uint8Array.from(values);
+      const {best: [first]} = await window.classifier.predict(text);
+      return [first.label, first.probability];
+    }, typeof text === 'string' ? text : [...text]);
+    assert.equal(found, vector.label, JSON.stringify(vector));
+    largest = Math.max(largest, Math.abs(probability - vector.probability));
+    // A text field holds no line breaks, and no halves of pairs.
+    if (vector.text?.trim() && !/[\0\r\n]/.test(vector.text)) {
+      await page.fill('#text', vector.text);
+      await page.waitForFunction((text) => document.body.dataset.shown === text, vector.text);
+      const shown = await page.textContent('#best li span');
+      typed++;
+      assert.equal(shown, vector.label.replaceAll('_', ' '), vector.text);
+    }
+  }
+  assert(largest < TOLERANCE, `probabilities differ by ${largest}`);
+
+  const milliseconds = await page.evaluate(async () => {
+    const times = [];
+    for (let i = 0; i < 1000; i++) {
+      times.push((await window.classifier.predict('please wake me up at seven')).milliseconds);
+    }
+    return times.sort((a, b) => a - b)[500];
+  });
+  await page.fill('#text', 'please wake me up at seven tomorrow');
+  await page.waitForFunction(() => document.body.dataset.shown.endsWith('tomorrow'));
+  const shot = process.argv.indexOf('--screenshot');
+  if (shot > 0) await page.screenshot({path: process.argv[shot + 1]});
+  assert.deepEqual(foreign, [], 'everything must come from this machine');
+  console.log(JSON.stringify({
+    browser: `Chromium ${browser.version()}`,
+    texts: vectors.length,
+    typed,
+    largest_difference: largest,
+    median_milliseconds: milliseconds,
+  }));
+} finally {
+  await browser.close();
+  close();
+}

@@ -1,0 +1,44 @@
+// Serves export/ on this machine only: `npm start`, then open what it prints.
+
+import {createServer} from 'node:http';
+import {readFile} from 'node:fs/promises';
+import {extname, join, normalize, sep} from 'node:path';
+import {fileURLToPath, pathToFileURL} from 'node:url';
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url)); // the folder export/
+const TYPES = {
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript',
+  '.json': 'application/json',
+  '.tflite': 'application/octet-stream',
+  '.wasm': 'application/wasm',
+};
+
+/** @returns {Promise<{url: string, close: () => void}>} the address of the page */
+export async function serve(port = 0) {
+  const server = createServer(async (request, response) => {
+    const path = normalize(join(ROOT, decodeURIComponent(new URL(request.url, 'http://x').pathname)));
+    const file = path.endsWith(sep) ? join(path, 'index.html') : path;
+    try {
+      if (!file.startsWith(ROOT)) throw new Error('outside');
+      const body = await readFile(file);
+      response.writeHead(200, {
+        'Content-Type': TYPES[extname(file)] ?? 'application/octet-stream',
+        // An isolated page may look at a clock of microseconds.
+        'Cross-Origin-Opener-Policy': 'same-origin',
+        'Cross-Origin-Embedder-Policy': 'require-corp',
+      });
+      response.end(body);
+    } catch {
+      response.writeHead(404).end('not found\n');
+    }
+  });
+  await new Promise((done, failed) => server.on('error', failed).listen(port, '127.0.0.1', done));
+  const url = `http://127.0.0.1:${server.address().port}/web/`;
+  return {url, close: () => server.close()};
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1]).href) {
+  const {url} = await serve(Number(process.env.PORT ?? 8000));
+  console.log(`${url}   (stop with Ctrl-C)`);
+}

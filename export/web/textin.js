@@ -1,0 +1,66 @@
+// What an app needs beside the runtime: a text as numbers, and what the file says of itself.
+// No dependencies; runs in browsers and in Node.
+
+/**
+ * The UTF-8 bytes of a text as the file's input takes them, zeros behind; longer texts are cut.
+ *
+ * The file drops zeros at the end. A text that itself ends in NUL characters therefore gets a -1
+ * behind them, which is no byte. Half of a surrogate pair becomes U+FFFD.
+ *
+ * @param {string | Uint8Array} text
+ * @param {number} maxBytes length of the input, `text.max_bytes` of the metadata
+ * @returns {Int32Array}
+ */
+export function encode(text, maxBytes) {
+  const bytes = typeof text === 'string' ? new TextEncoder().encode(text) : text;
+  const endsInNul = (kept) => kept.length > 0 && kept[kept.length - 1] === 0;
+  let kept = bytes.subarray(0, maxBytes);
+  if (endsInNul(kept)) kept = kept.subarray(0, maxBytes - 1);
+  const numbers = new Int32Array(maxBytes);
+  numbers.set(kept);
+  if (kept.length < maxBytes && endsInNul(bytes.subarray(0, kept.length))) {
+    numbers[kept.length] = -1;
+  }
+  return numbers;
+}
+
+/**
+ * The JSON that kerascompact wrote into a file: labels, sizes, recipe, rules of the text.
+ *
+ * A .tflite file is a flatbuffer: a table starts with the distance back to its list of fields,
+ * which gives the place of each. `Model` has `buffers` as field 4 and `metadata` as field 6,
+ * `Metadata` its `name` and `buffer`, `Buffer` its `data`.
+ *
+ * @param {Uint8Array} file
+ * @returns {object | null} null for a file of another maker
+ */
+export function readMetadata(file) {
+  const view = new DataView(file.buffer, file.byteOffset, file.byteLength);
+  const uint32 = (at) => view.getUint32(at, true);
+  const follow = (at) => at + uint32(at);
+  const field = (table, number) => {
+    const fields = table - view.getInt32(table, true);
+    const entry = 4 + 2 * number;
+    const offset = entry < view.getUint16(fields, true) ? view.getUint16(fields + entry, true) : 0;
+    return offset === 0 ? 0 : table + offset;
+  };
+  const bytes = (at) => file.subarray(follow(at) + 4, follow(at) + 4 + uint32(follow(at)));
+  const text = (at) => new TextDecoder().decode(bytes(at));
+
+  if (new TextDecoder().decode(file.subarray(4, 8)) !== 'TFL3') {
+    throw new Error('This is no .tflite file.');
+  }
+  const model = follow(0);
+  const entries = field(model, 6);
+  if (entries === 0) return null;
+  const list = follow(entries);
+  for (let i = 0; i < uint32(list); i++) {
+    const entry = follow(list + 4 + 4 * i);
+    if (text(field(entry, 0)) !== 'kerascompact') continue;
+    const place = field(entry, 1);
+    const number = place === 0 ? 0 : uint32(place);
+    const buffer = follow(follow(field(model, 4)) + 4 + 4 * number);
+    return JSON.parse(text(field(buffer, 0)));
+  }
+  return null;
+}

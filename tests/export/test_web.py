@@ -1,0 +1,64 @@
+"""The page of `export/web`: its encoder in Node, the whole of it in headless Chromium.
+
+What is missing makes a test skip, with the command that brings it.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+WEB = Path(__file__).parents[2] / "export" / "web"
+NODE = shutil.which("node")
+CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
+
+needs_node = pytest.mark.skipif(NODE is None, reason="needs node: apt install nodejs")
+needs_packages = pytest.mark.skipif(
+    not (WEB / "node_modules" / "playwright-core").is_dir(),
+    reason="needs the packages of export/web/package-lock.json: make web, or npm ci there",
+)
+needs_chromium = pytest.mark.skipif(
+    not Path(CHROMIUM).is_file(), reason="needs Chromium: apt install chromium, or set CHROMIUM"
+)
+
+
+def node(script, *arguments):
+    done = subprocess.run(
+        [NODE, script, *arguments], cwd=WEB, capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@needs_node
+def test_the_encoder_gives_pythons_numbers_and_reads_the_labels():
+    assert "the numbers are those of Python" in node("encoding.mjs")
+
+
+@pytest.mark.slow
+@needs_node
+@needs_packages
+@needs_chromium
+def test_the_page_predicts_what_python_does(tmp_path):
+    report = json.loads(
+        node("drive.mjs", "--screenshot", str(tmp_path / "page.png")).splitlines()[-1]
+    )
+    assert report["texts"] >= 100 and report["typed"] >= 100
+    assert report["largest_difference"] < 1e-5  # see TOLERANCE in drive.mjs
+    assert (tmp_path / "page.png").read_bytes()[1:4] == b"PNG"
+
+
+def test_what_is_fetched_is_pinned():
+    wanted = json.loads((WEB / "package.json").read_text())
+    locked = json.loads((WEB / "package-lock.json").read_text())["packages"]
+    for name, version in {**wanted["dependencies"], **wanted["devDependencies"]}.items():
+        assert locked[f"node_modules/{name}"]["version"] == version
+    assert all("integrity" in facts for name, facts in locked.items() if name)
+
+
+def test_the_page_loads_nothing_from_elsewhere():
+    for name in ("index.html", "app.js", "classifier.js", "textin.js"):
+        assert "http" not in (WEB / name).read_text(encoding="utf-8"), name
