@@ -1,4 +1,4 @@
-"""What the README says is so: its code runs, its numbers are those of the committed rows."""
+"""What README and RESULTS say is so: the code runs, the numbers are those of the committed rows."""
 
 import importlib
 import re
@@ -9,8 +9,10 @@ import pytest
 from kerascompact.benchmarks import results
 from kerascompact.benchmarks.__main__ import MODULES
 
-README = (Path(__file__).parents[1] / "README.md").read_text("utf-8")
-TABLES = dict(re.findall(r"<!-- results: (\w+) -->\n(.*?)\n?<!-- end -->", README, re.DOTALL))
+CHECKOUT = Path(__file__).parents[1]
+README, RESULTS = ((CHECKOUT / f"{name}.md").read_text("utf-8") for name in ("README", "RESULTS"))
+BLOCK = re.compile(r"<!-- results: (\w+) -->\n(.*?)\n?<!-- end -->", re.DOTALL)
+TABLES = dict(BLOCK.findall(README + RESULTS))
 
 
 def test_code_runs(tmp_path, monkeypatch, capsys):
@@ -27,6 +29,13 @@ def test_table_is_that_of_the_committed_rows(name):
     assert TABLES[name] == module.table(results.rows(name))
 
 
-def test_every_link_leads_somewhere():
-    for target in re.findall(r"\]\((?!http)([^)#]+)\)", README):
-        assert (Path(__file__).parents[1] / target).exists(), target
+def test_every_table_is_there_once():
+    assert len(TABLES) == len(BLOCK.findall(README + RESULTS))
+    committed = {path.stem for path in results.FOLDER.glob("*.jsonl")} & set(MODULES)
+    assert set(TABLES) == {name for name in committed if not name.endswith("_dev")}
+
+
+@pytest.mark.parametrize("text", [README, RESULTS], ids=["README", "RESULTS"])
+def test_every_link_leads_somewhere(text):
+    for target in re.findall(r"\]\((?!http)([^)#]+)[^)]*\)", text):
+        assert (CHECKOUT / target).exists(), target
