@@ -7,12 +7,23 @@ from typing import Any
 
 import flatbuffers
 import numpy as np
-from ai_edge_litert import schema_py_generated as schema
 
 from kerascompact.core import checks
+from kerascompact.export import seal
+from kerascompact.export.layout import ITEM_BITS, TYPE_NAMES, check_layout, schema
+from kerascompact.export.operators import OPERATORS
+from kerascompact.export.validator import check_model
+
+__all__ = [
+    "IDENTIFIER", "ITEM_BITS", "METADATA_NAME", "TYPE_NAMES", "add_metadata", "load", "metadata_of",
+    "operator_names", "pack", "parse", "read", "read_metadata", "schema", "slim",
+]  # fmt: skip
 
 IDENTIFIER = b"TFL3"
 METADATA_NAME = b"kerascompact"
+_DAMAGE = (
+    struct.error, IndexError, TypeError, ValueError, AttributeError, MemoryError, RecursionError,
+)  # fmt: skip
 
 
 def load(file: bytes | str | Path) -> bytes:
@@ -21,18 +32,66 @@ def load(file: bytes | str | Path) -> bytes:
     Args:
         file: A path, or the bytes themselves.
 
-    Raises: ValueError, if it is no TFLite file or is truncated; FileNotFoundError.
+    Raises: ValueError, as `read`; FileNotFoundError.
+    """
+    return read(file)[0]
+
+
+def read(file: bytes | str | Path) -> tuple[bytes, Any]:
+    """The bytes of a `.tflite` file and its `ModelT`, checked to be as they were written.
+
+    A file of kerascompact has a CRC-32 of all its bytes in its metadata, which tells of every
+    damage; of other files the structure is checked, see `parse`.
+
+    Args:
+        file: A path, or the bytes themselves.
+
+    Raises: ValueError, if it is no TFLite file, is truncated, damaged or changed;
+        FileNotFoundError.
     """
     data = file if isinstance(file, bytes) else Path(file).read_bytes()
-    parse(data)
-    return data
+    _check_is_tflite(data)
+    if METADATA_NAME in data and (wrong := seal.broken(data)):
+        raise ValueError(
+            f"`flatbuffer` must be a whole TFLite model. Received: {len(data)} bytes that are "
+            f"truncated or damaged, or were changed since kerascompact wrote them ({wrong})."
+        )
+    return data, parse(data)
 
 
 def parse(data: bytes) -> Any:
-    """Unpacks a flatbuffer into the schema's `ModelT`, after checking that it is whole.
+    """Unpacks a flatbuffer into the schema's `ModelT`, after checking its structure.
+
+    Every offset must lead where the schema says (`check_layout`), and every tensor, operator and
+    signature must be one that the runtime can take (`check_model`).
 
     Raises: ValueError, if it is no TFLite file, is truncated or is damaged.
     """
+    _check_is_tflite(data)
+    try:
+        check_layout(data)
+        model = schema.ModelT.InitFromPackedBuf(data, 0)
+        check_model(model, len(data))
+        for graph in model.subgraphs:
+            _fill(graph, "tensors", "inputs", "outputs", "operators")
+            for operator in graph.operators:
+                _fill(operator, "inputs", "outputs")
+    except _DAMAGE as error:
+        raise ValueError(
+            f"`flatbuffer` must be a whole TFLite model. Received: {len(data)} bytes that are "
+            f"truncated or damaged ({error})."
+        ) from error
+    return model
+
+
+def _fill(table: Any, *names: str) -> None:
+    """Gives vectors that the file left out as vectors of nothing."""
+    for name in names:
+        if getattr(table, name) is None:
+            setattr(table, name, [])
+
+
+def _check_is_tflite(data: bytes) -> None:
     if not isinstance(data, bytes):
         checks.fail("flatbuffer", "the bytes of a .tflite file", data)
     if len(data) < 8 or data[4:8] != IDENTIFIER:
@@ -41,39 +100,6 @@ def parse(data: bytes) -> Any:
             "`flatbuffer` must be a TFLite model, with the identifier 'TFL3' at byte 4. "
             f"Received: {len(data)} bytes that start with {start!r}."
         )
-    try:
-        model = schema.ModelT.InitFromPackedBuf(data, 0)
-        _check_whole(model, len(data))
-    except (struct.error, IndexError, TypeError, ValueError, AttributeError, MemoryError) as error:
-        raise ValueError(
-            f"`flatbuffer` must be a whole TFLite model. Received: {len(data)} bytes that are "
-            f"truncated or damaged ({error})."
-        ) from error
-    return model
-
-
-def _check_whole(model: Any, size: int) -> None:
-    """Every constant must have as many bytes as its tensor's shape and type say, and every number
-    of a tensor, a buffer or an operator must be one that there is."""
-    for entry in model.metadata or []:
-        if not 0 <= entry.buffer < len(model.buffers) or model.buffers[entry.buffer].data is None:
-            raise ValueError("metadata without content")
-    for graph in model.subgraphs:
-        ports = [*graph.inputs, *graph.outputs]
-        if ports and not 0 <= min(ports) <= max(ports) < len(graph.tensors):
-            raise ValueError("an input or output that is no tensor")
-        for tensor in graph.tensors:
-            if tensor.type not in TYPE_NAMES:
-                raise ValueError(f"a tensor of the unknown type {tensor.type}")
-            buffer = model.buffers[tensor.buffer]
-            if buffer.data is None or tensor.shape is None or tensor.type not in ITEM_BITS:
-                continue
-            expected = -(-int(np.prod(tensor.shape, dtype=np.int64)) * ITEM_BITS[tensor.type] // 8)
-            if len(buffer.data) != expected:
-                raise ValueError(f"a tensor has {len(buffer.data)} of {expected} bytes")
-        for operator in graph.operators:
-            if not 0 <= operator.opcodeIndex < len(model.operatorCodes):
-                raise ValueError("an operator has no code")
 
 
 class _Builder(flatbuffers.Builder):
@@ -127,7 +153,8 @@ def pack(model: Any) -> bytes:
     """Packs a `ModelT` into the bytes of a file.
 
     Equal tensors (activations of one shape and type), equal options of operators and equal short
-    vectors are written once, which saves a third of a small graph.
+    vectors are written once, which saves a third of a small graph. With kerascompact's metadata,
+    a checksum of the file is in them, see `seal`.
     """
     builder = _Builder()
     written: dict[str, _Once] = {}
@@ -137,7 +164,7 @@ def pack(model: Any) -> bytes:
             if operator.builtinOptions is not None:
                 (operator.builtinOptions,) = _share_equal([operator.builtinOptions], written)
     builder.Finish(model.Pack(builder), IDENTIFIER)
-    return bytes(builder.Output())
+    return seal.sealed(bytes(builder.Output()))
 
 
 def read_metadata(file: bytes | str | Path) -> dict[str, Any]:
@@ -150,7 +177,7 @@ def read_metadata(file: bytes | str | Path) -> dict[str, Any]:
     >>> read_metadata(kerascompact.export.convert(model))["embeddings"][0]["form"]
     'CodebookForm'
     """
-    metadata = metadata_of(parse(file if isinstance(file, bytes) else Path(file).read_bytes()))
+    metadata = metadata_of(read(file)[1])
     if metadata is None:
         raise ValueError(
             "The file must be one that kerascompact exported. "
@@ -163,13 +190,21 @@ def metadata_of(model: Any) -> dict[str, Any] | None:
     """The metadata of a parsed model, or `None` in a file of another maker."""
     for entry in model.metadata or []:
         if entry.name == METADATA_NAME:
-            return json.loads(bytes(bytearray(model.buffers[entry.buffer].data)))
+            found = json.loads(bytes(bytearray(model.buffers[entry.buffer].data)))
+            if not isinstance(found, dict):
+                checks.fail("flatbuffer", "a file with a dictionary as metadata", found)
+            found.pop("crc32", None)  # of the file, not of the model
+            return found
     return None
 
 
 def add_metadata(model: Any, metadata: dict[str, Any]) -> None:
-    """Writes the JSON into a parsed model, as compact as JSON gets."""
+    """Writes the JSON into a parsed model, as compact as JSON gets.
+
+    Its first entry is `crc32`, which `pack` fills in.
+    """
     text = json.dumps(metadata, separators=(",", ":"), ensure_ascii=False, sort_keys=True)
+    text = "{" + seal.EMPTY + ("," if metadata else "") + text[1:]
     buffer, entry = schema.BufferT(), schema.MetadataT()
     buffer.data = np.frombuffer(text.encode("utf-8"), np.uint8)
     entry.name, entry.buffer = METADATA_NAME, len(model.buffers)
@@ -215,9 +250,6 @@ def slim(model: Any) -> None:
 
 def operator_names(model: Any) -> list[str]:
     """The operator of every node of every subgraph; a custom one by its own name."""
-    builtin = {
-        value: name for name, value in vars(schema.BuiltinOperator).items() if name[0] != "_"
-    }
     names = []
     for graph in model.subgraphs:
         for operator in graph.operators:
@@ -225,20 +257,8 @@ def operator_names(model: Any) -> list[str]:
             number = max(code.builtinCode, code.deprecatedBuiltinCode)
             custom = code.customCode
             names.append(
-                f"CUSTOM:{custom.decode()}" if custom else builtin.get(number, str(number))
+                f"CUSTOM:{custom.decode('utf-8', 'replace')}"
+                if custom
+                else OPERATORS.get(number, str(number))
             )
     return names
-
-
-def _types() -> dict[int, str]:
-    return {value: name for name, value in vars(schema.TensorType).items() if name[0] != "_"}
-
-
-TYPE_NAMES = _types()
-ITEM_BITS = {
-    getattr(schema.TensorType, name): bits
-    for name, bits in {
-        "FLOAT32": 32, "FLOAT16": 16, "FLOAT64": 64, "INT8": 8, "UINT8": 8, "INT16": 16,
-        "UINT16": 16, "INT32": 32, "UINT32": 32, "INT64": 64, "UINT64": 64, "BOOL": 8, "INT4": 4,
-    }.items()
-}  # fmt: skip

@@ -85,8 +85,7 @@ def inspect(file: bytes | str | Path) -> Inspection:
     >>> found.custom, found.inputs
     ([], ['ids int32[1, 4]'])
     """
-    data = file if isinstance(file, bytes) else Path(file).read_bytes()
-    model = flatbuffer.parse(data)
+    data, model = flatbuffer.read(file)
     names = Counter(flatbuffer.operator_names(model))
     tensors = _constants(model, len(data))
     metadata_bytes = sum(

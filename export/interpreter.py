@@ -29,8 +29,7 @@ class Interpreter:
 
     def __init__(self, file: bytes | str | Path, num_threads: int = 1) -> None:
         checks.integer_in("num_threads", num_threads, 1)
-        self.data = flatbuffer.load(file)
-        parsed = flatbuffer.parse(self.data)
+        self.data, parsed = flatbuffer.read(file)
         custom = sorted({n for n in flatbuffer.operator_names(parsed) if n.startswith("CUSTOM:")})
         if custom:
             raise ValueError(
@@ -45,8 +44,8 @@ class Interpreter:
                 raise ValueError("it has no signature, so its inputs have no names")
             name = "serving_default" if "serving_default" in signatures else next(iter(signatures))
             self._runner = self._runtime.get_signature_runner(name)
-        except (ValueError, RuntimeError) as error:
-            raise ValueError(f"The file cannot be run: {str(error).splitlines()[0]}") from error
+        except (ValueError, RuntimeError, MemoryError) as error:
+            raise _cannot_run(error) from error
         self.inputs: dict[str, dict[str, Any]] = self._runner.get_input_details()
         self.outputs: dict[str, dict[str, Any]] = self._runner.get_output_details()
 
@@ -82,12 +81,15 @@ class Interpreter:
     def run(self, inputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Runs one example, a batch of 1.
 
-        Raises: ValueError, if a name, a shape or an id does not fit.
+        Raises: ValueError, if a name, a shape or an id does not fit, or the runtime fails.
         """
         if set(inputs) != set(self.inputs):
             checks.fail("inputs", f"a dictionary with the keys {sorted(self.inputs)}", inputs)
         fitted = {name: self._fitted(name, value) for name, value in inputs.items()}
-        return self._runner(**fitted)
+        try:
+            return self._runner(**fitted)
+        except (RuntimeError, MemoryError) as error:  # of a damaged file; ids are checked above
+            raise _cannot_run(error) from error
 
     def _fitted(self, name: str, value: np.ndarray) -> np.ndarray:
         details, value = self.inputs[name], np.asarray(value)
@@ -107,3 +109,7 @@ class Interpreter:
             bound = self.vocabulary_size if len(self.inputs) == 1 else None
             checks.ids_below(name, value, bound or np.iinfo(details["dtype"]).max + 1)
         return value.astype(details["dtype"])
+
+
+def _cannot_run(error: Exception) -> ValueError:
+    return ValueError(f"The file cannot be run: {(str(error) or 'no memory').splitlines()[0]}")
