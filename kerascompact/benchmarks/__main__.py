@@ -58,7 +58,7 @@ def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser("python -m kerascompact.benchmarks", description=__doc__)
     made.add_argument("name", nargs="?", choices=MODULES, help="which benchmark")
     made.add_argument("--data", help="data folder (default $KERASCOMPACT_DATA, ../shared/data)")
-    made.add_argument("--seeds", type=int, nargs="+", help="default: as in README.md and RESULTS.md")
+    made.add_argument("--seeds", type=int, nargs="+", help="default: as in the tables")
     made.add_argument("--epochs", type=int, help="of language models: fewer, to try a command")
     made.add_argument("--work", default="runs", help="folder for checkpoints of long runs")
     made.add_argument("--threads", type=int, default=0, help="of TensorFlow; 0: all cores")

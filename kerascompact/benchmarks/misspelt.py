@@ -7,7 +7,6 @@ and on texts with words misspelt.
 
 import argparse
 import functools
-import io
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from random import Random
@@ -18,11 +17,9 @@ import keras
 import numpy as np
 
 from kerascompact import datasets, layers, models
-from kerascompact.benchmarks import results, resumable
+from kerascompact.benchmarks import plots, results, resumable
 from kerascompact.benchmarks.batches import LengthBatches
-from kerascompact.benchmarks.plots import _OTHERS, _plain
 from kerascompact.benchmarks.text_task import build_embedding, fit, logit_scale
-from kerascompact.core import files
 from kerascompact.core.extras import require
 from kerascompact.text import rules
 from kerascompact.text.perturb import perturb
@@ -190,14 +187,14 @@ def build(
 
 
 def benchmark(name: str, arguments: argparse.Namespace) -> list[dict[str, Any]]:
-    """Runs what has no row yet, and draws `misspelt.png` into the folder `--work`."""
+    """Runs what has no row yet, and draws all rows beside them."""
     loaded: Callable[[str], Any] = functools.cache(lambda n: datasets.load(n, arguments.data))
 
     def one(spec: Spec) -> dict[str, Any]:
         return run(spec, loaded(spec.dataset), arguments.verbose)
 
     rows = resumable.benchmark(name, RUNS, arguments, one, table)
-    print(f"drawn: {draw(rows, Path(arguments.work) / 'misspelt.png')}")
+    print(f"drawn: {draw(rows, results.path(name).with_suffix('.png'))}")
     return rows
 
 
@@ -226,7 +223,7 @@ def draw(rows: Sequence[dict[str, Any]], path: Path) -> Path:
     sets = list(dict.fromkeys(row["spec"]["dataset"] for row in rows))
     figures = require("matplotlib.figure", "plot")
     figure = figures.Figure(figsize=(5.2 * len(sets), 4.2), layout="constrained")
-    styles = dict(zip(LABELS, (("#D55E00", "D"), ("#0072B2", "o"), _OTHERS[0]), strict=True))
+    styles = dict(zip(LABELS, (("#D55E00", "D"), ("#0072B2", "o"), plots.OTHERS[0]), strict=True))
     for axes, dataset in zip(figure.subplots(1, len(sets), squeeze=False)[0], sets, strict=True):
         for group in results.by_seed([r for r in rows if r["spec"]["dataset"] == dataset]):
             spec = group[0]["spec"]
@@ -238,7 +235,5 @@ def draw(rows: Sequence[dict[str, Any]], path: Path) -> Path:
             )  # fmt: skip
         axes.set_xlabel("words misspelt, %")
         axes.set_ylabel("test accuracy, %")
-        _plain(axes, dataset)
-    picture = io.BytesIO()
-    figure.savefig(picture, format="png", dpi=150)
-    return files.write_bytes(path, picture.getvalue())
+        plots.plain(axes, dataset)
+    return plots.save(figure, path)

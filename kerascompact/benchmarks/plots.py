@@ -16,7 +16,8 @@ STYLES = {
     "adjustment": ("CAE", "#009E73", "^"),
     "mixture": ("ME", "#D55E00", "D"),
 }
-_OTHERS = (("#CC79A7", "v"), ("#56B4E9", "P"), ("#000000", "X"), ("#888888", "*"))
+FORMATS = (".png", ".svg", ".pdf")
+OTHERS = (("#CC79A7", "v"), ("#56B4E9", "P"), ("#000000", "X"), ("#888888", "*"))
 
 
 def accuracy_against_bytes(
@@ -36,15 +37,14 @@ def accuracy_against_bytes(
     Raises: ImportError, without matplotlib; ValueError, if there are no rows, one lacks a number,
         or the ending of `path` names no format.
     """
-    suffix = Path(path).suffix.lower()
-    checks.choice("suffix of path", suffix, (".png", ".svg", ".pdf"))
+    checks.choice("suffix of path", Path(path).suffix.lower(), FORMATS)
     groups = _groups(rows, "file_bytes", "file_accuracy")
     require("matplotlib", "plot")
     figures = require("matplotlib.figure", "plot")
     # A bare figure draws on matplotlib's own canvas (Agg for .png), whatever screen there is.
     figure = figures.Figure(figsize=(7.2, 4.6), layout="constrained")
     axes = figure.subplots()
-    others = iter(_OTHERS * len(groups))
+    others = iter(OTHERS * len(groups))
     for method, points in groups.items():
         label, colour, marker = STYLES.get(method) or (method, *next(others))
         in_bytes, accuracies, spreads = zip(*points, strict=True)
@@ -57,9 +57,7 @@ def accuracy_against_bytes(
             place = dict(xytext=(8, 7), textcoords="offset points")
             axes.annotate(f"{accuracy:.1f} %", (size, accuracy), color=colour, fontsize=9, **place)
     _dress(axes, groups, title)
-    picture = io.BytesIO()
-    figure.savefig(picture, format=suffix[1:], dpi=150)
-    return files.write_bytes(path, picture.getvalue())
+    return save(figure, path)
 
 
 def accuracy_against_entries(
@@ -80,13 +78,12 @@ def accuracy_against_entries(
 
     Reference: [Demeester et al., CoNLL 2018](https://aclanthology.org/K18-1032), Figure 3.
     """
-    suffix = Path(path).suffix.lower()
-    checks.choice("suffix of path", suffix, (".png", ".svg", ".pdf"))
+    checks.choice("suffix of path", Path(path).suffix.lower(), FORMATS)
     groups = _groups(rows, "entries", "accuracy")
     require("matplotlib", "plot")
     figure = require("matplotlib.figure", "plot").Figure(figsize=(6.4, 4.2), layout="constrained")
     axes = figure.subplots()
-    others = iter(_OTHERS * len(groups))
+    others = iter(OTHERS * len(groups))
     for method, points in groups.items():
         label, colour, marker = STYLES.get(method) or (method, *next(others))
         entries, accuracies, spreads = (list(column) for column in zip(*points, strict=True))
@@ -98,10 +95,8 @@ def accuracy_against_entries(
         axes.fill_between(entries, low, high, color=colour, alpha=0.2, linewidth=0)
     axes.set_xlabel("trained entries of a word, on average")
     axes.set_ylabel("test accuracy, %")
-    _plain(axes, title)
-    picture = io.BytesIO()
-    figure.savefig(picture, format=suffix[1:], dpi=150)
-    return files.write_bytes(path, picture.getvalue())
+    plain(axes, title)
+    return save(figure, path)
 
 
 def _groups(
@@ -133,12 +128,20 @@ def _dress(axes: Any, groups: dict[str, list[tuple[float, float, float]]], title
     axes.xaxis.set_minor_locator(ticker.NullLocator())
     axes.set_xlabel("file, KiB (log scale)")
     axes.set_ylabel("test accuracy of the file, %")
-    _plain(axes, title)
+    plain(axes, title)
 
 
-def _plain(axes: Any, title: str) -> None:
+def plain(axes: Any, title: str) -> None:
+    """What all pictures have: a title at the left, a light grid, a legend without a frame."""
     axes.set_title(title, loc="left", fontsize=11)
     axes.grid(True, color="#dddddd", linewidth=0.8)
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False, loc="best")
+
+
+def save(figure: Any, path: str | os.PathLike[str]) -> Path:
+    """Writes a figure, whole or not at all, in the format of the path's suffix."""
+    picture = io.BytesIO()
+    figure.savefig(picture, format=Path(path).suffix.lower()[1:], dpi=150)
+    return files.write_bytes(path, picture.getvalue())

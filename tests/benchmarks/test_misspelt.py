@@ -49,7 +49,7 @@ def test_the_benchmark(tmp_path, monkeypatch):
     for row in rows:
         assert list(row["accuracy"]) == [f"{share:g}" for share in SHARES]
         assert row["accuracy"]["0"] > 0.7
-    assert (tmp_path / "work" / "misspelt.png").read_bytes()[:4] == b"\x89PNG"
+    assert (tmp_path / "results" / "misspelt.png").read_bytes()[:4] == b"\x89PNG"
     table = misspelt.table(rows)
     assert "| cluster ME |" in table and "projection, trained on misspelt words" in table
 

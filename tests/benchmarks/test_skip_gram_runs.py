@@ -112,7 +112,7 @@ def test_parameters_are_those_asked_for():
 
 def test_runs_are_the_papers_table_and_have_folders_of_their_own(tmp_path):
     names = list(word_similarity.RUNS)
-    assert names[:4] == ["SG", "NP-SG 1M", "NP-SG 2M", "NP-SG 4M"] and len(names) == 8
+    assert {"SG", "NP-SG 1M", "NP-SG 2M", "NP-SG 4M"} < set(names) and len(names) == 8
     specs = word_similarity.RUNS.values()
     assert len({spec.folder(tmp_path) for spec in specs}) == 8
     for name, spec in word_similarity.RUNS.items():
