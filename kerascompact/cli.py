@@ -15,6 +15,7 @@ import kerascompact
 from kerascompact.commands import (
     compress,
     demo,
+    doctor,
     export,
     inspect,
     neighbours,
@@ -29,6 +30,7 @@ COMMANDS = {
     "compress": compress,
     "export": export,
     "inspect": inspect,
+    "doctor": doctor,
     "verify": verify,
     "predict": predict,
     "neighbours": neighbours,
