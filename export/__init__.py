@@ -1,7 +1,7 @@
 """Freeze, convert, verify and inspect: from a trained Keras model to a small `.tflite` file.
 
 `convert`, `freeze`, `save`, `verify` and `with_states` load TensorFlow when first used; `inspect`,
-`read_metadata` and `TextClassifier` never do.
+`diagnose`, `read_metadata` and `TextClassifier` never do.
 """
 
 if __name__ != "kerascompact.export":  # `import export` would load a second copy
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from kerascompact.export.classifier import TextClassifier
     from kerascompact.export.converter import convert, save
+    from kerascompact.export.doctor import diagnose
     from kerascompact.export.flatbuffer import read_metadata
     from kerascompact.export.freezing import freeze
     from kerascompact.export.inspector import inspect
@@ -26,6 +27,7 @@ _WHERE = {
     "Report": "verifier",
     "TextClassifier": "classifier",
     "convert": "converter",
+    "diagnose": "doctor",
     "freeze": "freezing",
     "inspect": "inspector",
     "read_metadata": "flatbuffer",
@@ -40,6 +42,7 @@ __all__ = [
     "Report",
     "TextClassifier",
     "convert",
+    "diagnose",
     "freeze",
     "inspect",
     "read_metadata",
