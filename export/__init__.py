@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from kerascompact.export.flatbuffer import read_metadata
     from kerascompact.export.freezing import freeze
     from kerascompact.export.inspector import inspect
+    from kerascompact.export.legacy import from_tf_keras
     from kerascompact.export.recipe import RECIPES, Recipe
     from kerascompact.export.stepping import with_states
     from kerascompact.export.verifier import Report, verify
@@ -29,6 +30,7 @@ _WHERE = {
     "convert": "converter",
     "diagnose": "doctor",
     "freeze": "freezing",
+    "from_tf_keras": "legacy",
     "inspect": "inspector",
     "read_metadata": "flatbuffer",
     "save": "converter",
@@ -44,6 +46,7 @@ __all__ = [
     "convert",
     "diagnose",
     "freeze",
+    "from_tf_keras",
     "inspect",
     "read_metadata",
     "save",
