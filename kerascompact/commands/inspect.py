@@ -7,6 +7,9 @@ import json
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE.tflite")
     parser.add_argument("--json", action="store_true", help="for programs")
+    parser.add_argument(
+        "--plot", metavar="FILE.png", help="draw its parts, as large as their bytes (.svg, .pdf)"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -20,4 +23,8 @@ def run(arguments: argparse.Namespace) -> int:
         print(json.dumps(content, indent=2))
     else:
         print(found)
+    if arguments.plot is not None:
+        from kerascompact.export.treemap import draw
+
+        draw(arguments.file, arguments.plot)
     return 0

@@ -30,3 +30,11 @@ def test_refuses_what_is_no_tflite_file(trained, tmp_path, fails):
         assert "bad.tflite: `flatbuffer` must be a" in fails("inspect", path)
     assert "none.tflite" in fails("inspect", tmp_path / "none.tflite")
     assert "directory" in fails("inspect", tmp_path)
+
+
+def test_plot_draws_a_picture(trained, tmp_path, capsys, fails):
+    file = trained / "model.tflite"
+    assert main(["inspect", str(file), "--plot", str(tmp_path / "a" / "parts.png")]) == 0
+    assert capsys.readouterr().out == f"{inspect(file)}\n"
+    assert (tmp_path / "a" / "parts.png").read_bytes().startswith(b"\x89PNG")
+    assert "`picture` must be one of" in fails("inspect", file, "--plot", tmp_path / "parts.txt")
