@@ -1,4 +1,4 @@
-"""Keras model -> the bytes of a `.tflite` file."""
+"""Keras models -> the bytes of a `.tflite` file."""
 
 import os
 from collections.abc import Sequence
@@ -11,15 +11,13 @@ import tensorflow as tf
 
 import kerascompact
 from kerascompact.core import checks, files
-from kerascompact.core.cloning import is_graph
-from kerascompact.core.storage import total_bits
-from kerascompact.export import beside, flatbuffer, narrow
+from kerascompact.export import beside, facts, flatbuffer, kernels, narrow, refusals
 from kerascompact.export.freezing import shipped
 from kerascompact.export.interpreter import Interpreter
 from kerascompact.export.recipe import Recipe, resolve
+from kerascompact.export.samples import samples
 from kerascompact.export.serving import Serve, input_specs, to_tflite
 from kerascompact.export.text_in import TextIn, over_bits
-from kerascompact.forms.base import Form
 from kerascompact.text.vocabulary import Vocabulary
 
 
@@ -34,12 +32,15 @@ def convert(
     max_bytes: int | None = None,
     max_words: int | None = None,
     fingerprint_bits: int = 32,
+    inputs: dict[str, Any] | None = None,
+    representative: Any = None,
 ) -> bytes:
     """Converts a trained model into the bytes of a TFLite file of built-in operators only.
 
     Every compact embedding that is not frozen yet is frozen first, then its tables are stored as
-    the recipe says; no table is unpacked in memory. The batch is 1 (an LSTM needs that to do
-    without Flex operators); a length that the model leaves open stays open.
+    the recipe says, and the kernels of the other layers, too; no table is unpacked in memory. The
+    batch is 1 (an LSTM needs that to do without Flex operators); a length that the model leaves
+    open stays open.
 
     With `text`, the file takes the text itself: its input is `text`, int32 `(1, max_bytes)`, the
     UTF-8 bytes with zeros behind, and the words and their ids are found inside (see `TextToIds`).
@@ -48,8 +49,10 @@ def convert(
     gives one more output, `spans` `(1, words, 2)`: where each begins and ends, in bytes.
 
     Args:
-        model: Trained Keras model: functional, Sequential, or subclassed (built, one input of ids).
-        recipe: "int8", "float32", "int4" or a `Recipe`.
+        model: Trained Keras model: functional, Sequential, or subclassed (built), with any number
+            of inputs and outputs and with compact layers wherever they sit.
+        recipe: The name of one of `RECIPES`, or a `Recipe`: "int8" rounds tables, "small" the
+            kernels of all layers, too, "smallest" the tables to four bits.
         labels: Names of the classes, written into the file's metadata.
         vocabulary: Its size, token rules and SHA-256 are written into the metadata; the words
             are saved beside the file, see `save`.
@@ -60,11 +63,18 @@ def convert(
         max_words: Words of a text at most, where the number of ids is open.
         fingerprint_bits: Of a word: 32, or 64 for a file that never takes an unknown word for
             another (32: one unknown word in 1.4 million, with 3,000 known ones).
+        inputs: Of a subclassed model, unless it takes ids alone: `keras.Input(...)` or an array for
+            each name. A `call` of several arguments has their names, a `call` of a list their
+            order.
+        representative: Rows of the training data, for recipes that compute with integers between
+            the layers, such as "full_int8": an array, a dictionary of them for several inputs, or
+            texts.
 
     Returns: The file's bytes. Converting twice gives the same bytes.
 
     Raises: ValueError, if the model is not built, its labels do not fit its output, it needs an
-        operator that plain TFLite does not have, or it cannot take text.
+        operator that plain TFLite does not have (with the layer that it is in), it cannot take
+        text, or the recipe is not for such a model.
 
     >>> from kerascompact.layers import ClusterEmbedding
     >>> model = keras.Sequential([keras.Input((4,), dtype="int32"), ClusterEmbedding(9, 2, 3)])
@@ -72,40 +82,47 @@ def convert(
     b'TFL3'
     """
     recipe = resolve(recipe)
-    _check_model(model)
+    refusals.check_model(model)
     if text is not None:
-        vocabulary = _same_vocabulary(text, vocabulary)
+        vocabulary = refusals.same_vocabulary(text, vocabulary)
     if vocabulary is not None:
-        _check_vocabulary(model, vocabulary)
+        refusals.check_vocabulary(model, vocabulary)
+    needs_samples = recipe.rest in ("full_int8", "int16x8")
+    if representative is not None and not needs_samples:
+        checks.fail("representative", f"None for the recipe {recipe.name!r}", representative)
     with shipped(model, recipe) as (frozen, forms):
         text_in, form = None, None
         if isinstance(text, str):
             frozen, form = over_bits(frozen)
             if form.together and max_words is None:
                 max_words = sequence_length
-        specs = input_specs(frozen, sequence_length)
+        specs = input_specs(frozen, sequence_length, inputs)
         if text is not None:
             text_in = TextIn(specs, text, form, max_bytes, max_words, fingerprint_bits)
         elif max_bytes is not None or max_words is not None:
             checks.fail("text", "a vocabulary, with `max_bytes` or `max_words`", text)
-        module = Serve(frozen, forms, specs, text_in)
+        with refusals.traced():
+            module = Serve(frozen, forms, specs, text_in)
+        refusals.check_operators(module.function, recipe, forms)
         specs = specs if text_in is None else text_in.specs
-        if labels is not None:
-            labels = _checked_labels(labels, module.output_shapes)
-        parsed = flatbuffer.parse(to_tflite(module))
-        precisions = _precisions(forms)
+        labels = facts.of_labels(labels, module.output_shapes)
+        runs = samples(representative, specs, text is not None) if needs_samples else None
+        parsed = flatbuffer.parse(to_tflite(module, recipe.rest, runs))
+        precisions, scales = facts.precisions(forms), facts.scales(forms)
         metadata = {
             "kerascompact": kerascompact.__version__,
-            "recipe": recipe._asdict(),
+            "recipe": recipe.facts(),
             "labels": labels,
-            "vocabulary": _vocabulary_facts(vocabulary),
+            "vocabulary": facts.of_vocabulary(vocabulary),
             "text": None if text_in is None else text_in.facts(),
-            "embeddings": [_embedding_facts(form) for form in forms],
+            "embeddings": facts.of_embeddings(forms),
         }
     if precisions & {"int8", "int4"}:
         narrow.dequantize_kernels_once(parsed)
     if "int4" in precisions:
         narrow.store_tables_as_int4(parsed)
+    if recipe.rest in ("int8", "dynamic"):
+        kernels.store_kernels_as_int8(parsed, recipe.rest == "dynamic", scales)
     flatbuffer.slim(parsed)
     flatbuffer.add_metadata(parsed, {k: v for k, v in metadata.items() if v})
     data = flatbuffer.pack(parsed)
@@ -139,11 +156,11 @@ def save(
     'small.tflite'
     """
     if isinstance(model, bytes):
-        facts = (flatbuffer.metadata_of(flatbuffer.parse(model)) or {}).get("vocabulary") or {}
-        if vocabulary is not None and facts.get("sha256", vocabulary.sha256) != vocabulary.sha256:
+        known = (flatbuffer.metadata_of(flatbuffer.parse(model)) or {}).get("vocabulary") or {}
+        if vocabulary is not None and known.get("sha256", vocabulary.sha256) != vocabulary.sha256:
             raise ValueError(
                 "`vocabulary` must be the one that the file was converted with, SHA-256 "
-                f"{facts['sha256'][:12]}... Received: one of SHA-256 {vocabulary.sha256[:12]}..."
+                f"{known['sha256'][:12]}... Received: one of SHA-256 {vocabulary.sha256[:12]}..."
             )
         data = model
     else:
@@ -152,80 +169,6 @@ def save(
         beside.check(Path(path), vocabulary)
         vocabulary.save(Path(path).parent / beside.NAME)
     return files.write_bytes(path, data)
-
-
-def _check_model(model: Any) -> None:
-    if not isinstance(model, keras.Model):
-        checks.fail("model", "a keras.Model", model)
-    if not model.built or (not is_graph(model) and not getattr(model, "_build_shapes_dict", None)):
-        raise ValueError(
-            f"`model` must be built before it is converted: call it on data, or train it. "
-            f"Received: model={model.name!r} without weights."
-        )
-    for variable in model.weights:
-        checks.finite(variable.path, keras.ops.convert_to_numpy(variable))
-
-
-def _check_vocabulary(model: keras.Model, vocabulary: Vocabulary) -> None:
-    sizes = [
-        layer.input_dim
-        for layer in model._flatten_layers()
-        if isinstance(getattr(layer, "input_dim", None), int)
-    ]
-    if sizes and len(vocabulary) != max(sizes):
-        raise ValueError(
-            f"`vocabulary` must have as many ids as the embedding, {max(sizes)}. "
-            f"Received: a vocabulary of {len(vocabulary)}."
-        )
-
-
-def _same_vocabulary(text: Any, vocabulary: Vocabulary | None) -> Vocabulary | None:
-    if isinstance(text, str):  # of a projection
-        return vocabulary
-    if not isinstance(text, Vocabulary):
-        checks.fail("text", "the kerascompact.text.Vocabulary of the model", text)
-    if vocabulary is not None and vocabulary.sha256 != text.sha256:
-        checks.fail("vocabulary", "that of `text`, or None", vocabulary)
-    return text
-
-
-def _checked_labels(labels: Sequence[str], shapes: list[tf.TensorShape]) -> list[str]:
-    labels = list(labels)
-    if not all(isinstance(label, str) and label for label in labels):
-        checks.fail("labels", "a list of non-empty strings", labels)
-    if len(shapes) == 1 and shapes[0][-1] is not None and shapes[0][-1] != len(labels):
-        raise ValueError(
-            f"`labels` must name each of the model's {shapes[0][-1]} outputs. "
-            f"Received: {len(labels)} labels."
-        )
-    return labels
-
-
-def _vocabulary_facts(vocabulary: Vocabulary | None) -> dict[str, Any] | None:
-    if vocabulary is None:
-        return None
-    return {
-        "size": len(vocabulary),
-        "rules": vocabulary.rules,
-        "bytes": vocabulary.num_bytes,
-        "sha256": vocabulary.sha256,
-    }
-
-
-def _precisions(forms: list[Form]) -> set[str]:
-    """What the tables of the forms, and of those inside them, are stored as."""
-    layers = [layer for form in forms for layer in form._flatten_layers()]
-    return {layer.precision for layer in layers if hasattr(layer, "precision")}
-
-
-def _embedding_facts(form: Form) -> dict[str, Any]:
-    return {
-        "form": type(form).__name__,
-        "input_dim": form.input_dim,
-        "output_dim": form.output_dim,
-        "stored_bits": total_bits(form.storage()),
-        "paper_bits": form.paper_bits,
-    }
 
 
 def _check_runs(data: bytes, specs: dict[str, tf.TensorSpec]) -> None:

@@ -5,10 +5,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import keras
+import numpy as np
 
 from kerascompact.core import checks
 from kerascompact.core.cloning import copy_with, is_graph
 from kerascompact.core.stock import is_stock_embedding
+from kerascompact.export import kernels
 from kerascompact.export.recipe import Recipe, resolve
 from kerascompact.forms.base import Form
 from kerascompact.forms.dense import DenseForm
@@ -21,13 +23,13 @@ def freeze(model: keras.Model, recipe: str | Recipe = "float32") -> keras.Model:
     """Returns a copy of a trained model with its compact layers frozen, as the file will hold them.
 
     The copy evaluates, saves and loads like any Keras model; its outputs are those of `model` with
-    hard assignments, with "int8" and "int4" up to the rounding of the tables. What is frozen
-    already stays; a plain `keras.layers.Embedding` becomes a `DenseForm`. Sparse LSTMs and GRUs
-    become one loop each, of float32 weights. A model trained in mixed precision ships in float32.
+    hard assignments, up to the rounding of tables and kernels that the recipe asks for. What is
+    frozen already stays; a plain `keras.layers.Embedding` becomes a `DenseForm`. Sparse LSTMs and
+    GRUs become one loop each. A model trained in mixed precision ships in float32.
 
     Args:
         model: Functional or Sequential model, built; its own layers are not changed.
-        recipe: "float32", "int8", "int4" or a `Recipe`.
+        recipe: The name of a recipe, such as "int8", or a `Recipe`.
 
     Raises: ValueError, if the model is subclassed (`convert` and `verify` take those) or not built.
 
@@ -41,7 +43,10 @@ def freeze(model: keras.Model, recipe: str | Recipe = "float32") -> keras.Model:
     def replace(layer: keras.layers.Layer) -> keras.layers.Layer | None:
         return as_form(layer, recipe) if is_embedding(layer) else _one_loop(layer)
 
-    return copy_with(model, replace, _float32)
+    frozen = copy_with(model, replace, _float32)
+    if recipe.rest != "float32":
+        round_kernels(frozen)
+    return frozen
 
 
 def is_embedding(layer: Any) -> bool:
@@ -71,6 +76,38 @@ def as_form(layer: keras.layers.Layer, recipe: Recipe) -> Form:
             dtype="float32",
         )
     return form if recipe.tables == "float32" else form.quantize(recipe.tables)
+
+
+def round_kernels(model: Any) -> list[tuple[Any, np.ndarray]]:
+    """Rounds the kernels of a model, its embeddings aside, to what int8 in a file stands for.
+
+    Returns: Each variable that was changed, and its numbers before.
+    """
+    changed: dict[int, tuple[Any, np.ndarray]] = {}
+    for layer in _others(model):
+        for variable in layer._trainable_variables + layer._non_trainable_variables:
+            axis = _outputs_of(layer, variable)
+            if variable.dtype != "float32" or not kernels.pays(variable.shape, axis):
+                continue
+            before = keras.ops.convert_to_numpy(variable)
+            variable.assign(kernels.rounded(before, axis))
+            changed.setdefault(id(variable), (variable, before))
+    return list(changed.values())
+
+
+def _others(layer: keras.layers.Layer) -> Iterator[Any]:
+    """A layer and every layer inside that is no embedding and in none."""
+    yield layer
+    for inner in layer._flatten_layers(recursive=False, include_self=False):
+        if not is_embedding(inner):
+            yield from _others(inner)
+
+
+def _outputs_of(layer: Any, variable: Any) -> int:
+    """The axis of a kernel's outputs."""
+    kind = type(layer).__name__
+    transposed = "Transpose" in kind or kind.startswith("Depthwise")
+    return -2 if transposed or variable.name.startswith("depthwise") else -1
 
 
 def _one_loop(layer: Any) -> keras.layers.Layer | None:
@@ -115,6 +152,7 @@ def shipped(model: keras.Model, recipe: Recipe) -> Iterator[tuple[Any, list[Form
         yield frozen, list(outermost(frozen))
         return
     swapped = [(layer, as_form(layer, recipe)) for layer in outermost(model)]
+    lent = round_kernels(model) if recipe.rest != "float32" else []
     try:
         for layer, form in swapped:
             layer.call = _without_training(form)
@@ -123,6 +161,8 @@ def shipped(model: keras.Model, recipe: Recipe) -> Iterator[tuple[Any, list[Form
     finally:
         for layer, _ in swapped:
             del layer.call
+        for variable, before in lent:
+            variable.assign(before)
         model.make_predict_function(force=True)
 
 

@@ -1,6 +1,14 @@
 """How a model's arrays are stored in the file. A recipe is data."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+TABLES = ("float32", "int8", "int4")
+REST = ("float32", "int8", "dynamic", "full_int8", "int16x8")
+PLAIN = ("columns", "rows", "blocks")
+REASONS = {
+    ("tables", "float16"): "a runtime unpacks such a table to float32, whole; int8 is smaller",
+    ("rest", "float16"): "a runtime unpacks it to float32; int8 is half as large and as exact",
+}
 
 
 class Recipe(NamedTuple):
@@ -10,21 +18,61 @@ class Recipe(NamedTuple):
         name: As given to `convert(model, recipe=name)`.
         tables: Type of the embeddings' tables and codebooks: "float32", "int8" or "int4". Codes are
             packed bits in every recipe. The few numbers that multiply every vector (`H` of a
-            `FactoredForm`, an LSTM's kernels) are int8 with "int8" and "int4" alike, and all other
-            layers are float32.
+            `FactoredForm`, an LSTM's kernels) are int8 with "int8" and "int4" alike.
+        rest: How the kernels of all other layers are stored, and what computes with them:
+
+            - "float32": as trained;
+            - "int8": integers with a scale for each output, which the runtime turns into float32
+              once, at its first run. The frozen Keras model holds the same rounded kernels, so that
+              file and Keras stay equal;
+            - "dynamic": the same integers, multiplied as integers with inputs that are rounded in
+              each run (TFLite's dynamic range): fast, but an output may differ from Keras' by a
+              hundredth;
+            - "full_int8": integers between the layers, too; needs `convert(representative=...)`,
+              and has no loops;
+            - "int16x8": the same with int16 between the layers; for models without packed codes.
+        plain: How a `keras.layers.Embedding` is stored: "columns", read by `GATHER`, with a scale
+            for each column; "rows", read by `EMBEDDING_LOOKUP`, with a scale for each row (12 bytes
+            each in the file); or "blocks", 32 numbers of four bits and their float16 scale, read by
+            `EMBEDDING_LOOKUP`, too.
     """
 
     name: str
     tables: str
+    rest: str = "float32"
+    plain: str = "columns"
+
+    @property
+    def exact(self) -> bool:
+        """Whether the file computes what the frozen Keras model does, up to float32 rounding."""
+        return self.rest in ("float32", "int8")
+
+    def facts(self) -> dict[str, str]:
+        """What the file's metadata say of it; `Recipe(**facts)` is the recipe."""
+        defaults = self._field_defaults
+        return {k: v for k, v in self._asdict().items() if defaults.get(k) != v}
 
 
-RECIPES = {name: Recipe(name, name) for name in ("float32", "int8", "int4")}
+RECIPES = {
+    recipe.name: recipe
+    for recipe in (
+        Recipe("float32", "float32"),
+        Recipe("int8", "int8"),
+        Recipe("int4", "int4"),
+        Recipe("small", "int8", "int8"),
+        Recipe("smallest", "int4", "int8"),
+        Recipe("dynamic", "int8", "dynamic"),
+        Recipe("full_int8", "int8", "full_int8"),
+        Recipe("blocks", "int4", "int8", "blocks"),
+    )
+}
+OF_TABLES = tuple(name for name, recipe in RECIPES.items() if recipe.rest == "float32")
 
 
 def resolve(recipe: str | Recipe) -> Recipe:
     """The recipe of that name, or the recipe itself.
 
-    Raises: ValueError, naming the recipes there are.
+    Raises: ValueError, naming the recipes there are, or for one that no file should have.
 
     >>> resolve("int8").tables
     'int8'
@@ -33,6 +81,26 @@ def resolve(recipe: str | Recipe) -> Recipe:
         checks,
     )  # the command line offers RECIPES, and starts without NumPy
 
-    if isinstance(recipe, Recipe):
-        return recipe
-    return RECIPES[checks.choice("recipe", recipe, tuple(RECIPES))]
+    if not isinstance(recipe, Recipe):
+        return RECIPES[checks.choice("recipe", recipe, tuple(RECIPES))]
+    fields: tuple[tuple[str, Any, tuple[str, ...]], ...] = (
+        ("tables", recipe.tables, TABLES),
+        ("rest", recipe.rest, REST),
+        ("plain", recipe.plain, PLAIN),
+    )
+    for field, value, allowed in fields:
+        if (field, value) in REASONS:
+            checks.fail(field, f"another type: {REASONS[field, value]}", value)
+        checks.choice(field, value, allowed)
+    if recipe.plain == "blocks" and recipe.tables != "int4":
+        checks.fail("tables", "'int4', the only type that is stored in blocks", recipe.tables)
+    if recipe.plain == "rows" and recipe.tables == "float32":
+        checks.fail("tables", "'int8' or 'int4', to have a scale for each row", recipe.tables)
+    if recipe.rest == "int16x8" and recipe.tables != "float32":
+        checks.fail(
+            "tables",
+            "'float32' with a rest of 'int16x8': the converter has no int16 for the casts of "
+            "integer tables, or computes wrong sums",
+            recipe.tables,
+        )
+    return recipe

@@ -1,16 +1,25 @@
 """A frozen model as one TensorFlow function, and that as a TFLite file."""
 
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import keras
+import numpy as np
 import tensorflow as tf
 from tensorflow.lite.python.convert_phase import ConverterError
 
 from kerascompact.core import checks
 from kerascompact.core.cloning import is_graph
 from kerascompact.export.quiet import quiet
+from kerascompact.export.recipe import REST
 from kerascompact.export.text_in import INPUT, SPANS, TextIn
 from kerascompact.forms.base import Form
+
+_SETS = tf.lite.OpsSet
+OPS = dict.fromkeys(REST, _SETS.TFLITE_BUILTINS) | {
+    "full_int8": _SETS.TFLITE_BUILTINS_INT8,
+    "int16x8": _SETS.EXPERIMENTAL_TFLITE_BUILTINS_ACTIVATIONS_INT16_WEIGHTS_INT8,
+}
 
 
 class Serve(tf.Module):
@@ -31,12 +40,8 @@ class Serve(tf.Module):
         names = list(specs)
 
         def run(inputs: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
-            flat = [inputs[name] for name in names]
-            packed = (
-                keras.tree.pack_sequence_as(_inputs(model), flat) if is_graph(model) else flat[0]
-            )
-            outputs = model(packed, training=False)
-            if isinstance(outputs, dict):
+            outputs = called(model, {name: inputs[name] for name in names})
+            if isinstance(outputs, dict) and not any(map(keras.tree.is_nested, outputs.values())):
                 return outputs
             outputs = keras.tree.flatten(outputs)
             known = getattr(model, "output_names", None) or []
@@ -58,14 +63,26 @@ class Serve(tf.Module):
         self.output_shapes = [output.shape for name, output in outputs if name != SPANS]
 
 
-def to_tflite(module: Serve) -> bytes:
+def to_tflite(
+    module: Serve, rest: str = "float32", samples: Callable[[], Iterable[Any]] | None = None
+) -> bytes:
     """The converter's file, of built-in operators only.
 
-    Raises: ValueError, if the model needs others.
+    Args:
+        module: What is converted.
+        rest: As in `Recipe`; the types that passes over the file make are float32 here.
+        samples: Makes the inputs that the ranges of integers are taken from.
+
+    Raises: ValueError, if the model needs other operators, naming them and their layers.
     """
     converter = tf.lite.TFLiteConverter.from_concrete_functions([module.function], module)
-    converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS]
+    converter.target_spec.supported_ops = [OPS[rest]]
     converter.exclude_conversion_metadata = True
+    if samples is not None:
+        converter.optimizations = [tf.lite.Optimize.DEFAULT]
+        converter.representative_dataset = samples
+    elif has_trained_ranges(module.function):
+        converter.optimizations = [tf.lite.Optimize.DEFAULT]  # the integers it was trained for
     try:
         with quiet(native=True):
             return converter.convert()
@@ -76,18 +93,63 @@ def to_tflite(module: Serve) -> bytes:
         ) from error
 
 
-def input_specs(model: Any, sequence_length: int | None) -> dict[str, tf.TensorSpec]:
+def has_trained_ranges(function: Any) -> bool:
+    """Whether a function rounds to ranges that were trained, as quantization-aware training does."""
+    graph = function.graph.as_graph_def()
+    nodes = [*graph.node, *(node for inner in graph.library.function for node in inner.node_def)]
+    return any(node.op.startswith("FakeQuantWithMinMax") for node in nodes)
+
+
+def input_specs(
+    model: Any, sequence_length: int | None, inputs: dict[str, Any] | None = None
+) -> dict[str, tf.TensorSpec]:
     """Batch 1, and the lengths that the model fixes; others stay open unless they are given."""
     if sequence_length is not None:
         checks.integer_in("sequence_length", sequence_length, 1)
-    if not is_graph(model):
-        return {"ids": tf.TensorSpec((1, sequence_length), tf.int32, name="ids")}
+    if is_graph(model):
+        if inputs is not None:
+            checks.fail(
+                "inputs", "None for a functional or Sequential model: it has its own", inputs
+            )
+        inputs = {tensor.name: tensor for tensor in keras.tree.flatten(_inputs(model))}
+    elif inputs is None:
+        shapes = [*model._build_shapes_dict.values()]
+        if len(shapes) > 1 or not _is_shape(shapes[0]):
+            expected = "a keras.Input for each name, for a subclassed model of several inputs"
+            checks.fail("inputs", expected, inputs)
+        inputs = {"ids": keras.Input((None,), dtype="int32")}
+    if not isinstance(inputs, dict) or not inputs or not all(isinstance(k, str) for k in inputs):
+        checks.fail("inputs", "a dictionary of names and keras.Input or arrays", inputs)
     specs = {}
-    for tensor in keras.tree.flatten(_inputs(model)):
+    for name, tensor in inputs.items():
+        if not isinstance(tensor, keras.KerasTensor):
+            tensor = np.asarray(tensor)
+            tensor = tensor.astype("int32") if tensor.dtype == "int64" else tensor  # NumPy's own
         shape = [1, *(sequence_length if n is None else n for n in tensor.shape[1:])]
         dtype = tf.as_dtype(keras.backend.standardize_dtype(tensor.dtype))
-        specs[tensor.name] = tf.TensorSpec(shape, dtype, name=tensor.name)
+        specs[name] = tf.TensorSpec(shape, dtype, name=name)
     return specs
+
+
+def called(model: Any, given: dict[str, tf.Tensor]) -> Any:
+    """What a model gives for named inputs, in the structure that it is called with."""
+    flat = list(given.values())
+    if is_graph(model):
+        return model(keras.tree.pack_sequence_as(_inputs(model), flat), training=False)
+    shapes = model._build_shapes_dict
+    if len(shapes) > 1:
+        names = [name.removesuffix("_shape") for name in shapes]
+        if set(names) != set(given):
+            checks.fail("inputs", f"a dictionary with the keys {names}", [*given])
+        return model(**given, training=False)
+    (shape,) = shapes.values()
+    if isinstance(shape, dict):
+        return model(given, training=False)
+    return model(flat[0] if _is_shape(shape) else flat, training=False)
+
+
+def _is_shape(shape: Any) -> bool:
+    return not isinstance(shape, dict) and all(n is None or isinstance(n, int) for n in shape)
 
 
 def _inputs(model: Any) -> Any:

@@ -9,7 +9,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     from kerascompact.export.recipe import RECIPES
 
     parser.add_argument("folder", type=Path, metavar="DIR", help="the --out of `train`")
-    parser.add_argument("--recipe", choices=RECIPES, default="int8", help="(%(default)s)")
+    exact = [name for name, recipe in RECIPES.items() if recipe.exact]  # others need data, too
+    parser.add_argument("--recipe", choices=exact, default="int8", help="(%(default)s)")
     parser.add_argument("--length", type=int, help="tokens per text (as in training)")
     parser.add_argument("--out", type=Path, metavar="FILE", help="(default: DIR/model.tflite)")
     parser.add_argument(

@@ -1,0 +1,159 @@
+"""What cannot be converted, found before the converter spends minutes on it."""
+
+import contextlib
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import keras
+
+from kerascompact.core import checks
+from kerascompact.core.cloning import is_graph
+from kerascompact.export.recipe import Recipe
+from kerascompact.forms.base import Form
+from kerascompact.forms.dense import DenseForm
+from kerascompact.text.vocabulary import Vocabulary
+
+# Layers that need tables of strings, or 64-bit hashes of them.
+LAYERS = {"HashedCrossing", "Hashing", "IntegerLookup", "StringLookup", "TextVectorization"}
+# Operators of TensorFlow that no built-in one of TFLite stands for.
+OPERATORS = re.compile(
+    r"(Eager)?PyFunc\w*|Matrix(Inverse|Determinant|Solve|TriangularSolve|Logarithm)"
+    r"|(LogMatrix\w+|Cholesky|Svd|Qr|Lu|Eig|SelfAdjointEig\w*)|String\w+|Regex\w+|Unicode\w+"
+    r"|(Mutable|Anonymous)\w*HashTable\w*|LookupTable\w+|AsString|Decode\w+|Encode\w+|Parse\w+"
+    r"|Sparse(Tensor|Fill|Reorder|Segment|Concat|Split|Slice)\w*|Ragged\w+|Stateless(Random|Trunc)\w+"
+    r"|DenseBincount|Bincount|Digamma|Lgamma|Erfinv|Igammac?|Betainc|Polygamma|Zeta|UniqueV2"
+)
+LOOPS = re.compile(r"(Stateless)?While")
+
+
+def check_model(model: Any) -> None:
+    """Raises ValueError for what is no built model of finite weights, or has layers of strings."""
+    if not isinstance(model, keras.Model):
+        checks.fail("model", "a keras.Model", model)
+    if not model.built or (not is_graph(model) and not getattr(model, "_build_shapes_dict", None)):
+        raise ValueError(
+            f"`model` must be built before it is converted: call it on data, or train it. "
+            f"Received: model={model.name!r} without weights."
+        )
+    for variable in model.weights:
+        checks.finite(variable.path, keras.ops.convert_to_numpy(variable))
+    for path, layer in paths(model):
+        if type(layer).__name__ in LAYERS and type(layer).__module__.startswith("keras."):
+            raise ValueError(
+                "`model` must have layers of numbers only: take words apart before it, or give "
+                f"`text`. Received: {path}, a {type(layer).__name__}."
+            )
+
+
+def paths(model: Any) -> Iterator[tuple[str, Any]]:
+    """Every layer inside a model with the names that lead to it.
+
+    >>> model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(2, name="last")])
+    >>> [path for path, _ in paths(model)]
+    ['last']
+    """
+    for layer in model._flatten_layers(recursive=False, include_self=False):
+        yield layer.name, layer
+        for path, inner in paths(layer):
+            yield f"{layer.name}/{path}", inner
+
+
+@contextlib.contextmanager
+def traced() -> Iterator[None]:
+    """Turns the error of a layer that cannot be traced into a ValueError with the layer's path."""
+    filtering = keras.config.is_traceback_filtering_enabled()
+    keras.config.disable_traceback_filtering()
+    try:
+        yield
+    except Exception as error:
+        names, trace = [], error.__traceback__
+        while trace is not None:
+            layer = trace.tb_frame.f_locals.get("self")
+            if isinstance(layer, keras.layers.Layer) and layer.name not in names:
+                names.append(layer.name)
+            trace = trace.tb_next
+        if not names:  # of ours
+            raise
+        raise ValueError(
+            "`model` must run as a TensorFlow function of inputs of batch 1. Received: "
+            f"{'/'.join(names)}, which says: {type(error).__name__}: {str(error).splitlines()[0]}"
+        ) from error
+    finally:
+        if filtering:
+            keras.config.enable_traceback_filtering()
+
+
+def check_operators(function: Any, recipe: Recipe, forms: list[Form]) -> None:
+    """Raises ValueError if an operator of a traced function has no place in a file of the recipe.
+
+    Args:
+        function: A concrete function.
+        recipe: How kernels are stored.
+        forms: The embeddings of the model.
+    """
+    bad = _found(function, OPERATORS.fullmatch)
+    if bad:
+        raise ValueError(f"`model` must have operators that TFLite has. Received: {bad}.")
+    for kind, tensor in (("input", function.inputs), ("output", function.outputs)):
+        for one in tensor:
+            if one.dtype.name in ("string", "float64", "complex64", "complex128", "variant"):
+                name = one.name.split(":")[0]
+                checks.fail("model", f"one whose {kind}s are numbers of a phone's types", name)
+    if recipe.rest == "int16x8":
+        others = [form.name for form in forms if not isinstance(form, DenseForm)]
+        if others:
+            raise ValueError(
+                "`recipe` must not store the rest as 'int16x8' beside packed codes: the converter "
+                f"has no int16 to unpack them, and sums that saturate. Received: {others}."
+            )
+    if recipe.rest in ("full_int8", "int16x8"):
+        loops = _found(function, LOOPS.fullmatch)
+        if loops:
+            raise ValueError(
+                f"`recipe` must not store the rest as {recipe.rest!r} in a model with loops, which "
+                "the converter crashes on: use `fused_lstm=True` or unroll=True, or another "
+                f"recipe. Received: {loops}."
+            )
+
+
+def _found(function: Any, matches: Callable[[str], Any]) -> str:
+    """Operators that match, with the layers that they are in; at most three."""
+    graph = function.graph.as_graph_def()
+    nodes = [*graph.node, *(node for one in graph.library.function for node in one.node_def)]
+    names = [f"{node.op} in {layer_of(node.name)}" for node in nodes if matches(node.op)]
+    return ", ".join(list(dict.fromkeys(names))[:3])
+
+
+def layer_of(node: str) -> str:
+    """The layers' names before an operator's own.
+
+    >>> layer_of("model/inner/inverse/MatrixInverse")
+    'model/inner/inverse'
+    """
+    return node.rpartition("/")[0] or node
+
+
+def check_vocabulary(model: keras.Model, vocabulary: Vocabulary) -> None:
+    """Raises ValueError if a vocabulary has another number of ids than the embeddings."""
+    sizes = [
+        layer.input_dim
+        for layer in model._flatten_layers()
+        if isinstance(getattr(layer, "input_dim", None), int)
+    ]
+    if sizes and len(vocabulary) != max(sizes):
+        raise ValueError(
+            f"`vocabulary` must have as many ids as the embedding, {max(sizes)}. "
+            f"Received: a vocabulary of {len(vocabulary)}."
+        )
+
+
+def same_vocabulary(text: Any, vocabulary: Vocabulary | None) -> Vocabulary | None:
+    """The one vocabulary of a file that takes text; `None` for token rules."""
+    if isinstance(text, str):  # of a projection
+        return vocabulary
+    if not isinstance(text, Vocabulary):
+        checks.fail("text", "the kerascompact.text.Vocabulary of the model", text)
+    if vocabulary is not None and vocabulary.sha256 != text.sha256:
+        checks.fail("vocabulary", "that of `text`, or None", vocabulary)
+    return text

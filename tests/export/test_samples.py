@@ -1,0 +1,49 @@
+"""Representative data of every kind of input."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from kerascompact.export.samples import samples
+
+IDS, SCORES = tf.TensorSpec((1, 3), tf.int32), tf.TensorSpec((1, None), tf.float32)
+
+
+def test_rows_of_one_input_and_of_two():
+    runs = list(samples(np.arange(6).reshape(2, 3), {"ids": IDS})())
+    assert [run["ids"].tolist() for run in runs] == [[[0, 1, 2]], [[3, 4, 5]]]
+    assert runs[0]["ids"].dtype == np.int32
+    data = {"ids": [[0, 1, 2]], "scores": [[0.5]]}
+    (run,) = samples(data, {"ids": IDS, "scores": SCORES})()
+    assert run["scores"].dtype == np.float32 and run["scores"].shape == (1, 1)
+
+
+def test_texts_are_their_bytes():
+    text = tf.TensorSpec((1, 4), tf.int32)
+    (run,) = samples(["hi"], {"text": text}, text=True)()
+    assert run["text"].tolist() == [[104, 105, 0, 0]]
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (None, "`representative` must be given"),
+        (np.zeros((2, 4)), r"must be rows of shape \[3\] for 'ids'. Received: representative=\(4,"),
+        (np.zeros((0, 3)), "as many rows for each input, at least one"),
+        ({"other": np.zeros((2, 3))}, r"a dictionary with the keys \['ids'\]"),
+    ],
+)
+def test_refuses_data_that_does_not_fit(data, message):
+    with pytest.raises(ValueError, match=message):
+        samples(data, {"ids": IDS})
+
+
+def test_refuses_unequal_rows_and_what_is_no_text():
+    specs = {"ids": IDS, "scores": SCORES}
+    with pytest.raises(ValueError, match="as many rows for each input"):
+        samples({"ids": np.zeros((2, 3)), "scores": np.zeros((1, 2))}, specs)
+    with pytest.raises(ValueError, match="a dictionary with the keys"):
+        samples(np.zeros((2, 3)), specs)
+    for data in ("text", [1], []):
+        with pytest.raises(ValueError, match="`representative` must be a list of texts"):
+            samples(data, {"text": tf.TensorSpec((1, 4), tf.int32)}, text=True)
