@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 
 import kerascompact
 from kerascompact.commands import (
+    bench,
     compress,
     demo,
     doctor,
@@ -31,6 +32,7 @@ COMMANDS = {
     "export": export,
     "inspect": inspect,
     "doctor": doctor,
+    "bench": bench,
     "verify": verify,
     "predict": predict,
     "neighbours": neighbours,
