@@ -113,3 +113,8 @@ class Interpreter:
 
 def _cannot_run(error: Exception) -> ValueError:
     return ValueError(f"The file cannot be run: {(str(error) or 'no memory').splitlines()[0]}")
+
+
+def bare(path: str, num_threads: int = 1) -> litert.Interpreter:
+    """The runtime itself over a file that is mapped into memory, without any check."""
+    return litert.Interpreter(model_path=path, num_threads=num_threads)

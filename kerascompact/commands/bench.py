@@ -1,0 +1,86 @@
+"""Measure latency, load time and memory of .tflite files, side by side in one run."""
+
+import argparse
+import json
+from pathlib import Path
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", type=Path, metavar="FILE.tflite")
+    parser.add_argument(
+        "--baseline", type=Path, metavar="FILE.tflite", help="a file to compare with, in turns"
+    )
+    parser.add_argument("--runs", type=int, default=1000, metavar="N", help="(%(default)s)")
+    parser.add_argument(
+        "--threads", type=int, default=1, metavar="N", help="of the runtime (%(default)s)"
+    )
+    parser.add_argument(
+        "--length", type=int, default=32, metavar="N",
+        help="ids, or words of a text, where the file leaves it open (%(default)s)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--ids", type=int, metavar="N", help="random ids are below N (the file's vocabulary)"
+    )
+    parser.add_argument(
+        "--texts", type=Path, metavar="FILE",
+        help="a text in each line, for files that take text (made-up words)",
+    )  # fmt: skip
+    parser.add_argument("--json", action="store_true", help="for programs")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from kerascompact.export.bench import bench
+
+    files = [arguments.file, *([arguments.baseline] if arguments.baseline else [])]
+    found = bench(
+        *files,
+        runs=arguments.runs,
+        num_threads=arguments.threads,
+        length=arguments.length,
+        num_ids=arguments.ids,
+        texts=_texts(arguments.texts),
+    )
+    if arguments.json:
+        print(json.dumps([timing._asdict() for timing in found], indent=2))
+        return 0
+
+    from rich.console import Console
+    from rich.table import Table
+
+    threads = f"{arguments.threads} thread" + "s" * (arguments.threads > 1)
+    table = Table(title=f"{found[0].runs:,} runs in turns, {threads}", title_justify="left")
+    table.add_column("")
+    columns = [timing.name for timing in found]
+    for name in columns:
+        table.add_column(name, justify="right", overflow="fold")
+    if len(found) > 1:
+        table.add_column("ratio", justify="right")
+    for label, field, scale, digits in (
+        ("file, bytes", "num_bytes", 1, 0),
+        ("load, ms", "load_ms", 1, 2),
+        ("first run, ms", "first_ms", 1, 2),
+        ("p50, us", "p50_us", 1, 1),
+        ("p90, us", "p90_us", 1, 1),
+        ("p99, us", "p99_us", 1, 1),
+        ("memory, KiB", "resident", 1024, 0),
+        ("of no file, KiB", "anonymous", 1024, 0),
+    ):
+        values = [getattr(timing, field) for timing in found]
+        cells = ["-" if v is None else f"{v / scale:,.{digits}f}" for v in values]
+        if len(found) > 1:
+            cells.append(f"{values[0] / values[1]:.2f}" if values[0] and values[1] else "-")
+        table.add_row(label, *cells)
+    Console().print(table)
+    return 0
+
+
+def _texts(path: Path | None) -> list[str] | None:
+    if path is None:
+        return None
+    from kerascompact.commands.folder import naming
+
+    with naming(path):
+        texts = [line for line in path.read_bytes().decode().splitlines() if line.strip()]
+        if not texts:
+            raise ValueError("it has no text")
+    return texts
