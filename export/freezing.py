@@ -85,6 +85,8 @@ def round_kernels(model: Any) -> list[tuple[Any, np.ndarray]]:
     """
     changed: dict[int, tuple[Any, np.ndarray]] = {}
     for layer in _others(model):
+        if getattr(layer, "rounds_itself", False):  # as it was trained to
+            continue
         for variable in layer._trainable_variables + layer._non_trainable_variables:
             axis = _outputs_of(layer, variable)
             if variable.dtype != "float32" or not kernels.pays(variable.shape, axis):

@@ -43,11 +43,10 @@ class LegacyLayer(keras.layers.Layer):
         self.architecture = architecture
         self.supports_masking = True  # it takes masks, and gives none
         self.legacy = _built(architecture)
+        self.rounds_itself = _is_quantized(architecture)
         # The model's own variables under Keras 3's names: it reads what `set_weights` assigns.
         self.held = [
-            keras.Variable(
-                weight, trainable=False, dtype=weight.dtype.name, name=weight.name.replace("/", "_")
-            )
+            keras.Variable(weight, trainable=False, dtype=weight.dtype.name, name=_name(weight))
             for weight in self.legacy.weights
         ]
 
@@ -62,10 +61,19 @@ class LegacyLayer(keras.layers.Layer):
         return {**super().get_config(), "architecture": self.architecture}
 
 
+def _is_quantized(architecture: str) -> bool:
+    return '"QuantizeWrapper' in architecture or '"QuantizeLayer"' in architecture
+
+
+def _name(weight: Any) -> str:
+    """The last part of a name: `kernel` of `dense/kernel:0`."""
+    return weight.name.split("/")[-1].split(":")[0]
+
+
 def _built(architecture: str) -> Any:
     tf_keras = require("tf_keras", "tfmot")
     scope: Any = contextlib.nullcontext()
-    if "tensorflow_model_optimization" in architecture or "Quantize" in architecture:
+    if _is_quantized(architecture):
         tfmot = require("tensorflow_model_optimization", "tfmot")
         scope = tfmot.quantization.keras.quantize_scope()
     try:
