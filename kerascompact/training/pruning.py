@@ -15,65 +15,85 @@ class MagnitudePruning(keras.callbacks.Callback):
 
     After each batch the schedule says whether to choose anew and which share of the entries to set
     to zero: then the largest of each matrix are chosen. What was not chosen last is set to zero
-    after every batch, which costs as much as the whole matrix.
+    after every batch, which costs as much as the whole matrix, and once more when training ends
+    (an optimizer that averages its weights puts the averages there).
 
     Stored as its entries that are not zero, a pruned `keras.layers.Embedding` is smaller:
-    `compress.compress_model(model, compress.Pruning())`.
+    `compress.compress_model(model, compress.Pruning())`. Other kernels are stored in a `.tflite`
+    file with their zeros, so that pruning makes no smaller file of them: smaller is only what a
+    zip, such as an app's package, or gzip makes of it.
 
     Args:
         schedule: Step (0 after the first batch of `fit`) -> `(bool, share)`, whether to choose and
             the share in `[0, 1)`; any callable, such as `PolynomialDecay` and `ConstantSparsity` of
-            tensorflow-model-optimization.
-        layers: Names of the layers whose trainable matrices are pruned. Default: every
+            tensorflow-model-optimization. With `steps_per_execution`, it is asked for each step,
+            and what it says last is done at once.
+        layers: Names or classes of the layers whose trainable matrices are pruned (kernels of two
+            dimensions or more, no biases): `[keras.layers.Dense, "lstm"]`. Default: every
             `keras.layers.Embedding`.
 
     Raises: ValueError, if the model has no such layer or matrix, or the schedule returns something
         else.
 
     >>> halves = lambda step: (step % 100 == 0, min(step / 1000, 0.5))
-    >>> callback = MagnitudePruning(halves)
+    >>> callback = MagnitudePruning(halves, layers=[keras.layers.Dense, keras.layers.LSTM])
 
     Reference: [Zhu & Gupta, 2017](https://arxiv.org/abs/1710.01878), sec. 3. Differs: gradients of
     entries that are zeros reach the optimizer's moments.
     """
 
-    def __init__(self, schedule: Callable[[int], Any], layers: Sequence[str] | None = None) -> None:
+    def __init__(
+        self, schedule: Callable[[int], Any], layers: Sequence[str | type] | None = None
+    ) -> None:
         super().__init__()
         if not callable(schedule):
             checks.fail("schedule", "a callable: step -> (bool, sparsity)", schedule)
         self.schedule = schedule
-        self.names = [layers] if isinstance(layers, str) else layers
+        self.chosen = [layers] if isinstance(layers, str | type) else layers
         self.step = 0
-        self.masks: dict[str, np.ndarray] = {}
+        self.first = 0
+        self.masks: dict[int, np.ndarray] = {}  # by the identity of a matrix: names may repeat
 
     def on_train_begin(self, logs: Any = None) -> None:
-        every = self.model._flatten_layers()
-        if self.names is None:
-            chosen = [layer for layer in every if isinstance(layer, keras.layers.Embedding)]
-        else:
-            known = [layer.name for layer in every]
-            for name in self.names:
-                if name not in known:
-                    checks.fail("layers", f"names of layers, {', '.join(known)}", name)
-            chosen = [layer for layer in every if layer.name in self.names]
-        weights = [weight for layer in chosen for weight in layer.trainable_weights]
-        self.matrices = [weight for weight in weights if len(weight.shape) > 1]
+        every = self.model._flatten_layers(include_self=False)
+        found = []
+        for which in [keras.layers.Embedding] if self.chosen is None else self.chosen:
+            layers = [layer for layer in every if _is(layer, which)]
+            if not layers and self.chosen is not None:
+                known = ", ".join(layer.name for layer in every)
+                checks.fail("layers", f"names of layers, {known}, or their classes", which)
+            found.extend(layers)
+        # A layer inside another, such as the LSTMs of a Bidirectional, may be found twice.
+        weights = {id(weight): weight for layer in found for weight in layer.trainable_weights}
+        self.matrices = [w for w in weights.values() if len(w.shape) > 1 and "bias" not in w.name]
         if not self.matrices:
             raise ValueError(
                 "`MagnitudePruning` must be used with a model that has trainable matrices in the "
                 f"layers to prune. Received: model={self.model.name!r} without any."
             )
 
+    def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
+        self.first = batch
+
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-        choose, sparsity = self._read(self.schedule(self.step))
-        self.step += 1
+        choose, sparsity = False, 0.0
+        for _ in range(self.first, batch + 1):  # several with `steps_per_execution`
+            now, share = self._read(self.schedule(self.step))
+            choose, sparsity = choose or now, share if now else sparsity
+            self.step += 1
+        for weight in self.matrices if choose else ():
+            values = keras.ops.convert_to_numpy(weight)
+            count = entries_left(values.size, sparsity)
+            self.masks[id(weight)] = largest_entries(values, count)
+        self._set_zeros()
+
+    def on_train_end(self, logs: Any = None) -> None:
+        self._set_zeros()
+
+    def _set_zeros(self) -> None:
         for weight in self.matrices:
-            if choose:
-                values = keras.ops.convert_to_numpy(weight)
-                count = entries_left(values.size, sparsity)
-                self.masks[weight.path] = largest_entries(values, count)
-            if weight.path in self.masks:
-                weight.assign(keras.ops.where(self.masks[weight.path], weight, 0.0))
+            if id(weight) in self.masks:
+                weight.assign(keras.ops.where(self.masks[id(weight)], weight, 0.0))
 
     def _read(self, found: Any) -> tuple[bool, float]:
         if not isinstance(found, list | tuple) or len(found) != 2:
@@ -92,3 +112,7 @@ class MagnitudePruning(keras.callbacks.Callback):
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         if logs is not None:
             logs["sparsity"] = self.sparsity()
+
+
+def _is(layer: Any, which: str | type) -> bool:
+    return isinstance(layer, which) if isinstance(which, type) else layer.name == which
