@@ -1,4 +1,4 @@
-// A .tflite file that takes text, on TensorFlow Lite (LiteRT) for iOS. Never built for a phone here:
+// A .tflite file that takes text, on TensorFlow Lite for iOS. Never built for a phone here;
 // the tests compile it against the runtime's signatures, and run TextIn.swift over the vectors.
 //
 //   pod 'TensorFlowLiteSwift', '~> 2.17'   # Podfile

@@ -3,30 +3,15 @@
 // CHROMIUM names another browser than Debian's.
 
 import assert from 'node:assert/strict';
-import {existsSync} from 'node:fs';
 
-import {chromium} from 'playwright-core';
-
-import {serve} from './server.mjs';
+import {open} from './browser.mjs';
 import {given, read} from './vectors.mjs';
 
 const TOLERANCE = 1e-5; // float32 sums of some ten terms in another order, then a softmax
-const executablePath = process.env.CHROMIUM ?? '/usr/bin/chromium';
-assert(existsSync(executablePath), `There is no ${executablePath}: apt install chromium`);
 
 const {vectors} = await read();
-const {url, close} = await serve();
-// Chromium refuses a sandbox to root, as whom containers run.
-const browser = await chromium.launch({executablePath, chromiumSandbox: process.getuid?.() !== 0});
+const {browser, page, foreign, close} = await open();
 try {
-  const page = await browser.newPage({viewport: {width: 640, height: 390}, deviceScaleFactor: 1.5});
-  const foreign = [];
-  const here = (asked) => asked.startsWith('data:') || asked.startsWith(new URL('/', url).href);
-  page.on('request', (asked) => here(asked.url()) || foreign.push(asked.url()));
-  await page.goto(url);
-  await page.waitForSelector('body[data-state]');
-  assert.equal(await page.textContent('#error'), '');
-
   let largest = 0, typed = 0;
   for (const vector of vectors) {
     const text = given(vector);
@@ -68,6 +53,5 @@ try {
     median_milliseconds: milliseconds,
   }));
 } finally {
-  await browser.close();
-  close();
+  await close();
 }

@@ -17,7 +17,8 @@ const TYPES = {
 /** @returns {Promise<{url: string, close: () => void}>} the address of the page */
 export async function serve(port = 0) {
   const server = createServer(async (request, response) => {
-    const path = normalize(join(ROOT, decodeURIComponent(new URL(request.url, 'http://x').pathname)));
+    const {pathname} = new URL(request.url, 'http://localhost');
+    const path = normalize(join(ROOT, decodeURIComponent(pathname)));
     const file = path.endsWith(sep) ? join(path, 'index.html') : path;
     try {
       if (!file.startsWith(ROOT)) throw new Error('outside');

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from kerascompact.benchmarks import elsewhere, every_form
+
 WEB = Path(__file__).parents[2] / "export" / "web"
 NODE = shutil.which("node")
 CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
@@ -49,6 +51,17 @@ def test_the_page_predicts_what_python_does(tmp_path):
     assert report["texts"] >= 100 and report["typed"] >= 100
     assert report["largest_difference"] < 1e-5  # see TOLERANCE in drive.mjs
     assert (tmp_path / "page.png").read_bytes()[1:4] == b"PNG"
+
+
+@pytest.mark.slow
+@needs_node
+@needs_packages
+@needs_chromium
+def test_a_browser_runs_other_forms(tmp_path):
+    few = every_form.cases(("codes, LSTM", "sparse rows"))
+    rows = elsewhere.compare(few, elsewhere.commands("browser", tmp_path))
+    assert [row["form"] for row in rows] == ["codes, LSTM", "sparse rows"]
+    assert all(row["where"].startswith("Chromium") for row in rows)
 
 
 def test_what_is_fetched_is_pinned():

@@ -16,7 +16,8 @@ class CompiledModel : AutoCloseable {
 
     fun createInputBuffers(signatureIndex: Int = 0): List<TensorBuffer> = TODO("$signatureIndex")
     fun createOutputBuffers(signatureIndex: Int = 0): List<TensorBuffer> = TODO("$signatureIndex")
-    fun run(inputs: List<TensorBuffer>, outputs: List<TensorBuffer>): Unit = TODO("$inputs $outputs")
+    fun run(inputs: List<TensorBuffer>, outputs: List<TensorBuffer>): Unit =
+        TODO("$inputs $outputs")
     override fun close() {}
 
     companion object {

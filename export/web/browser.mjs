@@ -1,0 +1,36 @@
+// The page in headless Chromium, for drive.mjs and forms.mjs.
+
+import assert from 'node:assert/strict';
+import {existsSync} from 'node:fs';
+
+import {chromium} from 'playwright-core';
+
+import {serve} from './server.mjs';
+
+/** Opens the page; `foreign` are the addresses that it asks other servers for. */
+export async function open() {
+  const executablePath = process.env.CHROMIUM ?? '/usr/bin/chromium';
+  assert(existsSync(executablePath), `There is no ${executablePath}: apt install chromium`);
+  const {url, close: stop} = await serve();
+  // Chromium refuses a sandbox to root, as whom containers run.
+  const chromiumSandbox = process.getuid?.() !== 0;
+  const browser = await chromium.launch({executablePath, chromiumSandbox});
+  const close = async () => {
+    await browser.close();
+    stop();
+  };
+  try {
+    const viewport = {width: 640, height: 390};
+    const page = await browser.newPage({viewport, deviceScaleFactor: 1.5});
+    const foreign = [];
+    const here = (asked) => asked.startsWith('data:') || asked.startsWith(new URL('/', url).href);
+    page.on('request', (asked) => here(asked.url()) || foreign.push(asked.url()));
+    await page.goto(url);
+    await page.waitForSelector('body[data-state]');
+    assert.equal(await page.textContent('#error'), '');
+    return {browser, page, foreign, close};
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}

@@ -1,0 +1,136 @@
+"""One file of each form where else it runs: other runtimes, another processor, a browser.
+
+Each file runs there and here, on the same rows: hashes must be the same to the bit, classes the
+same, and numbers up to float32 sums in another order.
+
+- `runtimes`: the interpreter without XNNPACK, with two threads, and the CompiledModel;
+- `aarch64`: LiteRT's build for Arm, in the Debian root of `export/aarch64/root.sh`, under qemu's
+  user emulation, which tells nothing of speed;
+- `browser`: LiteRT's build for browsers in headless Chromium, by `export/web/forms.mjs`.
+"""
+
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kerascompact import export
+from kerascompact.benchmarks import results
+from kerascompact.benchmarks.every_form import HASHES, ROOT, Case, cases
+
+TOLERANCE = 1e-5  # of probabilities: a rounding of 2**-24 in each of some hundred terms
+SCRIPT = str(Path(__file__).with_name("run_files.py"))
+WAYS = (("plain", 1), ("classic", 2), ("plain", 2), ("compiled", 1), ("compiled", 2))
+
+Command = Sequence[str]  # with `{}` for the folder of files and that of outputs
+
+
+def commands(name: str, work: Path) -> list[Command]:
+    """What runs the files of a benchmark; for "aarch64", the root in `work` is made if need be."""
+    if name == "runtimes":
+        return [(sys.executable, SCRIPT, "{}", "{}", way, str(n)) for way, n in WAYS]
+    if name == "browser":
+        return [("node", str(ROOT / "export" / "web" / "forms.mjs"), "{}", "{}")]
+    root = work.absolute() / "aarch64"
+    if not (root / "python").exists():
+        script = str(ROOT / "export" / "aarch64" / "root.sh")
+        subprocess.run(["env", f"PYTHON={sys.executable}", "bash", script, str(root)], check=True)
+    return [(str(root / "python"), SCRIPT, "{}", "{}")]
+
+
+def compare(
+    made: dict[tuple[str, str], Case], elsewhere: Sequence[Command]
+) -> list[dict[str, Any]]:
+    """Runs every file here and by other commands, and compares.
+
+    Args:
+        made: From `cases`.
+        elsewhere: From `commands`.
+
+    Returns: A row for each file and command.
+
+    Raises: ValueError, if a hash or a class differs, or a probability by more than float32 can.
+    """
+    found = []
+    with tempfile.TemporaryDirectory() as folder:
+        for number, (file, rows) in enumerate(made.values()):
+            Path(folder, f"{number}.tflite").write_bytes(file)
+            np.save(Path(folder, f"{number}.npy"), rows)
+        _run((sys.executable, SCRIPT, "{}", "{}"), folder, f"{folder}/here")
+        for command in elsewhere:
+            facts = _run(command, folder, f"{folder}/there")
+            for number, ((form, recipe), (file, rows)) in enumerate(made.items()):
+                here, there = (
+                    np.load(f"{folder}/{side}/{number}.npy") for side in ("here", "there")
+                )
+                row = {
+                    "form": form,
+                    "forms": _kinds(file),
+                    "recipe": recipe,
+                    "file_bytes": len(file),
+                    "rows": len(rows),
+                }
+                found.append({**row, **facts, **_difference(form, here, there)})
+    return found
+
+
+def _kinds(file: bytes) -> list[str]:
+    """The classes of the forms in a file, as its metadata name them."""
+    return [facts["form"] for facts in export.read_metadata(file).get("embeddings", [])]
+
+
+def _run(command: Command, folder: str, out: str) -> dict[str, Any]:
+    folders = iter((folder, out))
+    filled = [next(folders) if part == "{}" else part for part in command]
+    done = subprocess.run(filled, capture_output=True, text=True)
+    if done.returncode:
+        raise ValueError(f"{command[0]} failed: {done.stderr.strip()[-2000:]}")
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def _difference(form: str, here: np.ndarray, there: np.ndarray) -> dict[str, Any]:
+    exact = form in HASHES
+    difference = float(np.max(np.abs(here.astype(np.float64) - there)))
+    agreement = float(np.mean(here.argmax(-1) == there.argmax(-1)))
+    if exact:
+        agreement = float(np.mean(here == there))
+    if not (agreement == 1 and difference <= (0 if exact else TOLERANCE)):  # NaN fails, too
+        raise ValueError(
+            f"The file of {form!r} gives something else there: {agreement:.2%} are the same, the "
+            f"largest difference is {difference}."
+        )
+    return {"agreement": agreement, "largest_difference": difference, "hash": exact}
+
+
+def benchmark(name: str, arguments: Any) -> list[dict[str, Any]]:
+    """Compares, and writes all rows anew."""
+    rows = compare(cases(), commands(name, Path(arguments.work)))
+    results.rewrite(name, rows)
+    return rows
+
+
+def table(found: Sequence[dict[str, Any]]) -> str:
+    """Markdown: a line per file, or per place if there are several."""
+    places = list(dict.fromkeys(row["where"] for row in found))
+    if len(places) == 1:
+        lines = ["| form | recipe | file B | rows | agree | largest difference |", "|" + "---|" * 6]
+        for row in found:
+            compared = "every number" if row["hash"] else "class"
+            lines.append(
+                f"| {row['form']} | {row['recipe']} | {row['file_bytes']:,} | {row['rows']} "
+                f"| {100 * row['agreement']:.0f} % ({compared}) | {row['largest_difference']:.1e} |"
+            )
+        return "\n".join(lines)
+    lines = ["| where | files | rows | same class or hash | largest difference |", "|" + "---|" * 5]
+    for place in places:
+        group = [row for row in found if row["where"] == place]
+        same = 100 * min(row["agreement"] for row in group)
+        largest = max(row["largest_difference"] for row in group)
+        rows = sum(row["rows"] for row in group)
+        lines.append(f"| {place} | {len(group)} | {rows:,} | {same:.0f} % | {largest:.1e} |")
+    return "\n".join(lines)

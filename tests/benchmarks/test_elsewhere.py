@@ -1,0 +1,89 @@
+"""Files in two places: the comparison, with this one as both, and the committed rows."""
+
+import sys
+from argparse import Namespace
+
+import numpy as np
+import pytest
+
+from kerascompact import forms
+from kerascompact.benchmarks import elsewhere, every_form, results
+from kerascompact.export.interpreter import Interpreter
+
+HERE = (sys.executable, elsewhere.SCRIPT, "{}", "{}")
+
+
+@pytest.fixture(scope="module")
+def few():
+    return every_form.cases(("clusters", "anchors"))
+
+
+def test_a_place_agrees_with_itself(few):
+    rows = elsewhere.compare(few, [HERE])
+    assert [(row["form"], row["recipe"]) for row in rows] == list(few)
+    for row, (file, given) in zip(rows, few.values(), strict=True):
+        assert (row["file_bytes"], row["rows"]) == (len(file), len(given))
+        assert (row["agreement"], row["largest_difference"]) == (1, 0)
+    assert [row["forms"] for row in rows] == [["CodebookForm"], ["SparseForm"]]
+    assert elsewhere.table(rows).count("\n") == 1 + len(rows)
+
+
+def test_no_class_of_a_file_is_a_near_tie(few):
+    for file, rows in few.values():
+        runner = Interpreter(file)
+        found = [next(iter(runner.run({"ids": row}).values())) for row in rows[:, None]]
+        outputs = np.concatenate(found)
+        assert len(set(outputs.argmax(-1))) > 3
+        assert np.diff(np.sort(outputs))[:, -1].min() > elsewhere.TOLERANCE
+
+
+def test_other_runtimes_agree(few, tmp_path, monkeypatch):
+    monkeypatch.setattr(elsewhere, "WAYS", (("plain", 1), ("compiled", 2)))
+    rows = elsewhere.compare(few, elsewhere.commands("runtimes", tmp_path))
+    places = [row["where"].split(", ", 1)[1] for row in rows]
+    assert places == 2 * ["plain, 1 thread"] + 2 * ["compiled, 2 threads"]
+    files, total = len(few), sum(len(given) for _, given in few.values())
+    assert f"compiled, 2 threads | {files} | {total} | 100 % |" in elsewhere.table(rows)
+
+
+def test_a_place_that_fails_is_named(few):
+    broken = ("sh", "-c", "echo no such instruction >&2; exit 132", "{}", "{}")
+    with pytest.raises(ValueError, match="sh failed: no such instruction"):
+        elsewhere.compare(few, [broken])
+
+
+def test_a_difference_is_an_error():
+    here, exact = np.array([[0.2, 0.8], [0.9, 0.1]]), every_form.HASHES[0]
+    assert elsewhere._difference("dense", here, here + 1e-6)["largest_difference"] < 1e-5
+    for form, there in (("dense", here[::-1]), ("dense", here + 1e-3), (exact, here + 1e-6)):
+        with pytest.raises(ValueError, match=f"The file of '{form}' gives something else there"):
+            elsewhere._difference(form, here, there)
+    with pytest.raises(ValueError, match="largest difference is nan"):
+        elsewhere._difference("dense", here * np.nan, here * np.nan)
+
+
+def test_the_root_is_made_once(few, tmp_path, monkeypatch):
+    monkeypatch.setenv("KERASCOMPACT_RESULTS", str(tmp_path / "results"))
+    monkeypatch.setattr(elsewhere, "cases", lambda: few)
+    python = tmp_path / "aarch64" / "python"
+    python.parent.mkdir()
+    python.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
+    python.chmod(0o755)
+    rows = elsewhere.benchmark("aarch64", Namespace(work=str(tmp_path)))
+    assert results.rows("aarch64") == rows and len(rows) == len(few)
+
+
+@pytest.mark.parametrize("name", ["aarch64", "browser", "runtimes"])
+def test_every_form_was_compared(name):
+    rows = results.rows(name)
+    kinds = {name for row in rows for name in row["forms"]}
+    # the first is abstract, the second no table
+    assert kinds >= set(forms.__all__) - {"Form", "SegmentedForm"}
+    assert {"int4", "int8", "float32"} == {row["recipe"] for row in rows if row["form"] == "dense"}
+    assert "segments of an LSTM" in {row["form"] for row in rows}
+    for row in rows:
+        assert row["agreement"] == 1 and row["rows"] >= 24
+        assert row["largest_difference"] <= (0 if row["hash"] else elsewhere.TOLERANCE)
+    assert {row["form"] for row in rows if row["hash"]} == set(every_form.HASHES)
+    processor = {"aarch64": "aarch64", "browser": "Chromium", "runtimes": "x86_64"}[name]
+    assert all(row["where"].startswith(processor) for row in rows)
