@@ -123,8 +123,8 @@ def projected() -> bytes:
     )
     hidden = layers.MaskedMean()(embedding(words))
     head = keras.layers.Dense(CLASSES, "softmax", kernel_initializer=_normal(2.0))
-    options = dict(text="wordpunct", max_bytes=vectors.MAX_BYTES)
-    return export.convert(keras.Model(words, head(hidden)), **options)
+    model = keras.Model(words, head(hidden))
+    return export.convert(model, text="wordpunct", max_bytes=vectors.MAX_BYTES)
 
 
 def hashes() -> dict[str, Case]:
