@@ -1,4 +1,6 @@
-// A .tflite file that takes text, on LiteRT's runtime for browsers.
+// A .tflite file that takes text, on LiteRT's runtime for browsers, @litertjs/core. It runs every
+// form of ours (`make bench ARGS=browser`), which leaves no reason for its predecessor tfjs-tflite:
+// that one never left alpha.
 
 import {loadAndCompile, loadLiteRt, Tensor} from '@litertjs/core';
 
