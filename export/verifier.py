@@ -1,5 +1,6 @@
 """Proves that the file predicts what Keras measured, on a whole data set."""
 
+import math
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,21 +10,19 @@ import keras
 import numpy as np
 
 from kerascompact.core import checks
-from kerascompact.core.projection import Projection
-from kerascompact.export import utf8
 from kerascompact.export.freezing import shipped
 from kerascompact.export.interpreter import Interpreter
 from kerascompact.export.quiet import quiet
 from kerascompact.export.recipe import RECIPES, Recipe
+from kerascompact.export.rows import Rows, rows_of
 from kerascompact.export.text_in import over_bits
-from kerascompact.text.ngrams import projection_bits
-from kerascompact.text.rules import named
 from kerascompact.text.vocabulary import Vocabulary
 
 # What float32 sums in another order may differ by after an LSTM of hundreds of steps.
 ROUNDING = 1e-5
-
-Rows = list[Any]  # arrays, one for each row
+# Largest difference and smallest agreement: of files that add the same float32 products in another
+# order, 100 times the error seen for that; of those that multiply rounded inputs as integers.
+EXACT, ROUNDED = (1e-4, 1.0), (math.inf, 0.98)
 
 
 class Report(NamedTuple):
@@ -31,7 +30,10 @@ class Report(NamedTuple):
 
     `agreement`: share of rows with the same argmax. `ties`: rows with another argmax although no
     output differs by more than `ROUNDING`, so that neither answer is decided. `microseconds`:
-    median of one run of the file, one thread. Accuracies are `None` without labels.
+    median of one run of the file, one thread. Accuracies are `None` without labels:
+    `keras_accuracy` is that of the model as it ships, its tables rounded by the recipe, and
+    `trained_accuracy`, if it was asked for, that of the model as it was trained. `exact`: whether
+    the file's recipe computes what Keras does, up to the order of float32 sums.
     """
 
     rows: int
@@ -44,19 +46,48 @@ class Report(NamedTuple):
     keras_accuracy: float | None
     file_accuracy: float | None
     outputs: np.ndarray
+    worst_row: int = 0
+    trained_accuracy: float | None = None
+    exact: bool = True
 
     def __str__(self) -> str:
-        accuracy = (
-            ""
-            if self.keras_accuracy is None
-            else f", accuracy Keras {self.keras_accuracy:.4f} file {self.file_accuracy:.4f}"
-        )
+        accuracy = ""
+        if self.keras_accuracy is not None:
+            accuracy = f", accuracy Keras {self.keras_accuracy:.4f} file {self.file_accuracy:.4f}"
+        if self.trained_accuracy is not None:
+            accuracy += f" (as trained {self.trained_accuracy:.4f})"
         ties = f" ({self.ties} ties within float32 rounding)" if self.ties else ""
         return (
             f"{self.rows} rows, argmax agreement {self.agreement:.6f}{ties}, largest difference "
             f"{self.largest_difference:.2e}, mean {self.mean_difference:.2e}{accuracy}, "
             f"{self.file_bytes} bytes, {self.microseconds:.1f} us"
         )
+
+    def check(
+        self,
+        tolerance: float | None = None,
+        min_agreement: float | None = None,
+        max_loss: float | None = None,
+    ) -> None:
+        """Raises `ValueError`, if the file is past what is allowed, see `verify`."""
+        usual = EXACT if self.exact else ROUNDED
+        tolerance = usual[0] if tolerance is None else tolerance
+        min_agreement = usual[1] if min_agreement is None else min_agreement
+        same = self.agreement + self.ties / self.rows
+        # Not `largest_difference > tolerance`: a NaN must fail as well.
+        fits = self.largest_difference <= tolerance and same >= min_agreement - 1e-12
+        if not fits:
+            raise ValueError(
+                f"The file does not predict what Keras does: {self}. Worst row: {self.worst_row}. "
+                f"Allowed: difference {tolerance:g}, agreement {min_agreement:g}."
+            )
+        before = self.keras_accuracy if self.trained_accuracy is None else self.trained_accuracy
+        if max_loss is None:
+            return
+        if before is None or self.file_accuracy is None:
+            checks.fail("labels", "given, for a bound of the loss of accuracy", None)
+        if before - self.file_accuracy > max_loss + 1e-12:
+            raise ValueError(f"The file loses accuracy: {self}. Allowed: {max_loss:g}.")
 
 
 def verify(
@@ -66,8 +97,9 @@ def verify(
     labels: np.ndarray | None = None,
     *,
     vocabulary: Vocabulary | None = None,
-    tolerance: float = 1e-4,
-    min_agreement: float = 1.0,
+    tolerance: float | None = None,
+    min_agreement: float | None = None,
+    max_loss: float | None = None,
     batch_size: int = 256,
     progress: bool = False,
 ) -> Report:
@@ -85,10 +117,12 @@ def verify(
             `text.ngrams.projection_bits`, so that what the file finds in a text is compared, too.
         labels: Class of each row, to report accuracies.
         vocabulary: The model's, for a file that takes text.
-        tolerance: Largest allowed difference of an output, absolute. The file adds the same
-            float32 products in another order; 1e-4 leaves 100 times the error seen for that.
+        tolerance: Largest allowed difference of an output, absolute. `None`: 1e-4; any, if the
+            recipe computes with rounded inputs.
         min_agreement: Smallest allowed share of rows with the same argmax; a tie counts as the
-            same here, and is reported.
+            same here, and is reported. `None`: 1; 0.98, if the recipe computes with rounded inputs.
+        max_loss: Largest allowed loss of accuracy, from the model as it was trained to the file;
+            0.01 is one point. `None`: any.
         batch_size: Rows that Keras predicts at once.
         progress: Shows a progress bar.
 
@@ -102,8 +136,49 @@ def verify(
     >>> verify(model, file, np.array([[1, 2, 3, 4], [8, 0, 0, 0]])).agreement
     1.0
     """
+    report = compare(
+        model, flatbuffer, data, labels,
+        vocabulary=vocabulary, batch_size=batch_size, trained=max_loss is not None,
+        progress=progress,
+    )  # fmt: skip
+    report.check(tolerance, min_agreement, max_loss)
+    return report
+
+
+def compare(
+    model: keras.Model,
+    flatbuffer: bytes | str | Path,
+    data: np.ndarray | Sequence[str] | Sequence[bytes],
+    labels: np.ndarray | None = None,
+    *,
+    vocabulary: Vocabulary | None = None,
+    batch_size: int = 256,
+    trained: bool = False,
+    progress: bool = False,
+) -> Report:
+    """Measures what `verify` does, whatever the difference is.
+
+    Args:
+        model: This and the next as in `verify`.
+        flatbuffer: The file.
+        data: Inputs.
+        labels: Class of each row.
+        vocabulary: The model's.
+        batch_size: Rows that Keras predicts at once.
+        progress: Shows a progress bar.
+        trained: Whether to measure the accuracy of the model as it was trained, too, with tables
+            in float32 and hard assignments.
+
+    Raises: ValueError, if the shapes do not fit.
+
+    >>> from kerascompact.layers import ClusterEmbedding
+    >>> model = keras.Sequential([keras.Input((4,), dtype="int32"), ClusterEmbedding(9, 2, 3)])
+    >>> report = compare(model, kerascompact.export.convert(model), np.array([[1, 2, 3, 4]]))
+    >>> report.rows, report.largest_difference < 1e-5
+    (1, True)
+    """
     file = Interpreter(flatbuffer)
-    given, asked = _rows(data) if file.text is None else _texts(data, file, vocabulary)
+    given, asked = rows_of(data, file, vocabulary)
     if labels is not None and len(labels) != len(given):
         checks.fail("labels", f"one label for each of the {len(given)} rows", labels)
     answers = [name for name in file.outputs if file.text is None or name != "spans"]
@@ -112,8 +187,9 @@ def verify(
     stored = (file.metadata or {}).get("recipe")
     recipe = Recipe(**stored) if stored else RECIPES["float32"]
     got, seconds = _run(file, given, answers[0], progress)
+    bits = "projection" in (file.text or {})
     with quiet(), shipped(model, recipe) as (frozen, _):
-        frozen = over_bits(frozen)[0] if "projection" in (file.text or {}) else frozen
+        frozen = over_bits(frozen)[0] if bits else frozen
         expected = _predict(frozen, asked, batch_size)
         if got.shape != expected.shape:
             raise ValueError(
@@ -124,13 +200,17 @@ def verify(
         for row in np.flatnonzero(_differ(got, expected))[:1000]:
             alone = frozen.predict(asked[row][None], verbose=0)[0]
             expected[row][: len(alone)] = alone
-    difference = np.abs(got.astype(np.float64) - expected)
+    before = None
+    if trained and labels is not None:
+        with quiet(), shipped(model, RECIPES["float32"]) as (exact, _):
+            exact = over_bits(exact)[0] if bits else exact
+            before = _accuracy(_predict(exact, asked, batch_size), labels)
+    difference = np.abs(got.astype(np.float64) - expected).reshape(len(given), -1)
     same = ~_differ(got, expected)
-    ties = ~same & (difference.reshape(len(given), -1).max(axis=1) <= ROUNDING)
-    report = Report(
+    return Report(
         rows=len(given),
         agreement=float(np.mean(same)),
-        ties=int(np.count_nonzero(ties)),
+        ties=int(np.count_nonzero(~same & (difference.max(axis=1) <= ROUNDING))),
         largest_difference=float(difference.max()),
         mean_difference=float(difference.mean()),
         file_bytes=len(file.data),
@@ -138,65 +218,16 @@ def verify(
         keras_accuracy=_accuracy(expected, labels),
         file_accuracy=_accuracy(got, labels),
         outputs=got,
+        worst_row=int(np.argmax(np.nan_to_num(difference, nan=np.inf).max(axis=1))),
+        trained_accuracy=before,
+        exact=recipe.exact,
     )
-    # Not `largest_difference > tolerance`: a NaN must fail as well.
-    decided = np.mean(same | ties)
-    if not report.largest_difference <= tolerance or decided < min_agreement:
-        worst = int(np.argmax(np.nan_to_num(difference.reshape(len(given), -1), nan=np.inf).max(1)))
-        raise ValueError(
-            f"The file does not predict what Keras does: {report}. Worst row: {worst}. "
-            f"Allowed: difference {tolerance:g}, agreement {min_agreement:g}."
-        )
-    return report
 
 
 def _differ(one: np.ndarray, other: np.ndarray) -> np.ndarray:
     """Rows in which any argmax differs, `(rows,)`; a row may hold many, one per token."""
     differ = np.argmax(one, axis=-1) != np.argmax(other, axis=-1)
     return differ.reshape(len(one), -1).any(axis=1)
-
-
-def _rows(data: Any) -> tuple[Rows, Rows]:
-    data = np.asarray(data)
-    if data.ndim < 2 or len(data) == 0:
-        checks.fail("data", "an array (rows, length) with at least one row", data)
-    return list(data), list(data)
-
-
-def _texts(data: Any, file: Interpreter, vocabulary: Vocabulary | None) -> tuple[Rows, Rows]:
-    """What the file gets, and what Keras gets: the bytes of texts, and the ids or bits of words."""
-    facts, known = file.text or {}, (file.metadata or {}).get("vocabulary") or {}
-    if "projection" not in facts and (
-        not isinstance(vocabulary, Vocabulary) or vocabulary.sha256 != known.get("sha256")
-    ):
-        checks.fail("vocabulary", "the model's, since the file takes text", vocabulary)
-    if isinstance(data, str | bytes) or not isinstance(data, Sequence) or len(data) == 0:
-        checks.fail("data", "a list of at least one text, since the file takes text", data)
-    given, asked = [], []
-    for text in data:
-        numbers, used = utf8.encode(text, facts["max_bytes"])
-        given.append(numbers[0])
-        whole = text.encode("utf-8", "surrogateescape") if isinstance(text, str) else text
-        read = whole[:used].decode("utf-8", "surrogateescape")
-        if vocabulary is None or "projection" in facts:
-            asked.append(_bits(read, facts))
-            continue
-        ids = vocabulary.encode(read, facts["length"])
-        asked.append(ids[: facts["max_words"]] if len(ids) else np.zeros(1, np.int32))
-    return given, asked
-
-
-def _bits(text: str, facts: dict[str, Any]) -> np.ndarray:
-    """The bits of the words of a text, or of all together, as a text-in file finds them."""
-    projection, together = Projection(**facts["projection"]), facts["together"]
-    words = [word.encode("utf-8", "surrogateescape") for word in named(facts["rules"]).tokens(text)]
-    words = words[: facts["length"] or facts["max_words"]]
-    if together:
-        return projection_bits(words, projection, together=True)
-    bits = np.zeros((facts["length"] or max(1, len(words)), projection.num_bits), np.uint8)
-    if words:
-        bits[: len(words)] = projection_bits(words, projection)
-    return bits
 
 
 def _run(

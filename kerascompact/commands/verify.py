@@ -1,6 +1,7 @@
-"""Compare a .tflite file with its Keras model on every row of a table."""
+"""Compare a .tflite file with its Keras model on every row; exit status 1 if they differ."""
 
 import argparse
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,8 +27,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     add_source(parser)
     parser.add_argument(
-        "--tolerance", type=float, default=1e-4, help="largest difference allowed (%(default)s)"
-    )
+        "--tolerance", type=float, metavar="X",
+        help="largest difference allowed (1e-4; any, if the file computes with rounded inputs)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--min-agreement", type=float, metavar="SHARE",
+        help="of rows with the same answer (1; 0.98, if the file computes with rounded inputs)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--max-loss", type=float, metavar="SHARE",
+        help="of accuracy, from the trained model to the file; 0.01 is one point (any)",
+    )  # fmt: skip
+    parser.add_argument("--json", action="store_true", help="for programs")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -35,24 +46,32 @@ def run(arguments: argparse.Namespace) -> int:
     from kerascompact.core import checks
     from kerascompact.export.classifier import TextClassifier
 
-    checks.number("tolerance", arguments.tolerance, above=0)
+    if arguments.tolerance is not None:
+        checks.number("tolerance", arguments.tolerance, above=0)
+    if arguments.min_agreement is not None and arguments.min_agreement != 0:
+        checks.number("min_agreement", arguments.min_agreement, above=0, up_to=1)
+    if arguments.max_loss is not None:
+        checks.number("max_loss", arguments.max_loss, above=-1, up_to=1)
     classifier = TextClassifier(arguments.file, arguments.vocabulary)  # checks both
     split = source.all_rows(arguments, classifier.labels)
 
     from kerascompact.commands.folder import load_model
-    from kerascompact.export.verifier import verify
+    from kerascompact.export.verifier import compare
 
-    print(
-        verify(
-            load_model(arguments.model),
-            arguments.file,
-            split.texts if classifier.text else _ids(classifier, split.texts),
-            split.labels,
-            vocabulary=_vocabulary(classifier, arguments.model),
-            tolerance=arguments.tolerance,
-            progress=True,
-        )
+    report = compare(
+        load_model(arguments.model),
+        arguments.file,
+        split.texts if classifier.text else _ids(classifier, split.texts),
+        split.labels,
+        vocabulary=_vocabulary(classifier, arguments.model),
+        trained=True,
+        progress=not arguments.json,
     )
+    if arguments.json:
+        print(json.dumps({k: v for k, v in report._asdict().items() if k != "outputs"}, indent=2))
+    report.check(arguments.tolerance, arguments.min_agreement, arguments.max_loss)
+    if not arguments.json:
+        print(report)
     return 0
 
 

@@ -1,5 +1,6 @@
 """`kerascompact verify`: every row, and a status past tolerance."""
 
+import json
 import shutil
 
 import pytest
@@ -17,6 +18,31 @@ def test_reports_every_row(trained, options, capsys):
     out = capsys.readouterr().out
     assert "240 rows, argmax agreement 1.000000, largest difference" in out
     assert "accuracy Keras" in out
+
+
+def test_says_what_the_recipe_costs(trained, options, capsys):
+    assert main(["verify", str(trained / "model.tflite"), *options, "--max-loss", "0.01"]) == 0
+    assert "(as trained " in capsys.readouterr().out
+
+
+def test_json_is_there_even_if_it_fails(trained, options, capsys):
+    file = str(trained / "model.tflite")
+    assert main(["verify", file, *options, "--json"]) == 0
+    good = json.loads(capsys.readouterr().out)
+    assert good["rows"] == 240 and good["agreement"] == 1 and good["exact"]
+    assert good["file_accuracy"] == good["keras_accuracy"] >= good["trained_accuracy"] - 0.05
+    assert main(["verify", file, *options, "--json", "--tolerance", "1e-12"]) == 1
+    found = capsys.readouterr()
+    assert json.loads(found.out)["largest_difference"] == good["largest_difference"]
+    assert "does not predict what Keras does" in found.err
+
+
+def test_bounds_that_are_none(trained, options, fails):
+    file = trained / "model.tflite"
+    assert "`min_agreement` must be" in fails("verify", file, *options, "--min-agreement", "2")
+    assert "`max_loss` must be" in fails("verify", file, *options, "--max-loss", "nan")
+    line = fails("verify", file, *options, "--max-loss", "-0.5")
+    assert "The file loses accuracy: 240 rows" in line and "Allowed: -0.5." in line
 
 
 def test_one_row_is_enough(trained, tmp_path, capsys):

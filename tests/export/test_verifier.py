@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from export_models import CLASSES, Subclassed, cluster, lstm, mean, mixture, some_ids, standard
 from kerascompact import export
-from kerascompact.export import flatbuffer
+from kerascompact.export import flatbuffer, verifier
 
 IDS = some_ids(rows=20)
 LABELS = np.arange(20) % CLASSES
@@ -161,3 +161,36 @@ def test_refuses_wrong_arguments(model, data, change, message):
 def test_refuses_a_truncated_file(model, data):
     with pytest.raises(ValueError, match="truncated or damaged"):
         export.verify(model, data[: len(data) // 2], IDS)
+
+
+def test_a_loss_of_accuracy_past_the_bound(model, data):
+    """Labels that the trained model has all right, of which a tampered file has some wrong."""
+    labels = model.predict(IDS, verbose=0).argmax(-1)
+    report = export.verify(model, data, IDS, labels, max_loss=0.0)
+    assert report.trained_accuracy == 1.0 and report.file_accuracy == 1.0
+    assert "(as trained 1.0000)" in str(report)
+    assert export.verify(model, data, IDS, labels).trained_accuracy is None
+    changed = tampered(data, negative)
+    loose = dict(tolerance=10.0, min_agreement=0.0)
+    with pytest.raises(ValueError, match="The file loses accuracy: 20 rows.*Allowed: 0.1"):
+        export.verify(model, changed, IDS, labels, max_loss=0.1, **loose)
+    assert export.verify(model, changed, IDS, labels, max_loss=1.0, **loose).file_accuracy < 0.9
+    with pytest.raises(ValueError, match="`labels` must be given, for a bound of the loss"):
+        export.verify(model, data, IDS, max_loss=0.1)
+
+
+def test_bounds_of_recipes_that_round_inputs():
+    report = verifier.Report(100, 0.985, 0, 0.02, 0.001, 1, 1.0, None, None, IDS)
+    with pytest.raises(ValueError, match="does not predict what Keras does"):
+        report.check()
+    report._replace(exact=False).check()
+    with pytest.raises(ValueError, match="Allowed: difference inf, agreement 0.98"):
+        report._replace(exact=False, agreement=0.97).check()
+    report._replace(exact=False, agreement=0.97, ties=1).check()  # a tie is the same
+    with pytest.raises(ValueError, match="Allowed: difference 0.01, agreement 0.98"):
+        report._replace(exact=False).check(tolerance=0.01)
+
+
+def test_compare_raises_for_no_difference(model, data):
+    report = verifier.compare(model, tampered(data, nan), IDS)
+    assert np.isnan(report.largest_difference) and report.rows == 20
