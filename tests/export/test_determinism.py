@@ -1,0 +1,81 @@
+"""The same model gives the same bytes, and so does the same training."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import keras
+import pytest
+
+from export_models import cluster, lstm, mean, mixture, some_ids, standard
+from kerascompact import export
+from kerascompact.core import files
+from kerascompact.text import Vocabulary
+
+WORDS = Vocabulary([f"word{i}" for i in range(28)])
+
+
+def trained(embedding=cluster):
+    """A short training, seeded."""
+    keras.utils.set_random_seed(3)
+    model = mean(embedding())
+    model.compile("adam", "sparse_categorical_crossentropy")
+    ids = some_ids(rows=48)
+    model.fit(ids, ids.sum(1) % 3, batch_size=8, epochs=3, verbose=0)
+    return model
+
+
+@pytest.mark.parametrize("recipe", ["float32", "int8", "int4"])
+@pytest.mark.parametrize("make", [mean, lstm])
+def test_converting_twice_gives_the_same_bytes(make, recipe):
+    model = make(mixture())
+    assert export.convert(model, recipe) == export.convert(model, recipe)
+
+
+def test_converting_text_in_twice_gives_the_same_bytes():
+    model = mean(standard())
+    first, second = (export.convert(model, text=WORDS, max_bytes=40) for _ in range(2))
+    assert first == second
+
+
+@pytest.mark.parametrize("embedding", [cluster, standard])
+def test_training_twice_gives_the_same_file(embedding):
+    first, second = (export.convert(trained(embedding)) for _ in range(2))
+    assert first == second
+    keras.utils.set_random_seed(4)
+    assert export.convert(mean(embedding())) != first
+
+
+@pytest.mark.slow
+def test_training_in_another_process_gives_the_same_file():
+    """Whatever the order of Python's sets is there."""
+    script = """
+from kerascompact import export
+from kerascompact.core import files
+from test_determinism import trained
+print(files.sha256(export.convert(trained())))
+"""
+    here = Path(__file__)
+    folders = [str(here.parent), str(here.parents[1]), *sys.path]
+    expected = files.sha256(export.convert(trained()))
+    for seed in ("1", "2"):
+        env = {**os.environ, "PYTHONPATH": ":".join(folders), "PYTHONHASHSEED": seed}
+        done = subprocess.run(
+            [sys.executable, "-c", script], capture_output=True, text=True, env=env, check=True
+        )
+        assert done.stdout.splitlines()[-1] == expected
+
+
+def test_saving_over_a_file_fails_whole(tmp_path, monkeypatch):
+    """A full disk while `save` writes: the old file stays, and nothing beside it."""
+    path = export.save(mean(cluster()), tmp_path / "model.tflite")
+    old = path.read_bytes()
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(files.os, "fsync", full)
+    with pytest.raises(OSError, match="No space left on device"):
+        export.save(mean(mixture()), path)
+    assert path.read_bytes() == old and [*tmp_path.iterdir()] == [path]

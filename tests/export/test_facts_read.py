@@ -1,0 +1,52 @@
+"""Metadata that somebody else wrote under our name are refused, not stumbled over."""
+
+import json
+
+import pytest
+
+from export_models import mean, standard
+from kerascompact import export
+from kerascompact.export import flatbuffer
+from kerascompact.export.facts_read import metadata_fits
+from kerascompact.export.interpreter import Interpreter
+from kerascompact.text import Vocabulary
+
+
+@pytest.fixture(scope="module")
+def data():
+    words = Vocabulary([f"word{i}" for i in range(28)])
+    return export.convert(mean(standard()), text=words, max_bytes=40, labels=["a", "b", "c"])
+
+
+@pytest.mark.parametrize("name", ["embeddings", "recipe", "text", "vocabulary"])
+@pytest.mark.parametrize("value", [7, "text", [], [7], {}, None, True])
+def test_entries_of_another_kind(data, name, value):
+    found = export.read_metadata(data)
+    assert metadata_fits(found)
+    assert metadata_fits({**found, name: value}) == (name == "embeddings" and value == [])
+    without = {key: entry for key, entry in found.items() if key != name}
+    assert metadata_fits(without)
+
+
+@pytest.mark.parametrize("value", [0, -1, 1.5, "40", True])
+def test_sizes_that_are_none(data, value):
+    found = export.read_metadata(data)
+    assert not metadata_fits({**found, "text": {**found["text"], "max_bytes": value}})
+
+
+@pytest.mark.parametrize("content", [b"[]", b"7", b"{", b'{"text":{}}', b"\xff", b'{"recipe":7}'])
+def test_every_reader_refuses(data, content):
+    def change(model):
+        (entry,) = (e for e in model.metadata if e.name == flatbuffer.METADATA_NAME)
+        model.buffers[entry.buffer].data = list(content)
+
+    model = flatbuffer.parse(data)
+    change(model)
+    changed = flatbuffer.pack(model)
+    for reader in (export.read_metadata, export.inspect, Interpreter, export.TextClassifier):
+        with pytest.raises(ValueError, match="`flatbuffer` must be|codec can't decode|Expecting"):
+            reader(changed)
+
+
+def test_what_we_write_is_json(data):
+    assert json.loads(json.dumps(export.read_metadata(data))) == export.read_metadata(data)
