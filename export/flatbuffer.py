@@ -11,6 +11,7 @@ import numpy as np
 from kerascompact.core import checks
 from kerascompact.export import seal
 from kerascompact.export.layout import ITEM_BITS, TYPE_NAMES, check_layout, schema
+from kerascompact.export.facts_read import metadata_fits
 from kerascompact.export.operators import OPERATORS
 from kerascompact.export.validator import check_model
 
@@ -191,8 +192,8 @@ def metadata_of(model: Any) -> dict[str, Any] | None:
     for entry in model.metadata or []:
         if entry.name == METADATA_NAME:
             found = json.loads(bytes(bytearray(model.buffers[entry.buffer].data)))
-            if not isinstance(found, dict):
-                checks.fail("flatbuffer", "a file with a dictionary as metadata", found)
+            if not metadata_fits(found):
+                checks.fail("flatbuffer", "a file with metadata as kerascompact writes them", found)
             found.pop("crc32", None)  # of the file, not of the model
             return found
     return None
