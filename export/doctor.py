@@ -153,11 +153,20 @@ def _unread(model: Any) -> Iterator[Finding]:
     for graph in model.subgraphs:
         used = {int(index) for operator in graph.operators for index in operator.inputs}
         used |= {int(index) for index in (*graph.outputs, *graph.inputs)}
+        used |= {index for tensor in graph.tensors for index in _of_blocks(tensor)}
         read |= {graph.tensors[index].buffer for index in used if index >= 0}
     unread = {number: data for number, data in _buffers(model).items() if number not in read}
     saved = sum(len(data) for data in unread.values())
     what = f"{len(unread)} buffers that no operator reads"
     yield Finding("unread", _owner(model, unread), what, "dropped", saved)
+
+
+def _of_blocks(tensor: Any) -> tuple[int, ...]:
+    """The tensors with the scales and zero points of a tensor that is quantized in blocks."""
+    details = None if tensor.quantization is None else tensor.quantization.details
+    return (
+        tuple(vars(details).get(name, -1) for name in ("scales", "zeroPoints")) if details else ()
+    )
 
 
 def _graph(model: Any, size: int) -> Iterator[Finding]:

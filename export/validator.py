@@ -57,6 +57,8 @@ def _check_graph(model: Any, graph: Any) -> None:
         for index in _listed(ports):
             _index(f"an {name} that is no tensor", index, tensors)
     constant = [_check_tensor(model, tensor) for tensor in tensors]
+    for tensor in tensors:
+        _check_blocks(tensor, constant)
     ready = {index for index, tensor in enumerate(tensors) if tensor.isVariable or constant[index]}
     for index in map(int, _listed(graph.inputs)):
         if constant[index]:
@@ -128,6 +130,18 @@ def _check_quantization(tensor: Any, shape: list[int]) -> None:
         raise ValueError(f"a zero point that {TYPE_NAMES[tensor.type]} does not hold")
     if len(scales) > 1 and not (0 <= axis < len(shape) and shape[axis] == len(scales)):
         raise ValueError(f"{len(scales)} scales along axis {axis} of the shape {shape}")
+
+
+def _check_blocks(tensor: Any, constant: list[bool]) -> None:
+    """Scales of blocks are a tensor of their own, by number; no zero points are -1, or 0."""
+    details = None if tensor.quantization is None else tensor.quantization.details
+    if not isinstance(details, schema.BlockwiseQuantizationT):
+        return
+    _index("the scales of blocks", details.scales, constant)
+    if details.zeroPoints > 0:
+        _index("the zero points of blocks", details.zeroPoints, constant)
+    if not constant[details.scales] or details.blockSize < 1:
+        raise ValueError("blocks without scales or of no size")
 
 
 def _check_strings(data: np.ndarray, items: int) -> None:

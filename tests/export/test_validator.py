@@ -242,6 +242,34 @@ def test_refuses_a_sparse_tensor(model, change, message):
         check_model(broken(model, sparse(**change)), 10_000)
 
 
+def blocks(scales=None, zero_points=-1, size=32):
+    def change(model):
+        details = schema.BlockwiseQuantizationT()
+        tensors = model.subgraphs[0].tensors
+        place = next(i for i, tensor in enumerate(tensors) if tensor is constant(model))
+        details.scales = place if scales is None else scales
+        details.zeroPoints, details.blockSize = zero_points, size
+        found = schema.QuantizationParametersT()
+        found.detailsType = schema.QuantizationDetails.BlockwiseQuantization
+        found.details = details
+        constant(model).quantization = found
+
+    return change
+
+
+def test_blocks(model):
+    check_model(broken(model, blocks()), 10_000)
+    for change, message in (
+        (blocks(999), "the scales of blocks: number 999"),
+        (blocks(-1), "the scales of blocks: number -1"),
+        (blocks(zero_points=999), "the zero points of blocks: number 999"),
+        (blocks(size=0), "blocks without scales or of no size"),
+        (blocks(model.subgraphs[0].inputs[0]), "blocks without scales or of no size"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            check_model(broken(model, change), 10_000)
+
+
 def test_operators_of_the_table_are_those_of_the_schema():
     assert set(COUNTS) <= set(OPERATORS.values())
     assert all(0 < bits <= 128 for bits in ITEM_BITS.values())
