@@ -53,6 +53,7 @@ class Form(Reversible):
         self.supports_masking = True
         self.paper_bits = paper_bits
         self._stored: list[Stored] = []
+        self.largest: dict[str, int] = {}  # of the integers of each table that has some
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         form = super().__new__(cls, *args, **kwargs)
@@ -104,8 +105,10 @@ class Form(Reversible):
         dtype = "float32" if precision == "float32" else "int8"
         self.add_array(name, shape, dtype, stored=(shape, TABLE_BITS[precision]))
         scale_shape = shape[1:] if scale_shape is None else scale_shape
-        if dtype == "int8" and scale_shape:
-            self.add_array(f"{name}_scale", scale_shape, "float32")
+        if dtype == "int8":
+            self.largest[name] = 2 ** (TABLE_BITS[precision] - 1) - 1
+            if scale_shape:
+                self.add_array(f"{name}_scale", scale_shape, "float32")
 
     def rows(self, name: str, index: tf.Tensor) -> tf.Tensor:
         """Reads rows of a table as float32; only these rows are ever converted."""

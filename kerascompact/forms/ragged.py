@@ -98,6 +98,7 @@ class RaggedForm(Form):
         stored = ((count, wide), TABLE_BITS[self.precision])
         self.add_array("values", (count, block), dtype, stored=stored)
         if dtype == "int8":
+            self.largest["values"] = 2 ** (TABLE_BITS[self.precision] - 1) - 1
             self.add_array("scale", (self.output_dim,), "float32")
         if self.permuted:
             rank_type = "int16" if self.input_dim <= 2**15 else "int32"
