@@ -6,10 +6,12 @@ from kerascompact.forms.composed import ConcatForm, SplitForm
 from kerascompact.forms.dense import DenseForm
 from kerascompact.forms.factored import FactoredForm
 from kerascompact.forms.hashed import HashedForm
+from kerascompact.forms.latent import LatentForm
 from kerascompact.forms.projected import ProjectedForm
 from kerascompact.forms.ragged import RaggedForm
 from kerascompact.forms.recurrent import RecurrentForm
 from kerascompact.forms.remapped import RemappedForm
+from kerascompact.forms.rows import RowsForm
 from kerascompact.forms.scalar import ScalarForm
 from kerascompact.forms.scaled import ScaledForm
 from kerascompact.forms.segmented import SegmentedForm
@@ -24,10 +26,12 @@ __all__ = [
     "FactoredForm",
     "Form",
     "HashedForm",
+    "LatentForm",
     "ProjectedForm",
     "RaggedForm",
     "RecurrentForm",
     "RemappedForm",
+    "RowsForm",
     "ScalarForm",
     "ScaledForm",
     "SegmentedForm",
