@@ -46,23 +46,24 @@ version=$("$python" -c 'from importlib.metadata import version; print(version("a
   "ai-edge-litert==$version"
 
 # What an Arm kernel says of its processor: LiteRT crashes on reading that of an x86 one, which an
-# older qemu shows. These are a Neoverse N1's features; those that count are qemu's own.
+# older qemu shows. It is of the processor that is emulated below.
 mkdir -p "$root/proc"
 cat >"$root/proc/cpuinfo" <<END
 processor	: 0
 Features	: fp asimd aes pmull sha1 sha2 crc32 atomics fphp asimdhp cpuid asimdrdm lrcpc asimddp
 CPU implementer	: 0x41
 CPU architecture: 8
-CPU variant	: 0x3
-CPU part	: 0xd0c
+CPU variant	: 0x4
+CPU part	: 0xd0b
 CPU revision	: 1
 
 END
 
 # A command that runs this Python: FOLDER/python script.py ...
+# A phone's processor, since qemu 7.2's own "max" has an SME whose sums of int8 are wrong.
 cat >"$root/python" <<END
 #!/bin/sh
-exec qemu-aarch64-static -L "$root" -E PYTHONPATH="$root/packages" -E PYTHONNOUSERSITE=1 \\
+exec qemu-aarch64-static -cpu cortex-a76 -L "$root" -E PYTHONPATH="$root/packages" -E PYTHONNOUSERSITE=1 \\
   "$root/usr/bin/python$abi" "\$@"
 END
 chmod +x "$root/python"

@@ -11,6 +11,7 @@ from kerascompact import export, layers, models
 from kerascompact.benchmarks import vectors
 from kerascompact.core.projection import Projection
 from kerascompact.export import utf8
+from kerascompact.export.recipe import Recipe
 from kerascompact.forms import (
     CodebookForm,
     DenseForm,
@@ -27,6 +28,10 @@ from kerascompact.text.vocabulary import Vocabulary
 ROOT = Path(__file__).parents[2]  # the checkout
 WORDS, LENGTH, WIDTH, CLASSES, ROWS = 500, 12, 16, 20, 64
 HASHES = ("bits of a projection", "ids of a vocabulary", "buckets of ids")  # exact to the bit
+APPROXIMATE = (
+    "dynamic",
+    "full_int8",
+)  # round what lies between layers, by each runtime's own rules
 KNOWN = ("how", "what", "is", "do", "i", "my", "to", "the", "me", "weather", "card", "would", "say")
 
 Case = tuple[bytes, np.ndarray]
@@ -82,7 +87,13 @@ EMBEDDINGS: dict[str, Callable[[], keras.layers.Layer]] = {
     ),
     "directions and lengths": _scaled,
 }
-RECIPES = {"dense": ("int8", "int4", "float32"), "codes": ("int8", "int4", "float32")}
+_TABLES: tuple[str | Recipe, ...] = ("int8", "int4", "float32")
+_ROWS = (Recipe("int8 rows", "int8", plain="rows"), Recipe("int4 rows", "int4", plain="rows"))
+RECIPES: dict[str, tuple[str | Recipe, ...]] = {
+    "dense": (*_TABLES, *_ROWS, "blocks", "smallest", *APPROXIMATE),
+    "codes": _TABLES,
+    "mixture": ("int8", *APPROXIMATE),
+}
 
 
 def classifier(embedding: keras.layers.Layer) -> keras.Model:
@@ -155,7 +166,9 @@ def cases(chosen: Sequence[str] | None = None) -> dict[tuple[str, str], Case]:
         if chosen is None or name in chosen:
             model = classifier(make())
             for recipe in RECIPES.get(name, ("int8",)):
-                made[name, recipe] = (export.convert(model, recipe), ids())
+                given = {"representative": ids()} if recipe == "full_int8" else {}
+                label = recipe if isinstance(recipe, str) else recipe.name
+                made[name, label] = (export.convert(model, recipe, **given), ids())
     if chosen is None:
         made["segments of an LSTM", "int8"] = (segments(), ids())
         made["projection, text in", "int8"] = (projected(), texts())
