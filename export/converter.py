@@ -1,5 +1,6 @@
 """Keras models -> the bytes of a `.tflite` file."""
 
+import contextlib
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,21 +12,20 @@ import tensorflow as tf
 
 import kerascompact
 from kerascompact.core import checks, files
-from kerascompact.export import beside, facts, flatbuffer, kernels, narrow, refusals
+from kerascompact.export import beside, facts, flatbuffer, fused, kernels, lookups, narrow, refusals
 from kerascompact.export.freezing import shipped
 from kerascompact.export.interpreter import Interpreter
 from kerascompact.export.recipe import Recipe, resolve
-from kerascompact.export.samples import samples
-from kerascompact.export.serving import Serve, input_specs, to_tflite
-from kerascompact.export.text_in import TextIn, over_bits
+from kerascompact.export.serving import to_tflite
+from kerascompact.export.signature import SINGLE, Signature, TextOptions, for_each, signature
 from kerascompact.text.vocabulary import Vocabulary
 
 
 def convert(
-    model: keras.Model,
+    model: keras.Model | dict[str, keras.Model],
     recipe: str | Recipe = "int8",
     *,
-    labels: Sequence[str] | None = None,
+    labels: Sequence[str] | dict[str, Sequence[str]] | None = None,
     vocabulary: Vocabulary | None = None,
     sequence_length: int | None = None,
     text: Vocabulary | str | None = None,
@@ -34,6 +34,7 @@ def convert(
     fingerprint_bits: int = 32,
     inputs: dict[str, Any] | None = None,
     representative: Any = None,
+    fused_lstm: bool = False,
 ) -> bytes:
     """Converts a trained model into the bytes of a TFLite file of built-in operators only.
 
@@ -48,9 +49,14 @@ def convert(
     ids, and its words need not lie beside the file. A model that says something of every word
     gives one more output, `spans` `(1, words, 2)`: where each begins and ends, in bytes.
 
+    Several models, by names, make one file of several signatures, which stores what they share
+    once: a table, a kernel, or any other numbers that are the same. An app picks one by its name.
+    `labels`, `inputs` and `representative` are dictionaries by these names then.
+
     Args:
         model: Trained Keras model: functional, Sequential, or subclassed (built), with any number
-            of inputs and outputs and with compact layers wherever they sit.
+            of inputs and outputs and with compact layers wherever they sit; or such models by
+            their names.
         recipe: The name of one of `RECIPES`, or a `Recipe`: "int8" rounds tables, "small" the
             kernels of all layers, too, "smallest" the tables to four bits.
         labels: Names of the classes, written into the file's metadata.
@@ -69,6 +75,9 @@ def convert(
         representative: Rows of the training data, for recipes that compute with integers between
             the layers, such as "full_int8": an array, a dictionary of them for several inputs, or
             texts.
+        fused_lstm: Makes one operator of each `keras.layers.LSTM` that TFLite has one for, see
+            `fused.fused`, in place of a loop. It takes some fewer bytes, and integers; on x86 it is
+            slower, and LiteRT's `CompiledModel` does not run it.
 
     Returns: The file's bytes. Converting twice gives the same bytes.
 
@@ -80,53 +89,64 @@ def convert(
     >>> model = keras.Sequential([keras.Input((4,), dtype="int32"), ClusterEmbedding(9, 2, 3)])
     >>> convert(model)[4:8]
     b'TFL3'
+    >>> Interpreter(convert({"vectors": model}), signature="vectors").inputs.keys()
+    dict_keys(['keras_tensor'])
     """
     recipe = resolve(recipe)
-    refusals.check_model(model)
+    checks.boolean("fused_lstm", fused_lstm)
+    several = isinstance(model, dict)
+    models = model if isinstance(model, dict) else {SINGLE: model}
+    if not models or not all(isinstance(name, str) and name for name in models):
+        checks.fail("model", "a keras.Model, or a dictionary of them by their names", model)
+    for one in models.values():
+        refusals.check_model(one)
     if text is not None:
         vocabulary = refusals.same_vocabulary(text, vocabulary)
     if vocabulary is not None:
-        refusals.check_vocabulary(model, vocabulary)
-    needs_samples = recipe.rest in ("full_int8", "int16x8")
-    if representative is not None and not needs_samples:
-        checks.fail("representative", f"None for the recipe {recipe.name!r}", representative)
-    with shipped(model, recipe) as (frozen, forms):
-        text_in, form = None, None
-        if isinstance(text, str):
-            frozen, form = over_bits(frozen)
-            if form.together and max_words is None:
-                max_words = sequence_length
-        specs = input_specs(frozen, sequence_length, inputs)
-        if text is not None:
-            text_in = TextIn(specs, text, form, max_bytes, max_words, fingerprint_bits)
-        elif max_bytes is not None or max_words is not None:
-            checks.fail("text", "a vocabulary, with `max_bytes` or `max_words`", text)
-        with refusals.traced():
-            module = Serve(frozen, forms, specs, text_in)
-        refusals.check_operators(module.function, recipe, forms)
-        specs = specs if text_in is None else text_in.specs
-        labels = facts.of_labels(labels, module.output_shapes)
-        runs = samples(representative, specs, text is not None) if needs_samples else None
-        parsed = flatbuffer.parse(to_tflite(module, recipe.rest, runs))
-        precisions, scales = facts.precisions(forms), facts.scales(forms)
+        refusals.check_vocabulary(list(models.values()), vocabulary)
+    options = TextOptions(text, max_bytes, max_words, fingerprint_bits)
+    arguments = {"labels": labels, "inputs": inputs, "representative": representative}
+    own = {key: for_each(key, value, models, several) for key, value in arguments.items()}
+    parts: dict[str, Signature] = {}
+    with contextlib.ExitStack() as stack:
+        for name, one in models.items():
+            frozen, forms = stack.enter_context(shipped(one, recipe))
+            if fused_lstm:
+                stack.enter_context(fused.fused(frozen))
+            rest = {key: values[name] for key, values in own.items()}
+            function = f"serve_{len(parts):03}"
+            parts[name] = signature(
+                frozen, forms, recipe, sequence_length, options, function, **rest
+            )
+        parsed = flatbuffer.parse(to_tflite(parts, recipe.rest))
+        every = [form for part in parts.values() for form in part.forms]
+        precisions, scales, rows = facts.precisions(every), facts.scales(every), facts.rows(every)
         metadata = {
             "kerascompact": kerascompact.__version__,
             "recipe": recipe.facts(),
-            "labels": labels,
             "vocabulary": facts.of_vocabulary(vocabulary),
-            "text": None if text_in is None else text_in.facts(),
-            "embeddings": facts.of_embeddings(forms),
+            **({} if several else parts[SINGLE].facts),
         }
+        if several:
+            metadata["embeddings"] = facts.of_embeddings(every)
+            metadata["signatures"] = {
+                name: {k: v for k, v in part.facts.items() if v} for name, part in parts.items()
+            }
+    if rows:
+        lookups.store_rows(parsed, rows)
     if precisions & {"int8", "int4"}:
         narrow.dequantize_kernels_once(parsed)
     if "int4" in precisions:
         narrow.store_tables_as_int4(parsed)
     if recipe.rest in ("int8", "dynamic"):
         kernels.store_kernels_as_int8(parsed, recipe.rest == "dynamic", scales)
+    if fused_lstm:
+        fused.forget_states(parsed)
     flatbuffer.slim(parsed)
     flatbuffer.add_metadata(parsed, {k: v for k, v in metadata.items() if v})
     data = flatbuffer.pack(parsed)
-    _check_runs(data, specs)
+    for name, part in parts.items():
+        _check_runs(data, part.specs, name)
     return data
 
 
@@ -171,10 +191,10 @@ def save(
     return files.write_bytes(path, data)
 
 
-def _check_runs(data: bytes, specs: dict[str, tf.TensorSpec]) -> None:
+def _check_runs(data: bytes, specs: dict[str, tf.TensorSpec], name: str) -> None:
     """A file that this runtime cannot run never leaves `convert`."""
     zeros = {
         name: np.zeros([4 if n is None else n for n in spec.shape], spec.dtype.as_numpy_dtype)
         for name, spec in specs.items()
     }
-    Interpreter(data).run(zeros)
+    Interpreter(data, signature=name).run(zeros)

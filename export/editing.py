@@ -102,6 +102,8 @@ def drop_unused(graph: Any) -> None:
         if len(kept) == len(graph.operators):
             break
         graph.operators = kept
+    details = [one.quantization.details for one in graph.tensors if one.quantization is not None]
+    read |= {one.scales for one in details if one is not None}  # of blocks, a tensor of their own
     for index, tensor in enumerate(graph.tensors):
         if index not in read:
             tensor.buffer = 0  # the empty one

@@ -10,7 +10,9 @@ import tensorflow as tf
 
 from kerascompact.core import checks
 from kerascompact.core.storage import total_bits
+from kerascompact.export.lookups import Rows
 from kerascompact.forms.base import Form
+from kerascompact.forms.rows import RowsForm
 from kerascompact.text.vocabulary import Vocabulary
 
 
@@ -67,6 +69,16 @@ def precisions(forms: Sequence[Form]) -> set[str]:
     """What the tables of forms, and of those inside them, are stored as."""
     layers = [layer for form in forms for layer in form._flatten_layers()]
     return {layer.precision for layer in layers if hasattr(layer, "precision")}
+
+
+def rows(forms: Sequence[Form]) -> list[Rows]:
+    """The tables that have scales for each row."""
+    found = [layer for form in forms for layer in form._flatten_layers()]
+    return [
+        Rows(form.table.numpy(), form.scale.numpy(), form.precision, form.block)
+        for form in found
+        if isinstance(form, RowsForm)
+    ]
 
 
 def scales(forms: Sequence[Form]) -> list[np.ndarray]:

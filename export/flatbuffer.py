@@ -10,8 +10,8 @@ import numpy as np
 
 from kerascompact.core import checks
 from kerascompact.export import seal
-from kerascompact.export.layout import ITEM_BITS, TYPE_NAMES, check_layout, schema
 from kerascompact.export.facts_read import metadata_fits
+from kerascompact.export.layout import ITEM_BITS, TYPE_NAMES, check_layout, schema
 from kerascompact.export.operators import OPERATORS
 from kerascompact.export.validator import check_model
 
@@ -104,14 +104,14 @@ def _check_is_tflite(data: bytes) -> None:
 
 
 class _Builder(flatbuffers.Builder):
-    """Writes short vectors that hold the same (shapes, indices) once."""
+    """Writes vectors that hold the same once: short ones (shapes, indices), and zeros of scales."""
 
     def __init__(self) -> None:
         super().__init__(1024)
         self.written: dict[tuple[str, bytes], int] = {}
 
     def CreateNumpyVector(self, x: np.ndarray) -> int:
-        if x.nbytes > 64:
+        if x.nbytes > 64 and (x.dtype != np.int64 or x.any()):
             return super().CreateNumpyVector(x)
         key = (x.dtype.str, x.tobytes())
         if key not in self.written:
@@ -234,7 +234,8 @@ def slim(model: Any) -> None:
             tensor.buffer = number[data]
             if index not in ports:
                 tensor.name = None
-            if tensor.quantization is not None and tensor.quantization.scale is None:
+            scales = tensor.quantization
+            if scales is not None and scales.scale is None and scales.details is None:
                 tensor.quantization = None
             tensor.hasRank = False  # read by importers, which take the rank from the shape then
             if tensor.shapeSignature is not None and -1 not in tensor.shapeSignature:

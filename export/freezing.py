@@ -14,6 +14,8 @@ from kerascompact.export import kernels
 from kerascompact.export.recipe import Recipe, resolve
 from kerascompact.forms.base import Form
 from kerascompact.forms.dense import DenseForm
+from kerascompact.forms.latent import LatentForm
+from kerascompact.forms.rows import RowsForm
 from kerascompact.layers.embeddings.base import CompactEmbedding
 from kerascompact.layers.embeddings.projection import ProjectionEmbedding
 from kerascompact.layers.recurrent.base import SparseRecurrent
@@ -24,8 +26,8 @@ def freeze(model: keras.Model, recipe: str | Recipe = "float32") -> keras.Model:
 
     The copy evaluates, saves and loads like any Keras model; its outputs are those of `model` with
     hard assignments, up to the rounding of tables and kernels that the recipe asks for. What is
-    frozen already stays; a plain `keras.layers.Embedding` becomes a `DenseForm`. Sparse LSTMs and
-    GRUs become one loop each. A model trained in mixed precision ships in float32.
+    frozen already stays; a plain `keras.layers.Embedding` becomes a `DenseForm` or a `RowsForm`.
+    Sparse LSTMs and GRUs become one loop each. A model trained in mixed precision ships in float32.
 
     Args:
         model: Functional or Sequential model, built; its own layers are not changed.
@@ -40,8 +42,22 @@ def freeze(model: keras.Model, recipe: str | Recipe = "float32") -> keras.Model:
     """
     recipe = resolve(recipe)
 
+    inside = hidden(model) if is_graph(model) else None
+    if inside is not None:
+        raise ValueError(
+            "`model` must have its embeddings in its own graph, or in models of its graph, to be "
+            "frozen; `convert` and `verify` take them anywhere. "
+            f"Received: {inside}, which holds an embedding inside."
+        )
+
     def replace(layer: keras.layers.Layer) -> keras.layers.Layer | None:
-        return as_form(layer, recipe) if is_embedding(layer) else _one_loop(layer)
+        if is_embedding(layer):
+            return as_form(layer, recipe)
+        if type(layer) is keras.layers.TimeDistributed:
+            return _around(layer, replace)
+        if type(layer) is keras.layers.Lambda:
+            return _same_function(layer)
+        return _one_loop(layer)
 
     frozen = copy_with(model, replace, _float32)
     if recipe.rest != "float32":
@@ -58,7 +74,9 @@ def is_embedding(layer: Any) -> bool:
 def as_form(layer: keras.layers.Layer, recipe: Recipe) -> Form:
     """The form of one embedding under a recipe; always a layer of its own, never `layer` itself."""
     form: Form
-    if isinstance(layer, Form):
+    if isinstance(layer, LatentForm):
+        form = layer.settled()
+    elif isinstance(layer, Form):
         form = type(layer).from_config(_float32(layer))
         form.build()
         form.set_weights(layer.get_weights())
@@ -75,7 +93,17 @@ def as_form(layer: keras.layers.Layer, recipe: Recipe) -> Form:
             name=layer.name,
             dtype="float32",
         )
+    plain = type(form) is DenseForm and form.precision == "float32"
+    if plain and recipe.plain != "columns":
+        return _by_rows(form, recipe)
     return form if recipe.tables == "float32" else form.quantize(recipe.tables)
+
+
+def _by_rows(form: DenseForm, recipe: Recipe) -> RowsForm:
+    """A table with scales for each row, or for each block of a row."""
+    config = {key: getattr(form, key) for key in ("mask_zero", "paper_bits", "name")}
+    block = 32 if recipe.plain == "blocks" else None
+    return RowsForm.from_table(form.table_values("table"), recipe.tables, block, **config)
 
 
 def round_kernels(model: Any) -> list[tuple[Any, np.ndarray]]:
@@ -112,6 +140,37 @@ def _outputs_of(layer: Any, variable: Any) -> int:
     return -2 if transposed or variable.name.startswith("depthwise") else -1
 
 
+def hidden(model: Any) -> str | None:
+    """The name of a layer that holds an embedding where a copy of the graph would not reach it."""
+    for layer in model.layers:
+        inner = layer.layer if type(layer) is keras.layers.TimeDistributed else layer
+        if is_embedding(inner):
+            continue
+        found = hidden(inner) if is_graph(inner) else _holder(inner)
+        if found is not None:
+            return found
+    return None
+
+
+def _holder(layer: Any) -> str | None:
+    return layer.name if any(True for _ in outermost(layer)) else None
+
+
+def _around(layer: Any, replace: Any) -> keras.layers.Layer | None:
+    """`TimeDistributed` around what stands in the place of its layer; `None` if nothing does."""
+    inner = layer.layer
+    new = copy_with(inner, replace, _float32) if is_graph(inner) else replace(inner)
+    if new is None:
+        return None
+    return keras.layers.TimeDistributed(new, name=layer.name, dtype="float32")
+
+
+def _same_function(layer: Any) -> keras.layers.Layer:
+    """A `Lambda` with the same function, which a configuration would hold as bytes."""
+    given = {"output_shape": layer._output_shape, "mask": layer.mask, "arguments": layer.arguments}
+    return keras.layers.Lambda(layer.function, name=layer.name, dtype="float32", **given)
+
+
 def _one_loop(layer: Any) -> keras.layers.Layer | None:
     """A sparse recurrent layer, or two in a `Bidirectional`, as one loop; `None` for others."""
     if isinstance(layer, SparseRecurrent):
@@ -146,11 +205,15 @@ def _float32(layer: keras.layers.Layer) -> dict[str, Any]:
 def shipped(model: keras.Model, recipe: Recipe) -> Iterator[tuple[Any, list[Form]]]:
     """The model as it ships, for any kind of model, and its forms.
 
-    A functional or Sequential model gives its frozen copy. A subclassed model is lent itself, its
-    embeddings looking up in their forms until the block ends.
+    A functional or Sequential model gives its frozen copy. Any other, or one with an embedding
+    inside a layer, or with a layer that has no configuration, is lent itself, its embeddings
+    looking up in their forms until the block ends.
     """
-    if is_graph(model):
-        frozen = freeze(model, recipe)
+    frozen = None
+    if is_graph(model) and hidden(model) is None:
+        with contextlib.suppress(NotImplementedError):  # of `get_config`
+            frozen = freeze(model, recipe)
+    if frozen is not None:
         yield frozen, list(outermost(frozen))
         return
     swapped = [(layer, as_form(layer, recipe)) for layer in outermost(model)]
@@ -162,7 +225,7 @@ def shipped(model: keras.Model, recipe: Recipe) -> Iterator[tuple[Any, list[Form
         yield model, [form for _, form in swapped]
     finally:
         for layer, _ in swapped:
-            del layer.call
+            layer.__dict__.pop("call", None)  # another model may share it, and have it back
         for variable, before in lent:
             variable.assign(before)
         model.make_predict_function(force=True)

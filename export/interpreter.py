@@ -16,8 +16,10 @@ class Interpreter:
     Args:
         file: A path, or the bytes of a file.
         num_threads: Threads that the runtime may use.
+        signature: Which of the models of a file of several; `None`: the first.
 
-    Raises: ValueError, if the file is damaged or needs operators that the plain runtime lacks.
+    Raises: ValueError, if the file is damaged, needs operators that the plain runtime lacks, or has
+        no such signature.
 
     >>> from kerascompact.layers import ClusterEmbedding
     >>> ids = keras.Input((4,), dtype="int32", name="ids")
@@ -27,7 +29,9 @@ class Interpreter:
     (1, 4, 2)
     """
 
-    def __init__(self, file: bytes | str | Path, num_threads: int = 1) -> None:
+    def __init__(
+        self, file: bytes | str | Path, num_threads: int = 1, signature: str | None = None
+    ) -> None:
         checks.integer_in("num_threads", num_threads, 1)
         self.data, parsed = flatbuffer.read(file)
         custom = sorted({n for n in flatbuffer.operator_names(parsed) if n.startswith("CUSTOM:")})
@@ -42,7 +46,11 @@ class Interpreter:
             signatures = self._runtime.get_signature_list()
             if not signatures:
                 raise ValueError("it has no signature, so its inputs have no names")
-            name = "serving_default" if "serving_default" in signatures else next(iter(signatures))
+            name = signature or _first(signatures)
+            if name not in signatures:
+                raise ValueError(f"it has no signature {name!r}, but {', '.join(signatures)}")
+            own = (self.metadata or {}).get("signatures", {}).get(name)
+            self.metadata = self.metadata if own is None else {**(self.metadata or {}), **own}
             self._runner = self._runtime.get_signature_runner(name)
         except (ValueError, RuntimeError, MemoryError) as error:
             raise _cannot_run(error) from error
@@ -118,3 +126,8 @@ def _cannot_run(error: Exception) -> ValueError:
 def bare(path: str, num_threads: int = 1) -> litert.Interpreter:
     """The runtime itself over a file that is mapped into memory, without any check."""
     return litert.Interpreter(model_path=path, num_threads=num_threads)
+
+
+def _first(signatures: Any) -> str:
+    """The one that TensorFlow calls the default, or the first."""
+    return "serving_default" if "serving_default" in signatures else next(iter(signatures))

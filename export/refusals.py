@@ -54,9 +54,16 @@ def paths(model: Any) -> Iterator[tuple[str, Any]]:
     ['last']
     """
     for layer in model._flatten_layers(recursive=False, include_self=False):
+        if isinstance(layer, keras.layers.InputLayer) or _is_same(layer, model):
+            continue
         yield layer.name, layer
         for path, inner in paths(layer):
             yield f"{layer.name}/{path}", inner
+
+
+def _is_same(layer: Any, model: Any) -> bool:
+    """Whether a layer is the graph that a Sequential model keeps of itself."""
+    return isinstance(model, keras.Sequential) and layer is model._functional
 
 
 @contextlib.contextmanager
@@ -67,10 +74,13 @@ def traced() -> Iterator[None]:
     try:
         yield
     except Exception as error:
+        outer: Any = None
         names, trace = [], error.__traceback__
         while trace is not None:
             layer = trace.tb_frame.f_locals.get("self")
-            if isinstance(layer, keras.layers.Layer) and layer.name not in names:
+            is_layer = isinstance(layer, keras.layers.Layer) and layer.name not in names
+            if is_layer and not (outer and _is_same(layer, outer)):
+                outer = layer
                 names.append(layer.name)
             trace = trace.tb_next
         if not names:  # of ours
@@ -134,10 +144,11 @@ def layer_of(node: str) -> str:
     return node.rpartition("/")[0] or node
 
 
-def check_vocabulary(model: keras.Model, vocabulary: Vocabulary) -> None:
+def check_vocabulary(models: list[keras.Model], vocabulary: Vocabulary) -> None:
     """Raises ValueError if a vocabulary has another number of ids than the embeddings."""
     sizes = [
         layer.input_dim
+        for model in models
         for layer in model._flatten_layers()
         if isinstance(getattr(layer, "input_dim", None), int)
     ]

@@ -1,6 +1,6 @@
 """A frozen model as one TensorFlow function, and that as a TFLite file."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterator
 from typing import Any
 
 import keras
@@ -10,6 +10,7 @@ from tensorflow.lite.python.convert_phase import ConverterError
 
 from kerascompact.core import checks
 from kerascompact.core.cloning import is_graph
+from kerascompact.export import flatbuffer
 from kerascompact.export.quiet import quiet
 from kerascompact.export.recipe import REST
 from kerascompact.export.text_in import INPUT, SPANS, TextIn
@@ -31,6 +32,7 @@ class Serve(tf.Module):
         forms: list[Form],
         specs: dict[str, tf.TensorSpec],
         text_in: TextIn | None = None,
+        name: str = "serve",
     ) -> None:
         super().__init__()
         parts = (model, *forms) if text_in is None else (model, *forms, text_in.layer)
@@ -49,7 +51,6 @@ class Serve(tf.Module):
                 known = [f"output_{i}" for i in range(len(outputs))]
             return dict(zip(known, outputs, strict=True))
 
-        @tf.function(autograph=False)
         def serve(**inputs: tf.Tensor) -> dict[str, tf.Tensor]:
             if text_in is None:
                 return run(inputs)
@@ -58,43 +59,69 @@ class Serve(tf.Module):
             return outputs | text_in.spans(words, outputs)
 
         given = specs if text_in is None else text_in.specs
-        self.function = serve.get_concrete_function(**given)
+        serve.__name__ = name
+        self.function = tf.function(serve, autograph=False).get_concrete_function(**given)
         outputs = self.function.structured_outputs.items()
         self.output_shapes = [output.shape for name, output in outputs if name != SPANS]
 
 
-def to_tflite(
-    module: Serve, rest: str = "float32", samples: Callable[[], Iterable[Any]] | None = None
-) -> bytes:
+class _Several(tf.Module):
+    """Models that become one file."""
+
+    def __init__(self, modules: list[Serve]) -> None:
+        super().__init__()
+        self.modules = modules
+
+
+def to_tflite(parts: dict[str, Any], rest: str = "float32") -> bytes:
     """The converter's file, of built-in operators only.
 
     Args:
-        module: What is converted.
+        parts: A `Signature` for each name.
         rest: As in `Recipe`; the types that passes over the file make are float32 here.
-        samples: Makes the inputs that the ranges of integers are taken from.
 
     Raises: ValueError, if the model needs other operators, naming them and their layers.
     """
-    converter = tf.lite.TFLiteConverter.from_concrete_functions([module.function], module)
+    modules = [part.module for part in parts.values()]
+    module = modules[0] if len(modules) == 1 else _Several(modules)
+    functions = [one.function for one in modules]
+    converter = tf.lite.TFLiteConverter.from_concrete_functions(functions, module)
     converter.target_spec.supported_ops = [OPS[rest]]
     converter.exclude_conversion_metadata = True
-    if samples is not None:
+    if any(part.runs for part in parts.values()):
         converter.optimizations = [tf.lite.Optimize.DEFAULT]
-        converter.representative_dataset = samples
-    elif has_trained_ranges(module.function):
+        converter.representative_dataset = lambda: _runs(list(parts.values()))
+    elif any(map(has_trained_ranges, functions)):
         converter.optimizations = [tf.lite.Optimize.DEFAULT]  # the integers it was trained for
     try:
         with quiet(native=True):
-            return converter.convert()
+            data = converter.convert()
     except ConverterError as error:
         raise ValueError(
             "`model` must convert to built-in TFLite operators. The converter says: "
             f"{str(error).splitlines()[0]}"
         ) from error
+    return data if [*parts] == ["serving_default"] else _renamed(data, parts)
+
+
+def _runs(parts: list[Any]) -> Iterator[Any]:
+    for part in parts:
+        for inputs in part.runs():
+            yield inputs if len(parts) == 1 else (part.module.function.graph.name, inputs)
+
+
+def _renamed(data: bytes, parts: dict[str, Any]) -> bytes:
+    """Names that TensorFlow does not allow for functions are free in a file."""
+    parsed = flatbuffer.parse(data)
+    names = {part.module.function.graph.name: name for name, part in parts.items()}
+    for signature in parsed.signatureDefs:
+        name = signature.signatureKey.decode()
+        signature.signatureKey = names.get(name, next(iter(parts))).encode()
+    return flatbuffer.pack(parsed)
 
 
 def has_trained_ranges(function: Any) -> bool:
-    """Whether a function rounds to ranges that were trained, as quantization-aware training does."""
+    """Whether a function rounds to ranges that quantization-aware training has found."""
     graph = function.graph.as_graph_def()
     nodes = [*graph.node, *(node for inner in graph.library.function for node in inner.node_def)]
     return any(node.op.startswith("FakeQuantWithMinMax") for node in nodes)
@@ -114,7 +141,7 @@ def input_specs(
         inputs = {tensor.name: tensor for tensor in keras.tree.flatten(_inputs(model))}
     elif inputs is None:
         shapes = [*model._build_shapes_dict.values()]
-        if len(shapes) > 1 or not _is_shape(shapes[0]):
+        if len(shapes) > 1 or not _is_shape(shapes[0]) or len(shapes[0]) != 2:
             expected = "a keras.Input for each name, for a subclassed model of several inputs"
             checks.fail("inputs", expected, inputs)
         inputs = {"ids": keras.Input((None,), dtype="int32")}

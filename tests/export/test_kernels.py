@@ -114,7 +114,8 @@ def test_a_subclassed_model_is_given_its_kernels_back():
     class Model(keras.Model):
         def __init__(self):
             super().__init__()
-            self.embedding, self.head = cluster(), keras.layers.Dense(40)
+            self.embedding = cluster()
+            self.head = keras.Sequential([keras.layers.Dense(24), keras.layers.Dense(40)])
 
         def call(self, ids):
             return {"out": self.head(self.embedding(ids))}

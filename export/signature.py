@@ -1,0 +1,108 @@
+"""One way to call a file: a model, traced, with everything that the file says of it."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+
+from kerascompact.core import checks
+from kerascompact.export import facts, refusals
+from kerascompact.export.recipe import Recipe
+from kerascompact.export.samples import samples
+from kerascompact.export.serving import Serve, input_specs
+from kerascompact.export.text_in import TextIn, over_bits
+from kerascompact.forms.base import Form
+from kerascompact.text.vocabulary import Vocabulary
+
+SINGLE = "serving_default"  # the name that TensorFlow gives to the only one
+OF_INTEGERS = ("full_int8", "int16x8")
+
+
+class TextOptions(NamedTuple):
+    """What `convert` is told of text in."""
+
+    text: Vocabulary | str | None = None
+    max_bytes: int | None = None
+    max_words: int | None = None
+    fingerprint_bits: int = 32
+
+
+class Signature(NamedTuple):
+    """What the converter needs of a model, and what the metadata say."""
+
+    module: Serve
+    forms: list[Form]
+    specs: dict[str, tf.TensorSpec]
+    runs: Callable[[], Any] | None
+    facts: dict[str, Any]
+
+
+def signature(
+    model: Any,
+    forms: list[Form],
+    recipe: Recipe,
+    sequence_length: int | None,
+    options: TextOptions,
+    name: str = "serve",
+    labels: Any = None,
+    inputs: Any = None,
+    representative: Any = None,
+) -> Signature:
+    """Traces a frozen model.
+
+    Args:
+        model: As it ships.
+        forms: Its embeddings.
+        recipe: How it is stored.
+        sequence_length: Of ids, where the model leaves it open.
+        options: Of text.
+        name: Of the function, another one for each of a file.
+        labels: Names of the classes.
+        inputs: Of a subclassed model.
+        representative: Rows of data.
+
+    Raises: ValueError, if something does not fit, or cannot be converted.
+    """
+    text_in, form = None, None
+    max_words = options.max_words
+    if isinstance(options.text, str):
+        model, form = over_bits(model)
+        if form.together and max_words is None:
+            max_words = sequence_length
+    specs = input_specs(model, sequence_length, inputs)
+    if options.text is not None:
+        text_in = TextIn(
+            specs, options.text, form, options.max_bytes, max_words, options.fingerprint_bits
+        )
+    elif options.max_bytes is not None or max_words is not None:
+        checks.fail("text", "a vocabulary, with `max_bytes` or `max_words`", options.text)
+    with refusals.traced():
+        module = Serve(model, forms, specs, text_in, name)
+    refusals.check_operators(module.function, recipe, forms)
+    specs = specs if text_in is None else text_in.specs
+    found = {
+        "labels": facts.of_labels(labels, module.output_shapes),
+        "text": None if text_in is None else text_in.facts(),
+        "embeddings": facts.of_embeddings(forms),
+    }
+    runs = None
+    if recipe.rest in OF_INTEGERS:
+        runs = samples(representative, specs, text_in is not None)
+    elif representative is not None:
+        checks.fail("representative", f"None for the recipe {recipe.name!r}", representative)
+    return Signature(module, forms, specs, runs, found)
+
+
+def for_each(argument: str, value: Any, models: dict[str, Any], several: bool) -> dict[str, Any]:
+    """An argument of `convert` for each model: itself, or of several by their names.
+
+    >>> for_each("labels", {"one": ["a"]}, {"one": None, "two": None}, several=True)
+    {'one': ['a'], 'two': None}
+    """
+    if not several:
+        return dict.fromkeys(models, value)
+    value = {} if value is None else value
+    if not isinstance(value, dict) or not set(value) <= set(models):
+        expected = f"a dictionary with some of the models' names, {[*models]}"
+        checks.fail(argument, expected, value)
+    return {name: value.get(name) for name in models}

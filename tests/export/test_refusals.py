@@ -1,0 +1,131 @@
+"""What cannot be converted is named, with its layer, before the converter runs."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from export_models import cluster
+from kerascompact import export
+from kerascompact.export import refusals, serving
+from kerascompact.export.recipe import Recipe
+
+
+class Layer(keras.layers.Layer):
+    """Does whatever it is given."""
+
+    def __init__(self, function, **config):
+        super().__init__(**config)
+        self.function = function
+
+    def call(self, inputs):
+        return self.function(inputs)
+
+    def compute_output_shape(self, input_shape):
+        return input_shape
+
+
+def inverse(square):
+    return tf.linalg.inv(square)
+
+
+def words(numbers):
+    return tf.strings.length(tf.strings.as_string(numbers))
+
+
+def python(numbers):
+    return tf.reshape(tf.numpy_function(np.sort, [numbers], tf.float32), (1, 4, 4))
+
+
+def undecided(numbers):
+    return numbers if tf.reduce_sum(numbers) > 0 else -numbers  # graphs have no truth
+
+
+def wrong(numbers):
+    raise KeyError("mine")
+
+
+class Outer(keras.Model):
+    """A subclassed model with a layer inside a layer."""
+
+    def __init__(self, function):
+        super().__init__(name="outer")
+        inside = [cluster(), Layer(function, name="bad")]
+        self.inner = keras.Sequential(inside, name="inner")
+
+    def call(self, ids):
+        return self.inner(ids)
+
+
+@pytest.fixture(autouse=True)
+def no_converter(monkeypatch):
+    def never(*args):
+        raise AssertionError("the converter was called")
+
+    monkeypatch.setattr(serving.tf.lite.TFLiteConverter, "from_concrete_functions", never)
+
+
+@pytest.mark.filterwarnings("ignore:Layer 'bad':UserWarning")  # it passes no mask on
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (inverse, "MatrixInverse in .*inner.*/bad"),
+        (words, "AsString in .*inner.*/bad.*, StringLength in .*inner.*/bad"),
+        (python, "(Eager)?PyFunc in .*inner.*/bad"),
+    ],
+)
+def test_names_operators_and_their_layers(function, message):
+    model = Outer(function)
+    model(np.array([[1, 2, 3, 4]]))
+    with pytest.raises(ValueError, match=f"must have operators that TFLite has. Rec.*{message}"):
+        export.convert(model)
+
+
+@pytest.mark.filterwarnings("ignore:Layer 'bad':UserWarning")
+@pytest.mark.parametrize(("function", "kind"), [(undecided, "Operator"), (wrong, "KeyError")])
+def test_names_the_layer_that_cannot_be_traced(function, kind):
+    model = Outer(tf.abs)
+    model(np.array([[1, 2, 3, 4]]))
+    model.inner.layers[-1].function = function
+    before = keras.config.is_traceback_filtering_enabled()
+    with pytest.raises(ValueError, match=f"Received: .*outer/inner/bad, which says: {kind}"):
+        export.convert(model)
+    assert keras.config.is_traceback_filtering_enabled() == before
+
+
+@pytest.mark.parametrize(
+    "layer",
+    [
+        lambda: keras.layers.StringLookup(vocabulary=["a", "b"], name="lookup"),
+        lambda: keras.layers.TextVectorization(vocabulary=["a"], output_mode="int", name="lookup"),
+        lambda: keras.layers.Hashing(7, name="lookup"),
+    ],
+)
+def test_names_layers_of_strings(layer):
+    given = keras.Input((), dtype="string", name="words")
+    inner = keras.Model(given, layer()(given), name="inner")
+    outer = keras.Input((), dtype="string", name="text")
+    model = keras.Model(outer, inner(outer))
+    with pytest.raises(ValueError, match="layers of numbers only.*Received: inner/lookup, a "):
+        export.convert(model)
+
+
+@pytest.mark.parametrize("dtype", ["string", "float64"])
+def test_refuses_inputs_that_no_phone_has(dtype):
+    given = keras.Input((3,), dtype=dtype, name="given")
+    with pytest.raises(ValueError, match="one whose inputs are numbers of a phone's types.*given"):
+        export.convert(keras.Model(given, keras.layers.Reshape((3, 1))(given)))
+
+
+def test_refuses_int16_beside_packed_codes():
+    model = keras.Sequential([keras.Input((4,), dtype="int32"), cluster()])
+    recipe = Recipe("mine", "float32", "int16x8")
+    with pytest.raises(ValueError, match=r"as 'int16x8' beside packed codes.*\['embedding'\]"):
+        export.convert(model, recipe, representative=np.ones((2, 4)))
+
+
+def test_paths_of_nested_layers():
+    inner = keras.Sequential([keras.Input((3,)), keras.layers.Dense(2, name="b")], name="a")
+    model = keras.Sequential([inner])
+    assert [path for path, _ in refusals.paths(model)] == ["a", "a/b"]
+    assert refusals.layer_of("a/b/MatMul") == "a/b" and refusals.layer_of("alone") == "alone"

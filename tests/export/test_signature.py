@@ -1,0 +1,145 @@
+"""Several models in one file, which stores what they share once."""
+
+import keras
+import numpy as np
+import pytest
+
+from export_models import V, cluster, some_ids
+from kerascompact import export, layers
+from kerascompact.export.interpreter import Interpreter
+from kerascompact.export.recipe import Recipe
+from kerascompact.export.signature import for_each
+from kerascompact.text import Vocabulary
+
+IDS = some_ids()
+# The same float32 products added in another order, then a softmax.
+CLOSE = dict(rtol=1e-4, atol=1e-5)
+
+
+def three(embedding):
+    """An encoder, a classifier upon it, and a model of the next word with the same table."""
+    words = keras.Input((9,), dtype="int32", name="ids")
+    pooled = layers.MaskedMean()(embedding(words))
+    encode = keras.Model(words, keras.layers.Dense(24, name="vector")(pooled))
+    ids = keras.Input((9,), dtype="int32", name="ids")
+    head = keras.layers.Dense(3, activation="softmax", name="probabilities")
+    classify = keras.Model(ids, head(encode(ids)))
+    given = keras.Input((9,), dtype="int32", name="given")
+    hidden = keras.layers.LSTM(20, name="lstm")(embedding(given))
+    following = keras.Model(given, keras.layers.Dense(V, name="logits")(hidden))
+    return {"encode": encode, "classify": classify, "next word": following}
+
+
+def large(data, at_least):
+    return [t for t in export.inspect(data).tensors if t.num_bytes >= at_least]
+
+
+@pytest.mark.parametrize(
+    "recipe", ["float32", "int8", "smallest", Recipe("r", "int8", "int8", "rows")]
+)
+@pytest.mark.parametrize("make", [cluster, lambda: keras.layers.Embedding(V, 8, mask_zero=True)])
+def test_models_of_one_file_predict_what_they_do_alone(make, recipe):
+    models = three(make())
+    data = export.convert(models, recipe)
+    names = {"encode": ("ids", "vector"), "classify": ("ids", "probabilities")}
+    names["next word"] = "given", "logits"
+    for name, model in models.items():
+        file = Interpreter(data, signature=name)
+        ((given, output),) = [names[name]]
+        assert (list(file.inputs), list(file.outputs)) == ([given], [output])
+        found = np.concatenate([file.run({given: row[None]})[output] for row in IDS])
+        np.testing.assert_allclose(
+            found, export.freeze(model, recipe).predict(IDS, verbose=0), **CLOSE
+        )
+    assert list(Interpreter(data).outputs) == ["vector"]  # the first
+    assert data == export.convert(models, recipe)
+
+
+@pytest.mark.parametrize("recipe", ["float32", "blocks"])
+def test_a_table_is_stored_once(recipe):
+    models = three(keras.layers.Embedding(V, 32, mask_zero=True, name="table"))
+    data = export.convert(models, recipe)
+    width = {"float32": 4, "int8": 1}.get(recipe, 0.5)
+    tables = [t for t in export.inspect(data).tensors if t.shape == (V, 32)]
+    assert [t.num_bytes for t in tables] == [V * 32 * width]
+    kernels = [t for t in export.inspect(data).tensors if t.shape == (24, 32)]
+    assert len(kernels) <= 1  # of `encode`, and of `encode` inside `classify`
+    alone = sum(len(export.convert(model, recipe)) for model in models.values())
+    assert len(data) <= alone - 2 * V * 32 * width
+    (fact,) = export.read_metadata(data)["embeddings"]
+    assert fact["input_dim"] == V
+
+
+def test_packed_codes_are_stored_once():
+    data = export.convert(three(cluster()))
+    assert len([t for t in export.inspect(data).tensors if t.dtype == "uint8"]) == 1
+
+
+def test_subclassed_models_that_share_a_layer():
+    class Model(keras.Model):
+        def __init__(self, embedding, units):
+            super().__init__()
+            self.embedding, self.head = embedding, keras.layers.Dense(units)
+
+        def call(self, ids):
+            return {"out": self.head(self.embedding(ids))}
+
+    shared = cluster()
+    models = {"one": Model(shared, 2), "two": Model(shared, 5)}
+    expected = {name: model(IDS)["out"].numpy() for name, model in models.items()}
+    data = export.convert(models, "float32")
+    for name in models:
+        found = Interpreter(data, signature=name).run({"ids": IDS[:1]})["out"]
+        np.testing.assert_allclose(found, expected[name][:1], **CLOSE)
+    assert len([t for t in export.inspect(data).tensors if t.dtype == "uint8"]) == 1
+    np.testing.assert_array_equal(models["one"](IDS)["out"], expected["one"])  # given back
+
+
+def test_text_labels_and_facts_of_each():
+    words = Vocabulary([f"w{i}" for i in range(V - 2)])
+    models = {name: three(cluster())[name] for name in ("encode", "classify")}
+    labels = ["one", "two", "three"]
+    data = export.convert(models, text=words, max_bytes=40, labels={"classify": labels})
+    facts = export.read_metadata(data)["signatures"]
+    assert facts["classify"]["labels"] == labels and "labels" not in facts["encode"]
+    file = Interpreter(data, signature="classify")
+    assert file.metadata["labels"] == labels
+    ids = np.zeros((1, 9), np.int32)
+    ids[0, :3] = words.encode("w3 w4 never")
+    expected = export.freeze(models["classify"], "int8").predict(ids, verbose=0)
+    found = file.run_text("w3 w4 never")["probabilities"]
+    np.testing.assert_allclose(found, expected, **CLOSE)
+
+
+def test_full_integer_of_several():
+    models = three(cluster())
+    del models["next word"]
+    rows = dict.fromkeys(models, IDS)
+    data = export.convert(models, "full_int8", representative=rows)
+    expected = export.freeze(models["classify"], "full_int8").predict(IDS, verbose=0)
+    file = Interpreter(data, signature="classify")
+    found = np.concatenate([file.run({"ids": row[None]})["probabilities"] for row in IDS])
+    assert np.abs(found - expected).max() < 0.1  # 8 bits between layers
+
+
+def test_one_model_under_a_name_of_its_own():
+    data = export.convert({"only one": three(cluster())["encode"]})
+    assert Interpreter(data, signature="only one").run({"ids": IDS[:1]})["vector"].shape == (1, 24)
+    with pytest.raises(ValueError, match="no signature 'other', but only one"):
+        Interpreter(data, signature="other")
+
+
+@pytest.mark.parametrize("models", [{}, {"": None}, {1: None}])
+def test_refuses_models_without_names(models):
+    with pytest.raises(ValueError, match="`model` must be a keras.Model, or a dictionary of them"):
+        export.convert(models)
+
+
+def test_refuses_what_is_not_of_a_model():
+    models = three(cluster())
+    with pytest.raises(ValueError, match=r"`labels` must be a dictionary with some of the models'"):
+        export.convert(models, labels=["one", "two", "three"])
+    with pytest.raises(ValueError, match=r"`inputs` must be a dictionary with some of the models'"):
+        for_each("inputs", {"other": 1}, models, several=True)
+    with pytest.raises(ValueError, match="`model` must be a keras.Model. Received: model='none'"):
+        export.convert({"encode": "none"})
