@@ -22,6 +22,7 @@ SECOND = CHECKOUT / "colab" / "2_learned_codes.ipynb"
 THIRD = CHECKOUT / "colab" / "3_anchors_and_knowledge.ipynb"
 FOURTH = CHECKOUT / "colab" / "4_predefined_sparseness.ipynb"
 FIFTH = CHECKOUT / "colab" / "5_no_vocabulary.ipynb"
+SIXTH = CHECKOUT / "colab" / "6_to_the_phone.ipynb"
 ABSOLUTE = re.compile(r"(?<![\w.:/])(?:/(?:home|root|tmp|usr|var|opt|Users|content|mnt)/|[A-Z]:\\)")
 
 
@@ -264,6 +265,45 @@ def test_one_file_takes_text(projected):
     assert "agreement: 1.0" in printed["export"] and "no vocabulary" in printed["export"]
     assert {path.name for path in (work / "no_vocabulary").iterdir()} == {"intents.tflite"}
     assert len(printed["predict"].splitlines()) == 4
+
+
+@pytest.fixture(scope="module")
+def phone(tmp_path_factory):
+    settings = dict(KERASCOMPACT_TUTORIAL_ROWS="1000", KERASCOMPACT_TUTORIAL_EPOCHS="2")
+    return execute(SIXTH, tmp_path_factory.mktemp("colab"), **settings)
+
+
+def test_recipes_are_smaller_and_the_exact_ones_agree(phone):
+    _, printed, _ = phone
+    rows = {name: cells for name, *cells in map(str.split, printed["recipes"].splitlines()[1:])}
+    sizes = {name: int(cells[0].replace(",", "")) for name, cells in rows.items()}
+    assert sizes["float32"] > sizes["int8"] > sizes["small"] > sizes["smallest"]
+    assert sizes["dynamic"] < sizes["int8"] and sizes["full_int8"] < sizes["int8"]
+    assert all(float(rows[name][2]) == 1 for name in ("float32", "int8", "small", "smallest"))
+    first = printed["doctor"].splitlines()[1]
+    assert "could be saved" in printed["doctor"] and "float table" in first
+    assert len(printed["refused"].splitlines()) == 2
+
+
+def test_one_file_takes_text_and_says_what_it_holds(phone):
+    notebook, printed, work = phone
+    assert "agreement: 1.0" in printed["verify"]
+    assert "the vocabulary is inside" in printed["inspect"] and "smallest" in printed["inspect"]
+    assert "nothing to save" in printed["doctor-again"]
+    assert printed["damage"].count("truncated or damaged") == 2
+    names = {"plain.tflite", "ids.tflite", "intents.tflite", "parts.png"}
+    assert {path.name for path in (work / "to_the_phone").iterdir()} == names
+    pictures = [cell.id for cell in notebook.cells if "image/png" in str(cell.get("outputs"))]
+    assert pictures == ["picture"]
+
+
+def test_it_runs_where_no_tensorflow_is(phone):
+    _, printed, _ = phone
+    first, *_, last = printed["app"].splitlines()
+    assert last == "TensorFlow is loaded: False"
+    assert printed["runtime"].split()[0] == first.split("-> ")[1].split()[0]
+    files = [line.split()[0] for line in printed["bench"].splitlines()[1:]]
+    assert files == ["plain.tflite", "ids.tflite", "intents.tflite"]
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
