@@ -31,8 +31,8 @@ def from_tf_keras(
     and is compared with its file by `export.verify`. It is for models that
     tensorflow-model-optimization pruned or clustered, and stripped, and for those that it trained
     for quantization: what it set to zero or made equal is so in the file, and a model with trained
-    ranges computes with int8 there, its embeddings aside. Such a file differs from Keras by steps
-    of its int8 outputs: give `verify` a `tolerance` of a few, 1/256 each for probabilities.
+    ranges computes with int8 there, whatever the recipe says of all but embeddings. Such a file
+    differs from Keras by steps of its int8 outputs, 1/256 each for probabilities.
 
     tensorflow-model-optimization quantizes no model whose inputs are integers. Quantize what
     follows the embedding, train both together, and give the two as a pair, or as they were trained:

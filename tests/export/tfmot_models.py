@@ -139,7 +139,7 @@ def test_quantized(quantized):
         # The file rounds probabilities to steps of 1/256, and logits to a step before that.
         np.testing.assert_allclose(got, expected, atol=4 / 256)
         report = export.verify(small, data, IDS, KLASS, tolerance=4 / 256, min_agreement=0.95)
-        assert report.file_accuracy >= 0.9
+        assert report.file_accuracy >= 0.9 and not report.exact
         assert (32, LENGTH * D) in constants(data, np.int8, kind=9), "an int8 kernel"
         assert not [shape for shape in constants(data) if len(shape) == 2], "no float32 kernel"
     assert len(data) < len(export.convert(export.from_tf_keras(classifier()), "int4"))
