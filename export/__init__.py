@@ -11,6 +11,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from kerascompact.export.aware import quantization_aware
     from kerascompact.export.classifier import TextClassifier
     from kerascompact.export.converter import convert, save
     from kerascompact.export.doctor import diagnose
@@ -32,6 +33,7 @@ _WHERE = {
     "freeze": "freezing",
     "from_tf_keras": "legacy",
     "inspect": "inspector",
+    "quantization_aware": "aware",
     "read_metadata": "flatbuffer",
     "save": "converter",
     "verify": "verifier",
@@ -48,6 +50,7 @@ __all__ = [
     "freeze",
     "from_tf_keras",
     "inspect",
+    "quantization_aware",
     "read_metadata",
     "save",
     "verify",

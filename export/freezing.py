@@ -15,6 +15,7 @@ from kerascompact.export.recipe import Recipe, resolve
 from kerascompact.forms.base import Form
 from kerascompact.forms.dense import DenseForm
 from kerascompact.forms.latent import LatentForm
+from kerascompact.forms.latent import LatentForm
 from kerascompact.forms.rows import RowsForm
 from kerascompact.layers.embeddings.base import CompactEmbedding
 from kerascompact.layers.embeddings.projection import ProjectionEmbedding

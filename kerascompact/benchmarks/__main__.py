@@ -45,6 +45,7 @@ MODULES = {
     "tagging_conll2000": "tagging",
     "tagging_wsj": "tagging",
     "text_in": "text_in",
+    "aware": "aware",
     "runtimes": "elsewhere",
     "aarch64": "elsewhere",
     "browser": "elsewhere",

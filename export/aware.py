@@ -1,0 +1,54 @@
+"""Fine-tuning that knows how the file will round: quantization-aware training."""
+
+from typing import Any
+
+import keras
+
+from kerascompact.core.cloning import copy_with
+from kerascompact.export.freezing import as_form, is_embedding
+from kerascompact.export.recipe import Recipe, resolve
+from kerascompact.forms.latent import LatentForm, has_integers
+
+
+def quantization_aware(model: keras.Model, recipe: str | Recipe = "int4") -> keras.Model:
+    """Returns a copy of a trained model that trains on with the tables that the recipe stores.
+
+    Every embedding becomes its form, with hard assignments and rounded tables, in which the floats
+    behind the integers of tables, codebooks and anchors are trained (see `LatentForm`); codes and
+    sparse entries stay what they are. All other layers are trained as before. Some epochs at a low
+    rate win back most of what rounding took; then `convert` writes what training saw:
+
+    `aware = quantization_aware(model, "int4")`, `aware.compile(...)`, `aware.fit(...)`,
+    `convert(aware, "int4")`.
+
+    Args:
+        model: Functional or Sequential model, trained; it is not changed.
+        recipe: "int4", "int8" or a `Recipe`; of it, how tables are stored.
+
+    Raises: ValueError, if the model is subclassed or not built, or no table has integers.
+
+    >>> from kerascompact.layers import ClusterEmbedding
+    >>> model = keras.Sequential([keras.Input((4,), dtype="int32"), ClusterEmbedding(9, 2, 3)])
+    >>> [weight.name for weight in quantization_aware(model).trainable_weights]
+    ['latent_codebook']
+
+    Reference: [Jacob et al., CVPR 2018](https://arxiv.org/abs/1712.05877), sec. 3.
+    """
+    recipe, found = resolve(recipe), []
+
+    def replace(layer: Any) -> Any:
+        if not is_embedding(layer):
+            return None
+        form = as_form(layer, recipe)
+        if not has_integers(form):  # nothing but codes: it stays as it is
+            return form
+        found.append(LatentForm.over(form))
+        return found[-1]
+
+    aware = copy_with(model, replace)
+    if not found:
+        raise ValueError(
+            "`model` must have an embedding whose tables the recipe stores as integers. "
+            f"Received: model={model.name!r}, recipe={recipe.name!r}."
+        )
+    return aware
