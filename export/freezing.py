@@ -15,7 +15,6 @@ from kerascompact.export.recipe import Recipe, resolve
 from kerascompact.forms.base import Form
 from kerascompact.forms.dense import DenseForm
 from kerascompact.forms.latent import LatentForm
-from kerascompact.forms.latent import LatentForm
 from kerascompact.forms.rows import RowsForm
 from kerascompact.layers.embeddings.base import CompactEmbedding
 from kerascompact.layers.embeddings.projection import ProjectionEmbedding
@@ -212,7 +211,7 @@ def shipped(model: keras.Model, recipe: Recipe) -> Iterator[tuple[Any, list[Form
     """
     frozen = None
     if is_graph(model) and hidden(model) is None:
-        with contextlib.suppress(NotImplementedError):  # of `get_config`
+        with contextlib.suppress(NotImplementedError, TypeError):  # of configurations
             frozen = freeze(model, recipe)
     if frozen is not None:
         yield frozen, list(outermost(frozen))
