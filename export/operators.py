@@ -6,8 +6,8 @@ OPERATORS = {
     number: name for name, number in vars(schema.BuiltinOperator).items() if name[0] != "_"
 }
 
-# Inputs at least and at most, outputs at least and at most; `-1` in the file is an input left out,
-# which only an input past the least may be. Operators that are not here may have any.
+# Inputs at least and at most, outputs at least and at most. Operators that are not here may have
+# any.
 MANY = 10**6
 _COUNTS = {
     (1, 1, 1, 1): "ABS AVERAGE_POOL_2D BITCAST BUCKETIZE CAST CEIL COS DENSIFY DEPTH_TO_SPACE "
@@ -43,4 +43,9 @@ _COUNTS = {
     (3, 3, 0, 0): "HASHTABLE_IMPORT",
 }
 COUNTS = {name: counts for counts, names in _COUNTS.items() for name in names.split()}
-LEAVES_OUT = ("UNIDIRECTIONAL_SEQUENCE_LSTM",)  # whose first inputs may be left out, too
+# The first input that may be left out, of the operators that can do without one.
+OPTIONAL = {
+    "FULLY_CONNECTED": 2, "CONV_2D": 2, "CONV_3D": 2, "DEPTHWISE_CONV_2D": 2, "TRANSPOSE_CONV": 3,
+    "SVDF": 3, "LSTM": 0, "UNIDIRECTIONAL_SEQUENCE_LSTM": 0, "BIDIRECTIONAL_SEQUENCE_LSTM": 0,
+    "BIDIRECTIONAL_SEQUENCE_RNN": 0, "CUSTOM": 0,
+}  # fmt: skip

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from kerascompact.export.layout import ITEM_BITS, TYPE_NAMES, schema
-from kerascompact.export.operators import COUNTS, LEAVES_OUT, MANY, OPERATORS
+from kerascompact.export.operators import COUNTS, MANY, OPERATORS, OPTIONAL
 
 MAX_BYTES = 2**31 - 1  # of one tensor: the runtime counts entries in int32
 
@@ -192,7 +192,7 @@ def _check_operator(model: Any, operator: Any) -> str:
     if not (least <= len(inputs) <= most and outputs_least <= len(outputs) <= outputs_most):
         raise ValueError(f"{name} with {len(inputs)} inputs and {len(outputs)} outputs")
     left_out = [place for place, index in enumerate(inputs) if index == -1]
-    if left_out and name in COUNTS and left_out[0] < least and name not in LEAVES_OUT:
+    if left_out and left_out[0] < OPTIONAL.get(name, MANY):
         raise ValueError(f"{name} without input {left_out[0]}")
     return name
 

@@ -46,7 +46,7 @@ def run(data):
 
 expected, refused, other, bits = run(data), 0, 0, 0
 for number, copy in enumerate(damaged(data, count, seed)):
-    print(f"\\r{number}", end="", file=sys.stderr, flush=True)  # the last, if this process dies
+    print(number, file=sys.stderr, flush=True)  # the last, if this process dies
     try:
         export.inspect(copy)
         diagnose(copy)

@@ -153,6 +153,22 @@ def test_refuses_calls(loop, change, message):
         )
 
 
+def test_a_loop_needs_all_of_its_states(loop):
+    def change(model):
+        operator(model, "WHILE").inputs[-1] = -1
+
+    with pytest.raises(ValueError, match="WHILE without input"):
+        check_model(broken(loop, change), 10_000)
+
+
+def test_a_product_does_without_a_bias(model):
+    def change(model):
+        inputs = operator(model, "FULLY_CONNECTED").inputs
+        operator(model, "FULLY_CONNECTED").inputs = [*inputs[:2], -1]
+
+    check_model(broken(model, change), 10_000)
+
+
 def test_refuses_a_graph_that_calls_itself(loop):
     def change(model):
         model.subgraphs[2].operators.append(copy.deepcopy(operator(model, "WHILE")))
