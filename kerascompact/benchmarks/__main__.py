@@ -38,7 +38,7 @@ MODULES = {
     "word_similarity_dev": "word_similarity",
     "skip_gram_speed": "skip_gram_speed",
     "projection_transfer": "projection_transfer",
-    "projection_transfer_300k": "projection_transfer",
+    "projection_transfer_whole": "projection_transfer",
     "misspelt": "misspelt",
     "tagging": "tagging",
     "tagging_dev": "tagging",

@@ -56,17 +56,17 @@ def _of(**options: Any) -> list[Spec]:
     return [Spec(start=start, **options) for start in STARTS]
 
 
-RUNS = [
-    *_of(dataset="trec"),
-    *_of(dataset="mrda", batch_size=128, epochs=4),
-    *_of(dataset="ptb", units=200, epochs=LANGUAGE.epochs, learning_rate=2e-3, dropout=0.0),
-]
-# `projection_transfer_300k`: a third of Penn Treebank, a third of MRDA
-CUT = [
-    *_of(dataset="mrda", batch_size=128, epochs=4, train_rows=25_000),
-    *_of(dataset="ptb", units=200, epochs=6, learning_rate=2e-3, dropout=0.0, train_rows=300_000),
-]
-BENCHMARKS = {"projection_transfer": RUNS, "projection_transfer_300k": CUT}
+_MRDA: dict[str, Any] = {"dataset": "mrda", "batch_size": 128, "epochs": 4}
+_PTB: dict[str, Any] = {"dataset": "ptb", "units": 200, "learning_rate": 2e-3, "dropout": 0.0}
+BENCHMARKS = {
+    # TREC, a third of MRDA and a third of Penn Treebank
+    "projection_transfer": [
+        *_of(dataset="trec"),
+        *_of(**_MRDA, train_rows=25_000),
+        *_of(**_PTB, epochs=6, train_rows=300_000),
+    ],
+    "projection_transfer_whole": [*_of(**_MRDA), *_of(**_PTB, epochs=LANGUAGE.epochs)],
+}
 
 
 class WordData(NamedTuple):
