@@ -21,7 +21,9 @@ class MagnitudePruning(keras.callbacks.Callback):
     Stored as its entries that are not zero, a pruned `keras.layers.Embedding` is smaller:
     `compress.compress_model(model, compress.Pruning())`. Other kernels are stored in a `.tflite`
     file with their zeros, so that pruning makes no smaller file of them: smaller is only what a
-    zip, such as an app's package, or gzip makes of it.
+    zip, such as an app's package, or gzip makes of it. An LSTM and two dense layers of 75,000
+    weights take 311 kB, gzipped 284 kB; of 80 % zeros 311 kB and 78 kB, and with kernels of int8
+    (recipe "small") 90 kB and 33 kB.
 
     Args:
         schedule: Step (0 after the first batch of `fit`) -> `(bool, share)`, whether to choose and
