@@ -166,9 +166,9 @@ def cases(chosen: Sequence[str] | None = None) -> dict[tuple[str, str], Case]:
         if chosen is None or name in chosen:
             model = classifier(make())
             for recipe in RECIPES.get(name, ("int8",)):
-                given = {"representative": ids()} if recipe == "full_int8" else {}
+                rows = ids() if recipe == "full_int8" else None
                 label = recipe if isinstance(recipe, str) else recipe.name
-                made[name, label] = (export.convert(model, recipe, **given), ids())
+                made[name, label] = (export.convert(model, recipe, representative=rows), ids())
     if chosen is None:
         made["segments of an LSTM", "int8"] = (segments(), ids())
         made["projection, text in", "int8"] = (projected(), texts())
