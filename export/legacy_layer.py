@@ -25,15 +25,15 @@ class LegacyLayer(keras.layers.Layer):
         **kwargs: Those of `keras.layers.Layer`.
 
     Shapes: as the model has them; a list of tensors, if it has several inputs.
-    Storage: the weights of the model, 32 bits each.
+    Storage: the weights of the model, 32 bits each, or what the recipe of a file makes of them.
     Raises: ValueError, if tf_keras cannot build the model; ImportError, without tf_keras.
 
     A `.keras` file that has one loads once this module is imported.
 
     >>> import tf_keras  # doctest: +SKIP
-    >>> dense = tf_keras.Sequential([tf_keras.Input((3,)), tf_keras.layers.Dense(2)])
-    ... # doctest: +SKIP
-    >>> LegacyLayer(dense.to_json())(np.ones((1, 3), "float32")).shape  # doctest: +SKIP
+    >>> inside = [tf_keras.Input((3,)), tf_keras.layers.Dense(2)]  # doctest: +SKIP
+    >>> architecture = tf_keras.Sequential(inside).to_json()  # doctest: +SKIP
+    >>> LegacyLayer(architecture)(np.ones((1, 3), "float32")).shape  # doctest: +SKIP
     TensorShape([1, 2])
     """
 
