@@ -20,7 +20,11 @@ class StoredTensor(NamedTuple):
 
 
 class Inspection(NamedTuple):
-    """What `inspect` found; `overhead` is every byte that is not a constant or metadata."""
+    """What `inspect` found; `overhead` is every byte that is not a constant or metadata.
+
+    `inputs` and `outputs` are those of the first model; a file of several has those of each in
+    `signatures`, by name.
+    """
 
     num_bytes: int
     operators: dict[str, int]
@@ -31,13 +35,16 @@ class Inspection(NamedTuple):
     overhead: int
     inputs: list[str]
     outputs: list[str]
+    signatures: dict[str, tuple[list[str], list[str]]] = {}
 
     def __str__(self) -> str:
         lines = [f"{self.num_bytes:,} bytes, {self.overhead:,} of them graph"]
         if self.metadata:
             lines[0] += f", {self.metadata_bytes:,} metadata"
-        lines.append("in:  " + ", ".join(self.inputs))
-        lines.append("out: " + ", ".join(self.outputs))
+        ports = self.signatures if len(self.signatures) > 1 else {"": (self.inputs, self.outputs)}
+        for name, (ins, outs) in ports.items():
+            lines.append(f"{name} in:  ".lstrip() + ", ".join(ins))
+            lines.append(f"{name} out: ".lstrip() + ", ".join(outs))
         if text := (self.metadata or {}).get("text"):
             limits = [f"{text[key]:,} {unit}" for key, unit in _LIMITS if text[key] is not None]
             inside = f"the vocabulary is inside, {text['bytes']:,} bytes"
@@ -104,7 +111,18 @@ def inspect(file: bytes | str | Path) -> Inspection:
         overhead=len(data) - metadata_bytes - sum(t.num_bytes for t in tensors),
         inputs=[_port(graph.tensors[index]) for index in graph.inputs],
         outputs=[_port(graph.tensors[index]) for index in graph.outputs],
+        signatures=dict(_signature(model, found) for found in model.signatureDefs or []),
     )
+
+
+def _signature(model: Any, found: Any) -> tuple[str, tuple[list[str], list[str]]]:
+    """The name of a model of the file, and its ports."""
+    tensors = model.subgraphs[found.subgraphIndex].tensors
+    ins, outs = (
+        [_port(tensors[port.tensorIndex], port.name) for port in ports or []]
+        for ports in (found.inputs, found.outputs)
+    )
+    return (found.signatureKey or b"").decode("utf-8", "replace"), (ins, outs)
 
 
 def _constants(model: Any, size: int) -> list[StoredTensor]:
@@ -121,8 +139,8 @@ def _constants(model: Any, size: int) -> list[StoredTensor]:
     return sorted(found.values(), key=lambda tensor: -tensor.num_bytes)
 
 
-def _port(tensor: Any) -> str:
+def _port(tensor: Any, name: bytes | None = None) -> str:
     shape = tensor.shape if tensor.shapeSignature is None else tensor.shapeSignature
     dims = ["?" if n == -1 else str(int(n)) for n in (() if shape is None else shape)]
-    name = (tensor.name or b"").decode("utf-8", "replace")
-    return f"{name} {flatbuffer.TYPE_NAMES[tensor.type].lower()}[{', '.join(dims)}]"
+    shown = (name or tensor.name or b"").decode("utf-8", "replace")
+    return f"{shown} {flatbuffer.TYPE_NAMES[tensor.type].lower()}[{', '.join(dims)}]"

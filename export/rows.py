@@ -20,7 +20,7 @@ def rows_of(data: Any, file: Interpreter, vocabulary: Vocabulary | None) -> tupl
     """The inputs of the file, and those of Keras: the same, unless the file takes text.
 
     Args:
-        data: An array `(rows, length)`, or texts.
+        data: An array `(rows, length)`, or texts; a dictionary of arrays for several inputs.
         file: That will be run on them.
         vocabulary: The model's, for a file that takes text and knows words.
 
@@ -33,7 +33,22 @@ def rows_of(data: Any, file: Interpreter, vocabulary: Vocabulary | None) -> tupl
     >>> given[0].tolist(), asked[0].tolist()
     ([1, 2, 3, 4], [1, 2, 3, 4])
     """
-    return _rows(data) if file.text is None else _texts(data, file, vocabulary)
+    if file.text is not None:
+        return _texts(data, file, vocabulary)
+    return _several(data, file) if len(file.inputs) > 1 else _rows(data)
+
+
+def _several(data: Any, file: Interpreter) -> tuple[Rows, Rows]:
+    """A dictionary of rows for each run of a file of several inputs."""
+    names = sorted(file.inputs)
+    if not isinstance(data, dict) or sorted(data) != names:
+        checks.fail("data", f"a dictionary of arrays with the keys {names}", data)
+    arrays = {name: np.asarray(array) for name, array in data.items()}
+    sizes = {len(array) if array.ndim else 0 for array in arrays.values()}
+    if len(sizes) != 1 or not min(sizes):
+        checks.fail("data", "arrays of as many rows each, at least one", sorted(sizes))
+    rows = [{name: array[row] for name, array in arrays.items()} for row in range(*sizes)]
+    return rows, rows
 
 
 def _rows(data: Any) -> tuple[Rows, Rows]:

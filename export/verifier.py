@@ -1,7 +1,6 @@
 """Proves that the file predicts what Keras measured, on a whole data set."""
 
 import math
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,9 +11,10 @@ import numpy as np
 from kerascompact.core import checks
 from kerascompact.export.freezing import shipped
 from kerascompact.export.interpreter import Interpreter
+from kerascompact.export.predictions import Outputs, of_file, of_keras
 from kerascompact.export.quiet import quiet
 from kerascompact.export.recipe import RECIPES, Recipe
-from kerascompact.export.rows import Rows, rows_of
+from kerascompact.export.rows import rows_of
 from kerascompact.export.text_in import over_bits
 from kerascompact.text.vocabulary import Vocabulary
 
@@ -24,16 +24,21 @@ ROUNDING = 1e-5
 # order, 100 times the error seen for that; of those that multiply rounded inputs as integers.
 EXACT, ROUNDED = (1e-4, 1.0), (math.inf, 0.98)
 
+Data = np.ndarray | Sequence[str] | Sequence[bytes] | dict[str, np.ndarray]
+
 
 class Report(NamedTuple):
     """What `verify` measured; differences are between the outputs of Keras and of the file.
 
-    `agreement`: share of rows with the same argmax. `ties`: rows with another argmax although no
-    output differs by more than `ROUNDING`, so that neither answer is decided. `microseconds`:
-    median of one run of the file, one thread. Accuracies are `None` without labels:
-    `keras_accuracy` is that of the model as it ships, its tables rounded by the recipe, and
-    `trained_accuracy`, if it was asked for, that of the model as it was trained. `exact`: whether
-    the file's recipe computes what Keras does, up to the order of float32 sums.
+    `agreement`: share of rows with the same argmax, of every output. `ties`: rows with another
+    argmax although no output differs by more than `ROUNDING`, so that neither answer is decided.
+    `microseconds`: median of one run of the file, one thread. `outputs` are the file's, a
+    dictionary if it has several.
+
+    Accuracies are `None` without labels: `keras_accuracy` is that of the model as it ships, its
+    tables rounded by the recipe, and `trained_accuracy`, if it was asked for, that of the model as
+    it was trained. `exact`: whether the file's recipe computes what Keras does, up to the order of
+    float32 sums.
     """
 
     rows: int
@@ -45,7 +50,7 @@ class Report(NamedTuple):
     microseconds: float
     keras_accuracy: float | None
     file_accuracy: float | None
-    outputs: np.ndarray
+    outputs: Any
     worst_row: int = 0
     trained_accuracy: float | None = None
     exact: bool = True
@@ -93,7 +98,7 @@ class Report(NamedTuple):
 def verify(
     model: keras.Model,
     flatbuffer: bytes | str | Path,
-    data: np.ndarray | Sequence[str] | Sequence[bytes],
+    data: Data,
     labels: np.ndarray | None = None,
     *,
     vocabulary: Vocabulary | None = None,
@@ -110,12 +115,13 @@ def verify(
     recipe's.
 
     Args:
-        model: The trained model, or the frozen one; one input and one output.
+        model: The trained model, or the frozen one.
         flatbuffer: The file's path or bytes.
         data: Inputs `(rows, length)`, or texts, if the file takes text; they go to the file one by
             one. Keras then gets the ids of `vocabulary.encode`, or the bits of
             `text.ngrams.projection_bits`, so that what the file finds in a text is compared, too.
-        labels: Class of each row, to report accuracies.
+            For a file of several inputs, a dictionary of arrays.
+        labels: Class of each row, to report accuracies; of files of one output.
         vocabulary: The model's, for a file that takes text.
         tolerance: Largest allowed difference of an output, absolute. `None`: 1e-4; any, if the
             recipe computes with rounded inputs.
@@ -148,7 +154,7 @@ def verify(
 def compare(
     model: keras.Model,
     flatbuffer: bytes | str | Path,
-    data: np.ndarray | Sequence[str] | Sequence[bytes],
+    data: Data,
     labels: np.ndarray | None = None,
     *,
     vocabulary: Vocabulary | None = None,
@@ -181,32 +187,34 @@ def compare(
     given, asked = rows_of(data, file, vocabulary)
     if labels is not None and len(labels) != len(given):
         checks.fail("labels", f"one label for each of the {len(given)} rows", labels)
-    answers = [name for name in file.outputs if file.text is None or name != "spans"]
-    if len(file.inputs) != 1 or len(answers) != 1:
-        checks.fail("flatbuffer", "a file with one input and one output", [*file.inputs])
     stored = (file.metadata or {}).get("recipe")
     recipe = Recipe(**stored) if stored else RECIPES["float32"]
-    got, seconds = _run(file, given, answers[0], progress)
+    found, seconds = of_file(file, given, progress)
+    names = [*found]
+    if labels is not None and len(names) != 1:
+        checks.fail("labels", f"None for a file with the outputs {names}", labels)
     bits = "projection" in (file.text or {})
     with quiet(), shipped(model, recipe) as (frozen, _):
         frozen = over_bits(frozen)[0] if bits else frozen
-        expected = _predict(frozen, asked, batch_size)
-        if got.shape != expected.shape:
+        wanted = of_keras(frozen, asked, names, batch_size)
+        shapes = [list(array.shape) for array in found.values()]
+        if shapes != (expected := [list(array.shape) for array in wanted.values()]):
             raise ValueError(
-                f"`flatbuffer` must give outputs of shape {list(expected.shape)}, as the model "
-                f"does. Received: outputs of shape {list(got.shape)}."
+                f"`flatbuffer` must give outputs of shape {str(expected)[1:-1]}, as the model "
+                f"does. Received: outputs of shape {str(shapes)[1:-1]}."
             )
         # Keras rounds a row otherwise in a batch than alone; the phone sees it alone.
-        for row in np.flatnonzero(_differ(got, expected))[:1000]:
-            alone = frozen.predict(asked[row][None], verbose=0)[0]
-            expected[row][: len(alone)] = alone
+        for row in np.flatnonzero(_differ(found, wanted))[:1000]:
+            for name, alone in of_keras(frozen, [asked[row]], names).items():
+                wanted[name][row][: len(alone[0])] = alone[0]
     before = None
     if trained and labels is not None:
         with quiet(), shipped(model, RECIPES["float32"]) as (exact, _):
             exact = over_bits(exact)[0] if bits else exact
-            before = _accuracy(_predict(exact, asked, batch_size), labels)
-    difference = np.abs(got.astype(np.float64) - expected).reshape(len(given), -1)
-    same = ~_differ(got, expected)
+            before = _accuracy(of_keras(exact, asked, names, batch_size), labels)
+    pairs = [(found[name].astype(np.float64), wanted[name]) for name in names]
+    flat = [np.abs(got - expected).reshape(len(given), -1) for got, expected in pairs]
+    difference, same = np.concatenate(flat, axis=1), ~_differ(found, wanted)
     return Report(
         rows=len(given),
         agreement=float(np.mean(same)),
@@ -215,9 +223,9 @@ def compare(
         mean_difference=float(difference.mean()),
         file_bytes=len(file.data),
         microseconds=float(np.median(seconds) * 1e6),
-        keras_accuracy=_accuracy(expected, labels),
-        file_accuracy=_accuracy(got, labels),
-        outputs=got,
+        keras_accuracy=_accuracy(wanted, labels),
+        file_accuracy=_accuracy(found, labels),
+        outputs=found if len(names) > 1 else found[names[0]],
         worst_row=int(np.argmax(np.nan_to_num(difference, nan=np.inf).max(axis=1))),
         trained_accuracy=before,
         # A layer of tf_keras that was trained for quantization, whatever the recipe is.
@@ -229,54 +237,14 @@ def _rounds(layer: keras.layers.Layer) -> bool:
     return getattr(layer, "rounds_itself", False)
 
 
-def _differ(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+def _differ(one: Outputs, other: Outputs) -> np.ndarray:
     """Rows in which any argmax differs, `(rows,)`; a row may hold many, one per token."""
-    differ = np.argmax(one, axis=-1) != np.argmax(other, axis=-1)
-    return differ.reshape(len(one), -1).any(axis=1)
+    differ = [one[name].argmax(axis=-1) != other[name].argmax(axis=-1) for name in one]
+    return np.any([rows.reshape(len(rows), -1).any(axis=1) for rows in differ], axis=0)
 
 
-def _run(
-    file: Interpreter, data: Rows, output_name: str, progress: bool
-) -> tuple[np.ndarray, list[float]]:
-    (input_name,) = file.inputs
-    outputs, seconds = [], []
-    for row in _tracked(data, progress):
-        start = time.perf_counter()
-        result = file.run({input_name: row[None]})
-        seconds.append(time.perf_counter() - start)
-        outputs.append(result[output_name][0])
-    return _stacked(outputs), seconds
-
-
-def _predict(model: keras.Model, data: Rows, batch_size: int) -> np.ndarray:
-    """Keras' outputs, rows of one length at a time."""
-    lengths = np.array([len(row) for row in data])
-    outputs: Rows = [None] * len(data)
-    for length in np.unique(lengths):
-        rows = np.flatnonzero(lengths == length)
-        batch = np.stack([data[row] for row in rows])
-        for row, output in zip(
-            rows, model.predict(batch, batch_size=batch_size, verbose=0), strict=True
-        ):
-            outputs[row] = output
-    return _stacked(outputs)
-
-
-def _stacked(outputs: Rows) -> np.ndarray:
-    """Outputs of all rows; those of a shorter text, one for each word, end in zeros."""
-    if outputs[0].ndim > 1:
-        longest = max(map(len, outputs))
-        outputs = [np.pad(o, [(0, longest - len(o)), *[(0, 0)] * (o.ndim - 1)]) for o in outputs]
-    return np.stack(outputs)
-
-
-def _tracked(data: Rows, progress: bool) -> Any:
-    if not progress:
-        return data
-    from rich.progress import track
-
-    return track(data, description="verify")
-
-
-def _accuracy(outputs: np.ndarray, labels: np.ndarray | None) -> float | None:
-    return None if labels is None else float(np.mean(np.argmax(outputs, axis=-1) == labels))
+def _accuracy(outputs: Outputs, labels: np.ndarray | None) -> float | None:
+    if labels is None:
+        return None
+    (answers,) = outputs.values()
+    return float(np.mean(np.argmax(answers, axis=-1) == labels))

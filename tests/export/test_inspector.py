@@ -26,6 +26,8 @@ def test_our_own_file():
     assert found.num_bytes == len(data)
     assert found.inputs == ["ids int32[1, ?]"] and found.outputs == ["probabilities float32[1, 3]"]
     assert found.custom == [] and found.operators["GATHER"] >= 2
+    assert found.signatures == {"serving_default": (found.inputs, found.outputs)}
+    assert "\nin:  ids int32[1, ?]\nout: " in str(found)
     assert found.metadata == export.read_metadata(data)
     for array in (model.get_layer("embedding").unique, model.get_layer("probabilities").kernel):
         sizes = [(t.dtype, t.num_bytes) for t in found.tensors]
@@ -63,6 +65,33 @@ def test_a_file_of_another_maker(tmp_path):
         assert found.tensors[0].num_bytes == 4 * 64 * 8 and found.tensors[0].dtype == "float32"
         assert found.overhead == len(data) - sum(t.num_bytes for t in found.tensors)
     assert "float32[1, 64]" in found.inputs[0]
+
+
+def test_a_file_of_several_models():
+    """As TensorFlow writes one with two signatures."""
+    module = tf.Module()
+    module.table = tf.constant(np.eye(4, dtype=np.float32))
+    specs = tf.TensorSpec((1, 3), tf.int32, name="ids"), tf.TensorSpec((1, 4), name="x")
+
+    @tf.function
+    def look_up(ids):
+        return {"rows": tf.gather(module.table, ids)}
+
+    @tf.function
+    def multiply(x):
+        return {"y": x @ module.table}
+
+    functions = [
+        f.get_concrete_function(s) for f, s in zip((look_up, multiply), specs, strict=True)
+    ]
+    data = tf.lite.TFLiteConverter.from_concrete_functions(functions, module).convert()
+    found = export.inspect(data)
+    assert sorted(found.signatures.values()) == [
+        (["ids int32[1, 3]"], ["rows float32[1, 3, 4]"]),
+        (["x float32[1, 4]"], ["y float32[1, 4]"]),
+    ]
+    for name, (ins, outs) in found.signatures.items():
+        assert f"{name} in:  {ins[0]}" in str(found) and f"{name} out: {outs[0]}" in str(found)
 
 
 def test_lists_flex_and_custom_operators():

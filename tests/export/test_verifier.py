@@ -135,12 +135,67 @@ def test_fails_for_a_file_of_another_number_of_classes(model):
         export.verify(model, other, IDS)
 
 
-def test_fails_for_a_file_of_two_inputs(model):
-    one, two = (keras.Input((9,), dtype="int32", name=name) for name in ("one", "two"))
-    both = keras.layers.Concatenate()([one, two])
-    other = export.convert(keras.Model([one, two], keras.layers.Dense(3)(both)))
-    with pytest.raises(ValueError, match="`flatbuffer` must be a file with one input and one out"):
-        export.verify(model, other, IDS)
+def two_of_each(output=3):
+    """Inputs and outputs whose names are in another order than they are in a dictionary."""
+    one, two = (keras.Input((9,), dtype="int32", name=name) for name in ("second", "first"))
+    embedding = cluster(seed=0)
+    means = [keras.layers.GlobalAveragePooling1D()(embedding(ids)) for ids in (one, two)]
+    outputs = [
+        keras.layers.Dense(n, name=name)(x)
+        for n, name, x in zip((output, 5), ("z", "a"), means, strict=True)
+    ]
+    return keras.Model([one, two], outputs)
+
+
+def test_several_inputs_and_outputs():
+    model = two_of_each()
+    data = export.convert(model)
+    ids = np.maximum(IDS, 1)  # the mean of nothing is NaN
+    rows = {"first": ids, "second": ids[::-1]}
+    report = export.verify(model, data, rows, batch_size=7)
+    assert report.rows == 20 and report.agreement == 1 and report.largest_difference < 1e-5
+    wanted = export.freeze(model, "int8").predict([ids[::-1], ids], verbose=0)
+    for name, array in zip(("z", "a"), wanted, strict=True):
+        # Keras adds in another order when its batches have another size
+        np.testing.assert_allclose(report.outputs[name], array, atol=1e-5)
+    other = two_of_each()
+    with pytest.raises(ValueError, match="does not predict what Keras does: 20 rows"):
+        export.verify(other, data, rows)
+    with pytest.raises(ValueError, match=r"shape .*\[20, 4\].* Received: .*\[20, 3\]"):
+        export.verify(two_of_each(4), data, rows)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"data": IDS}, r"`data` must be a dictionary of arrays with the keys \['first', 'second"),
+        ({"data": {"first": IDS}}, "`data` must be a dictionary of arrays with the keys"),
+        ({"data": {"first": IDS, "second": IDS[:3]}}, "`data` must be arrays of as many rows each"),
+        ({"labels": LABELS}, "`labels` must be None for a file with the outputs"),
+        ({"model": mean(cluster())}, "`flatbuffer` must be a file with the outputs|`data` must be"),
+    ],
+)
+def test_several_inputs_that_do_not_fit(change, message):
+    model = two_of_each()
+    rows = {"first": IDS, "second": IDS}
+    with pytest.raises(ValueError, match=message):
+        export.verify(
+            **{"model": model, "flatbuffer": export.convert(model), "data": rows} | change
+        )
+
+
+def test_a_model_that_hands_out_its_states():
+    model = export.with_states(lstm(standard()))
+    data = export.convert(model)
+    random = np.random.default_rng(0)
+    rows = {
+        tensor.name: random.integers(0, 30, (8, 1)).astype(np.int32)
+        if tensor.dtype == "int32"
+        else random.normal(size=(8, *tensor.shape[1:])).astype(np.float32)
+        for tensor in model.inputs
+    }
+    report = export.verify(model, data, rows)
+    assert report.agreement == 1 and len(report.outputs) == 3
 
 
 @pytest.mark.parametrize(
