@@ -12,6 +12,7 @@ import numpy as np
 
 from kerascompact.export.layout import ITEM_BITS, TYPE_NAMES, schema
 from kerascompact.export.operators import COUNTS, MANY, OPERATORS, OPTIONAL
+from kerascompact.export.options import check_options
 
 MAX_BYTES = 2**31 - 1  # of one tensor: the runtime counts entries in int32
 
@@ -194,6 +195,7 @@ def _check_operator(model: Any, operator: Any) -> str:
     left_out = [place for place, index in enumerate(inputs) if index == -1]
     if left_out and left_out[0] < OPTIONAL.get(name, MANY):
         raise ValueError(f"{name} without input {left_out[0]}")
+    check_options(name, operator)
     return name
 
 
