@@ -302,6 +302,11 @@ def test_it_runs_where_no_tensorflow_is(phone):
     first, *_, last = printed["app"].splitlines()
     assert last == "TensorFlow is loaded: False"
     assert printed["runtime"].split()[0] == first.split("-> ")[1].split()[0]
+    one, two = (
+        int(n.replace(",", "")) for n in re.findall(r"([\d,]+) bytes", printed["signatures"])
+    )
+    assert one < two < 1.5 * one, "the graph of text in is there twice, tables are not"
+    assert len(printed["similar"].splitlines()) == 2
     files = [line.split()[0] for line in printed["bench"].splitlines()[1:]]
     assert files == ["plain.tflite", "ids.tflite", "intents.tflite"]
 
