@@ -114,13 +114,13 @@ def _given(tf_keras: Any, embedding: Any, rest: Any) -> _Cut:
     if type(embedding) is not tf_keras.layers.Embedding or not embedding.built:
         checks.fail("model[0]", "a tf_keras.layers.Embedding with weights", embedding)
     _check(tf_keras, rest, "model[1]")
-    shape = rest.inputs[0].shape if len(rest.inputs) == 1 else ()
+    shape: tuple[Any, ...] = tuple(rest.inputs[0].shape) if len(rest.inputs) == 1 else ()
     if len(shape) < 2 or shape[-1] != embedding.output_dim:
         raise ValueError(
             "`model[1]` must have one input, vectors of the embedding's width, "
             f"{embedding.output_dim}. Received: inputs {[tuple(t.shape) for t in rest.inputs]}."
         )
-    inputs = [("ids", tuple(shape[1:-1]), "int32")]
+    inputs = [("ids", shape[1:-1], "int32")]
     return _Cut(rest.name, inputs, [(embedding, "ids")], rest, None)
 
 
