@@ -32,6 +32,7 @@ KERNEL_OPS = {
     OP.MUL,
     OP.ADD,
     OP.SUB,
+    OP.UNIDIRECTIONAL_SEQUENCE_LSTM,
 }
 # Those that multiply an int8 kernel with float32 inputs, and the version that does.
 HYBRID = {OP.FULLY_CONNECTED: 12, OP.CONV_2D: 5}

@@ -125,12 +125,19 @@ def check_operators(function: Any, recipe: Recipe, forms: list[Form]) -> None:
                 "the converter crashes on: use `fused_lstm=True` or unroll=True, or another "
                 f"recipe. Received: {loops}."
             )
+        if backward := _found(function, re.compile("ReverseSequence").fullmatch):
+            raise ValueError(
+                f"`recipe` must not store the rest as {recipe.rest!r} in a model that reads padded "
+                f"text backwards, which TFLite does not do with integers. Received: {backward}."
+            )
 
 
 def _found(function: Any, matches: Callable[[str], Any]) -> str:
     """Operators that match, with the layers that they are in; at most three."""
     graph = function.graph.as_graph_def()
-    nodes = [*graph.node, *(node for one in graph.library.function for node in one.node_def)]
+    # A function that stands for an operator is not what it holds: see `fused`.
+    functions = [one for one in graph.library.function if "api_implements" not in one.attr]
+    nodes = [*graph.node, *(node for one in functions for node in one.node_def)]
     names = [f"{node.op} in {layer_of(node.name)}" for node in nodes if matches(node.op)]
     return ", ".join(list(dict.fromkeys(names))[:3])
 

@@ -1,5 +1,6 @@
 """A frozen model as one TensorFlow function, and that as a TFLite file."""
 
+import inspect
 from collections.abc import Iterator
 from typing import Any
 
@@ -140,8 +141,8 @@ def input_specs(
             )
         inputs = {tensor.name: tensor for tensor in keras.tree.flatten(_inputs(model))}
     elif inputs is None:
-        shapes = [*model._build_shapes_dict.values()]
-        if len(shapes) > 1 or not _is_shape(shapes[0]) or len(shapes[0]) != 2:
+        shape = next(iter(model._build_shapes_dict.values()))
+        if len(_arguments(model)) > 1 or not _is_shape(shape) or len(shape) != 2:
             expected = "a keras.Input for each name, for a subclassed model of several inputs"
             checks.fail("inputs", expected, inputs)
         inputs = {"ids": keras.Input((None,), dtype="int32")}
@@ -163,16 +164,22 @@ def called(model: Any, given: dict[str, tf.Tensor]) -> Any:
     flat = list(given.values())
     if is_graph(model):
         return model(keras.tree.pack_sequence_as(_inputs(model), flat), training=False)
-    shapes = model._build_shapes_dict
-    if len(shapes) > 1:
-        names = [name.removesuffix("_shape") for name in shapes]
+    names = _arguments(model)
+    if len(names) > 1:
         if set(names) != set(given):
             checks.fail("inputs", f"a dictionary with the keys {names}", [*given])
-        return model(**given, training=False)
-    (shape,) = shapes.values()
+        return model(*(given[name] for name in names), training=False)
+    shape = next(iter(model._build_shapes_dict.values()))
     if isinstance(shape, dict):
         return model(given, training=False)
     return model(flat[0] if _is_shape(shape) else flat, training=False)
+
+
+def _arguments(model: Any) -> list[str]:
+    """The names of what a subclassed model must be called with."""
+    parameters = inspect.signature(model.call).parameters.values()
+    needed = [one.name for one in parameters if one.default is inspect.Parameter.empty]
+    return [name for name in needed if name not in ("training", "mask", "args", "kwargs")]
 
 
 def _is_shape(shape: Any) -> bool:
