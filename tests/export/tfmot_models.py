@@ -195,7 +195,9 @@ def test_several_inputs_and_outputs_and_a_shared_embedding():
     whole = export.from_tf_keras(model).predict(given, verbose=0)
     for name, values in expected.items():
         np.testing.assert_allclose(whole[name], values, atol=1e-6)
-    file = Interpreter(export.convert(small, "float32"))
+    data = export.convert(small, "float32")
+    assert export.verify(small, data, given).agreement == 1
+    file = Interpreter(data)
     shared.set_weights([table_of(small)])
     expected = model.predict(given, verbose=0)
     found = file.run({name: values[:1] for name, values in given.items()})
