@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from kerascompact.export.layout import ITEM_BITS, TYPE_NAMES, schema
+from kerascompact.export.operator_types import check_types
 from kerascompact.export.operators import COUNTS, MANY, OPERATORS, OPTIONAL
 from kerascompact.export.options import check_options
 
@@ -77,6 +78,7 @@ def _check_graph(model: Any, graph: Any) -> None:
             if index in ready and not tensors[index].isVariable:
                 raise ValueError(f"{name} writes tensor {index}, which is there already")
             ready.add(index)
+        check_types(name, operator, tensors)
     for index in map(int, _listed(graph.outputs)):
         if index not in ready:
             raise ValueError(f"output {index} is never computed")
