@@ -199,7 +199,7 @@ def _integers(constant: Constant) -> Iterator[Finding]:
     saved = constant.num_bytes - packed - UNPACK_GRAPH
     what = f"{values.size:,} numbers in [{low}, {high}], stored in {8 * values.itemsize} bits each"
     how = f"as a stream of {bits} bits each, less {UNPACK_GRAPH:,} bytes of graph that reads it"
-    others = ()
+    others: tuple[tuple[str, int], ...] = ()
     if saved < WORTH_SAYING and (plain := _plain(low, high, values)):
         how, saved = f"as {plain[0]}", plain[1]
     elif plain := _plain(low, high, values):
@@ -234,7 +234,7 @@ def _float(constant: Constant) -> Iterator[Finding]:
     rows, scales = constant.rows, 4 * width + SCALE_GRAPH
     ways = {"as int8 with a scale for each column": constant.num_bytes - count - scales}
     table = values.reshape(rows, width)
-    unique = len(np.unique(table, axis=0))
+    unique = len({row.tobytes() for row in table})
     if unique < rows:
         bits = code_bits(unique)
         stored = unique * width * item + packed_bytes(rows, bits) + UNPACK_GRAPH
@@ -265,8 +265,9 @@ def _quantized(constant: Constant) -> Iterator[Finding]:
         what = f"a scale and a zero point for each of {constant.scales:,} rows, 12 bytes each"
         how = "a scale for each column instead"
         yield Finding("scales", str(constant), what, how, saved)
-    narrow = values is not None and values.size and -8 <= values.min() <= values.max() <= 7
-    if constant.dtype == "int8" and narrow:
+    if values is None or not values.size:
+        return
+    if constant.dtype == "int8" and -8 <= values.min() <= values.max() <= 7:
         what = f"{constant.size:,} numbers in [{values.min()}, {values.max()}] as int8"
         saved = constant.num_bytes - -(-constant.size // 2)
         yield Finding("integers", str(constant), what, "as int4", saved, memory=memory)

@@ -163,7 +163,9 @@ def per_row(model, scales=True):
     """As EMBEDDING_LOOKUP and per-channel quantization store it: 12 bytes for each row."""
     tensor = constant(model)
     rows, width = tensor.shape
-    tensor.type = flatbuffer.schema.TensorType.INT8
+    for other in model.subgraphs[0].tensors:  # the rows that are looked up, too
+        if other.type == flatbuffer.schema.TensorType.FLOAT32:
+            other.type = flatbuffer.schema.TensorType.INT8
     values = np.random.default_rng(0).integers(-127, 128, (rows, width)).astype(np.int8)
     model.buffers[tensor.buffer].data = values.reshape(-1).view(np.uint8)
     if scales:
