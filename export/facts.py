@@ -45,7 +45,7 @@ def of_vocabulary(vocabulary: Vocabulary | None) -> dict[str, Any] | None:
 
 def of_embeddings(forms: Sequence[Form]) -> list[dict[str, Any]]:
     """Kind, sizes and bits of each form; once, if two models of a file hold the same."""
-    found = {}
+    found: dict[tuple[str, str, str], dict[str, Any]] = {}
     for form in forms:
         facts = {
             "form": type(form).__name__,
@@ -83,7 +83,10 @@ def rows(forms: Sequence[Form]) -> list[Rows]:
 
 def scales(forms: Sequence[Form]) -> list[np.ndarray]:
     """The scales of the columns of all tables."""
-    layers = {id(layer): layer for form in forms for layer in form._flatten_layers()}
-    weights = [weight for layer in layers.values() for weight in layer.weights]
-    found = [keras.ops.convert_to_numpy(w) for w in weights if w.name.endswith("_scale")]
+    weights = {id(weight): weight for form in forms for weight in form.weights}
+    found = [
+        keras.ops.convert_to_numpy(weight)
+        for weight in weights.values()
+        if weight.name.endswith("_scale")
+    ]
     return [scale.astype(np.float32).reshape(-1) for scale in found]

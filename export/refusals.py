@@ -77,7 +77,7 @@ def traced() -> Iterator[None]:
         outer: Any = None
         names, trace = [], error.__traceback__
         while trace is not None:
-            layer = trace.tb_frame.f_locals.get("self")
+            layer: Any = trace.tb_frame.f_locals.get("self")
             is_layer = isinstance(layer, keras.layers.Layer) and layer.name not in names
             if is_layer and not (outer and _is_same(layer, outer)):
                 outer = layer
@@ -85,9 +85,10 @@ def traced() -> Iterator[None]:
             trace = trace.tb_next
         if not names:  # of ours
             raise
+        said = " ".join(str(error).splitlines()[:1])
         raise ValueError(
             "`model` must run as a TensorFlow function of inputs of batch 1. Received: "
-            f"{'/'.join(names)}, which says: {type(error).__name__}: {str(error).splitlines()[0]}"
+            f"{'/'.join(names)}, which says: {type(error).__name__}: {said}"
         ) from error
     finally:
         if filtering:
@@ -102,7 +103,7 @@ def check_operators(function: Any, recipe: Recipe, forms: list[Form]) -> None:
         recipe: How kernels are stored.
         forms: The embeddings of the model.
     """
-    bad = _found(function, OPERATORS.fullmatch)
+    bad = found(function, OPERATORS.fullmatch)
     if bad:
         raise ValueError(f"`model` must have operators that TFLite has. Received: {bad}.")
     for kind, tensor in (("input", function.inputs), ("output", function.outputs)):
@@ -118,22 +119,27 @@ def check_operators(function: Any, recipe: Recipe, forms: list[Form]) -> None:
                 f"has no int16 to unpack them, and sums that saturate. Received: {others}."
             )
     if recipe.rest in ("full_int8", "int16x8"):
-        loops = _found(function, LOOPS.fullmatch)
+        loops = found(function, LOOPS.fullmatch)
         if loops:
             raise ValueError(
                 f"`recipe` must not store the rest as {recipe.rest!r} in a model with loops, which "
                 "the converter crashes on: use `fused_lstm=True` or unroll=True, or another "
                 f"recipe. Received: {loops}."
             )
-        if backward := _found(function, re.compile("ReverseSequence").fullmatch):
+        if backward := found(function, re.compile("ReverseSequence").fullmatch):
             raise ValueError(
                 f"`recipe` must not store the rest as {recipe.rest!r} in a model that reads padded "
                 f"text backwards, which TFLite does not do with integers. Received: {backward}."
             )
 
 
-def _found(function: Any, matches: Callable[[str], Any]) -> str:
-    """Operators that match, with the layers that they are in; at most three."""
+def found(function: Any, matches: Callable[[str], Any]) -> str:
+    """Operators of a traced function that match, with the layers that they are in; at most three.
+
+    >>> function = tf.function(lambda x: tf.linalg.inv(x)).get_concrete_function(tf.zeros((2, 2)))
+    >>> found(function, "MatrixInverse".__eq__)
+    'MatrixInverse in MatrixInverse'
+    """
     graph = function.graph.as_graph_def()
     # A function that stands for an operator is not what it holds: see `fused`.
     functions = [one for one in graph.library.function if "api_implements" not in one.attr]

@@ -1,6 +1,8 @@
 """A frozen model as one TensorFlow function, and that as a TFLite file."""
 
 import inspect
+import re
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,7 +13,7 @@ from tensorflow.lite.python.convert_phase import ConverterError
 
 from kerascompact.core import checks
 from kerascompact.core.cloning import is_graph
-from kerascompact.export import flatbuffer
+from kerascompact.export import flatbuffer, refusals
 from kerascompact.export.quiet import quiet
 from kerascompact.export.recipe import REST
 from kerascompact.export.text_in import INPUT, SPANS, TextIn
@@ -95,14 +97,24 @@ def to_tflite(parts: dict[str, Any], rest: str = "float32") -> bytes:
     elif any(map(has_trained_ranges, functions)):
         converter.optimizations = [tf.lite.Optimize.DEFAULT]  # the integers it was trained for
     try:
-        with quiet(native=True):
+        with quiet(native=True), warnings.catch_warnings():
+            # The converter itself runs the model on TensorFlow's interpreter, and says it is old.
+            warnings.filterwarnings("ignore", ".*tf.lite.Interpreter is deprecated")
             data = converter.convert()
-    except ConverterError as error:
+    except (ConverterError, RuntimeError) as error:
         raise ValueError(
-            "`model` must convert to built-in TFLite operators. The converter says: "
-            f"{str(error).splitlines()[0]}"
+            "`model` must convert to built-in TFLite operators. "
+            f"Received: {_reason(str(error), functions)}"
         ) from error
     return data if [*parts] == ["serving_default"] else _renamed(data, parts)
+
+
+def _reason(message: str, functions: list[Any]) -> str:
+    """The operators that the converter does not know, with their layers, or its own first line."""
+    unknown = set(re.findall(r"'tf\.(\w+)' op is neither", message))
+    found = [refusals.found(function, unknown.__contains__) for function in functions]
+    lines = [line for line in message.splitlines() if line.strip()]
+    return ", ".join(filter(None, found)) or f"a model of which the converter says: {lines[0]}"
 
 
 def _runs(parts: list[Any]) -> Iterator[Any]:

@@ -61,7 +61,7 @@ class RowsForm(Form):
     ) -> "RowsForm":
         """Rounds a float table `(V, d)`."""
         table = checks.finite("table", np.asarray(table, np.float32))
-        form = cls(*table.shape, precision, block, **config)
+        form = cls(len(table), table.shape[1], precision, block, **config)
         form.build()
         wide = np.pad(table, ((0, 0), (0, form.width - form.output_dim)))
         parts = wide.reshape(-1, form.width if block is None else block)

@@ -8,6 +8,7 @@ from export_models import V, cluster, some_ids
 from kerascompact import export, layers
 from kerascompact.export import kernels
 from kerascompact.export.interpreter import Interpreter
+from kerascompact.export.recipe import Recipe
 
 IDS = some_ids(length=8, rows=12)
 # The same float32 products added in another order, then a softmax.
@@ -100,6 +101,14 @@ def test_full_integer():
     assert {"QUANTIZE", "DEQUANTIZE"} <= set(found.operators)
     assert found.metadata["recipe"] == {"name": "full_int8", "tables": "int8", "rest": "full_int8"}
     assert not any(t.dtype == "float32" and t.num_bytes > 400 for t in found.tensors)
+
+
+def test_int16_between_layers():
+    model, recipe = classifier("convolution"), Recipe("mine", "float32", "int16x8")
+    data = export.convert(model, recipe, representative=IDS)
+    expected = export.freeze(model, recipe).predict(IDS, verbose=0)
+    assert np.abs(outputs(data) - expected).max() < 2e-3  # 16 bits between the layers
+    assert "int16" in {t.dtype for t in export.inspect(data).tensors}  # its table
 
 
 def test_full_integer_leaves_packed_codes_alone():

@@ -58,6 +58,20 @@ def test_a_language_model_steps_through_a_text_with_its_states():
         states = outputs
 
 
+def test_steps_with_kernels_of_int8():
+    """Rounded as the frozen model is, and carried from one word to the next."""
+    model = tagger(keras.layers.LSTM(16, return_sequences=True))
+    stepping = export.with_states(model)
+    file = Interpreter(export.convert(stepping, "small"))
+    assert "DEQUANTIZE" in export.inspect(file.data).operators
+    expected = export.freeze(model, "small")(IDS)[0]
+    states = {name: np.zeros((1, 16), np.float32) for name in file.inputs if name != "ids"}
+    for time, tags in enumerate(expected):
+        outputs = file.run({**states, "ids": IDS[:, time : time + 1]})
+        np.testing.assert_allclose(outputs.pop("tags")[0, 0], tags, atol=1e-5)
+        states = outputs
+
+
 def test_refuses_models_that_cannot_be_stepped():
     backward = tagger(keras.layers.Bidirectional(keras.layers.LSTM(2, return_sequences=True)))
     none = models.mean_classifier(keras.layers.Embedding(9, 4), 3)

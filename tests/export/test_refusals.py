@@ -57,7 +57,7 @@ class Outer(keras.Model):
         return self.inner(ids)
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def no_converter(monkeypatch):
     def never(*args):
         raise AssertionError("the converter was called")
@@ -74,7 +74,7 @@ def no_converter(monkeypatch):
         (python, "(Eager)?PyFunc in .*inner.*/bad"),
     ],
 )
-def test_names_operators_and_their_layers(function, message):
+def test_names_operators_and_their_layers(no_converter, function, message):
     model = Outer(function)
     model(np.array([[1, 2, 3, 4]]))
     with pytest.raises(ValueError, match=f"must have operators that TFLite has. Rec.*{message}"):
@@ -83,7 +83,7 @@ def test_names_operators_and_their_layers(function, message):
 
 @pytest.mark.filterwarnings("ignore:Layer 'bad':UserWarning")
 @pytest.mark.parametrize(("function", "kind"), [(undecided, "Operator"), (wrong, "KeyError")])
-def test_names_the_layer_that_cannot_be_traced(function, kind):
+def test_names_the_layer_that_cannot_be_traced(no_converter, function, kind):
     model = Outer(tf.abs)
     model(np.array([[1, 2, 3, 4]]))
     model.inner.layers[-1].function = function
@@ -101,7 +101,7 @@ def test_names_the_layer_that_cannot_be_traced(function, kind):
         lambda: keras.layers.Hashing(7, name="lookup"),
     ],
 )
-def test_names_layers_of_strings(layer):
+def test_names_layers_of_strings(no_converter, layer):
     given = keras.Input((), dtype="string", name="words")
     inner = keras.Model(given, layer()(given), name="inner")
     outer = keras.Input((), dtype="string", name="text")
@@ -111,17 +111,25 @@ def test_names_layers_of_strings(layer):
 
 
 @pytest.mark.parametrize("dtype", ["string", "float64"])
-def test_refuses_inputs_that_no_phone_has(dtype):
+def test_refuses_inputs_that_no_phone_has(no_converter, dtype):
     given = keras.Input((3,), dtype=dtype, name="given")
     with pytest.raises(ValueError, match="one whose inputs are numbers of a phone's types.*given"):
         export.convert(keras.Model(given, keras.layers.Reshape((3, 1))(given)))
 
 
-def test_refuses_int16_beside_packed_codes():
+def test_refuses_int16_beside_packed_codes(no_converter):
     model = keras.Sequential([keras.Input((4,), dtype="int32"), cluster()])
     recipe = Recipe("mine", "float32", "int16x8")
     with pytest.raises(ValueError, match=r"as 'int16x8' beside packed codes.*\['embedding'\]"):
         export.convert(model, recipe, representative=np.ones((2, 4)))
+
+
+@pytest.mark.filterwarnings("ignore:Layer 'bad':UserWarning")
+def test_names_layers_of_operators_that_only_the_converter_knows():
+    model = Outer(tf.math.bessel_i0)
+    model(np.array([[1, 2, 3, 4]]))
+    with pytest.raises(ValueError, match="built-in TFLite op.*BesselI0 in .*inner.*/bad"):
+        export.convert(model)
 
 
 def test_paths_of_nested_layers():
