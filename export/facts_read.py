@@ -28,6 +28,9 @@ def metadata_fits(found: Any) -> bool:
         for entry in entries:
             if not isinstance(entry, dict) or not {*keys} <= {*entry}:
                 return False
+    models = found.get("signatures", {})
+    if not isinstance(models, dict) or not all(map(metadata_fits, models.values())):
+        return False
     text = found.get("text", {})
     sizes = [text.get(key) for key in ("max_bytes", "length", "max_words")]
     return all(size is None or type(size) is int and size > 0 for size in sizes)

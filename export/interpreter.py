@@ -13,6 +13,11 @@ from kerascompact.export import flatbuffer, utf8
 class Interpreter:
     """A loaded file: named arrays in, named arrays out.
 
+    The runtime trusts a file, and a damaged one may end the process; so it is checked first, see
+    `flatbuffer.read`. A file of kerascompact tells of every damage. Of a file of another maker,
+    everything that thousands of damaged ones were seen to fail by is refused; one that somebody
+    made to do harm belongs in a process of its own.
+
     Args:
         file: A path, or the bytes of a file.
         num_threads: Threads that the runtime may use.

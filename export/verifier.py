@@ -105,6 +105,7 @@ def verify(
     tolerance: float | None = None,
     min_agreement: float | None = None,
     max_loss: float | None = None,
+    signature: str | None = None,
     batch_size: int = 256,
     progress: bool = False,
 ) -> Report:
@@ -129,6 +130,7 @@ def verify(
             same here, and is reported. `None`: 1; 0.98, if the recipe computes with rounded inputs.
         max_loss: Largest allowed loss of accuracy, from the model as it was trained to the file;
             0.01 is one point. `None`: any.
+        signature: Of a file of several models, the name of this one.
         batch_size: Rows that Keras predicts at once.
         progress: Shows a progress bar.
 
@@ -144,8 +146,8 @@ def verify(
     """
     report = compare(
         model, flatbuffer, data, labels,
-        vocabulary=vocabulary, batch_size=batch_size, trained=max_loss is not None,
-        progress=progress,
+        vocabulary=vocabulary, signature=signature, batch_size=batch_size,
+        trained=max_loss is not None, progress=progress,
     )  # fmt: skip
     report.check(tolerance, min_agreement, max_loss)
     return report
@@ -158,6 +160,7 @@ def compare(
     labels: np.ndarray | None = None,
     *,
     vocabulary: Vocabulary | None = None,
+    signature: str | None = None,
     batch_size: int = 256,
     trained: bool = False,
     progress: bool = False,
@@ -170,6 +173,7 @@ def compare(
         data: Inputs.
         labels: Class of each row.
         vocabulary: The model's.
+        signature: Of a file of several models, the name of this one.
         batch_size: Rows that Keras predicts at once.
         progress: Shows a progress bar.
         trained: Whether to measure the accuracy of the model as it was trained, too, with tables
@@ -183,7 +187,7 @@ def compare(
     >>> report.rows, report.largest_difference < 1e-5
     (1, True)
     """
-    file = Interpreter(flatbuffer)
+    file = Interpreter(flatbuffer, signature=signature)
     given, asked = rows_of(data, file, vocabulary)
     if labels is not None and len(labels) != len(given):
         checks.fail("labels", f"one label for each of the {len(given)} rows", labels)

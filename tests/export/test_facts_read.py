@@ -34,7 +34,25 @@ def test_sizes_that_are_none(data, value):
     assert not metadata_fits({**found, "text": {**found["text"], "max_bytes": value}})
 
 
-@pytest.mark.parametrize("content", [b"[]", b"7", b"{", b'{"text":{}}', b"\xff", b'{"recipe":7}'])
+@pytest.mark.parametrize(
+    ("value", "good"),
+    [
+        ({}, True),
+        ({"one": {}}, True),
+        ({"one": {"labels": ["a"]}}, True),
+        ([], False),
+        ({"one": 7}, False),
+        ({"one": {"text": {}}}, False),
+    ],
+)
+def test_facts_of_several_models(value, good):
+    assert metadata_fits({"signatures": value}) == good
+
+
+CONTENTS = [b"[]", b"7", b"{", b'{"text":{}}', b"\xff", b'{"recipe":7}', b'{"signatures":7}']
+
+
+@pytest.mark.parametrize("content", CONTENTS)
 def test_every_reader_refuses(data, content):
     def change(model):
         (entry,) = (e for e in model.metadata if e.name == flatbuffer.METADATA_NAME)

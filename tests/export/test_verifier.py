@@ -184,6 +184,17 @@ def test_several_inputs_that_do_not_fit(change, message):
         )
 
 
+def test_a_model_of_several_in_one_file(model):
+    other = lstm(cluster(seed=3))
+    data = export.convert({"mean": model, "lstm": other}, "int8")
+    for name, alone in {"mean": model, "lstm": other}.items():
+        assert export.verify(alone, data, IDS, signature=name).agreement == 1
+    with pytest.raises(ValueError, match="does not predict what Keras does"):
+        export.verify(other, data, IDS, signature="mean")
+    with pytest.raises(ValueError, match="it has no signature 'none'"):
+        export.verify(model, data, IDS, signature="none")
+
+
 def test_a_model_that_hands_out_its_states():
     model = export.with_states(lstm(standard()))
     data = export.convert(model)
