@@ -58,8 +58,8 @@ def rounded(kernel: np.ndarray, axis: int = -1) -> np.ndarray:
 
     Returns: Float32 of the same shape; itself, if it is so already.
 
-    >>> rounded(np.array([[1.0], [0.401]], "float32")).round(4).tolist()
-    [[1.0], [0.4016]]
+    >>> (rounded(np.array([[1.27], [0.304]], "float32")) * 100).round(3).tolist()
+    [[127.0], [30.0]]
     """
     if as_integers(kernel, axis) is not None:
         return kernel
