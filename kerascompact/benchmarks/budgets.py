@@ -1,0 +1,129 @@
+"""Accuracy within a budget of bytes, text in and the whole file counted, beside fastText's.
+
+Each arm tries a handful of settings and keeps, for every budget, the one that is best on dev; that
+one is trained with each seed, and the test split is read once a file. `budgets` is CLINC150 and
+TREC; `budgets_long` the news and the reviews, whose runs take longer.
+"""
+
+import argparse
+import json
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+from kerascompact import datasets
+from kerascompact.benchmarks import results
+from kerascompact.benchmarks.budget_models import Config, Models, mixture
+from kerascompact.benchmarks.cluster_paper import KIB, SEEDS
+from kerascompact.benchmarks.fasttext_files import Files, settings
+
+BUDGETS = (16, 32, 64, 128)  # KiB
+SPARE = 1 / 64  # of a budget: with another seed other n-grams are kept, whose words are longer
+SETS = {"budgets": ("clinc150", "trec"), "budgets_long": ("ag_news", "imdb")}
+LENGTHS = {"clinc150": 32, "trec": 40, "ag_news": 100, "imdb": 200}
+CUTOFFS = (300, 600, 1500, 4000, 8000)
+CONFIGS = {
+    "clinc150": (
+        Config(130, 4),
+        Config(1100, 16),
+        Config(2650, 24),
+        mixture(4500, 32, 150, 800),
+        Config(4900, 32),
+    ),
+    "trec": (
+        Config(430, 16),
+        Config(1600, 16),
+        Config(1400, 12, (1, 2, 3, 32)),
+        Config(3300, 16, (1, 2, 3, 48)),
+        Config(7000, 16, (1, 2, 3, 64)),
+    ),
+    "ag_news": (Config(500, 8), Config(2500, 8), mixture(6000, 8, 64, 500), Config(8000, 8)),
+    "imdb": (Config(500, 8), Config(2500, 8), mixture(6000, 8, 64, 500), Config(8000, 8)),
+}
+DIMS = {"clinc150": (4, 8, 16), "trec": (4, 8, 16), "ag_news": (4, 8), "imdb": (4, 8)}
+
+
+def benchmark(name: str, arguments: argparse.Namespace) -> list[dict[str, Any]]:
+    """Runs what has no row yet; `NAME_dev` has the rows of all settings."""
+    name = name.removesuffix("_dev")
+    for dataset in SETS[name]:
+        loaded = datasets.load(dataset, arguments.data)
+        run(Models(loaded, CONFIGS[dataset], LENGTHS[dataset]), name, arguments.seeds or SEEDS)
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                peer = Files(loaded, settings(DIMS[dataset], CUTOFFS), Path(folder))
+            except ImportError as error:
+                print(f"fastText is left out. {error}", flush=True)
+                continue
+            run(peer, name, arguments.seeds or SEEDS)
+    return results.rows(name)
+
+
+def run(arm: Models | Files, name: str, seeds: Sequence[int]) -> None:
+    """Chooses on dev for every budget, then measures test with every seed."""
+    of_arm = {"dataset": arm.dataset.name, "arm": arm.arm}
+    tried = []
+    for setting in arm.settings:
+        spec = {**of_arm, **setting._asdict()}
+        if results.find(f"{name}_dev", spec, test=False) is None:
+            for row in arm.on_dev(setting):  # type: ignore[arg-type]
+                results.append(f"{name}_dev", {"spec": spec, **row})
+        wanted = json.loads(json.dumps(spec))
+        tried += [(setting, row) for row in results.rows(f"{name}_dev") if row["spec"] == wanted]
+    for budget in BUDGETS:
+        fitting = [one for one in tried if one[1]["bytes"] <= budget * KIB * (1 - SPARE)]
+        if not fitting:
+            smallest = min(row["bytes"] for _, row in tried)
+            spec = {**of_arm, "budget": budget}
+            if results.find(name, spec) is None:
+                row = {"label": "none", "bytes": smallest, "dev_accuracy": None}
+                results.append(name, {"spec": spec, **row, "file_accuracy": None})
+            continue
+        setting, best = max(fitting, key=lambda one: (one[1]["dev_accuracy"], -one[1]["bytes"]))
+        for seed in seeds:
+            spec = {**of_arm, "budget": budget, **setting._asdict()}
+            spec |= {"recipe": best["recipe"], "seed": seed}
+            if results.find(name, spec) is None:
+                found = arm.on_test(setting, best["recipe"], seed)  # type: ignore[arg-type]
+                row = {"spec": spec, "label": best["label"], **found}
+                results.append(name, row)
+                print(table([row]).splitlines()[-1], flush=True)
+
+
+def table(rows: Sequence[dict[str, Any]]) -> str:
+    """Markdown: a line for each budget and arm, mean and spread over seeds, the largest file."""
+    lines = [
+        "| data set | KiB | arm | chosen on dev | seeds | file B | dev | test |",
+        "|" + "---|" * 8,
+    ]
+    for group in sorted(results.by_seed(rows), key=_place):
+        spec, largest = group[0]["spec"], max(row["bytes"] for row in group)
+        size = f"{largest:,}" if group[0]["dev_accuracy"] is not None else f"from {largest:,}"
+        cells = [spec["dataset"], str(spec.get("budget", "-")), spec["arm"], group[0]["label"]]
+        cells += [str(len(group)), size]
+        cells += [results.percent(group, f"{kind}_accuracy") for kind in ("dev", "file")]
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def margins(rows: Sequence[dict[str, Any]]) -> dict[tuple[str, int], float]:
+    """By how many points of test accuracy our file is above fastText's, for each set and budget."""
+    found: dict[tuple[str, int], dict[str, list[float]]] = {}
+    for row in rows:
+        key = (row["spec"]["dataset"], row["spec"]["budget"])
+        if row["file_accuracy"] is not None:
+            arms = found.setdefault(key, {})
+            arms.setdefault(row["spec"]["arm"], []).append(row["file_accuracy"])
+    both = {key: arms for key, arms in found.items() if len(arms) == 2}
+    return {
+        key: 100 * (mean(arms[Models.arm]) - mean(arms[Files.arm])) for key, arms in both.items()
+    }
+
+
+def _place(group: list[dict[str, Any]]) -> tuple[int, int, str]:
+    """Where in the table: sets and budgets in order, ours first."""
+    spec = group[0]["spec"]
+    place = [*CONFIGS, spec["dataset"]].index(spec["dataset"])
+    return place, spec.get("budget", 0), spec["arm"] != Models.arm
