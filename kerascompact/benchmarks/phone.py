@@ -152,7 +152,7 @@ def theirs(model: keras.Model, file: bytes, data: TextData) -> dict[str, Any]:
     return {
         "paper_bits": 32 * WORDS * WIDTH,
         "stored_bits": 8 * held[-1],
-        "rest_bits": 8 * held[-2],
+        "rest_bits": 8 * held[-2] + 32 * len(data.label_names),
         "file_accuracy": float(np.mean(answers == data.test.labels)),
         "agreement": float(np.mean(answers == wanted)),
     }
