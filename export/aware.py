@@ -15,8 +15,9 @@ def quantization_aware(model: keras.Model, recipe: str | Recipe = "int4") -> ker
 
     Every embedding becomes its form, with hard assignments and rounded tables, in which the floats
     behind the integers of tables, codebooks and anchors are trained (see `LatentForm`); codes and
-    sparse entries stay what they are. All other layers are trained as before. Some epochs at a low
-    rate win back most of what rounding took; then `convert` writes what training saw:
+    sparse entries stay what they are. All other layers are trained as before. Some epochs win back
+    most of what rounding took, at a rate that moves a number by half a step of its column (those of
+    training or twice that, falling to zero); then `convert` writes what training saw:
 
     `aware = quantization_aware(model, "int4")`, `aware.compile(...)`, `aware.fit(...)`,
     `convert(aware, "int4")`.

@@ -30,7 +30,12 @@ TUNED = "int4, fine-tuned"
 
 
 class Spec(NamedTuple):
-    """Everything that decides a run; `tuning_rate` and `tuning_epochs` are those of fine-tuning."""
+    """Everything that decides a run; `tuning_rate` and `tuning_epochs` are those of fine-tuning.
+
+    The rate was chosen on dev (d = 8, seed 0): 82.1 as rounded, 82.5 after 2e-3, 82.6 after 5e-3,
+    83.3 after 1e-2, 83.5 after 2e-2 (float32: 83.7). A number must move by half a step of its
+    column to become another integer.
+    """
 
     method: str
     width: int = 8
@@ -42,7 +47,7 @@ class Spec(NamedTuple):
     batch_size: int = 64
     learning_rate: float = 1e-2
     dropout: float = 0.2
-    tuning_rate: float = 2e-3
+    tuning_rate: float = 2e-2
     tuning_epochs: int = 6
     seed: int = 0
 
