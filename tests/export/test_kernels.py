@@ -149,7 +149,8 @@ def test_integers_and_scales_come_back_from_float32(axis):
     scale = random.uniform(0.01, 3, shape).astype(np.float32)
     kernel = codes.astype(np.float32) * scale
     found, steps = kernels.as_integers(kernel, axis)
-    np.testing.assert_array_equal(found * steps.reshape(shape), kernel)
+    # Where no number is 127 steps, the step is known up to the rounding of the largest.
+    np.testing.assert_allclose(found * steps.reshape(shape), kernel, rtol=2e-7)
 
 
 def test_other_numbers_are_no_integers():
