@@ -23,8 +23,8 @@ class Setting(NamedTuple):
     dim: int
     ngrams: int
     cutoff: int
-    epochs: int = 25
-    rate: float = 0.5
+    epochs: int = 40
+    rate: float = 0.25
 
     @property
     def label(self) -> str:
@@ -70,7 +70,7 @@ class Files:
                 bucket=BUCKET,
                 label=PREFIX,
                 seed=seed,
-                thread=1,
+                thread=12,  # its default; with fewer than 11, 0.9.3 leaves vectors as memory was
                 verbose=0,
             )
             model.save_model(str(path))
@@ -113,15 +113,6 @@ class Files:
     def _load(self, path: Path) -> Any:
         with contextlib.redirect_stderr(None):  # a warning of its own API
             return self.fasttext.load_model(str(path))
-
-
-def settings(dims: Sequence[int], cutoffs: Sequence[int]) -> list[Setting]:
-    """Every combination, with words alone and with bigrams.
-
-    >>> len(settings((8, 16), (400, 800)))
-    8
-    """
-    return [Setting(dim, n, cutoff) for dim in dims for n in (1, 2) for cutoff in cutoffs]
 
 
 def _lines(split: Split, names: Sequence[str]) -> Iterator[str]:
