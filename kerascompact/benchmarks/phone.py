@@ -72,8 +72,8 @@ def trained(arm: Arm, data: TextData, seed: int, guide: np.ndarray | None = None
     options: dict[str, Any] = dict(arm.options)
     size, optimizer, first = len(data.vocabulary), LazyAdam, 0
     if arm.method == "anchors":
-        named = {"mask_zero": True, "name": "embedding", "seed": seed}
-        embedding: Any = layers.AnchorTransformEmbedding(size, WIDTH, **named, **options)
+        options |= {"mask_zero": True, "name": "embedding", "seed": seed}
+        embedding: Any = layers.AnchorTransformEmbedding(size, WIDTH, **options)
         optimizer, first = anchor_methods.optimizer_of("anchors"), EPOCHS // 2
     else:
         if arm.method == "kd" and guide is not None:
