@@ -15,6 +15,7 @@ import tensorflow as tf
 
 from kerascompact import export
 from kerascompact.core.storage import total_bits
+from kerascompact.export.recipe import OF_TABLES
 from kerascompact.forms import CodebookForm, DenseForm, Form, ScalarForm
 from kerascompact.layers.embeddings.base import CompactEmbedding
 from kerascompact.optimizers import Proximal
@@ -303,7 +304,7 @@ def loads_in_a_fresh_process(cls, tmp_path):
     model, ids = trained(cls, mask_zero=True), some_ids(cls)
     model.compile(optimizer(cls, "sgd"), "sparse_categorical_crossentropy")
     models = {"trained": model}
-    models |= {recipe: export.freeze(model, recipe) for recipe in export.RECIPES}
+    models |= {recipe: export.freeze(model, recipe) for recipe in OF_TABLES}
     np.save(tmp_path / "ids.npy", ids)
     for name, each in models.items():
         each.save(tmp_path / f"{name}.keras")
@@ -319,7 +320,7 @@ def exports_what_it_evaluates(cls):
         model = trained(cls, **overrides)
         ids[:, 4:] = 0  # the last ones are padding
         gathers = only_gathers(model.layers[1].freeze())
-        for recipe in export.RECIPES:
+        for recipe in OF_TABLES:
             file = export.convert(model, recipe)
             # sums of codes are logits of size 10 before the softmax, rounded at 2**-24 of that
             report = export.verify(model, file, ids, tolerance=TOLERANCE * (1 if gathers else 10))

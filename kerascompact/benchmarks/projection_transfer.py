@@ -103,7 +103,7 @@ def projection(spec: Spec, work: Path) -> layers.ProjectionEmbedding:
     layer = layers.ProjectionEmbedding(
         spec.width,
         (spec.hidden,),
-        ngrams=of_pretraining.ngrams,
+        ngrams=(of_pretraining.shortest, of_pretraining.longest),
         normalization=of_pretraining.normalization,
         kernel_initializer=start,
         mask_zero=mask_zero,

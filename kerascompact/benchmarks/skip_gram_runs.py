@@ -23,11 +23,11 @@ class Spec(NamedTuple):
     """Everything that decides a run. Two runs of one spec give the same vectors, but for sums.
 
     `method`: "sg", a table, or "np_sg", a projection of `hidden` units, whose numbers are mostly
-    in its layers, from a word's `ngrams`. `misspelt`: share of words that come misspelt, as one of
-    `variants` misspellings of each word. `shift`, `by_word`, `chunk`: of `SkipGram` and
-    `SkipGramBatches`. `start` and `output`: bounds of the uniform start of vectors in `sg`, and of
-    contexts. `context_rate`: that of the contexts, whose rows are seldom met, if not
-    `learning_rate`. `tokens` cuts the text.
+    in its layers, from a word's n-grams of `shortest` to `longest` bytes. `misspelt`: share of
+    words that come misspelt, as one of `variants` misspellings of each word. `shift`, `by_word`,
+    `chunk`: of `SkipGram` and `SkipGramBatches`. `start` and `output`: bounds of the uniform start
+    of vectors in `sg`, and of contexts. `context_rate`: that of the contexts, whose rows are seldom
+    met, if not `learning_rate`. `tokens` cuts the text.
     """
 
     method: str
@@ -39,7 +39,8 @@ class Spec(NamedTuple):
     decay: float = 0.0
     normalization: str = "batch"
     width: int = WIDTH
-    ngrams: tuple[int, int] = (1, 3)
+    shortest: int = 1
+    longest: int = 3
     window: int = 5
     threshold: float = 1e-5
     negatives: int = 25
@@ -88,7 +89,7 @@ def build_embedding(spec: Spec, num_words: int) -> keras.layers.Layer:
     return layers.ProjectionEmbedding(
         spec.width,
         (spec.hidden,),
-        ngrams=spec.ngrams,
+        ngrams=(spec.shortest, spec.longest),
         normalization=spec.normalization,
         dropout=spec.dropout,
         kernel_initializer=keras.initializers.GlorotUniform(seed=spec.seed),

@@ -26,7 +26,8 @@ from kerascompact.training.neighbours import NearestWords
 SG = Spec("sg", learning_rate=2e-2, shared_noise=256, shift=True, output=0.005, epochs=5)
 NP_SG = Spec(
     "np_sg",
-    ngrams=(3, 6),
+    shortest=3,
+    longest=6,
     misspelt=0.4,
     by_word=True,
     batch_size=8192,
@@ -44,7 +45,7 @@ RUNS = {
     "NP-SG 1M, no cosine loss": _1M._replace(cosine_weight=0.0),
     "NP-SG 2M": NP_SG._replace(hidden=hidden_units(2_000_000)),
     "NP-SG 1M, nothing misspelt": _1M._replace(misspelt=0.0),
-    "NP-SG 1M, shorter n-grams": _1M._replace(ngrams=(1, 3)),
+    "NP-SG 1M, shorter n-grams": _1M._replace(shortest=1, longest=3),
     "NP-SG 1M, no shift": _1M._replace(shift=False),
     "NP-SG 1M, no shift, no cosine loss": _1M._replace(shift=False, cosine_weight=0.0),
     "NP-SG 4M": NP_SG._replace(hidden=hidden_units(4_000_000)),
@@ -61,7 +62,7 @@ _NP_TRIALS: list[dict[str, Any]] = [
 ]
 DEV = {
     f"{spec.method} {number}": spec._replace(
-        **{"epochs": 2, "misspelt": 0.0, "ngrams": (1, 3), **changes}
+        **{"epochs": 2, "misspelt": 0.0, "shortest": 1, "longest": 3, **changes}
     )
     for spec, trials in ((SG, _SG_TRIALS), (_1M, _NP_TRIALS))
     for number, changes in enumerate(trials)

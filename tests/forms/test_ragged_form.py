@@ -5,6 +5,7 @@ import pytest
 from form_examples import V, numbers, ragged, ragged_permuted
 from kerascompact import export
 from kerascompact.core.storage import total_bits
+from kerascompact.export.recipe import OF_TABLES
 from kerascompact.forms import RaggedForm
 
 EVERY = np.arange(V)
@@ -47,7 +48,7 @@ def test_rounds_every_column_by_its_own_scale():
         assert total_bits(smaller.storage()) <= total_bits(small.storage())
 
 
-@pytest.mark.parametrize("recipe", export.RECIPES)
+@pytest.mark.parametrize("recipe", OF_TABLES)
 def test_the_file_is_as_small_as_the_entries(recipe):
     """The sizes of the recipes' measurement: 10 bins of 30 columns, density 0.35, 10,000 words."""
     widths = np.arange(300, 0, -30)
@@ -74,7 +75,7 @@ def test_logits_need_no_table(make):
     form, table = ragged(3000, bins=sizes, ranks=ranks)
     ids = keras.Input((1,), dtype="int32", name="ids")
     model = keras.Model(ids, form(keras.layers.Activation("tanh")(form(ids)), reverse=True))
-    for recipe in export.RECIPES:
+    for recipe in OF_TABLES:
         data, small = export.convert(model, recipe), export.freeze(model, recipe)
         stored = total_bits(small.layers[1].storage())
         assert len(data) <= 1.02 * stored / 8 + 9 * 1024  # most of it the graph
