@@ -41,9 +41,10 @@ class TextClassifier:
         vocabulary: The `Vocabulary` it was trained with, or its path. `None`: `vocabulary.txt`
             beside the file, or none, if the file takes text.
         num_threads: Threads that the runtime may use.
+        signature: Which of the models of a file of several; `None`: the first.
 
-    Raises: ValueError, if the file is damaged, is no text classifier of kerascompact, or was
-        trained with another vocabulary; OSError, if a file cannot be read.
+    Raises: ValueError, if the file is damaged, has no such signature, is no text classifier of
+        kerascompact, or was trained with another vocabulary; OSError, if a file cannot be read.
 
     >>> from kerascompact import models, text
     >>> words = text.Vocabulary(["good", "bad"])
@@ -59,11 +60,12 @@ class TextClassifier:
         file: bytes | str | os.PathLike[str],
         vocabulary: Vocabulary | str | os.PathLike[str] | None = None,
         num_threads: int = 1,
+        signature: str | None = None,
     ) -> None:
         data, path = (file, None) if isinstance(file, bytes) else _read(file)
         name = "The file" if path is None else str(path)
         try:
-            self.interpreter = Interpreter(data, num_threads)
+            self.interpreter = Interpreter(data, num_threads, signature)
         except ValueError as error:
             raise ValueError(f"{name}: {error}") from error
         facts = (self.interpreter.metadata or {}).get("vocabulary") or {}

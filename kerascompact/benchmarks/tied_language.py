@@ -31,8 +31,8 @@ class Spec(NamedTuple):
     options: dict[str, Any]
     size: str = "small"
     train_tokens: int | None = 300_000
-    epochs: int = 6
-    hold: int = 3
+    epochs: int = 4
+    hold: int = 2
     decay: float = 0.5
     seed: int = 0
 

@@ -16,6 +16,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--vocabulary", metavar="FILE", help="(default: vocabulary.txt beside the file)"
     )
     parser.add_argument(
+        "--signature", metavar="NAME", help="which of the file's models (default: the first)"
+    )
+    parser.add_argument(
         "--top", type=int, default=1, metavar="N", help="how many labels to show (%(default)s)"
     )
 
@@ -25,7 +28,7 @@ def run(arguments: argparse.Namespace) -> int:
     from kerascompact.export.classifier import TextClassifier
 
     checks.integer_in("top", arguments.top, 1)
-    classifier = TextClassifier(arguments.file, arguments.vocabulary)
+    classifier = TextClassifier(arguments.file, arguments.vocabulary, signature=arguments.signature)
     if arguments.text != "-":
         _show(classifier.predict(arguments.text), arguments.top)
         return 0

@@ -30,6 +30,11 @@ def test_top_is_sorted_and_notes_go_to_stderr(trained, capsys):
     assert shown.err == "kerascompact: note: no word of the text is in the vocabulary\n"
 
 
+def test_names_a_signature_that_the_file_lacks(trained, fails):
+    found = fails("predict", str(trained / "model.tflite"), "stop", "--signature", "other")
+    assert "it has no signature 'other'" in found
+
+
 def test_ten_thousand_characters(trained, capsys):
     assert main(["predict", str(trained / "model.tflite"), "please end " * 910]) == 0
     assert "note: text cut to its first 8 of 1820 tokens" in capsys.readouterr().err

@@ -6,6 +6,7 @@ import pytest
 
 from export_models import V, cluster, some_ids
 from kerascompact import export, layers
+from kerascompact.export.classifier import TextClassifier
 from kerascompact.export.interpreter import Interpreter
 from kerascompact.export.recipe import Recipe
 from kerascompact.export.signature import for_each
@@ -109,6 +110,11 @@ def test_text_labels_and_facts_of_each():
     expected = export.freeze(models["classify"], "int8").predict(ids, verbose=0)
     found = file.run_text("w3 w4 never")["probabilities"]
     np.testing.assert_allclose(found, expected, **CLOSE)
+    prediction = TextClassifier(data, signature="classify").predict("w3 w4 never")
+    np.testing.assert_array_equal(prediction.probabilities, found[0])
+    assert prediction.label == labels[found.argmax()]
+    with pytest.raises(ValueError, match="no signature 'other', but"):
+        TextClassifier(data, signature="other")
 
 
 def test_full_integer_of_several():
