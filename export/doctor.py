@@ -5,13 +5,14 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from kerascompact.core.storage import code_bits
 from kerascompact.export import flatbuffer
 from kerascompact.export.constants import Constant, constants, packed_bytes
+from kerascompact.export.diagnosis import Diagnosis, Finding
 
 # Bytes of graph that another way of storing needs, as the converter writes it: measured on files
 # of a `DenseForm` and a `CodebookForm` of the same sizes, and rounded up.
@@ -22,67 +23,6 @@ WORTH_SAYING = 64  # bytes; what saves less is not named
 
 INTEGERS = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
 FLOATS = {"float32": 4, "float16": 2}
-
-
-class Finding(NamedTuple):
-    """Something that could be smaller.
-
-    `saved` are the bytes that the file gets smaller by if it is stored as `how` says; `others` are
-    other ways, that save more but may cost accuracy. `memory` are the bytes of a float32 copy that
-    the runtime keeps.
-    """
-
-    kind: str
-    tensor: str
-    what: str
-    how: str
-    saved: int
-    others: tuple[tuple[str, int], ...] = ()
-    memory: int = 0
-
-
-class Diagnosis(NamedTuple):
-    """What `diagnose` found, the largest saving first.
-
-    `needs` are the Flex and custom operators, that plain TFLite does not have; an app must bring
-    them.
-    """
-
-    num_bytes: int
-    needs: list[str]
-    findings: list[Finding]
-
-    @property
-    def saved(self) -> int:
-        return sum(finding.saved for finding in self.findings)
-
-    @property
-    def memory(self) -> int:
-        return sum(finding.memory for finding in self.findings)
-
-    def is_healthy(self, limit: float = 0.1) -> bool:
-        """Whether it runs anywhere, and at most this share of its bytes could be saved."""
-        return not self.needs and self.saved <= limit * self.num_bytes
-
-    def __str__(self) -> str:
-        lines = [f"{self.num_bytes:,} bytes"]
-        if self.findings:
-            share = self.saved / self.num_bytes
-            lines[0] += f", {self.saved:,} ({share:.1%}) of which could be saved"
-        else:
-            lines[0] += ", nothing to save"
-        if self.memory:
-            lines[0] += f"; {self.memory:,} bytes of memory, too"
-        if self.needs:
-            lines.append("needs an extra runtime for: " + ", ".join(self.needs))
-        for found in self.findings:
-            share = found.saved / self.num_bytes
-            lines.append(f"{found.saved:>12,} B {share:>6.1%}  {found.kind}: {found.tensor}")
-            lines.append(f"{'':>22}{found.what}; {found.how}")
-            lines.extend(f"{'':>22}or {saved:,} B {how}" for how, saved in found.others)
-            if found.memory:
-                lines.append(f"{'':>22}the runtime keeps {found.memory:,} bytes of it as float32")
-        return "\n".join(lines)
 
 
 def diagnose(file: bytes | str | Path) -> Diagnosis:

@@ -95,11 +95,13 @@ def test_specs_are_every_method_seed_by_seed():
     assert [spec.seed for spec in found] == [0] * len(METHODS) + [1] * len(METHODS)
     assert found[0] == Spec("full", {"kind": "full"}) and found[0].width == 256
     tried = grid(epochs=3)
-    assert [spec.method for spec in tried[::3]] == list(anchors_text.TRIED)
-    assert {METHODS[name]["kind"] for name in anchors_text.TRIED} == {
+    assert {spec.epochs for spec in tried} == {3}
+    for name, (option, values) in anchors_text.GRID.items():
+        found = [spec.options for spec in tried if spec.method == name]
+        assert found == [{**METHODS[name], option: value} for value in values]
+    assert {METHODS[name]["kind"] for name in anchors_text.GRID} == {
         options["kind"] for options in METHODS.values() if {"strength", "kl_weight"} & set(options)
     }
-    assert len(tried) == 3 * len(anchors_text.TRIED)
 
 
 SMOKE = ("sparse code 100", "ANT 10 frequency, knowledge")
