@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from kerascompact.core import checks
 from kerascompact.core.registration import register
+from kerascompact.ops import cells
 
 GATES = {"lstm": 4, "gru": 3}
 
@@ -227,27 +228,12 @@ class SegmentedForm(keras.layers.RNN):
 
     def _cell(self, projected: tf.Tensor, states: list[tf.Tensor], place: int) -> list[tf.Tensor]:
         """One step of a group: `(N, batch, s)` for each of its states."""
-        hidden, kernel = states[0], self.recurrent[place].value
+        kernel = self.recurrent[place].value
+        how = self.activation, self.recurrent_activation
         if self.kind == "lstm":
-            gates = tf.split(projected + tf.matmul(hidden, kernel), 4, axis=-1)
-            entry, keep, exit = (self.recurrent_activation(gates[n]) for n in (0, 1, 3))
-            cell = keep * states[1] + entry * self.activation(gates[2])
-            return [exit * self.activation(cell), cell]
-        size = hidden.shape[-1]
-        x_update, x_reset, x_new = tf.split(projected, 3, axis=-1)
-        if self.reset_after:
-            inner = tf.matmul(hidden, kernel)
-            if self.use_bias:
-                inner += self.bias[place].value[1][:, None]
-            h_update, h_reset, h_new = tf.split(inner, 3, axis=-1)
-            h_new *= self.recurrent_activation(x_reset + h_reset)
-        else:
-            inner = tf.matmul(hidden, kernel[..., : 2 * size])
-            h_update, h_reset = tf.split(inner, 2, axis=-1)
-            reset = self.recurrent_activation(x_reset + h_reset)
-            h_new = tf.matmul(reset * hidden, kernel[..., 2 * size :])
-        update = self.recurrent_activation(x_update + h_update)
-        return [update * hidden + (1 - update) * self.activation(x_new + h_new)]
+            return cells.lstm(projected, states[0], states[1], kernel, *how)
+        bias = self.bias[place].value[1][:, None] if self.use_bias and self.reset_after else None
+        return [cells.gru(projected, states[0], kernel, bias, self.reset_after, *how)]
 
     def _to_segments(self, state: tf.Tensor) -> list[tf.Tensor]:
         """`(batch, h)` -> `(N, batch, s)` for each group."""

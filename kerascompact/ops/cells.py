@@ -1,0 +1,79 @@
+"""One step of an LSTM or a GRU, or of several of one size side by side."""
+
+from collections.abc import Callable
+
+import tensorflow as tf
+
+Function = Callable[[tf.Tensor], tf.Tensor]
+
+
+def lstm(
+    projected: tf.Tensor,
+    hidden: tf.Tensor,
+    cell: tf.Tensor,
+    kernel: tf.Tensor,
+    activation: Function,
+    recurrent_activation: Function,
+) -> list[tf.Tensor]:
+    """`c' = f c + i a(g)`, `h' = o a(c')`, where `[i, f, g, o] = P + h R`.
+
+    Args:
+        projected: The input's product with its kernel, and the bias, `P`.
+        hidden: `h`.
+        cell: `c`.
+        kernel: `R`.
+        activation: `a`, tanh in Keras.
+        recurrent_activation: Of `i`, `f` and `o`, sigmoid in Keras.
+
+    Shapes: `(..., batch, 4 s)`, twice `(..., batch, s)`, `(..., s, 4 s)` -> `h'` and `c'`.
+
+    >>> one = tf.ones((1, 1))
+    >>> lstm(tf.zeros((1, 4)), one, one, tf.zeros((1, 4)), tf.tanh, tf.sigmoid)[1].numpy()
+    array([[0.5]], dtype=float32)
+    """
+    gates = tf.split(projected + tf.matmul(hidden, kernel), 4, axis=-1)
+    entry, keep, exit = (recurrent_activation(gates[n]) for n in (0, 1, 3))
+    new = keep * cell + entry * activation(gates[2])
+    return [exit * activation(new), new]
+
+
+def gru(
+    projected: tf.Tensor,
+    hidden: tf.Tensor,
+    kernel: tf.Tensor,
+    bias: tf.Tensor | None,
+    reset_after: bool,
+    activation: Function,
+    recurrent_activation: Function,
+) -> tf.Tensor:
+    """`h' = z h + (1 - z) a(n)`, where `n` reads `r h` or, with `reset_after`, `r (h R)`.
+
+    Args:
+        projected: The input's products with its kernel, and the bias, for `z`, `r` and `n`.
+        hidden: `h`.
+        kernel: `R`.
+        bias: Of the product with `R`, with `reset_after`; `None`: none.
+        reset_after: As in `keras.layers.GRU`.
+        activation: `a`, tanh in Keras.
+        recurrent_activation: Of `z` and `r`, sigmoid in Keras.
+
+    Shapes: `(..., batch, 3 s)`, `(..., batch, s)`, `(..., s, 3 s)` -> `(..., batch, s)`.
+
+    >>> gru(tf.zeros((1, 3)), tf.ones((1, 1)), tf.zeros((1, 3)), None, True, tf.tanh, tf.sigmoid)
+    <tf.Tensor: shape=(1, 1), dtype=float32, numpy=array([[0.5]], dtype=float32)>
+    """
+    size = hidden.shape[-1]
+    x_update, x_reset, x_new = tf.split(projected, 3, axis=-1)
+    if reset_after:
+        inner = tf.matmul(hidden, kernel)
+        if bias is not None:
+            inner += bias
+        h_update, h_reset, h_new = tf.split(inner, 3, axis=-1)
+        h_new *= recurrent_activation(x_reset + h_reset)
+    else:
+        inner = tf.matmul(hidden, kernel[..., : 2 * size])
+        h_update, h_reset = tf.split(inner, 2, axis=-1)
+        reset = recurrent_activation(x_reset + h_reset)
+        h_new = tf.matmul(reset * hidden, kernel[..., 2 * size :])
+    update = recurrent_activation(x_update + h_update)
+    return update * hidden + (1 - update) * activation(x_new + h_new)
