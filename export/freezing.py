@@ -116,8 +116,10 @@ def round_kernels(model: Any) -> list[tuple[Any, np.ndarray]]:
         if getattr(layer, "rounds_itself", False):  # as it was trained to
             continue
         for variable in layer._trainable_variables + layer._non_trainable_variables:
-            axis = _outputs_of(layer, variable)
-            if variable.dtype != "float32" or not kernels.pays(variable.shape, axis):
+            if variable.dtype != "float32":
+                continue
+            axis = kernels.axis_of_scales(variable.shape, _outputs_of(layer, variable))
+            if axis is None:
                 continue
             before = keras.ops.convert_to_numpy(variable)
             variable.assign(kernels.rounded(before, axis))

@@ -49,12 +49,25 @@ def pays(shape: Sequence[int], axis: int = -1) -> bool:
     return len(shape) > 1 and 3 * math.prod(shape) > 12 * shape[axis] + NODE_BYTES
 
 
+def axis_of_scales(shape: Sequence[int], outputs: int = -1) -> int | None:
+    """Along which axis a kernel gets its scales; `None`, if it takes fewer bytes as float32.
+
+    One for each output, if that pays. A head of many classes over a narrow vector gets one for each
+    input: `E W`, with rows of `W` that share a step, is as near.
+
+    >>> axis_of_scales((100, 3)), axis_of_scales((4, 150)), axis_of_scales((2, 2))
+    (-1, 0, None)
+    """
+    others = [0] if len(shape) == 2 and outputs in (-1, 1) else []
+    return next((axis for axis in (outputs, *others) if pays(shape, axis)), None)
+
+
 def rounded(kernel: np.ndarray, axis: int = -1) -> np.ndarray:
-    """The float32 numbers that stand for a kernel once it is int8: `q s`, a scale `s` per output.
+    """The float32 numbers that stand for a kernel once it is int8: `q s`, scales `s` on an axis.
 
     Args:
         kernel: Float32, finite, of two dimensions or more.
-        axis: Of the outputs.
+        axis: That of the scales, such as the outputs'.
 
     Returns: Float32 of the same shape; itself, if it is so already.
 

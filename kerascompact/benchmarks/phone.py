@@ -112,8 +112,9 @@ def rest_bits(frozen: keras.Model, recipe: str) -> int:
             continue
         for weight in frozen.get_layer(row.layer).weights:
             count = int(np.prod(weight.shape))
-            narrow = RECIPES[recipe].rest == "int8" and kernels.pays(weight.shape)
-            bits += 8 * count + 32 * weight.shape[-1] if narrow else 32 * count
+            axis = kernels.axis_of_scales(weight.shape)
+            narrow = RECIPES[recipe].rest == "int8" and axis is not None
+            bits += 8 * count + 32 * weight.shape[axis] if narrow else 32 * count
     return bits
 
 

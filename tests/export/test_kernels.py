@@ -81,6 +81,22 @@ def test_kernels_of_int8_predict_what_the_frozen_model_does(kind):
     assert data == export.convert(frozen, "small")  # rounding twice is rounding once
 
 
+def test_a_head_of_many_classes_has_a_scale_for_each_input():
+    ids = keras.Input((6,), dtype="int32", name="ids")
+    pooled = keras.layers.GlobalAveragePooling1D()(keras.layers.Embedding(40, 4)(ids))
+    model = keras.Model(ids, keras.layers.Dense(150, "softmax", name="out")(pooled))
+    rows = np.random.default_rng(0).integers(0, 40, (20, 6)).astype(np.int32)
+    data, frozen = export.convert(model, "small"), export.freeze(model, "small")
+    expected = frozen.predict(rows, verbose=0)
+    np.testing.assert_allclose(outputs(data, rows), expected, **CLOSE)
+    kernel = next(t for t in export.inspect(data).tensors if t.shape in ((150, 4), (4, 150)))
+    assert kernel.dtype == "int8"
+    assert len(export.convert(model, "int8")) - len(data) > 3 * 600 - 12 * 4 - 250
+    before, after = (one.get_layer("out").kernel.numpy() for one in (model, frozen))
+    steps = np.abs(before).max(axis=1, keepdims=True) / 127
+    assert np.all(np.abs(after - before) <= 0.501 * steps) and np.any(after != before)
+
+
 @pytest.mark.parametrize("kind", ["dense", "convolution", "lstm"])
 def test_dynamic_range_multiplies_integers(kind):
     model = classifier(kind)
