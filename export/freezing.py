@@ -61,7 +61,7 @@ def freeze(model: keras.Model, recipe: str | Recipe = "float32") -> keras.Model:
 
     frozen = copy_with(model, replace, _float32)
     if recipe.rest != "float32":
-        round_kernels(frozen)
+        round_kernels(frozen, recipe.rest != "dynamic")
     return frozen
 
 
@@ -106,8 +106,13 @@ def _by_rows(form: DenseForm, recipe: Recipe) -> RowsForm:
     return RowsForm.from_table(form.table_values("table"), recipe.tables, block, **config)
 
 
-def round_kernels(model: Any) -> list[tuple[Any, np.ndarray]]:
+def round_kernels(model: Any, by_inputs: bool = True) -> list[tuple[Any, np.ndarray]]:
     """Rounds the kernels of a model, its embeddings aside, to what int8 in a file stands for.
+
+    Args:
+        model: Its variables are assigned to.
+        by_inputs: Whether a dense kernel may have scales for each input: not, if it stays int8
+            where it is multiplied.
 
     Returns: Each variable that was changed, and its numbers before.
     """
@@ -118,7 +123,8 @@ def round_kernels(model: Any) -> list[tuple[Any, np.ndarray]]:
         for variable in layer._trainable_variables + layer._non_trainable_variables:
             if variable.dtype != "float32":
                 continue
-            axis = kernels.axis_of_scales(variable.shape, _outputs_of(layer, variable))
+            outputs, inputs = _outputs_of(layer, variable), by_inputs and _is_plain(layer)
+            axis = kernels.axis_of_scales(variable.shape, outputs, inputs)
             if axis is None:
                 continue
             before = keras.ops.convert_to_numpy(variable)
@@ -133,6 +139,14 @@ def _others(layer: keras.layers.Layer) -> Iterator[Any]:
     for inner in layer._flatten_layers(recursive=False, include_self=False):
         if not is_embedding(inner):
             yield from _others(inner)
+
+
+def _is_plain(layer: Any) -> bool:
+    """Whether nothing multiplies the outputs of a dense layer that the converter would fold in."""
+    if type(layer) is not keras.layers.Dense or not layer._inbound_nodes:
+        return False
+    after = [node.operation for node in layer._outbound_nodes]
+    return not any(isinstance(one, keras.layers.BatchNormalization) for one in after)
 
 
 def _outputs_of(layer: Any, variable: Any) -> int:
@@ -219,7 +233,7 @@ def shipped(model: keras.Model, recipe: Recipe) -> Iterator[tuple[Any, list[Form
         yield frozen, list(outermost(frozen))
         return
     swapped = [(layer, as_form(layer, recipe)) for layer in outermost(model)]
-    lent = round_kernels(model) if recipe.rest != "float32" else []
+    lent = round_kernels(model, recipe.rest != "dynamic") if recipe.rest != "float32" else []
     try:
         for layer, form in swapped:
             layer.call = _without_training(form)

@@ -49,17 +49,20 @@ def pays(shape: Sequence[int], axis: int = -1) -> bool:
     return len(shape) > 1 and 3 * math.prod(shape) > 12 * shape[axis] + NODE_BYTES
 
 
-def axis_of_scales(shape: Sequence[int], outputs: int = -1) -> int | None:
+def axis_of_scales(shape: Sequence[int], outputs: int = -1, inputs: bool = True) -> int | None:
     """Along which axis a kernel gets its scales; `None`, if it takes fewer bytes as float32.
 
-    One for each output, if that pays. A head of many classes over a narrow vector gets one for each
-    input: `E W`, with rows of `W` that share a step, is as near.
+    One for each output, or of a matrix with more outputs than inputs, such as a head of many
+    classes over a narrow vector, one for each input, if `inputs`: these are fewer.
 
-    >>> axis_of_scales((100, 3)), axis_of_scales((4, 150)), axis_of_scales((2, 2))
-    (-1, 0, None)
+    >>> axis_of_scales((100, 3)), axis_of_scales((16, 150)), axis_of_scales((2, 2))
+    (-1, -2, None)
     """
-    others = [0] if len(shape) == 2 and outputs in (-1, 1) else []
-    return next((axis for axis in (outputs, *others) if pays(shape, axis)), None)
+    matrix = inputs and len(shape) == 2
+    axes = (
+        sorted((-1, -2), key=lambda axis: (shape[axis], axis != outputs)) if matrix else [outputs]
+    )
+    return axes[0] if pays(shape, axes[0]) else None
 
 
 def rounded(kernel: np.ndarray, axis: int = -1) -> np.ndarray:
