@@ -35,6 +35,7 @@ MODULES = {
     "awd_300k": "awd",
     "graph": "graph",
     "word_similarity": "word_similarity",
+    "word_similarity_part": "word_similarity",
     "word_similarity_dev": "word_similarity",
     "skip_gram_speed": "skip_gram_speed",
     "projection_transfer": "projection_transfer",

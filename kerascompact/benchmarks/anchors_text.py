@@ -25,7 +25,8 @@ from kerascompact.benchmarks.text_task import MODELS, TextData, encode, train
 WORDNET = "open_english_wordnet"
 FREE = {"related": True, "unrelated": 1e-4}  # domain knowledge: positive and negative pairs
 ANT = {"kind": "anchors", "strength": 1e-2}
-DYNAMIC = {**ANT, "by": "dynamic", "orthogonality": 1e-3}
+ANT_50 = {**ANT, "num_anchors": 50, "strength": 0.1}
+DYNAMIC = {"by": "dynamic", "orthogonality": 1e-3}
 METHODS: dict[str, dict[str, Any]] = {
     "full": {"kind": "full"},
     "frequency 5,000": {"kind": "selected", "by": "frequency", "words": 5000},
@@ -36,20 +37,22 @@ METHODS: dict[str, dict[str, Any]] = {
     "SparseVD-Voc": {"kind": "sparse_vd_voc", "kl_weight": 1e-5},
     "sparse code 100": {"kind": "sparse_code", "num_base": 100, "penalty": 0.05},
     "ANT 10 frequency": {**ANT, "num_anchors": 10, "by": "frequency"},
-    "ANT 50 frequency": {**ANT, "num_anchors": 50, "by": "frequency"},
+    "ANT 50 frequency": {**ANT_50, "by": "frequency"},
     "ANT 10 frequency, signed": {
         **ANT, "num_anchors": 10, "by": "frequency", "nonnegative": False,
     },
     "ANT 10 frequency, knowledge": {**ANT, "num_anchors": 10, "by": "frequency", **FREE},
-    "ANT 50 frequency, knowledge": {**ANT, "num_anchors": 50, "by": "frequency", **FREE},
+    "ANT 50 frequency, knowledge": {**ANT_50, "by": "frequency", **FREE},
     "ANT 10 clusters": {**ANT, "num_anchors": 10, "by": "clusters"},
-    "ANT 50 clusters": {**ANT, "num_anchors": 50, "by": "clusters"},
-    "ANT 10 dynamic": {**DYNAMIC, "num_anchors": 10},
-    "ANT 50 dynamic": {**DYNAMIC, "num_anchors": 50},
-    "ANT 10 dynamic, knowledge": {**DYNAMIC, "num_anchors": 10, "unrelated": 1e-4},
-    "ANT 5+5 dynamic mixture": {**DYNAMIC, "num_anchors": (5, 5), "mixture": "softmax"},
+    "ANT 50 clusters": {**ANT_50, "by": "clusters"},
+    "ANT 10 dynamic": {**ANT, **DYNAMIC, "num_anchors": 10},
+    "ANT 50 dynamic": {**ANT_50, **DYNAMIC},
+    "ANT 10 dynamic, knowledge": {**ANT, **DYNAMIC, "num_anchors": 10, "unrelated": 1e-4},
+    "ANT 5+5 dynamic mixture": {
+        **ANT, **DYNAMIC, "num_anchors": (5, 5), "mixture": "softmax",
+    },
     "ANT 5+5 dynamic mixture, knowledge": {
-        **DYNAMIC, "num_anchors": (5, 5), "mixture": "softmax", "unrelated": 1e-4,
+        **ANT, **DYNAMIC, "num_anchors": (5, 5), "mixture": "softmax", "unrelated": 1e-4,
     },
 }  # fmt: skip
 # What decides how sparse a method is, for a choice on dev: `ant_text_dev`.
@@ -59,9 +62,9 @@ METHODS: dict[str, dict[str, Any]] = {
 GRID: dict[str, tuple[str, tuple[float, ...]]] = {
     "ANT 50 dynamic": ("strength", (0.1, 0.3, 1.0)),
     "ANT 10 frequency": ("strength", (1e-2, 3e-2)),
-    "group lasso": ("strength", (3e-3, 1e-2, 3e-2)),
-    "VVD": ("kl_weight", (1e-5, 1e-4)),
-    "SparseVD-Voc": ("kl_weight", (1e-5, 1e-4)),
+    "group lasso": ("strength", (3e-2, 0.3, 1.0)),
+    "VVD": ("kl_weight", (1e-4, 1e-3, 1e-2)),
+    "SparseVD-Voc": ("kl_weight", (1e-4, 1e-3)),
 }
 STRENGTHS = ("strength", "kl_weight", "penalty")
 

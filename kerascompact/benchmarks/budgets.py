@@ -25,11 +25,11 @@ SETS = {"budgets": ("clinc150", "trec"), "budgets_long": ("ag_news", "imdb")}
 LENGTHS = {"clinc150": 32, "trec": 40, "ag_news": 100, "imdb": 200}
 CONFIGS = {
     "clinc150": (
-        Config(130, 4),
-        Config(1100, 16),
-        Config(2600, 24),
+        Config(320, 8),
+        Config(1200, 16),
+        Config(2680, 24),
         mixture(4500, 32, 150, 800),
-        Config(4900, 32),
+        Config(5080, 32),
     ),
     "trec": (
         Config(430, 16),

@@ -68,8 +68,9 @@ def anchors(
     """Anchor & Transform: a random basis, or with `related` the most frequent words as anchors.
 
     Under gradient descent a step on `T` changes `E` as one on a full table would, times `A^T A`:
-    anchors start with both signs and so long that this is about 1. The paper's positive anchors all
-    point one way, in which a step is hundreds of times longer than in the others.
+    anchors start with both signs and so long that this is 1 to 2 with the half of `T`'s entries
+    that a step can take from zero. The paper's positive anchors all point one way, in which a step
+    is hundreds of times longer than in the others.
     """
     width, count = models.SIZES[spec.size].units, len(corpus.words)
     if related or unrelated:
@@ -86,7 +87,7 @@ def anchors(
         width,
         num_anchors,
         embeddings_initializer=keras.initializers.RandomNormal(
-            stddev=max(num_anchors, width) ** -0.5
+            stddev=2 * max(num_anchors, width) ** -0.5
         ),
         seed=spec.seed,
         name="embedding",
