@@ -62,9 +62,9 @@ METHODS: dict[str, dict[str, Any]] = {
 GRID: dict[str, tuple[str, tuple[float, ...]]] = {
     "ANT 50 dynamic": ("strength", (0.1, 0.3, 1.0)),
     "ANT 10 frequency": ("strength", (1e-2, 3e-2)),
-    "group lasso": ("strength", (3e-2, 0.3, 1.0)),
-    "VVD": ("kl_weight", (1e-4, 1e-3, 1e-2)),
-    "SparseVD-Voc": ("kl_weight", (1e-4, 1e-3)),
+    "group lasso": ("strength", (0.3, 1.0, 3.0)),
+    "VVD": ("kl_weight", (1e-4, 1e-3)),
+    "SparseVD-Voc": ("kl_weight", (1e-5, 1e-4)),
 }
 STRENGTHS = ("strength", "kl_weight", "penalty")
 

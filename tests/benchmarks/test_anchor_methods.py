@@ -101,7 +101,24 @@ def test_sparse_code_keeps_the_frequent_words_of_a_trained_model(statistics):
 
 
 def test_penalties_are_trained_with_proximal_steps():
-    assert optimizer_of("vvd") is optimizer_of("full") is LazyAdam
+    assert optimizer_of("full") is LazyAdam
     for kind in ("anchors", "group_lasso"):
         made = optimizer_of(kind)(0.01, global_clipnorm=2.0)
         assert type(made).__name__ == "ProximalAdam" and made.global_clipnorm == 2.0
+
+
+@pytest.mark.parametrize("kind", ["vvd", "sparse_vd", "sparse_vd_voc"])
+def test_variances_have_twenty_times_the_rate(statistics, kind):
+    rate = keras.optimizers.schedules.PolynomialDecay(0.01, 10, 0.0)
+    made = optimizer_of(kind)(rate, global_clipnorm=2.0)
+    layer = embedding(statistics, 6, kind, kl_weight=1e-4)
+    layer.build((None, 8))
+    rates = {}
+    for weight in layer.trainable_weights:
+        own = made._optimizer_map[weight.path]
+        assert isinstance(own, LazyAdam) and own.global_clipnorm == 2.0
+        rates[weight.path.split("/")[-1]] = own.get_config()["learning_rate"]["config"]
+    found = {name: config["initial_learning_rate"] for name, config in rates.items()}
+    assert {config["decay_steps"] for config in rates.values()} == {10}
+    assert found == {name: 0.2 if "log_" in name else 0.01 for name in found}
+    assert set(found.values()) == {0.2, 0.01}
