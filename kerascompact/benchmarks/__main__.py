@@ -36,6 +36,7 @@ MODULES = {
     "graph": "graph",
     "word_similarity": "word_similarity",
     "word_similarity_part": "word_similarity",
+    "projection_fit": "projection_fit",
     "word_similarity_dev": "word_similarity",
     "skip_gram_speed": "skip_gram_speed",
     "projection_transfer": "projection_transfer",

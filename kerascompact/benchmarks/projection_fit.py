@@ -1,0 +1,144 @@
+"""How much of a table's word similarity a projection can hold: fitted to the vectors themselves.
+
+What `word_similarity` trains by skip-gram is here given: the network learns the directions of the
+table's vectors by least squares, frequent words more often. No skip-gram can bring it further than
+its hidden units allow. Run `word_similarity` before, with the same `--work`.
+"""
+
+import argparse
+import functools
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from statistics import mean
+from typing import Any, NamedTuple
+
+import keras
+import numpy as np
+
+from kerascompact import layers
+from kerascompact.benchmarks import results, resumable, skip_gram_runs
+from kerascompact.benchmarks import word_similarity as similarity
+from kerascompact.benchmarks.skip_gram_runs import hidden_units
+from kerascompact.datasets import wikipedia, word_similarity
+from kerascompact.datasets.word_similarity import OTHERS, Judged
+
+TABLE = "SG"
+LENGTH = 10.0  # of the vectors that are fitted: outputs of about 1
+
+
+class Spec(NamedTuple):
+    """Everything that decides a run. Words are drawn in proportion to `count ** power`."""
+
+    hidden: int = hidden_units(1_000_000)
+    shortest: int = 3
+    longest: int = 6
+    normalization: str = "batch"
+    steps: int = 3000
+    batch_size: int = 512
+    learning_rate: float = 2e-3
+    power: float = 0.5
+    seed: int = 0
+
+
+SPECS = (
+    Spec(),
+    Spec(shortest=1, longest=3),
+    Spec(hidden=hidden_units(2_000_000)),
+    Spec(hidden=hidden_units(4_000_000)),
+)
+
+
+class Drawn(keras.utils.PyDataset):
+    """Batches of ids, and what their vectors shall be."""
+
+    def __init__(self, spec: Spec, shares: np.ndarray, targets: np.ndarray) -> None:
+        super().__init__()
+        self.spec, self.shares, self.targets = spec, shares, targets
+
+    def __len__(self) -> int:
+        return self.spec.steps
+
+    def __getitem__(self, index: int) -> tuple[np.ndarray, np.ndarray]:
+        random = np.random.default_rng([self.spec.seed, index])
+        ids = np.searchsorted(self.shares, random.random(self.spec.batch_size), "right")
+        return ids.astype(np.int32), self.targets[ids]
+
+
+def fitted(
+    spec: Spec, words: Sequence[str], counts: np.ndarray, table: np.ndarray
+) -> layers.ProjectionEmbedding:
+    """A projection whose vectors are near those of the table `(V, d)`, but for their lengths."""
+    keras.utils.set_random_seed(spec.seed)
+    embedding = layers.ProjectionEmbedding(
+        table.shape[1],
+        (spec.hidden,),
+        ngrams=(spec.shortest, spec.longest),
+        normalization=spec.normalization,
+        kernel_initializer=keras.initializers.GlorotUniform(seed=spec.seed),
+        name="embedding",
+    )
+    cache = layers.BitCache.from_words(words, embedding.projection)
+    ids = keras.Input((), dtype="int32")
+    model = keras.Model(ids, embedding(cache(ids)))
+    rate = keras.optimizers.schedules.PolynomialDecay(spec.learning_rate, spec.steps, 0.0)
+    model.compile(keras.optimizers.Adam(rate), "mse")
+    shares = np.cumsum(np.asarray(counts, np.float64) ** spec.power)
+    targets = LENGTH * table / np.maximum(np.linalg.norm(table, axis=1, keepdims=True), 1e-12)
+    model.fit(Drawn(spec, shares / shares[-1], targets.astype(np.float32)), verbose=0)
+    return embedding
+
+
+def run(
+    spec: Spec, corpus: wikipedia.Words, judged: Mapping[str, Judged], work: Path
+) -> dict[str, Any]:
+    """Fits, and measures as `word_similarity` does; `table` has the table's own correlations."""
+    layer = skip_gram_runs.load(similarity.RUNS[TABLE], work)
+    known = similarity.known_pairs(judged, corpus.words)
+    start = time.process_time()
+    embedding = fitted(spec, corpus.words, corpus.counts, np.asarray(layer.embeddings))
+    return {
+        "spec": spec._asdict(),
+        "parameters": int(sum(np.prod(weight.shape) for weight in embedding.trainable_weights)),
+        "cpu_seconds": round(time.process_time() - start, 1),
+        "known": similarity.correlations(known, embedding.vectors),
+        "all": similarity.correlations(judged, embedding.vectors),
+        "table": similarity.correlations(known, similarity.vectors_of(layer, corpus.words)),
+    }
+
+
+def benchmark(name: str, arguments: argparse.Namespace) -> list[dict[str, Any]]:
+    """Runs what has no row yet."""
+    judged = word_similarity.load(arguments.data)
+
+    @functools.cache
+    def corpus() -> wikipedia.Words:
+        return wikipedia.load(arguments.data, similarity.RUNS[TABLE].num_words)
+
+    def one(spec: Spec) -> dict[str, Any]:
+        return run(spec, corpus(), judged, Path(arguments.work))
+
+    return resumable.benchmark(name, SPECS, arguments, one, table)
+
+
+def table(rows: Sequence[dict[str, Any]]) -> str:
+    """Markdown: mean correlations, and the share of the table's own on the frequent sets."""
+    lines = [
+        "| hidden units | n-grams | parameters | seeds | frequent | of the table's | other seven |",
+        "|" + "---|" * 7,
+    ]
+    for group in results.by_seed(list(rows)):
+        spec = group[0]["spec"]
+        frequent, others, own = (
+            mean(similarity.average(row, names, kind) for row in group)
+            for names, kind in (
+                (similarity.FREQUENT, "known"),
+                (OTHERS, "known"),
+                (similarity.FREQUENT, "table"),
+            )
+        )
+        cells = [f"{spec['hidden']:,}", f"{spec['shortest']} to {spec['longest']}"]
+        cells += [f"{group[0]['parameters']:,}", str(len(group)), f"{frequent:.3f}"]
+        cells += [f"{frequent / own:.2f}", f"{others:.3f}"]
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
