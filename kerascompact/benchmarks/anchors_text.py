@@ -32,7 +32,7 @@ METHODS: dict[str, dict[str, Any]] = {
     "frequency 5,000": {"kind": "selected", "by": "frequency", "words": 5000},
     "frequency 850": {"kind": "selected", "by": "frequency", "words": 850},  # 40 times smaller
     "TF-IDF 5,000": {"kind": "selected", "by": "tf_idf", "words": 5000},
-    "group lasso": {"kind": "group_lasso", "strength": 5e-3},
+    "group lasso": {"kind": "group_lasso", "strength": 3.0},
     "VVD": {"kind": "vvd", "kl_weight": 1e-4},
     "SparseVD-Voc": {"kind": "sparse_vd_voc", "kl_weight": 1e-5},
     "sparse code 100": {"kind": "sparse_code", "num_base": 100, "penalty": 0.05},
@@ -64,7 +64,7 @@ GRID: dict[str, tuple[str, tuple[float, ...]]] = {
     "ANT 10 frequency": ("strength", (1e-2, 3e-2)),
     "group lasso": ("strength", (0.3, 1.0, 3.0)),
     "VVD": ("kl_weight", (1e-4, 1e-3)),
-    "SparseVD-Voc": ("kl_weight", (1e-5, 1e-4)),
+    "SparseVD-Voc": ("kl_weight", (1e-5,)),
 }
 STRENGTHS = ("strength", "kl_weight", "penalty")
 

@@ -46,4 +46,4 @@ def test_rows_and_their_table(monkeypatch):
     assert set(PAPER) <= set(row["known"]) == set(row["all"]) == set(row["table"])
     cells = [cell.strip() for cell in table([row]).splitlines()[-1].split("|")]
     assert cells[1:5] == ["64", "3 to 6", f"{row['parameters']:,}", "1"]
-    assert float(cells[6]) == round(row["known"]["MEN"] / row["table"]["MEN"], 2)
+    assert float(cells[6]) == round(row["known"][PAPER[0]] / row["table"][PAPER[0]], 2)
