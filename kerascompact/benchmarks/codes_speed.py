@@ -13,7 +13,7 @@ import keras
 import numpy as np
 
 from kerascompact import layers
-from kerascompact.benchmarks import processes, results
+from kerascompact.benchmarks import processes
 from kerascompact.benchmarks.speed import step_seconds
 from kerascompact.models import mean_classifier
 from kerascompact.optimizers import LazyAdam
@@ -65,17 +65,8 @@ def benchmark(name: str, arguments: argparse.Namespace) -> list[dict[str, Any]]:
     """Measures every arm; `ratio` is to the stock layer, same optimizer, V and `jit_compile`."""
     rows = []
     for size in SIZES:
-        for jit_compile in (False, True):
-            base = None
-            for arm in ARMS:
-                row = processes.measure_apart(__name__, arm, size, int(jit_compile))
-                if row is None:
-                    continue
-                base = row["milliseconds"] if arm == next(iter(ARMS)) else base
-                row["ratio"] = processes.times(row["milliseconds"], base)
-                results.append(name, row)
-                rows.append(row)
-                print(table([row]).splitlines()[-1], flush=True)
+        for jit_compile in (0, 1):
+            rows += processes.compare(__name__, name, ARMS, (size, jit_compile), table)
     return rows
 
 

@@ -16,7 +16,7 @@ import keras
 import numpy as np
 
 from kerascompact import layers
-from kerascompact.benchmarks import processes, results
+from kerascompact.benchmarks import processes
 from kerascompact.optimizers import LazySGD
 from kerascompact.training import SampledSoftmaxCrossEntropy, SparseSoftmaxCrossEntropy
 
@@ -120,17 +120,8 @@ def measure(name: str, jit_compile: bool, steps: int = 15) -> dict[str, Any]:
 def benchmark(name: str, arguments: argparse.Namespace) -> list[dict[str, Any]]:
     """Measures every arm with and without `jit_compile`; ratios are to the first."""
     rows = []
-    for jit_compile in (False, True):
-        base = None
-        for arm in ARMS:
-            row = processes.measure_apart(__name__, arm, int(jit_compile))
-            if row is None:
-                continue
-            base = row["cpu_milliseconds"] if arm == next(iter(ARMS)) else base
-            row["ratio"] = processes.times(row["cpu_milliseconds"], base)
-            results.append(name, row)
-            rows.append(row)
-            print(table([row]).splitlines()[-1], flush=True)
+    for jit_compile in (0, 1):
+        rows += processes.compare(__name__, name, ARMS, (jit_compile,), table, "cpu_milliseconds")
     return rows
 
 

@@ -18,7 +18,7 @@ import numpy as np
 import tensorflow as tf
 
 from kerascompact import layers
-from kerascompact.benchmarks import processes, results
+from kerascompact.benchmarks import processes
 from kerascompact.optimizers import LazyAdam, Proximal
 
 SIZES = (62_000, 268_000, 1_000_000)
@@ -114,20 +114,13 @@ def benchmark(name: str, arguments: argparse.Namespace) -> list[dict[str, Any]]:
     """Measures every arm at every size, with and without `jit_compile`; ratios are to the first."""
     rows = []
     for words in SIZES:
-        for jit_compile in (False, True):
-            base = None
-            for arm in ARMS:
-                if needed_bytes(arm, words) > _free_bytes():
-                    print(f"{arm}, V = {words:,}: too little memory is free", file=sys.stderr)
-                    continue
-                row = processes.measure_apart(__name__, arm, words, int(jit_compile))
-                if row is None:
-                    continue
-                base = row["milliseconds"] if arm == next(iter(ARMS)) else base
-                row["faster"] = base and round(base / row["milliseconds"], 2)
-                results.append(name, row)
-                rows.append(row)
-                print(table([row]).splitlines()[-1], flush=True)
+        large = [arm for arm in ARMS if needed_bytes(arm, words) > _free_bytes()]
+        for arm in large:
+            print(f"{arm}, V = {words:,}: too little memory is free", file=sys.stderr)
+        for jit_compile in (0, 1):
+            rows += processes.compare(
+                __name__, name, ARMS, (words, jit_compile), table, faster="faster", left_out=large
+            )
     return rows
 
 

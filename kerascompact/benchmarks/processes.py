@@ -6,8 +6,11 @@ Linux only: what a process holds is read from `/proc`.
 import json
 import subprocess
 import sys
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 from typing import Any
+
+from kerascompact.benchmarks import results
 
 
 def measure_apart(module: str, *arguments: object) -> dict[str, Any] | None:
@@ -19,6 +22,38 @@ def measure_apart(module: str, *arguments: object) -> dict[str, Any] | None:
         return None
     row: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return row
+
+
+def compare(
+    module: str,
+    name: str,
+    arms: Iterable[str],
+    arguments: tuple[object, ...],
+    table: Callable[[list[dict[str, Any]]], str],
+    key: str = "milliseconds",
+    faster: str | None = None,
+    left_out: Collection[str] = (),
+) -> list[dict[str, Any]]:
+    """Measures every arm apart; each row is kept, and shown as the last line of a table.
+
+    A row gets the "ratio" of its `key` to that of the first arm, or under the name `faster` how
+    many times less it takes; None, if the first failed. Arms that failed, or are `left_out`, have
+    no row.
+    """
+    rows: list[dict[str, Any]] = []
+    base = None
+    for number, arm in enumerate(arms):
+        row = None if arm in left_out else measure_apart(module, arm, *arguments)
+        if row is None:
+            continue
+        base = row[key] if number == 0 else base
+        row["ratio" if faster is None else faster] = (
+            times(row[key], base) if faster is None else base and times(base, row[key])
+        )
+        results.append(name, row)
+        rows.append(row)
+        print(table([row]).splitlines()[-1], flush=True)
+    return rows
 
 
 def memory(what: str) -> int:
