@@ -25,7 +25,7 @@ SETS = {"budgets": ("clinc150", "trec"), "budgets_long": ("ag_news", "imdb")}
 LENGTHS = {"clinc150": 32, "trec": 40, "ag_news": 100, "imdb": 200}
 CONFIGS = {
     "clinc150": (
-        Config(320, 8),
+        Config(240, 8),
         Config(1200, 16),
         Config(2680, 24),
         mixture(4500, 32, 150, 800),
