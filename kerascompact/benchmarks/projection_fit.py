@@ -25,6 +25,7 @@ from kerascompact.datasets.word_similarity import OTHERS, Judged
 
 TABLE = "SG"
 LENGTH = 10.0  # of the vectors that are fitted: outputs of about 1
+STEPS = 300  # of an epoch
 
 
 class Spec(NamedTuple):
@@ -34,7 +35,7 @@ class Spec(NamedTuple):
     shortest: int = 3
     longest: int = 6
     normalization: str = "batch"
-    steps: int = 3000
+    epochs: int = 10
     batch_size: int = 512
     learning_rate: float = 2e-3
     power: float = 0.5
@@ -54,19 +55,22 @@ class Drawn(keras.utils.PyDataset):
 
     def __init__(self, spec: Spec, shares: np.ndarray, targets: np.ndarray) -> None:
         super().__init__()
-        self.spec, self.shares, self.targets = spec, shares, targets
+        self.spec, self.shares, self.targets, self.epoch = spec, shares, targets, 0
 
     def __len__(self) -> int:
-        return self.spec.steps
+        return STEPS
+
+    def on_epoch_end(self) -> None:
+        self.epoch += 1
 
     def __getitem__(self, index: int) -> tuple[np.ndarray, np.ndarray]:
-        random = np.random.default_rng([self.spec.seed, index])
+        random = np.random.default_rng([self.spec.seed, self.epoch, index])
         ids = np.searchsorted(self.shares, random.random(self.spec.batch_size), "right")
         return ids.astype(np.int32), self.targets[ids]
 
 
 def fitted(
-    spec: Spec, words: Sequence[str], counts: np.ndarray, table: np.ndarray
+    spec: Spec, words: Sequence[str], counts: np.ndarray, table: np.ndarray, verbose: int = 0
 ) -> layers.ProjectionEmbedding:
     """A projection whose vectors are near those of the table `(V, d)`, but for their lengths."""
     keras.utils.set_random_seed(spec.seed)
@@ -81,22 +85,25 @@ def fitted(
     cache = layers.BitCache.from_words(words, embedding.projection)
     ids = keras.Input((), dtype="int32")
     model = keras.Model(ids, embedding(cache(ids)))
-    rate = keras.optimizers.schedules.PolynomialDecay(spec.learning_rate, spec.steps, 0.0)
+    steps = spec.epochs * STEPS
+    rate = keras.optimizers.schedules.PolynomialDecay(spec.learning_rate, steps, 0.0)
     model.compile(keras.optimizers.Adam(rate), "mse")
     shares = np.cumsum(np.asarray(counts, np.float64) ** spec.power)
     targets = LENGTH * table / np.maximum(np.linalg.norm(table, axis=1, keepdims=True), 1e-12)
-    model.fit(Drawn(spec, shares / shares[-1], targets.astype(np.float32)), verbose=0)
+    drawn = Drawn(spec, shares / shares[-1], targets.astype(np.float32))
+    model.fit(drawn, epochs=spec.epochs, verbose=verbose)
     return embedding
 
 
 def run(
-    spec: Spec, corpus: wikipedia.Words, judged: Mapping[str, Judged], work: Path
+    spec: Spec, corpus: wikipedia.Words, judged: Mapping[str, Judged], work: Path, verbose: int = 0
 ) -> dict[str, Any]:
     """Fits, and measures as `word_similarity` does; `table` has the table's own correlations."""
     layer = skip_gram_runs.load(similarity.RUNS[TABLE], work)
     known = similarity.known_pairs(judged, corpus.words)
     start = time.process_time()
-    embedding = fitted(spec, corpus.words, corpus.counts, np.asarray(layer.embeddings))
+    table = np.asarray(layer.embeddings)
+    embedding = fitted(spec, corpus.words, corpus.counts, table, verbose)
     return {
         "spec": spec._asdict(),
         "parameters": int(sum(np.prod(weight.shape) for weight in embedding.trainable_weights)),
@@ -116,7 +123,7 @@ def benchmark(name: str, arguments: argparse.Namespace) -> list[dict[str, Any]]:
         return wikipedia.load(arguments.data, similarity.RUNS[TABLE].num_words)
 
     def one(spec: Spec) -> dict[str, Any]:
-        return run(spec, corpus(), judged, Path(arguments.work))
+        return run(spec, corpus(), judged, Path(arguments.work), arguments.verbose)
 
     return resumable.benchmark(name, SPECS, arguments, one, table)
 

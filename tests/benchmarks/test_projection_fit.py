@@ -2,6 +2,7 @@
 
 import keras
 import numpy as np
+import pytest
 
 from kerascompact.benchmarks import projection_fit
 from kerascompact.benchmarks.projection_fit import Drawn, Spec, fitted, run, table
@@ -12,7 +13,12 @@ from kerascompact.datasets.word_similarity import NAMES, Judged
 WORDS = ("the", "of", "king", "queen", "city", "town", "reign", "one", "two", "three", "zero", "w")
 COUNTS = np.array([400, 100, *[16] * 10])
 TABLE = np.random.default_rng(0).normal(size=(len(WORDS), 4)).astype(np.float32)
-SMALL = Spec(hidden=64, steps=150, batch_size=32, learning_rate=1e-2)
+SMALL = Spec(hidden=64, epochs=2, batch_size=32, learning_rate=1e-2)
+
+
+@pytest.fixture(autouse=True)
+def short_epochs(monkeypatch):
+    monkeypatch.setattr(projection_fit, "STEPS", 75)
 
 
 def test_vectors_get_the_directions_of_the_table():
@@ -25,12 +31,14 @@ def test_words_are_drawn_by_a_power_of_their_counts():
     shares = np.cumsum(COUNTS**0.5)
     drawn = Drawn(SMALL._replace(batch_size=20_000), shares / shares[-1], TABLE)
     ids, vectors = drawn[3]
-    assert ids.dtype == np.int32 and len(drawn) == SMALL.steps
+    assert ids.dtype == np.int32 and len(drawn) == 75
     np.testing.assert_array_equal(vectors, TABLE[ids])
     found = np.bincount(ids, minlength=len(WORDS)) / len(ids)
     np.testing.assert_allclose(found, COUNTS**0.5 / shares[-1], atol=0.02)  # 5 deviations
     np.testing.assert_array_equal(ids, drawn[3][0])
     assert np.any(ids != drawn[4][0])
+    drawn.on_epoch_end()
+    assert np.any(ids != drawn[3][0])
 
 
 def test_rows_and_their_table(monkeypatch):
