@@ -71,8 +71,8 @@ def test_anchors_are_as_long_as_makes_a_step_that_of_a_full_table():
     made = embedding("anchors", num_anchors=16, strength=1e-3)
     assert isinstance(made, layers.AnchorTransformEmbedding)
     assert made.negative_pairs is None and made.positive_pairs is None
-    assert made.embeddings_initializer.stddev == 16**-0.5
-    assert embedding("anchors", num_anchors=4).embeddings_initializer.stddev == d**-0.5
+    assert made.embeddings_initializer.stddev == 2 * 16**-0.5
+    assert embedding("anchors", num_anchors=4).embeddings_initializer.stddev == 2 * d**-0.5
 
 
 def test_refuses_other_kinds():
