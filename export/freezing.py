@@ -123,7 +123,7 @@ def round_kernels(model: Any, by_inputs: bool = True) -> list[tuple[Any, np.ndar
         for variable in layer._trainable_variables + layer._non_trainable_variables:
             if variable.dtype != "float32":
                 continue
-            outputs, inputs = _outputs_of(layer, variable), by_inputs and _is_plain(layer)
+            outputs, inputs = _outputs_of(layer, variable), by_inputs and _is_last(layer, model)
             axis = kernels.axis_of_scales(variable.shape, outputs, inputs)
             if axis is None:
                 continue
@@ -141,12 +141,16 @@ def _others(layer: keras.layers.Layer) -> Iterator[Any]:
             yield from _others(inner)
 
 
-def _is_plain(layer: Any) -> bool:
-    """Whether nothing multiplies the outputs of a dense layer that the converter would fold in."""
-    if type(layer) is not keras.layers.Dense or not layer._inbound_nodes:
+def _is_last(layer: Any, model: Any) -> bool:
+    """Whether it is a dense layer of a graph's outputs.
+
+    Into others the converter may fold what multiplies their outputs, as a normalization does behind
+    a dropout: integers with a scale for each input would be none any more.
+    """
+    if type(layer) is not keras.layers.Dense or not is_graph(model):
         return False
-    after = [node.operation for node in layer._outbound_nodes]
-    return not any(isinstance(one, keras.layers.BatchNormalization) for one in after)
+    outputs = keras.tree.flatten(model.outputs)
+    return any(tensor._keras_history.operation is layer for tensor in outputs)
 
 
 def _outputs_of(layer: Any, variable: Any) -> int:

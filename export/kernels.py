@@ -58,11 +58,8 @@ def axis_of_scales(shape: Sequence[int], outputs: int = -1, inputs: bool = True)
     >>> axis_of_scales((100, 3)), axis_of_scales((16, 150)), axis_of_scales((2, 2))
     (-1, -2, None)
     """
-    matrix = inputs and len(shape) == 2
-    axes = (
-        sorted((-1, -2), key=lambda axis: (shape[axis], axis != outputs)) if matrix else [outputs]
-    )
-    return axes[0] if pays(shape, axes[0]) else None
+    axis = -2 if inputs and len(shape) == 2 and shape[-2] < shape[-1] else outputs
+    return axis if pays(shape, axis) else None
 
 
 def rounded(kernel: np.ndarray, axis: int = -1) -> np.ndarray:

@@ -1,8 +1,8 @@
 """How much of a table's word similarity a projection can hold: fitted to the vectors themselves.
 
 What `word_similarity` trains by skip-gram is here given: the network learns the directions of the
-table's vectors by least squares, frequent words more often. No skip-gram can bring it further than
-its hidden units allow. Run `word_similarity` before, with the same `--work`.
+table's vectors by least squares, frequent words more often: a sign of what its hidden units can
+hold, no bound. Run `word_similarity` before, with the same `--work`.
 """
 
 import argparse

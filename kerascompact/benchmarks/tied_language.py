@@ -141,8 +141,8 @@ def optimizer_of(spec: Spec, steps_per_epoch: int) -> Any:
     """Gradient descent as Zaremba's, with the proximal step for anchors.
 
     The vectors of SparseVD and their variances are trained by Adam, as its authors do: the gradient
-    of the divergence grows without bound as a number nears 0. For a full table Adam is worse on dev
-    (323 after an epoch; gradient descent 296), and anchors under it stay at 740.
+    of the divergence grows without bound as a number nears 0. For a full table and for anchors it
+    was worse on dev in trials of an epoch.
     """
     size = models.SIZES[spec.size]
 
@@ -183,7 +183,7 @@ def run(
         options = {key: value for key, value in spec.options.items() if key != "kind"}
         compressor = AFTERWARDS[kind](seed=spec.seed, **options)
         small = compress.compress_model(model, compressor)
-        # The same vectors as a table: its softmax takes a tenth of the time.
+        # The same vectors as a table: its softmax is faster.
         vectors = small.get_layer("embedding")(np.arange(len(corpus.words)))
         model.get_layer("embedding").embeddings.assign(vectors)
         row["dev_perplexity"] = streams.perplexity(around, model, corpus.dev)

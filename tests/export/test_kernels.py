@@ -97,6 +97,23 @@ def test_a_head_of_many_classes_has_a_scale_for_each_input():
     assert np.all(np.abs(after - before) <= 0.501 * steps) and np.any(after != before)
 
 
+def test_a_wide_layer_whose_outputs_are_multiplied_stays_int8():
+    """A normalization behind a dropout, which is none in a file, is folded into the kernel."""
+    ids = keras.Input((6,), dtype="int32", name="ids")
+    hidden = keras.layers.GlobalAveragePooling1D()(keras.layers.Embedding(40, 24)(ids))
+    hidden = keras.layers.Dropout(0.5)(keras.layers.Dense(150)(hidden))
+    hidden = keras.layers.BatchNormalization()(hidden)
+    model = keras.Model(ids, keras.layers.Dense(3, "softmax", name="out")(hidden))
+    random = np.random.default_rng(0)
+    model.set_weights([random.uniform(0.1, 1, w.shape) for w in model.get_weights()])
+    data = export.convert(model, "small")
+    kernel = next(t for t in export.inspect(data).tensors if sorted(t.shape) == [24, 150])
+    assert kernel.dtype == "int8"
+    rows = random.integers(0, 40, (20, 6)).astype(np.int32)
+    expected = export.freeze(model, "small").predict(rows, verbose=0)
+    np.testing.assert_allclose(outputs(data, rows), expected, **CLOSE)
+
+
 @pytest.mark.parametrize("kind", ["dense", "convolution", "lstm"])
 def test_dynamic_range_multiplies_integers(kind):
     model = classifier(kind)
