@@ -2,7 +2,8 @@
 
 What `word_similarity` trains by skip-gram is here given: the network learns the directions of the
 table's vectors by least squares, frequent words more often: a sign of what its hidden units can
-hold, no bound. Run `word_similarity` before, with the same `--work`.
+hold, no bound. A run may then go on by skip-gram, against the table's contexts. Run
+`word_similarity` before, with the same `--work`.
 """
 
 import argparse
@@ -16,7 +17,7 @@ from typing import Any, NamedTuple
 import keras
 import numpy as np
 
-from kerascompact import layers
+from kerascompact import layers, models
 from kerascompact.benchmarks import results, resumable, skip_gram_runs
 from kerascompact.benchmarks import word_similarity as similarity
 from kerascompact.benchmarks.skip_gram_runs import hidden_units
@@ -29,7 +30,11 @@ STEPS = 300  # of an epoch
 
 
 class Spec(NamedTuple):
-    """Everything that decides a run. Words are drawn in proportion to `count ** power`."""
+    """Everything that decides a run. Words are drawn in proportion to `count ** power`.
+
+    `lengths`: whether the vectors keep their lengths, relative to their mean. `tuned`: epochs of
+    skip-gram afterwards, with the table's contexts, at `tuning_rate`.
+    """
 
     hidden: int = hidden_units(1_000_000)
     shortest: int = 3
@@ -39,6 +44,9 @@ class Spec(NamedTuple):
     batch_size: int = 512
     learning_rate: float = 2e-3
     power: float = 0.5
+    lengths: bool = False
+    tuned: int = 0
+    tuning_rate: float = 1e-3
     seed: int = 0
 
 
@@ -89,10 +97,45 @@ def fitted(
     rate = keras.optimizers.schedules.PolynomialDecay(spec.learning_rate, steps, 0.0)
     model.compile(keras.optimizers.Adam(rate), "mse")
     shares = np.cumsum(np.asarray(counts, np.float64) ** spec.power)
-    targets = LENGTH * table / np.maximum(np.linalg.norm(table, axis=1, keepdims=True), 1e-12)
-    drawn = Drawn(spec, shares / shares[-1], targets.astype(np.float32))
+    targets = np.asarray(LENGTH * table / lengths(spec, table), np.float32)
+    drawn = Drawn(spec, shares / shares[-1], targets)
     model.fit(drawn, epochs=spec.epochs, verbose=verbose)
     return embedding
+
+
+def lengths(spec: Spec, table: np.ndarray) -> np.ndarray:
+    """What the table's vectors are divided by: their lengths `(V, 1)`, or the mean of these."""
+    each = np.maximum(np.linalg.norm(table, axis=1, keepdims=True), 1e-12)
+    return each.mean() if spec.lengths else each
+
+
+def tuned(
+    spec: Spec, corpus: wikipedia.Words, table: np.ndarray, work: Path, verbose: int = 0
+) -> tuple[layers.ProjectionEmbedding, dict[str, Any]]:
+    """A fitted projection, trained further by skip-gram, and what its epochs measured.
+
+    It goes on against the table's contexts, scaled so that products with them are the table's.
+    """
+    teacher = similarity.RUNS[TABLE]
+
+    def begin(model: models.SkipGram) -> None:
+        embedding = fitted(spec, corpus.words, corpus.counts, table, verbose)
+        model.embedding.set_weights(embedding.get_weights())
+        contexts = np.load(teacher.folder(work) / skip_gram_runs.CONTEXTS)
+        model.contexts.assign(contexts * (np.mean(lengths(spec, table)) / LENGTH))
+
+    training = similarity.NP_SG._replace(
+        hidden=spec.hidden,
+        shortest=spec.shortest,
+        longest=spec.longest,
+        normalization=spec.normalization,
+        learning_rate=spec.tuning_rate,
+        context_rate=0.0,
+        epochs=spec.tuned,
+        begun="-".join(map(str, spec)),
+        seed=spec.seed,
+    )
+    return skip_gram_runs.train(training, corpus, work, verbose, begin)
 
 
 def run(
@@ -103,11 +146,15 @@ def run(
     known = similarity.known_pairs(judged, corpus.words)
     start = time.process_time()
     table = np.asarray(layer.embeddings)
-    embedding = fitted(spec, corpus.words, corpus.counts, table, verbose)
+    if spec.tuned:
+        embedding, measured = tuned(spec, corpus, table, work, verbose)
+    else:
+        embedding, measured = fitted(spec, corpus.words, corpus.counts, table, verbose), {}
     return {
         "spec": spec._asdict(),
         "parameters": int(sum(np.prod(weight.shape) for weight in embedding.trainable_weights)),
         "cpu_seconds": round(time.process_time() - start, 1),
+        **measured,
         "known": similarity.correlations(known, embedding.vectors),
         "all": similarity.correlations(judged, embedding.vectors),
         "table": similarity.correlations(known, similarity.vectors_of(layer, corpus.words)),

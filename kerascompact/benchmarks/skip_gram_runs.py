@@ -1,7 +1,7 @@
 """One run of a skip-gram, with a table or a projection: train, or go on, and keep its vectors."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,6 +17,7 @@ from kerascompact.text.skip_gram_batches import SkipGramBatches
 
 BITS, WIDTH = 1120, 100
 TRAINED, TEXT_WORDS = "embedding.keras", "words.txt"  # in a run's folder, as `neighbours` reads
+CONTEXTS = "contexts.npy"  # `v'`, for runs that begin with it
 
 
 class Spec(NamedTuple):
@@ -27,7 +28,8 @@ class Spec(NamedTuple):
     words that come misspelt, as one of `variants` misspellings of each word. `shift`, `by_word`,
     `chunk`: of `SkipGram` and `SkipGramBatches`. `start` and `output`: bounds of the uniform start
     of vectors in `sg`, and of contexts. `context_rate`: that of the contexts, whose rows are seldom
-    met, if not `learning_rate`. `tokens` cuts the text.
+    met, if not `learning_rate`. `tokens` cuts the text. `begun`: what the caller sets the weights
+    to that training begins with, if it does.
     """
 
     method: str
@@ -56,6 +58,7 @@ class Spec(NamedTuple):
     epochs: int = 10
     num_words: int = 100_000
     tokens: int | None = None
+    begun: str = ""
     seed: int = 0
 
     def folder(self, work: Path) -> Path:
@@ -161,9 +164,20 @@ class _Epochs(keras.callbacks.Callback):
 
 
 def train(
-    spec: Spec, corpus: Words, work: Path, verbose: int = 0
+    spec: Spec,
+    corpus: Words,
+    work: Path,
+    verbose: int = 0,
+    begin: Callable[[models.SkipGram], None] | None = None,
 ) -> tuple[keras.layers.Layer, dict[str, Any]]:
     """Trains a run's embedding, or goes on after its last whole epoch, or reads it if it is done.
+
+    Args:
+        spec: The run.
+        corpus: Its text.
+        work: Folder of all runs.
+        verbose: That of `fit`.
+        begin: Sets the untrained model's weights, where `spec.begun` names it.
 
     Returns: The layer, and what the epochs measured.
     """
@@ -185,6 +199,8 @@ def train(
         seed=spec.seed,
     )
     model.build((None,))  # what it goes on with is read into it
+    if begin and not (folder / "backup").exists():
+        begin(model)
     model.compile(optimizer(spec, spec.epochs * len(batches)))
     model.fit(
         batches,
@@ -197,6 +213,7 @@ def train(
         ],
         verbose=verbose,
     )
+    np.save(folder / CONTEXTS, model.contexts.numpy())
     save(model.embedding, corpus.words, folder)
     return model.embedding, _measured(log)
 

@@ -71,11 +71,33 @@ def train_rows(matrices: Sequence[tf.Tensor], shape: TrainShape) -> tf.Tensor:
     return tf.reshape(vectors, [-1, math.prod(shape.columns)])
 
 
+def rows_of_digit(first: tf.Tensor, cores: Sequence[tf.Tensor], shape: TrainShape) -> tf.Tensor:
+    """Vectors `(v_1 v_2 ..., d)` of all ids whose first digit is `first` (), in their order.
+
+    The products of the first cores are shared by the ids: far less work than `train_rows`.
+
+    >>> cores = [tf.constant([[3.0], [1.0]]), tf.constant([[1.0, 2.0], [0.0, 1.0]])]
+    >>> shape = TrainShape((2, 2), (1, 2), (1,))
+    >>> rows_of_digit(tf.constant(0), cores, shape).numpy().tolist()
+    [[3.0, 6.0], [0.0, 3.0]]
+    """
+    state = tf.gather(cores[0], first)
+    words = width = 1
+    for k in range(1, len(cores)):
+        width *= shape.columns[k - 1]
+        v, d, (left, right) = shape.rows[k], shape.columns[k], shape.outer[k : k + 2]
+        core = tf.transpose(tf.reshape(cores[k], [v, left, d * right]), [1, 0, 2])
+        state = tf.matmul(tf.reshape(state, [-1, left]), tf.reshape(core, [left, -1]))
+        state = tf.transpose(tf.reshape(state, [words, width, v, d * right]), [0, 2, 1, 3])
+        words *= v
+    return tf.reshape(state, [words, -1])
+
+
 def train_logits(hidden: tf.Tensor, cores: Sequence[tf.Tensor], shape: TrainShape) -> tf.Tensor:
     """Products of vectors `(n, d)` with the rows of all `v_0 v_1 ...` ids, without these rows.
 
     One core after the other, the last one first, takes its part of the columns away and puts its
-    digit there.
+    digit there: the least work for one vector. For hundreds, `rows_of_digit` has less.
 
     >>> cores = [tf.constant([[3.0], [1.0]]), tf.constant([[1.0, 2.0], [0.0, 1.0]])]
     >>> shape = TrainShape((2, 2), (1, 2), (1,))

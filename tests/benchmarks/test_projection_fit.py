@@ -4,10 +4,10 @@ import keras
 import numpy as np
 import pytest
 
-from kerascompact.benchmarks import projection_fit
+from kerascompact.benchmarks import projection_fit, skip_gram_runs, word_similarity
 from kerascompact.benchmarks.projection_fit import Drawn, Spec, fitted, run, table
 from kerascompact.benchmarks.word_similarity import PAPER
-from kerascompact.datasets.wikipedia import Words
+from kerascompact.datasets.wikipedia import Words, encode
 from kerascompact.datasets.word_similarity import NAMES, Judged
 
 WORDS = ("the", "of", "king", "queen", "city", "town", "reign", "one", "two", "three", "zero", "w")
@@ -25,6 +25,48 @@ def test_vectors_get_the_directions_of_the_table():
     vectors = fitted(SMALL, WORDS, COUNTS, TABLE).vectors(WORDS)
     cosines = np.sum(vectors * TABLE, axis=1) / np.linalg.norm(vectors, axis=1)
     assert np.all(cosines / np.linalg.norm(TABLE, axis=1) > 0.9)
+
+
+def test_vectors_may_keep_their_lengths():
+    table = TABLE * np.arange(1, len(WORDS) + 1)[:, None]
+    wanted = np.linalg.norm(table, axis=1)
+    found = [
+        np.linalg.norm(fitted(spec, WORDS, COUNTS, table).vectors(WORDS), axis=1)
+        for spec in (SMALL, SMALL._replace(lengths=True))
+    ]
+    assert found[0].std() < 0.2 * found[0].mean()
+    assert np.corrcoef(found[1], wanted)[0, 1] > 0.95
+
+
+def test_a_fitted_projection_goes_on_by_skip_gram(monkeypatch, tmp_path):
+    random = np.random.default_rng(0)
+    texts = [[word.encode() for word in random.choice(WORDS[2:7], 20)] for _ in range(20)]
+    corpus, tiny = encode(texts, 100), dict(threshold=1.0, batch_size=128, width=4, chunk=1000)
+    teacher = word_similarity.SG._replace(epochs=1, **tiny)
+    monkeypatch.setitem(word_similarity.RUNS, "SG", teacher)
+    monkeypatch.setattr(word_similarity, "NP_SG", word_similarity.NP_SG._replace(**tiny))
+    layer, _ = skip_gram_runs.train(teacher, corpus, tmp_path)
+    table = np.asarray(layer.embeddings)
+    began = []
+    build = skip_gram_runs.build
+
+    def built(*arguments):
+        began.append(build(*arguments))
+        return began[-1]
+
+    monkeypatch.setattr(skip_gram_runs, "build", built)
+    spec = SMALL._replace(tuned=1, tuning_rate=1e-12, lengths=True)
+    embedding, measured = projection_fit.tuned(spec, corpus, table, tmp_path)
+    assert len(measured["loss_by_epoch"]) == 1
+    fit = fitted(spec, corpus.words, corpus.counts, table)
+    np.testing.assert_allclose(embedding.dense[0].kernel, fit.dense[0].kernel, atol=1e-6)
+    # products with contexts are what they are with the table's vectors
+    contexts = np.load(teacher.folder(tmp_path) / skip_gram_runs.CONTEXTS)
+    scale = np.linalg.norm(table, axis=1).mean() / projection_fit.LENGTH
+    np.testing.assert_allclose(began[0].contexts, contexts * scale, rtol=1e-4, atol=1e-8)
+    again, _ = projection_fit.tuned(spec, corpus, table, tmp_path)  # read, not trained
+    assert len(began) == 1
+    np.testing.assert_array_equal(again.vectors(["king"]), embedding.vectors(["king"]))
 
 
 def test_words_are_drawn_by_a_power_of_their_counts():

@@ -9,6 +9,7 @@ from kerascompact.ops.tensor_train import (
     bases_for,
     digits,
     factors_of,
+    rows_of_digit,
     train_logits,
     train_rows,
 )
@@ -46,6 +47,8 @@ def test_rows_and_logits_are_those_of_the_table(shape):
     matrices = [tf.gather(c, d) for c, d in zip(cores, digits(every, shape.rows), strict=True)]
     # sums of up to 24 products
     np.testing.assert_allclose(train_rows(matrices, shape), table, atol=1e-4)
+    parts = [rows_of_digit(tf.constant(digit), cores, shape) for digit in range(shape.rows[0])]
+    np.testing.assert_allclose(tf.concat(parts, axis=0), table, atol=1e-4)
     hidden = np.random.default_rng(1).normal(size=(3, table.shape[1])).astype(np.float32)
     np.testing.assert_allclose(train_logits(hidden, cores, shape), hidden @ table.T, atol=1e-3)
     assert shape.size == sum(core.size for core in cores)

@@ -1,6 +1,7 @@
 """Tensor train (TT) embeddings: a word's vector is a product of small matrices."""
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import keras
@@ -12,6 +13,7 @@ from kerascompact.forms.base import reshape_as
 from kerascompact.forms.tensor_train import TensorTrainForm, read_shape
 from kerascompact.layers.embeddings.base import CompactEmbedding
 from kerascompact.ops import tensor_train
+from kerascompact.ops.row_logits import row_logits
 from kerascompact.ops.unique import unique_ids
 
 
@@ -122,11 +124,16 @@ class TensorTrainEmbedding(CompactEmbedding):
         return tf.gather(tensor_train.train_rows(matrices, self.shape), inverse)
 
     def word_logits(self, hidden: tf.Tensor) -> tf.Tensor:
-        """One core after the other, without the table."""
-        cores = [core.value for core in self.cores]
+        """Logits by the vectors of one first digit after the other, never the table."""
         flat = tf.reshape(hidden, [-1, self.output_dim])
-        logits = tensor_train.train_logits(flat, cores, self.shape)[:, : self.input_dim]
-        return reshape_as(logits, hidden[..., 0], self.input_dim)
+        part = math.prod(self.shape.rows[1:])
+
+        def rows_of(ids: tf.Tensor, cores: Sequence[tf.Tensor]) -> tf.Tensor:
+            return tensor_train.rows_of_digit(ids[0] // part, cores, self.shape)
+
+        cores = [tf.convert_to_tensor(core.value) for core in self.cores]
+        logits = row_logits(flat, rows_of, part * self.shape.rows[0], cores, part)
+        return reshape_as(logits[:, : self.input_dim], hidden[..., 0], self.input_dim)
 
     def freeze(self) -> TensorTrainForm:
         self.check_built()
