@@ -34,6 +34,7 @@ def test_words_are_those_of_the_cut_in_the_order_of_frequency():
     assert len(pairs) == words
 
 
+@pytest.mark.slow
 def test_a_killed_run_goes_on_and_recites(tmp_path):
     spec = SMALL._replace(kind="sparse embedding", epochs=1)
     recite.run(spec, CORPUS, tmp_path, verbose=0)

@@ -1,9 +1,11 @@
 import numpy as np
+import pytest
 
 from kerascompact.benchmarks import recurrent_speed
 from kerascompact.benchmarks.recurrent_speed import ARMS, CASES, Case
 
 
+@pytest.mark.slow
 def test_every_arm_is_measured_and_sparse_arms_are_equal(monkeypatch, tmp_path):
     monkeypatch.setitem(CASES, "small", Case(10, 8, 2, 0.5, 3, 2))
     trained = recurrent_speed.training("small", steps=1)
