@@ -80,17 +80,30 @@ def affine(scale: Any, axis: int = 0) -> Any:
     return made
 
 
-def needs_runtime(model: Any, version: bytes) -> None:
+def runtime_of(model: Any) -> str:
+    """The oldest version of the runtime that a file says it runs on; "" if it says none."""
+    entry = _runtime_entry(model)
+    if entry is None:
+        return ""
+    text = bytes(bytearray(model.buffers[entry.buffer].data)).rstrip(b"\0")
+    return text.decode("ascii", "replace")
+
+
+def needs_runtime(model: Any, version: str) -> None:
     """Raises the version of the runtime that a file says it needs."""
-    for entry in model.metadata or []:
-        if entry.name == b"min_runtime_version":
-            text = bytes(bytearray(model.buffers[entry.buffer].data)).rstrip(b"\0")
-            if _numbers(text) < _numbers(version):
-                entry.buffer = new_buffer(model, np.frombuffer(version.ljust(16, b"\0"), np.uint8))
+    entry = _runtime_entry(model)
+    if entry is not None and _numbers(runtime_of(model)) < _numbers(version):
+        padded = np.frombuffer(version.encode().ljust(16, b"\0"), np.uint8)
+        entry.buffer = new_buffer(model, padded)
 
 
-def _numbers(version: bytes) -> list[int]:
-    return [int(part) for part in version.split(b".") if part.isdigit()]
+def _runtime_entry(model: Any) -> Any:
+    named = [one for one in model.metadata or [] if one.name == b"min_runtime_version"]
+    return next((one for one in named if model.buffers[one.buffer].data is not None), None)
+
+
+def _numbers(version: str) -> list[int]:
+    return [int(part) for part in version.split(".") if part.isdigit()]
 
 
 def drop_unused(graph: Any) -> None:

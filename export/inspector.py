@@ -4,7 +4,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from kerascompact.export import flatbuffer
+from kerascompact.export import editing, flatbuffer
 
 _LIMITS = (("max_bytes", "bytes"), ("length", "words"), ("max_words", "words"))
 
@@ -23,7 +23,7 @@ class Inspection(NamedTuple):
     """What `inspect` found; `overhead` is every byte that is not a constant or metadata.
 
     `inputs` and `outputs` are those of the first model; a file of several has those of each in
-    `signatures`, by name.
+    `signatures`, by name. `runtime` is the oldest version that the file says it runs on.
     """
 
     num_bytes: int
@@ -36,6 +36,7 @@ class Inspection(NamedTuple):
     inputs: list[str]
     outputs: list[str]
     signatures: dict[str, tuple[list[str], list[str]]] = {}
+    runtime: str = ""
 
     def __str__(self) -> str:
         lines = [f"{self.num_bytes:,} bytes, {self.overhead:,} of them graph"]
@@ -58,6 +59,8 @@ class Inspection(NamedTuple):
             if self.custom
             else "built-in operators only (no Flex, no custom operators)"
         )
+        if self.runtime:
+            lines[-1] += f", runtime {self.runtime} or newer"
         large = [t for t in self.tensors if t.num_bytes > 16] or self.tensors
         lines.extend(
             f"{t.num_bytes:>12,} B {t.share:>6.1%}  {t.dtype:<8} {list(t.shape)}  {t.name}".rstrip()
@@ -112,6 +115,7 @@ def inspect(file: bytes | str | Path) -> Inspection:
         inputs=[_port(graph.tensors[index]) for index in graph.inputs],
         outputs=[_port(graph.tensors[index]) for index in graph.outputs],
         signatures=dict(_signature(model, found) for found in model.signatureDefs or []),
+        runtime=editing.runtime_of(model),
     )
 
 

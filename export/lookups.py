@@ -13,6 +13,7 @@ from kerascompact.export.editing import (
     constant,
     drop_unused,
     kind,
+    needs_runtime,
     new_buffer,
     new_tensor,
     users,
@@ -20,6 +21,7 @@ from kerascompact.export.editing import (
 from kerascompact.export.flatbuffer import schema
 
 VERSION = 4  # of EMBEDDING_LOOKUP: four bits, and a scale for each row
+RUNTIME = "2.18.0"  # the first with that version
 
 
 class Rows(NamedTuple):
@@ -55,6 +57,7 @@ def store_rows(model: Any, tables: Sequence[Rows]) -> None:
                 index = _quantized(model, graph, rows)
                 for gather, last in found:
                     _replace(model, graph, gather, last, index)
+                needs_runtime(model, RUNTIME)
         drop_unused(graph)
 
 

@@ -22,7 +22,7 @@ from kerascompact.export.editing import (
 )
 from kerascompact.export.flatbuffer import schema
 
-INT4_RUNTIME = b"2.15.0"  # the first with GATHER and CAST of INT4
+INT4_RUNTIME = "2.15.0"  # the first with GATHER and CAST of INT4
 
 
 def dequantize_kernels_once(model: Any) -> None:

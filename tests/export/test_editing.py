@@ -72,6 +72,8 @@ def test_the_runtime_that_a_file_needs_only_gets_newer(before, after):
     padded = np.frombuffer(before.ljust(16, b"\0"), np.uint8)
     entry.name, entry.buffer = b"min_runtime_version", editing.new_buffer(model, padded)
     model.metadata = [entry]
-    editing.needs_runtime(model, b"2.15.0")
-    found = bytes(bytearray(model.buffers[entry.buffer].data)).rstrip(b"\0")
-    assert found == after
+    editing.needs_runtime(model, "2.15.0")
+    assert editing.runtime_of(model) == after.decode()
+    model.metadata = []
+    editing.needs_runtime(model, "2.15.0")
+    assert editing.runtime_of(model) == ""

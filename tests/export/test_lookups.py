@@ -42,8 +42,10 @@ def test_one_operator_looks_up_what_keras_does(name, width, length):
     model, recipe = lookup(width, length), RECIPES[name]
     data, frozen = export.convert(model, recipe), export.freeze(model, recipe)
     np.testing.assert_array_equal(outputs(data), frozen.predict(IDS, verbose=0))
-    operators = export.inspect(data).operators
+    found = export.inspect(data)
+    operators = found.operators
     assert operators["EMBEDDING_LOOKUP"] == 1 and not {"GATHER", "CAST", "MUL"} & set(operators)
+    assert found.runtime == "2.18.0"
 
 
 def test_sizes_and_errors_beside_a_scale_for_each_column():

@@ -40,12 +40,6 @@ def versions(data):
     return {(model.operatorCodes[i].builtinCode, model.operatorCodes[i].version) for i in used}
 
 
-def runtime_version(data):
-    model = flatbuffer.parse(data)
-    (entry,) = [e for e in model.metadata if e.name == b"min_runtime_version"]
-    return bytes(bytearray(model.buffers[entry.buffer].data)).rstrip(b"\0")
-
-
 @pytest.mark.parametrize("length", [None, 7])
 @pytest.mark.parametrize("width", [1, 2, 3, 4, 5, 8])
 def test_rows_of_four_bits_of_any_width(width, length):
@@ -58,7 +52,7 @@ def test_rows_of_four_bits_of_any_width(width, length):
     found = np.concatenate([outputs(data, row[None]) for row in every])
     np.testing.assert_array_equal(found, small.predict(every, verbose=0))
     assert {(OP.GATHER, 7), (OP.CAST, 6)} <= versions(data)
-    assert runtime_version(data) == b"2.15.0"
+    assert export.inspect(data).runtime == "2.15.0"
 
 
 @pytest.mark.parametrize("width", [3, 4])
@@ -78,7 +72,7 @@ def test_other_recipes_have_no_four_bits(recipe):
     form.table.assign(np.zeros((V, 4)))
     data = export.convert(lookup(form), recipe)
     assert "int4" not in stored(data)
-    assert tuple(map(int, runtime_version(data).split(b"."))) < (2, 15)
+    assert tuple(map(int, export.inspect(data).runtime.split("."))) < (2, 15)
 
 
 def converted(function, length=5):
