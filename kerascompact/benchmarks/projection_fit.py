@@ -33,12 +33,13 @@ class Spec(NamedTuple):
     """Everything that decides a run. Words are drawn in proportion to `count ** power`.
 
     `lengths`: whether the vectors keep their lengths, relative to their mean. `tuned`: epochs of
-    skip-gram afterwards, with the table's contexts, at `tuning_rate`.
+    skip-gram afterwards, with the table's contexts, at `tuning_rate`, with a share of `misspelt`
+    words and the cosine loss.
     """
 
     hidden: int = hidden_units(1_000_000)
-    shortest: int = 3
-    longest: int = 6
+    shortest: int = 1
+    longest: int = 3
     normalization: str = "batch"
     epochs: int = 10
     batch_size: int = 512
@@ -46,15 +47,21 @@ class Spec(NamedTuple):
     power: float = 0.5
     lengths: bool = False
     tuned: int = 0
-    tuning_rate: float = 1e-3
+    tuning_rate: float = 3e-4
+    misspelt: float = 0.0
+    cosine_weight: float = 0.0
     seed: int = 0
 
 
 SPECS = (
     Spec(),
-    Spec(shortest=1, longest=3),
+    Spec(shortest=3, longest=6),
+    Spec(lengths=True),
     Spec(hidden=hidden_units(2_000_000)),
     Spec(hidden=hidden_units(4_000_000)),
+    Spec(tuned=2),
+    Spec(tuned=2, cosine_weight=0.01),
+    Spec(tuned=2, misspelt=0.4),
 )
 
 
@@ -131,6 +138,8 @@ def tuned(
         normalization=spec.normalization,
         learning_rate=spec.tuning_rate,
         context_rate=0.0,
+        misspelt=spec.misspelt,
+        cosine_weight=spec.cosine_weight,
         epochs=spec.tuned,
         begun="-".join(map(str, spec)),
         seed=spec.seed,
@@ -178,8 +187,9 @@ def benchmark(name: str, arguments: argparse.Namespace) -> list[dict[str, Any]]:
 def table(rows: Sequence[dict[str, Any]]) -> str:
     """Markdown: mean correlations, and the share of the table's own on the frequent sets."""
     lines = [
-        "| hidden units | n-grams | parameters | seeds | frequent | of the table's | other seven |",
-        "|" + "---|" * 7,
+        "| hidden units | n-grams | lengths | skip-gram afterwards | parameters | seeds | frequent "
+        "| of the table's | other seven |",
+        "|" + "---|" * 9,
     ]
     for group in results.by_seed(list(rows)):
         spec = group[0]["spec"]
@@ -192,7 +202,17 @@ def table(rows: Sequence[dict[str, Any]]) -> str:
             )
         )
         cells = [f"{spec['hidden']:,}", f"{spec['shortest']} to {spec['longest']}"]
+        cells += ["the table's" if spec["lengths"] else "alike", _afterwards(spec)]
         cells += [f"{group[0]['parameters']:,}", str(len(group)), f"{frequent:.3f}"]
         cells += [f"{frequent / own:.2f}", f"{others:.3f}"]
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
+
+
+def _afterwards(spec: Mapping[str, Any]) -> str:
+    """The epochs of skip-gram, and with what."""
+    if not spec["tuned"]:
+        return "-"
+    with_cosines = ", cosine loss" if spec["cosine_weight"] else ""
+    misspelt = f", {spec['misspelt']:.0%} misspelt" if spec["misspelt"] else ""
+    return f"{spec['tuned']} epochs{with_cosines}{misspelt}"

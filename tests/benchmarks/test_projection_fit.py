@@ -64,6 +64,10 @@ def test_a_fitted_projection_goes_on_by_skip_gram(monkeypatch, tmp_path):
     contexts = np.load(teacher.folder(tmp_path) / skip_gram_runs.CONTEXTS)
     scale = np.linalg.norm(table, axis=1).mean() / projection_fit.LENGTH
     np.testing.assert_allclose(began[0].contexts, contexts * scale, rtol=1e-4, atol=1e-8)
+    changes = {"misspelt": 0.4, "cosine_weight": 0.01}
+    assert projection_fit._afterwards({**spec._asdict(), **changes}) == (
+        "1 epochs, cosine loss, 40% misspelt"
+    )
     again, _ = projection_fit.tuned(spec, corpus, table, tmp_path)  # read, not trained
     assert len(began) == 1
     np.testing.assert_array_equal(again.vectors(["king"]), embedding.vectors(["king"]))
@@ -95,5 +99,5 @@ def test_rows_and_their_table(monkeypatch):
     assert row["parameters"] == 1121 * 64 + 65 * 4 + 2 * 4  # and the norm's
     assert set(PAPER) <= set(row["known"]) == set(row["all"]) == set(row["table"])
     cells = [cell.strip() for cell in table([row]).splitlines()[-1].split("|")]
-    assert cells[1:5] == ["64", "3 to 6", f"{row['parameters']:,}", "1"]
-    assert float(cells[6]) == round(row["known"][PAPER[0]] / row["table"][PAPER[0]], 2)
+    assert cells[1:7] == ["64", "1 to 3", "alike", "-", f"{row['parameters']:,}", "1"]
+    assert float(cells[8]) == round(row["known"][PAPER[0]] / row["table"][PAPER[0]], 2)
