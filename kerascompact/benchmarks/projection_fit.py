@@ -25,8 +25,6 @@ from kerascompact.datasets import wikipedia, word_similarity
 from kerascompact.datasets.word_similarity import OTHERS, Judged
 
 TABLE = "SG"
-LENGTH = 10.0  # of the vectors that are fitted: outputs of about 1
-STEPS = 300  # of an epoch
 
 
 class Spec(NamedTuple):
@@ -65,29 +63,10 @@ SPECS = (
 )
 
 
-class Drawn(keras.utils.PyDataset):
-    """Batches of ids, and what their vectors shall be."""
-
-    def __init__(self, spec: Spec, shares: np.ndarray, targets: np.ndarray) -> None:
-        super().__init__()
-        self.spec, self.shares, self.targets, self.epoch = spec, shares, targets, 0
-
-    def __len__(self) -> int:
-        return STEPS
-
-    def on_epoch_end(self) -> None:
-        self.epoch += 1
-
-    def __getitem__(self, index: int) -> tuple[np.ndarray, np.ndarray]:
-        random = np.random.default_rng([self.spec.seed, self.epoch, index])
-        ids = np.searchsorted(self.shares, random.random(self.spec.batch_size), "right")
-        return ids.astype(np.int32), self.targets[ids]
-
-
 def fitted(
     spec: Spec, words: Sequence[str], counts: np.ndarray, table: np.ndarray, verbose: int = 0
 ) -> layers.ProjectionEmbedding:
-    """A projection whose vectors are near those of the table `(V, d)`, but for their lengths."""
+    """A projection whose vectors are near those of the table `(V, d)`, by a factor of each."""
     keras.utils.set_random_seed(spec.seed)
     embedding = layers.ProjectionEmbedding(
         table.shape[1],
@@ -97,23 +76,20 @@ def fitted(
         kernel_initializer=keras.initializers.GlorotUniform(seed=spec.seed),
         name="embedding",
     )
-    cache = layers.BitCache.from_words(words, embedding.projection)
-    ids = keras.Input((), dtype="int32")
-    model = keras.Model(ids, embedding(cache(ids)))
-    steps = spec.epochs * STEPS
-    rate = keras.optimizers.schedules.PolynomialDecay(spec.learning_rate, steps, 0.0)
-    model.compile(keras.optimizers.Adam(rate), "mse")
-    shares = np.cumsum(np.asarray(counts, np.float64) ** spec.power)
-    targets = np.asarray(LENGTH * table / lengths(spec, table), np.float32)
-    drawn = Drawn(spec, shares / shares[-1], targets)
-    model.fit(drawn, epochs=spec.epochs, verbose=verbose)
+    models.fit_projection(
+        embedding,
+        words,
+        table,
+        counts,
+        lengths=spec.lengths,
+        power=spec.power,
+        epochs=spec.epochs,
+        batch_size=spec.batch_size,
+        learning_rate=spec.learning_rate,
+        seed=spec.seed,
+        verbose=verbose,
+    )
     return embedding
-
-
-def lengths(spec: Spec, table: np.ndarray) -> np.ndarray:
-    """What the table's vectors are divided by: their lengths `(V, 1)`, or the mean of these."""
-    each = np.maximum(np.linalg.norm(table, axis=1, keepdims=True), 1e-12)
-    return each.mean() if spec.lengths else each
 
 
 def tuned(
@@ -121,7 +97,7 @@ def tuned(
 ) -> tuple[layers.ProjectionEmbedding, dict[str, Any]]:
     """A fitted projection, trained further by skip-gram, and what its epochs measured.
 
-    It goes on against the table's contexts, scaled so that products with them are the table's.
+    It goes on against the table's contexts, scaled as the vectors are in the mean.
     """
     teacher = similarity.RUNS[TABLE]
 
@@ -129,7 +105,8 @@ def tuned(
         embedding = fitted(spec, corpus.words, corpus.counts, table, verbose)
         model.embedding.set_weights(embedding.get_weights())
         contexts = np.load(teacher.folder(work) / skip_gram_runs.CONTEXTS)
-        model.contexts.assign(contexts * (np.mean(lengths(spec, table)) / LENGTH))
+        length = np.mean(np.linalg.norm(table, axis=1))
+        model.contexts.assign(contexts * (length / table.shape[1] ** 0.5))
 
     training = similarity.NP_SG._replace(
         hidden=spec.hidden,

@@ -47,6 +47,9 @@ RUNS = {
     "NP-SG 2M": NP_SG._replace(hidden=hidden_units(2_000_000)),
     "NP-SG 1M, nothing misspelt": _1M._replace(misspelt=0.0),
     "NP-SG 1M, shorter n-grams": _1M._replace(shortest=1, longest=3),
+    "NP-SG 1M, shorter n-grams, no cosine loss, nothing misspelt": _1M._replace(
+        shortest=1, longest=3, cosine_weight=0.0, misspelt=0.0
+    ),
     "NP-SG 1M, no shift": _1M._replace(shift=False),
     "NP-SG 1M, no shift, no cosine loss": _1M._replace(shift=False, cosine_weight=0.0),
     "NP-SG 4M": NP_SG._replace(hidden=hidden_units(4_000_000)),

@@ -1,6 +1,7 @@
 """Models of the papers: functions that take an embedding *instance* and return a `keras.Model`."""
 
 from kerascompact.models.awd_lstm import AWD_PTB, AWDSize, Dropouts, awd_lstm, sparse_sizes
+from kerascompact.models.fit_projection import fit_projection
 from kerascompact.models.graph_network import graph_network
 from kerascompact.models.language_model import SIZES, ZarembaSize, language_model
 from kerascompact.models.lstm_classifier import lstm_classifier
@@ -21,6 +22,7 @@ __all__ = [
     "SkipGram",
     "ZarembaSize",
     "awd_lstm",
+    "fit_projection",
     "graph_network",
     "language_model",
     "lstm_classifier",

@@ -1,0 +1,129 @@
+"""A projection from word vectors that are there: the table goes, words of any spelling come."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import keras
+import numpy as np
+
+from kerascompact.core import checks
+from kerascompact.layers.bit_cache import BitCache
+from kerascompact.layers.embeddings.projection import ProjectionEmbedding
+
+_STEPS = 300  # of an epoch
+
+
+def fit_projection(
+    embedding: ProjectionEmbedding,
+    words: Sequence[str],
+    vectors: Any,
+    counts: Any = None,
+    *,
+    lengths: bool = False,
+    power: float = 0.5,
+    epochs: int = 10,
+    batch_size: int = 512,
+    learning_rate: float = 2e-3,
+    seed: int = 0,
+    verbose: Any = "auto",
+) -> keras.callbacks.History:
+    """Trains a projection to give the vectors of a table, by least squares.
+
+    The mean of `||v(w) - s e_w||^2 / d` over words `w`, drawn in proportion to `count(w)^power`,
+    `e_w` the row of the table, by Adam with a rate that falls to zero. `s` gives `e_w` the length
+    `sqrt(d)`, entries of about 1, so that directions are learned and long vectors do not prevail
+    (the length 1, where the layer's normalization is "l2").
+
+    What comes out is a start: train it further in a task, or by `SkipGram`.
+
+    Args:
+        embedding: A layer for single words, built or not.
+        words: What the rows stand for, each `str`.
+        vectors: The table `(V, d)`, `d` the layer's `output_dim`: word2vec's, GloVe's, your own.
+        counts: How often each word occurs `(V,)`; `None`: all alike.
+        lengths: Whether vectors keep their lengths: `s` then is one number, for a mean of
+            `sqrt(d)`. Not with "l2".
+        power: 1 draws words as a text has them, 0 all alike.
+        epochs: Of 300 steps each.
+        batch_size: Words in a step.
+        learning_rate: At the start.
+        seed: Of the draws.
+        verbose: That of `fit`.
+
+    Returns: Keras' history.
+
+    Raises: ValueError, if an argument is wrong, or words, vectors and counts do not fit each other.
+    Example:
+    >>> embedding = ProjectionEmbedding(2, hidden_units=(16,))
+    >>> table = np.array([[1.0, 0.0], [0.0, 1.0]])
+    >>> history = fit_projection(embedding, ["king", "queen"], table, epochs=1, verbose=0)
+    >>> embedding.vectors(["king", "kingg"]).shape
+    (2, 2)
+
+    Reference: the layer is that of [Sankar et al., NAACL 2019](https://arxiv.org/abs/1906.01605).
+    Differs: the paper trains it by skip-gram from the start.
+    """
+    table, counts = _checked(embedding, words, vectors, counts)
+    targets = _targets(table, embedding.normalization, checks.boolean("lengths", lengths))
+    shares = np.cumsum(counts ** checks.number("power", power, above=-1e-300))
+    size = checks.integer_in("batch_size", batch_size, 1)
+    drawn = _Drawn(shares / shares[-1], targets, size, checks.integer_in("seed", seed, 0))
+    steps = checks.integer_in("epochs", epochs, 1) * len(drawn)
+    start = checks.number("learning_rate", learning_rate, above=0)
+    rate = keras.optimizers.schedules.PolynomialDecay(start, steps, 0.0)
+    cache = BitCache.from_words(words, embedding.projection)
+    ids = keras.Input((), dtype="int32")
+    model = keras.Model(ids, embedding(cache(ids)))
+    model.compile(keras.optimizers.Adam(rate), "mse")
+    return model.fit(drawn, epochs=epochs, verbose=verbose)
+
+
+def _checked(
+    embedding: Any, words: Sequence[str], vectors: Any, counts: Any
+) -> tuple[np.ndarray, np.ndarray]:
+    """The table, and counts, both float64."""
+    if not isinstance(embedding, ProjectionEmbedding) or embedding.together:
+        checks.fail("embedding", "a ProjectionEmbedding of single words", embedding)
+    table = np.asarray(vectors, np.float64)
+    if table.ndim != 2 or table.shape[1] != embedding.output_dim or not len(table):
+        shape = f"an array (V, {embedding.output_dim}), as wide as the layer"
+        checks.fail("vectors", shape, table.shape)
+    checks.finite("vectors", table)
+    if len(words) != len(table):
+        checks.fail("words", f"{len(table)} words, one for each vector", len(words))
+    counts = np.ones(len(table)) if counts is None else np.asarray(counts, np.float64)
+    checks.finite("counts", counts)
+    if counts.shape != (len(table),) or counts.min() < 0 or not counts.any():
+        checks.fail("counts", f"{len(table)} numbers >= 0, not all 0", counts)
+    return table, counts
+
+
+def _targets(table: np.ndarray, normalization: str | None, lengths: bool) -> np.ndarray:
+    each = np.maximum(np.linalg.norm(table, axis=1, keepdims=True), 1e-12)
+    if normalization != "l2":
+        scale = table.shape[1] ** 0.5 / (each.mean() if lengths else each)
+    elif lengths:
+        checks.fail("lengths", "False for a layer that normalizes them", lengths)
+    else:
+        scale = 1 / each
+    return np.asarray(scale * table, np.float32)
+
+
+class _Drawn(keras.utils.PyDataset):
+    """Batches of ids, and what their vectors shall be."""
+
+    def __init__(self, shares: np.ndarray, targets: np.ndarray, batch_size: int, seed: int) -> None:
+        super().__init__()
+        self.shares, self.targets, self.batch_size = shares, targets, batch_size
+        self.seed, self.epoch = seed, 0
+
+    def __len__(self) -> int:
+        return _STEPS
+
+    def on_epoch_end(self) -> None:
+        self.epoch += 1
+
+    def __getitem__(self, index: int) -> tuple[np.ndarray, np.ndarray]:
+        random = np.random.default_rng([self.seed, self.epoch, index])
+        ids = np.searchsorted(self.shares, random.random(self.batch_size), "right")
+        return ids.astype(np.int32), self.targets[ids]

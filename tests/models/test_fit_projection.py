@@ -1,0 +1,119 @@
+"""A projection fitted to a small table."""
+
+import sys
+
+import keras
+import numpy as np
+import pytest
+
+from kerascompact import models
+from kerascompact.layers import ProjectionEmbedding
+
+module = sys.modules[models.fit_projection.__module__]  # the function has its name
+
+WORDS = ("the", "of", "king", "queen", "city", "town", "reign", "one", "two", "three", "zero", "w")
+COUNTS = np.array([400, 100, *[16] * 10])
+TABLE = np.random.default_rng(0).normal(size=(len(WORDS), 4))
+
+
+@pytest.fixture(autouse=True)
+def short_epochs(monkeypatch):
+    monkeypatch.setattr(module, "_STEPS", 75)
+
+
+def fitted(table=TABLE, normalization="batch", **options):
+    keras.utils.set_random_seed(0)
+    layer = ProjectionEmbedding(4, hidden_units=(64,), normalization=normalization)
+    options = dict(epochs=2, batch_size=32, learning_rate=1e-2, verbose=0) | options
+    history = models.fit_projection(layer, WORDS, table, COUNTS, **options)
+    return layer, history
+
+
+@pytest.mark.parametrize("normalization", ["batch", "layer", "l2", None])
+def test_vectors_get_the_directions_of_the_table(normalization):
+    table = TABLE
+    if normalization == "layer":  # whose outputs have the mean 0 and one length
+        table = TABLE - TABLE.mean(axis=1, keepdims=True)
+    layer, history = fitted(table, normalization)
+    vectors = layer.vectors(WORDS)
+    lengths = np.linalg.norm(vectors, axis=1) * np.linalg.norm(table, axis=1)
+    cosines = np.sum(vectors * table, axis=1) / lengths
+    assert cosines.min() > 0.6 and cosines.mean() > 0.95  # without: 0 on average
+    assert history.history["loss"][-1] < history.history["loss"][0]
+    wanted = 1 if normalization == "l2" else 2  # sqrt(d)
+    assert np.linalg.norm(vectors, axis=1).mean() == pytest.approx(wanted, rel=0.15)
+
+
+def test_vectors_may_keep_their_lengths():
+    table = TABLE * np.arange(1, len(WORDS) + 1)[:, None]
+    wanted = np.linalg.norm(table, axis=1)
+    alike, kept = (
+        np.linalg.norm(fitted(table, lengths=lengths)[0].vectors(WORDS), axis=1)
+        for lengths in (False, True)
+    )
+    assert alike.std() < 0.2 * alike.mean()
+    assert np.corrcoef(kept, wanted)[0, 1] > 0.95
+
+
+def test_targets_by_hand():
+    table = np.array([[3.0, 4.0], [0.0, 0.0], [6.0, 8.0]])
+    root = 2**0.5
+    expected = root * np.array([[0.6, 0.8], [0, 0], [0.6, 0.8]])
+    np.testing.assert_allclose(module._targets(table, "batch", False), expected, rtol=1e-6)
+    np.testing.assert_allclose(module._targets(table, "l2", False), expected / root, rtol=1e-6)
+    # lengths 5, 0 and 10, whose mean is 5
+    np.testing.assert_allclose(module._targets(table, None, True), root / 5 * table, rtol=1e-6)
+
+
+def test_words_are_drawn_by_their_shares_and_anew_in_every_step():
+    shares = np.cumsum(COUNTS**0.5)
+    drawn = module._Drawn(shares / shares[-1], TABLE, 20_000, seed=3)
+    ids, vectors = drawn[3]
+    assert ids.dtype == np.int32 and len(drawn) == 75
+    np.testing.assert_array_equal(vectors, TABLE[ids])
+    found = np.bincount(ids, minlength=len(WORDS)) / len(ids)
+    np.testing.assert_allclose(found, COUNTS**0.5 / shares[-1], atol=0.02)  # 5 deviations
+    np.testing.assert_array_equal(ids, drawn[3][0])
+    assert np.any(ids != drawn[4][0])
+    drawn.on_epoch_end()
+    assert np.any(ids != drawn[3][0])
+
+
+def test_a_word_without_counts_is_never_drawn():
+    counts = np.ones(len(WORDS))
+    counts[[0, 5, 11]] = 0
+    shares = np.cumsum(counts)
+    drawn = module._Drawn(shares / shares[-1], TABLE, 5000, seed=0)
+    assert set(drawn[0][0]) == set(np.flatnonzero(counts))
+
+
+WRONG = {
+    "embedding": dict(embedding=keras.layers.Embedding(9, 4)),
+    "embedding must be a ProjectionEmbedding of single": dict(
+        embedding=ProjectionEmbedding(4, together=True)
+    ),
+    "vectors": dict(vectors=TABLE[:, :3]),
+    "`vectors` must be finite|vectors": dict(vectors=TABLE * np.nan),
+    "words": dict(words=WORDS[1:]),
+    "counts": dict(counts=-COUNTS),
+    "counts` must be 12 numbers": dict(counts=COUNTS[1:]),
+    "counts` must be 12 numbers >= 0, not": dict(counts=0 * COUNTS),
+    "epochs": dict(epochs=0),
+    "learning_rate": dict(learning_rate=0),
+    "power": dict(power=-1),
+    "batch_size": dict(batch_size=0),
+    "seed": dict(seed=-1),
+    "lengths": dict(lengths=1),
+    "lengths` must be False": dict(
+        lengths=True, embedding=ProjectionEmbedding(4, normalization="l2")
+    ),
+}
+
+
+@pytest.mark.parametrize("message", WRONG)
+def test_wrong_arguments_are_named(message):
+    layer = ProjectionEmbedding(4, hidden_units=(8,))
+    given = dict(embedding=layer, words=WORDS, vectors=TABLE, counts=COUNTS) | WRONG[message]
+    with pytest.raises(ValueError, match=message.replace("embedding must", "embedding` must")):
+        models.fit_projection(**given, verbose=0)
+    assert not layer.built
