@@ -68,9 +68,9 @@ def anchors(
     """Anchor & Transform: a random basis, or with `related` the most frequent words as anchors.
 
     Under gradient descent a step on `T` changes `E` as one on a full table would, times `A^T A`:
-    anchors start with both signs and so long that this is 1 to 2 with the half of `T`'s entries
-    that a step can take from zero. The paper's positive anchors all point one way, in which a step
-    is hundreds of times longer than in the others.
+    anchors start with both signs and so long that this is 4, or with `ReLU(T)` 1 to 2, since a step
+    then can take half of the entries from zero. The paper's positive anchors all point one way, in
+    which a step is hundreds of times longer than in the others.
     """
     width, count = models.SIZES[spec.size].units, len(corpus.words)
     if related or unrelated:
