@@ -11,6 +11,7 @@ from kerascompact.optimizers.lazy import ELEMENTWISE, LazyStep, derived_class, l
 from kerascompact.optimizers.metric import divisors, has_metric, rate_factor
 from kerascompact.optimizers.pending import Pending, pending_of
 from kerascompact.optimizers.row_view import RowView, at_rows
+from kerascompact.optimizers.rules import Schedule
 
 METRICS = ("plain", "adaptive")
 
@@ -80,7 +81,10 @@ class ProximalStep(LazyStep):
         elif not self._settles_each_step:
             pending.settle()
         super().step_on(optimizer, target, gradient, variable, learning_rate)
-        amount = tf.cast(learning_rate, tf.float64) * pending.rule.strength
+        strength = pending.rule.strength
+        if isinstance(strength, Schedule):
+            strength = tf.cast(strength(optimizer.iterations), tf.float64)
+        amount = tf.cast(learning_rate, tf.float64) * strength
         by = None
         if self.metric == "adaptive":
             amount, by = amount * rate_factor(self), divisors(optimizer, index)
@@ -140,7 +144,9 @@ def Proximal(optimizer: Any, metric: str = "plain") -> Any:
 
     `w <- gradient step`, then `w <- prox_{eta lambda}(w)`, for every variable to which a layer has
     given a rule (`proximal_rule`): zeros are exact, where the subgradient of a penalty in the loss
-    leaves small numbers. `eta` is the optimizer's rate at that step, of a schedule or a callback.
+    leaves small numbers. `eta` is the optimizer's rate at that step, of a schedule or a callback;
+    `lambda` may be one of Keras' schedules, too, over the optimizer's `iterations`: none at first,
+    so that a few epochs get as far as without a penalty, then much.
 
     A gradient that comes as rows costs these rows. The others owe the threshold of the step, and
     pay when they are next read or updated: they always have the value that the step on the whole

@@ -1,9 +1,12 @@
 """Penalties of a table whose proximal step an optimizer takes."""
 
+from collections.abc import Mapping
 from typing import Any, Protocol
 
+import keras
 import numpy as np
 import tensorflow as tf
+from keras.optimizers.schedules import LearningRateSchedule as Schedule
 
 from kerascompact.core import checks
 from kerascompact.ops.prox import (
@@ -16,10 +19,11 @@ from kerascompact.ops.prox import (
 class Rule(Protocol):
     """What `proximal_rule` attaches to a variable.
 
-    `strength` is lambda. `separable` says whether every entry may have a threshold of its own.
+    `strength` is lambda, or a schedule of it over steps. `separable` says whether every entry may
+    have a threshold of its own.
     """
 
-    strength: float
+    strength: float | Schedule
     separable: bool
 
     def build(self, shape: tuple[int, ...]) -> None:
@@ -36,7 +40,7 @@ class L1Rule:
     `nonnegative`, the negative entries of the whole become 0.
 
     Args:
-        strength: Lambda, `>= 0`.
+        strength: Lambda, `>= 0`, or a schedule of Keras that gives it for a step.
         nonnegative: Whether entries below 0 become 0, the un-penalised ones too.
         unpenalised: Integers `(n, 2)`, the (row, column) of entries with `S = 0`; repeats count
             once. Rows that have such an entry take a bit per column, other rows nothing, and every
@@ -55,8 +59,10 @@ class L1Rule:
 
     separable = True
 
-    def __init__(self, strength: float, nonnegative: bool = False, unpenalised: Any = None) -> None:
-        self.strength = not_negative("strength", strength)
+    def __init__(
+        self, strength: float | Schedule, nonnegative: bool = False, unpenalised: Any = None
+    ) -> None:
+        self.strength = strength_of(strength)
         self.nonnegative = checks.boolean("nonnegative", nonnegative)
         self.unpenalised = None
         if unpenalised is not None:
@@ -106,7 +112,7 @@ class GroupRule:
     """`lambda * sum_i ||row_i||_2`, group lasso: a row is shortened, and dropped as a whole.
 
     Args:
-        strength: Lambda, `>= 0`.
+        strength: Lambda, `>= 0`, or a schedule of Keras that gives it for a step.
 
     Raises: ValueError, if `strength` is wrong, or (when attached) the variable has not two axes.
 
@@ -120,8 +126,8 @@ class GroupRule:
 
     separable = False
 
-    def __init__(self, strength: float) -> None:
-        self.strength = not_negative("strength", strength)
+    def __init__(self, strength: float | Schedule) -> None:
+        self.strength = strength_of(strength)
 
     def build(self, shape: tuple[int, ...]) -> None:
         if len(shape) != 2:
@@ -132,6 +138,24 @@ class GroupRule:
 
     def prox(self, rows: tf.Tensor, thresholds: tf.Tensor, ids: tf.Tensor | None) -> tf.Tensor:
         return group_soft_threshold(rows, thresholds)
+
+
+def strength_of(value: Any) -> float | Schedule:
+    """Lambda, as a float or as a schedule, which may be given by its configuration.
+
+    >>> strength_of(strength_to_config(keras.optimizers.schedules.CosineDecay(0.1, 9)))(0).numpy()
+    np.float32(0.1)
+    """
+    if isinstance(value, Mapping):
+        return keras.optimizers.schedules.deserialize(value)
+    return value if isinstance(value, Schedule) else not_negative("strength", value)
+
+
+def strength_to_config(strength: float | Schedule) -> Any:
+    """What `strength_of` makes the same lambda of."""
+    if isinstance(strength, Schedule):
+        return keras.optimizers.schedules.serialize(strength)
+    return strength
 
 
 def not_negative(name: str, value: Any) -> float:

@@ -19,6 +19,7 @@ from kerascompact.optimizers import (
     caught_up_rows,
     lazy,
     proximal_rule,
+    rules,
 )
 from kerascompact.optimizers.pending import pending_of
 from kerascompact.optimizers.proximal import ProximalStep
@@ -236,6 +237,30 @@ def test_eta_follows_a_schedule_and_a_rate_that_is_set():
     )
     total = pending_of(model.layers[0].table).total
     np.testing.assert_allclose(total, (0.5 + 0.25) * STRENGTH, rtol=1e-6)
+
+
+@pytest.mark.parametrize("dense", [False, True], ids=["rows", "dense"])
+@pytest.mark.parametrize("jit_compile", [False, True], ids=["graph", "xla"])
+def test_lambda_follows_a_schedule_for_rows_away_from_the_batch_too(dense, jit_compile):
+    schedule = keras.optimizers.schedules.PiecewiseConstantDecay([3, 7], [0.0, 0.2, 0.5])
+    layer = built(strength=schedule)
+    train(Proximal(keras.optimizers.SGD(RATE)), layer, dense, jit_compile=jit_compile)
+    x = start().astype(np.float64)
+    for step, ids in enumerate(batches()):
+        gradient = np.zeros_like(x)
+        np.add.at(gradient, ids, 2 * (x[ids] - TARGETS[ids]))
+        x = x - RATE * gradient
+        x = lazy_steps.soft(x, RATE * (0.0 if step <= 3 else 0.2 if step <= 7 else 0.5))
+    np.testing.assert_allclose(caught_up(layer.table), x, **CLOSE)
+
+
+def test_a_schedule_of_lambda_is_in_the_config():
+    schedule = keras.optimizers.schedules.CosineDecay(0.3, 10)
+    for value in (0.25, schedule):
+        again = rules.strength_of(rules.strength_to_config(rules.strength_of(value)))
+        assert again == value if value == 0.25 else again.get_config() == schedule.get_config()
+    with pytest.raises(ValueError, match="`strength` must be a finite number"):
+        L1Rule("much")
 
 
 IDS = np.random.default_rng(0).integers(0, 6, (48, 5))

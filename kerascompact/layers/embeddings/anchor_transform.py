@@ -19,7 +19,13 @@ from kerascompact.ops.random_bits import random_bits
 from kerascompact.ops.sparse_gradient import sparse_gradient_product
 from kerascompact.ops.unique import unique_ids
 from kerascompact.optimizers.pending import caught_up, caught_up_rows, proximal_rule
-from kerascompact.optimizers.rules import L1Rule, not_negative
+from kerascompact.optimizers.rules import (
+    L1Rule,
+    Schedule,
+    not_negative,
+    strength_of,
+    strength_to_config,
+)
 from kerascompact.regularizers.orthogonality import Orthogonality
 
 CHUNK = 8192  # words at a time where all are read: 33 MB of rows with 1,000 anchors
@@ -43,7 +49,8 @@ class AnchorTransformEmbedding(CompactEmbedding):
         input_dim: Vocabulary size `V`, in tokens.
         output_dim: Embedding width `d`.
         num_anchors: `|A|`, or a list of the sizes of `M` sets. Columns count through all sets.
-        strength: Lambda. 0 with `nonnegative=False`: no penalty, for any optimizer.
+        strength: Lambda, or a schedule of Keras that gives it for a step. 0 with
+            `nonnegative=False`: no penalty, for any optimizer.
         nonnegative: Whether `T = ReLU(T)` after each step.
         mixture: "linear" or "softmax".
         anchor_ids: Words that are anchors: a list of `|A|` ids, or for several sets a list of
@@ -88,7 +95,7 @@ class AnchorTransformEmbedding(CompactEmbedding):
         output_dim: int,
         num_anchors: int | Sequence[int],
         *,
-        strength: float = 1e-5,
+        strength: float | Schedule = 1e-5,
         nonnegative: bool = True,
         mixture: str = "linear",
         anchor_ids: Any = None,
@@ -110,7 +117,7 @@ class AnchorTransformEmbedding(CompactEmbedding):
         super().__init__(input_dim, output_dim, embeddings_initializer=initializer, **kwargs)
         self.sets = AnchorSets(num_anchors, self.input_dim, self.output_dim, anchor_ids, anchors)
         self.num_anchors = self.sets.total
-        self.strength = not_negative("strength", strength)
+        self.strength = strength_of(strength)
         self.nonnegative = checks.boolean("nonnegative", nonnegative)
         self.mixture = checks.choice("mixture", mixture, ("linear", "softmax"))
         self.trainable_anchors = checks.boolean("trainable_anchors", trainable_anchors)
@@ -256,7 +263,7 @@ class AnchorTransformEmbedding(CompactEmbedding):
         return {
             **super().get_config(),
             **self.sets.get_config(),
-            "strength": self.strength,
+            "strength": strength_to_config(self.strength),
             "nonnegative": self.nonnegative,
             "mixture": self.mixture,
             "trainable_anchors": self.trainable_anchors,

@@ -12,6 +12,7 @@ from kerascompact.forms.remapped import RemappedForm
 from kerascompact.layers.embeddings.base import CompactEmbedding
 from kerascompact.ops.unique import unique_ids
 from kerascompact.optimizers import GroupRule, caught_up, caught_up_rows, proximal_rule
+from kerascompact.optimizers.rules import strength_to_config
 
 
 @register
@@ -27,7 +28,7 @@ class GroupLassoEmbedding(CompactEmbedding):
     Args:
         input_dim: Vocabulary size `V`, in tokens.
         output_dim: Embedding width `d`.
-        strength: Of the penalty, `>= 0`.
+        strength: Of the penalty, `>= 0`, or a schedule of Keras that gives it for a step.
         **kwargs: `embeddings_initializer`, `embeddings_regularizer`, `mask_zero` and those of
             `keras.layers.Layer`.
 
@@ -48,7 +49,7 @@ class GroupLassoEmbedding(CompactEmbedding):
 
     EXAMPLE = dict(input_dim=20, output_dim=4, strength=1e-3)
 
-    def __init__(self, input_dim: int, output_dim: int, strength: float, **kwargs: Any) -> None:
+    def __init__(self, input_dim: int, output_dim: int, strength: Any, **kwargs: Any) -> None:
         super().__init__(input_dim, output_dim, **kwargs)
         self.strength = GroupRule(strength).strength  # which checks it
 
@@ -82,4 +83,4 @@ class GroupLassoEmbedding(CompactEmbedding):
         return 32 * len(self.kept_ids()) * self.output_dim
 
     def get_config(self) -> dict[str, Any]:
-        return {**super().get_config(), "strength": self.strength}
+        return {**super().get_config(), "strength": strength_to_config(self.strength)}

@@ -1,5 +1,7 @@
 """Anchors and their sparse transformation: the paper's formulas in NumPy, and the contract."""
 
+import json
+
 import keras
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ from kerascompact.core.storage import total_bits
 from kerascompact.layers import AnchorTransformEmbedding
 from kerascompact.layers.embeddings.anchor_sets import AnchorSets
 from kerascompact.optimizers import Proximal
+from kerascompact.optimizers.pending import pending_of
 
 V, D = 20, 4
 MIXTURE = dict(input_dim=V, output_dim=D, num_anchors=[3, 4], strength=1e-4, mixture="softmax")
@@ -117,6 +120,15 @@ def test_anchors_start_as_they_are_told():
     again = AnchorTransformEmbedding.from_config(layer.get_config())
     again.build()
     np.testing.assert_array_equal(again.transform.numpy()[[4, 0, 1, 9]], rows[[4, 0, 1, 9]])
+
+
+def test_a_schedule_of_its_strength_is_saved():
+    schedule = keras.optimizers.schedules.PiecewiseConstantDecay([5], [0.0, 1e-3])
+    layer = AnchorTransformEmbedding(V, D, 3, strength=schedule, nonnegative=False)
+    again = AnchorTransformEmbedding.from_config(json.loads(json.dumps(layer.get_config())))
+    again.build()
+    assert again.strength.get_config() == schedule.get_config()
+    assert pending_of(again.transform).rule.strength is again.strength
 
 
 def test_given_anchors_stay_if_they_are_not_trained():
