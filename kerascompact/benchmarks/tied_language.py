@@ -61,18 +61,28 @@ def anchors(
     corpus: ptb.Corpus,
     wordnet: Path,
     num_anchors: int,
+    strength: float = 1e-5,
+    late: float = 1.0,
     related: bool = False,
     unrelated: float = 0.0,
     **options: Any,
 ) -> keras.layers.Layer:
     """Anchor & Transform: a random basis, or with `related` the most frequent words as anchors.
 
+    When the rate falls, after `spec.hold` epochs, the strength is `late` times as much.
+
     Under gradient descent a step on `T` changes `E` as one on a full table would, times `A^T A`:
     anchors start with both signs and so long that this is 4, or with `ReLU(T)` 1 to 2, since a step
     then can take half of the entries from zero. The paper's positive anchors all point one way, in
     which a step is hundreds of times longer than in the others.
     """
-    width, count = models.SIZES[spec.size].units, len(corpus.words)
+    size = models.SIZES[spec.size]
+    width, count = size.units, len(corpus.words)
+    lasting: Any = strength
+    if late != 1:
+        steps = spec.hold * ((len(corpus.train) - 1) // (size.batch_size * size.steps))
+        decay = keras.optimizers.schedules.PiecewiseConstantDecay
+        lasting = decay([steps - 1], [strength, late * strength])
     if related or unrelated:
         graph = related_words(corpus, wordnet)
     if related:
@@ -86,6 +96,7 @@ def anchors(
         count,
         width,
         num_anchors,
+        strength=lasting,
         embeddings_initializer=keras.initializers.RandomNormal(
             stddev=2 * max(num_anchors, width) ** -0.5
         ),

@@ -128,6 +128,17 @@ def test_the_benchmark_keeps_rows_and_its_choice_on_dev_does_not_train_twice(mon
         anchors_ptb.benchmark("ant_ptb", arguments)
 
 
+def test_the_strength_rises_when_the_rate_falls():
+    spec = Spec("late", {**ANCHORS, "late": 3.0}, hold=2)
+    strength = tied_language.build_embedding(spec, CORPUS, None).strength
+    steps = 2 * int(tied_language.stateful_batches(CORPUS.train, 4, 4).cardinality())
+    rate = tied_language.EpochDecay(1.0, 0.5, 2, steps // 2)
+    for step in range(steps + 2):
+        late = step >= steps
+        assert (float(rate(step)) < 1) == late
+        np.testing.assert_allclose(strength(step), 3e-2 if late else 1e-2, rtol=1e-6)
+
+
 def test_the_runs_are_those_of_the_issue():
     kinds = [options["kind"] for options in anchors_ptb.METHODS.values()]
     assert set(kinds) == {
