@@ -1,7 +1,8 @@
 """What pre-training a projection brings, section 4.2 of the NP-SG paper.
 
 TREC and MRDA through an LSTM of 256, Penn Treebank as a language model; from scratch, from the
-projection that `word_similarity` trained (in the same folder `--work`), and with that one frozen.
+projection that `word_similarity` trained (in the same folder `--work`), with that one frozen, and
+from the one that `projection_fit` began at the vectors of a table.
 """
 
 import argparse
@@ -15,7 +16,7 @@ import keras
 import numpy as np
 
 from kerascompact import datasets, layers, models
-from kerascompact.benchmarks import results, resumable, skip_gram_runs, streams
+from kerascompact.benchmarks import projection_fit, results, resumable, skip_gram_runs, streams
 from kerascompact.benchmarks import word_similarity as pretraining
 from kerascompact.benchmarks.batches import LengthBatches
 from kerascompact.benchmarks.text_task import Coded, fit
@@ -26,7 +27,7 @@ from kerascompact.text import rules
 from kerascompact.text.stream import stateful_batches
 
 PRETRAINED = "NP-SG 1M"
-STARTS = ("none", "tuned", "frozen")
+STARTS = ("none", "tuned", "frozen", "table")
 LANGUAGE = ZarembaSize(200, 0.0, 20, 0.1, 3.0, 6, 3, 0.5, layers=1)
 
 
@@ -34,7 +35,8 @@ class Spec(NamedTuple):
     """Everything that decides a run.
 
     `start`: "none", a projection from scratch; "tuned", the pre-trained one, trained further;
-    "frozen", the pre-trained one as it is. `hidden` is that of the pre-trained one. `train_rows`
+    "frozen", the pre-trained one as it is; "table", the one that began at a table, whose n-grams
+    are shorter, trained further. `hidden` is that of the pre-trained one. `train_rows`
     are texts of a classification set, or tokens of Penn Treebank.
     """
 
@@ -92,13 +94,21 @@ def encode(dataset: datasets.Dataset, length: int, token_rules: str = "wordpunct
     return WordData(list(numbers), tuple(dataset.label_names), *splits)
 
 
+def pretraining_of(spec: Spec) -> skip_gram_runs.Spec:
+    """The run whose projection a run starts from, or whose like it trains from scratch."""
+    known = pretraining.RUNS[PRETRAINED]
+    if spec.start == "table":
+        known = projection_fit.training(projection_fit.BEGUN)
+    return known._replace(hidden=spec.hidden, width=spec.width)
+
+
 def projection(spec: Spec, work: Path) -> layers.ProjectionEmbedding:
     """The projection that a run starts from.
 
     Raises: ValueError, if it is to be pre-trained, and is not in the folder.
     """
     mask_zero = spec.dataset != "ptb"
-    of_pretraining = pretraining.RUNS[PRETRAINED]._replace(hidden=spec.hidden, width=spec.width)
+    of_pretraining = pretraining_of(spec)
     start = keras.initializers.GlorotUniform(seed=spec.seed)
     layer = layers.ProjectionEmbedding(
         spec.width,
@@ -232,7 +242,12 @@ def table(rows: Sequence[dict[str, Any]]) -> str:
         for group in groups
         if group[0]["spec"]["start"] == "none"
     }
-    names = {"none": "from scratch", "tuned": "pre-trained", "frozen": "pre-trained, frozen"}
+    names = {
+        "none": "from scratch",
+        "tuned": "pre-trained",
+        "frozen": "pre-trained, frozen",
+        "table": "pre-trained from a table",
+    }
     for group in groups:
         spec, test = group[0]["spec"], mean(row["test"] for row in group)
         scale = 1 if spec["dataset"] == "ptb" else 100

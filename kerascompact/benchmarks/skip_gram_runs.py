@@ -235,7 +235,9 @@ def load(spec: Spec, work: Path) -> keras.layers.Layer:
     """
     path = spec.folder(work) / TRAINED
     if not path.exists():
-        raise ValueError(f"There is no {path}: run the benchmark `word_similarity` first.")
+        raise ValueError(
+            f"There is no {path}: run the benchmarks `word_similarity` and `projection_fit` first."
+        )
     return keras.saving.load_model(path).get_layer("embedding")
 
 

@@ -32,9 +32,9 @@ def tiny(monkeypatch, tmp_path):
     monkeypatch.setenv("KERASCOMPACT_RESULTS", str(tmp_path / "results"))
 
 
-def pretrain(work):
-    """Weights in the folder where `word_similarity` would put them."""
-    spec = projection_transfer.pretraining.RUNS["NP-SG 1M"]._replace(hidden=12, width=6)
+def pretrain(work, start="tuned"):
+    """Weights in the folder where `word_similarity` or `projection_fit` would put them."""
+    spec = projection_transfer.pretraining_of(Spec("trec", start, **SMALL))
     layer = skip_gram_runs.build_embedding(spec, 10)
     layer.build((None, 1120))
     layer.set_weights([weight + 0.01 for weight in layer.get_weights()])  # as if trained
@@ -44,16 +44,20 @@ def pretrain(work):
     return layer
 
 
-def test_start_is_the_pretrained_projection(tmp_path):
-    with pytest.raises(ValueError, match="run the benchmark `word_similarity` first"):
-        projection_transfer.projection(Spec("trec", "tuned", **SMALL), tmp_path)
-    trained = pretrain(tmp_path)
-    for start in projection_transfer.STARTS:
-        layer = projection_transfer.projection(Spec("trec", start, **SMALL), tmp_path)
-        same = np.array_equal(layer.get_weights()[0], trained.get_weights()[0])
-        assert same == (start != "none")
-        assert bool(layer.trainable_weights) == (start != "frozen")
-        assert layer.mask_zero
+@pytest.mark.parametrize("start", projection_transfer.STARTS)
+def test_start_is_the_pretrained_projection(tmp_path, start):
+    spec = Spec("trec", start, **SMALL)
+    if start != "none":
+        with pytest.raises(ValueError, match="run the benchmarks `word_similarity` and"):
+            projection_transfer.projection(spec, tmp_path)
+    trained = pretrain(tmp_path, start)
+    layer = projection_transfer.projection(spec, tmp_path)
+    same = np.array_equal(layer.get_weights()[0], trained.get_weights()[0])
+    assert same == (start != "none")
+    assert bool(layer.trainable_weights) == (start != "frozen")
+    assert layer.mask_zero
+    ngrams = layer.projection.ngrams
+    assert tuple(ngrams) == ((1, 3) if start == "table" else (3, 6))
 
 
 @pytest.mark.parametrize("start", ["none", "frozen"])
@@ -71,6 +75,7 @@ def test_classifier(start, tmp_path):
 
 def test_language_model_and_benchmark(tmp_path, monkeypatch):
     pretrain(tmp_path)
+    pretrain(tmp_path, "table")
     specs = [
         Spec("ptb", start, **{**SMALL, "dropout": 0.0}) for start in projection_transfer.STARTS
     ]
@@ -93,6 +98,6 @@ def test_language_model_and_benchmark(tmp_path, monkeypatch):
 def test_runs_compare_equal_trainings():
     for name, specs in projection_transfer.BENCHMARKS.items():
         tasks = {spec._replace(start="none") for spec in specs}
-        assert len(specs) == 3 * len(tasks), name
+        assert len(specs) == 4 * len(tasks), name
         starts = [spec.start for spec in specs]
         assert starts == list(projection_transfer.STARTS) * len(tasks)
