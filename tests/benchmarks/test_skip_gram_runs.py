@@ -123,7 +123,7 @@ def test_runs_are_the_papers_table_and_have_folders_of_their_own(tmp_path):
     assert len({spec.folder(tmp_path) for spec in word_similarity.DEV.values()}) == len(
         word_similarity.DEV
     )
-    with pytest.raises(ValueError, match="run the benchmark `word_similarity` first"):
+    with pytest.raises(ValueError, match="run the benchmarks `word_similarity` and"):
         skip_gram_runs.load(SG, tmp_path)
 
 
