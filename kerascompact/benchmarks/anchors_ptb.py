@@ -40,6 +40,7 @@ METHODS: dict[str, dict[str, Any]] = {
     "ANT 1,000": {**SIGNED, "num_anchors": 1000},
     "ANT 2,000": {**SIGNED, "num_anchors": 2000},
     "ANT 100, ReLU": {"kind": "anchors", "strength": 3e-4, "num_anchors": 100},
+    "ANT 1,000, ReLU": {"kind": "anchors", "strength": 1e-3, "num_anchors": 1000},
     "ANT 100, knowledge": {**SIGNED, "num_anchors": 100, "related": True, "unrelated": 1e-4},
 }  # fmt: skip
 # What decides how sparse a method is, for a choice on dev: `ant_ptb_dev`. The rate is 1, so that

@@ -34,7 +34,9 @@ def fit_projection(
     `sqrt(d)`, entries of about 1, so that directions are learned and long vectors do not prevail
     (the length 1, where the layer's normalization is "l2").
 
-    What comes out is a start: train it further in a task, or by `SkipGram`.
+    What comes out is a start: train it further in a task, or by `SkipGram`. To have misspelt words
+    near their own, add them (`text.perturb.misspellings`), each with the vector of its word and a
+    share of its count.
 
     Args:
         embedding: A layer for single words, built or not.
