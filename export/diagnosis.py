@@ -24,12 +24,14 @@ class Diagnosis(NamedTuple):
     """What `diagnose` found, the largest saving first.
 
     `needs` are the Flex and custom operators, that plain TFLite does not have; an app must bring
-    them.
+    them. `states` are tensors that outlive a run, those of fused LSTMs among them: the classic
+    interpreter has them, LiteRT's `CompiledModel` loads no such file (ai-edge-litert 2.1).
     """
 
     num_bytes: int
     needs: list[str]
     findings: list[Finding]
+    states: int = 0
 
     @property
     def saved(self) -> int:
@@ -54,6 +56,8 @@ class Diagnosis(NamedTuple):
             lines[0] += f"; {self.memory:,} bytes of memory, too"
         if self.needs:
             lines.append("needs an extra runtime for: " + ", ".join(self.needs))
+        if self.states:
+            lines.append(f"not for LiteRT's CompiledModel: {self.states} tensors outlive a run")
         for found in self.findings:
             share = found.saved / self.num_bytes
             lines.append(f"{found.saved:>12,} B {share:>6.1%}  {found.kind}: {found.tensor}")

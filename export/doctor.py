@@ -31,7 +31,8 @@ def diagnose(file: bytes | str | Path) -> Diagnosis:
     Looks for Flex and custom operators; constants stored twice or read by nobody; integers stored
     in more bits than their values need; float tables and weights that could be int8, int4 or codes;
     scales of each row where a scale of each column would do; float16 and int8 tables that the
-    runtime dequantizes whole; and what the converter writes and no runtime reads. Bytes are counted
+    runtime dequantizes whole; tensors that outlive a run; and what the converter writes and no
+    runtime reads. Bytes are counted
     from the values in the file. Only the first way of a finding counts in the sum: it loses
     nothing, or what rounding to 8 bits does.
 
@@ -59,7 +60,8 @@ def diagnose(file: bytes | str | Path) -> Diagnosis:
             findings.extend(_of_constant(constant))
         seen.add(digest)
     findings = [f for f in findings if f.saved >= WORTH_SAYING or f.memory >= WORTH_SAYING]
-    return Diagnosis(len(data), needs, sorted(findings, key=lambda found: -found.saved))
+    states = sum(bool(tensor.isVariable) for graph in model.subgraphs for tensor in graph.tensors)
+    return Diagnosis(len(data), needs, sorted(findings, key=lambda found: -found.saved), states)
 
 
 def _of_constant(constant: Constant) -> Iterator[Finding]:

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from export_models import cluster, inverse, lstm, mean, mixture
+from export_models import cluster, inverse, lstm, mean, mixture, standard
 from form_examples import KINDS
 from kerascompact import export
 from kerascompact.export import flatbuffer
@@ -243,6 +243,14 @@ def test_operators_that_an_app_must_bring(flex):
     found = diagnose(data)
     assert found.needs == ["FlexMatrixInverse" if flex else "MatrixInverse"]
     assert not found.is_healthy(1.0) and "needs an extra runtime for: " in str(found)
+
+
+def test_states_that_one_of_the_runtimes_has_not():
+    model = lstm(standard())
+    fused = diagnose(export.convert(model, sequence_length=4, fused_lstm=True))
+    assert fused.states == 2 and "not for LiteRT's CompiledModel: 2 tensors" in str(fused)
+    loop = diagnose(export.convert(model, sequence_length=4))
+    assert loop.states == 0 and "CompiledModel" not in str(loop)
 
 
 @pytest.mark.parametrize("file", [b"", b"TFL3" * 9])
