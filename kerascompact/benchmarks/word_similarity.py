@@ -203,8 +203,10 @@ def table(rows: Sequence[dict[str, Any]]) -> str:
     """Markdown: correlations of the paper's sets, the mean of the frequent, and of the other seven.
 
     The lines "all pairs" are of all pairs of a set, the others of those the text's words cover.
+    "cosine" is the mean of the cosines of words in a batch, in the last epoch.
     """
-    head = ["embedding", "parameters", "epochs", "seeds", *PAPER, "frequent", "other seven"]
+    head = ["embedding", "parameters", "epochs", "seeds", "cosine"]
+    head += [*PAPER, "frequent", "other seven"]
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
     for group in results.by_seed(list(rows)):
         spec = group[0]["spec"]
@@ -213,6 +215,7 @@ def table(rows: Sequence[dict[str, Any]]) -> str:
                 continue
             name = label(spec) + (", all pairs" if kind == "all" else "")
             cells = [name, f"{group[0]['parameters']:,}", str(spec["epochs"]), str(len(group))]
+            cells += [f"{mean(row['mean_cosine'] for row in group):.3f}"]
             cells += [f"{mean(row[kind][n] for row in group):.3f}" for n in PAPER]
             cells += [
                 f"{mean(average(row, names, kind) for row in group):.3f}"
@@ -221,7 +224,7 @@ def table(rows: Sequence[dict[str, Any]]) -> str:
             lines.append("| " + " | ".join(cells) + " |")
     if rows:
         counts = [f"{rows[0]['known_pairs'][n]} of {rows[0]['pairs'][n]}" for n in PAPER]
-        lines.append("| pairs covered | | | | " + " | ".join(counts) + " | | |")
+        lines.append("| pairs covered | | | | | " + " | ".join(counts) + " | | |")
     return "\n".join(lines)
 
 
