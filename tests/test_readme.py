@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kerascompact.benchmarks import results
+from kerascompact.benchmarks import projection_fit, results, word_similarity
 from kerascompact.benchmarks.__main__ import MODULES
 
 CHECKOUT = Path(__file__).parents[1]
@@ -33,6 +33,14 @@ def test_every_table_is_there_once():
     assert len(TABLES) == len(BLOCK.findall(README + RESULTS))
     committed = {path.stem for path in results.FOLDER.glob("*.jsonl")} & set(MODULES)
     assert set(TABLES) == {name for name in committed if not name.endswith("_dev")}
+
+
+def test_neighbours_are_those_of_the_committed_rows():
+    shown = {word_similarity.label(row["spec"]): row for row in results.rows("word_similarity")}
+    shown["begun at a table"] = results.find(
+        "projection_fit", projection_fit.BEGUN._asdict(), False
+    )
+    assert word_similarity.neighbour_table(shown) in RESULTS
 
 
 @pytest.mark.parametrize("text", [README, RESULTS], ids=["README", "RESULTS"])

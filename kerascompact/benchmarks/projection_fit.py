@@ -135,20 +135,21 @@ def run(
     """Fits, and measures as `word_similarity` does; `table` has the table's own correlations."""
     layer = skip_gram_runs.load(similarity.RUNS[TABLE], work)
     known = similarity.known_pairs(judged, corpus.words)
-    start = time.process_time()
     table = np.asarray(layer.embeddings)
     if spec.tuned:
         embedding, measured = tuned(spec, corpus, table, work, verbose)
     else:
-        embedding, measured = fitted(spec, corpus.words, corpus.counts, table, verbose), {}
+        start = time.process_time()
+        embedding = fitted(spec, corpus.words, corpus.counts, table, verbose)
+        measured = {"cpu_seconds": round(time.process_time() - start, 1)}
     return {
         "spec": spec._asdict(),
         "parameters": int(sum(np.prod(weight.shape) for weight in embedding.trainable_weights)),
-        "cpu_seconds": round(time.process_time() - start, 1),
         **measured,
         "known": similarity.correlations(known, embedding.vectors),
         "all": similarity.correlations(judged, embedding.vectors),
         "table": similarity.correlations(known, similarity.vectors_of(layer, corpus.words)),
+        "neighbours": similarity.nearest(embedding.vectors, corpus.words),
     }
 
 

@@ -132,6 +132,17 @@ def vectors_of(
     return lambda wanted: table[[number[word] for word in wanted]]
 
 
+def nearest(
+    vectors: Callable[[Sequence[str]], np.ndarray],
+    words: Sequence[str],
+    asked: Sequence[str] = WORDS,
+) -> dict[str, list[str]]:
+    """For each word asked for, the nearest of the 20,000 most frequent ones."""
+    frequent = words[:20_000]
+    found = NearestWords(frequent, vectors(frequent)).of(asked, vectors(asked))
+    return {word: [near for near, _ in ones] for word, ones in zip(asked, found, strict=True)}
+
+
 def run(
     spec: Spec, corpus: wikipedia.Words, judged: Mapping[str, Judged], work: Path, verbose: int = 0
 ) -> dict[str, Any]:
@@ -144,8 +155,6 @@ def run(
     vectors = vectors_of(layer, corpus.words)
     of_known = known_pairs(judged, corpus.words)
     projects = not isinstance(layer, keras.layers.Embedding)
-    frequent = corpus.words[:20_000]
-    neighbours = NearestWords(frequent, vectors(frequent))
     asked = [word for word in WORDS if projects or word in set(corpus.words)]
     return {
         "spec": spec._asdict(),
@@ -157,10 +166,7 @@ def run(
         "known_pairs": {name: len(pairs.scores) for name, pairs in of_known.items()},
         "known": correlations(of_known, vectors),
         "all": correlations(judged, vectors) if projects else None,
-        "neighbours": {
-            word: [near for near, _ in found]
-            for word, found in zip(asked, neighbours.of(asked, vectors(asked)), strict=True)
-        },
+        "neighbours": nearest(vectors, corpus.words, asked),
     }
 
 
@@ -228,11 +234,10 @@ def table(rows: Sequence[dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
-def neighbour_table(rows: Sequence[dict[str, Any]]) -> str:
-    """Markdown: nearest words of the paper's Table 2, a column for each run."""
-    names = [label(row["spec"]) for row in rows]
-    lines = ["| word | " + " | ".join(names) + " |", "|" + "---|" * (1 + len(names))]
+def neighbour_table(rows: Mapping[str, dict[str, Any]]) -> str:
+    """Markdown: nearest words of the paper's Table 2, a column for each run, by its name."""
+    lines = ["| word | " + " | ".join(rows) + " |", "|" + "---|" * (1 + len(rows))]
     for word in WORDS:
-        cells = [", ".join(row["neighbours"].get(word, ["-"])) for row in rows]
+        cells = [", ".join(row["neighbours"].get(word, ["-"])) for row in rows.values()]
         lines.append("| " + " | ".join([word, *cells]) + " |")
     return "\n".join(lines)

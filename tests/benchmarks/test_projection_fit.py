@@ -70,6 +70,8 @@ def test_rows_and_their_table(monkeypatch):
     judged = {name: Judged(name, *pairs, np.array([9.0, 1.0, 8.0, 5.0, 2.0])) for name in NAMES}
     corpus = Words(WORDS, COUNTS, np.zeros(0, np.int32), np.zeros(0, np.int32), 0)
     row = run(SMALL, corpus, judged, None)
+    assert set(row["neighbours"]) == set(word_similarity.WORDS)
+    assert set(row["neighbours"]["kingg"]) <= set(WORDS)
     assert row["parameters"] == 1121 * 64 + 65 * 4 + 2 * 4  # and the norm's
     assert set(PAPER) <= set(row["known"]) == set(row["all"]) == set(row["table"])
     cells = [cell.strip() for cell in table([row]).splitlines()[-1].split("|")]

@@ -98,7 +98,7 @@ def test_the_benchmark_keeps_rows_and_prints_them(tmp_path, monkeypatch):
         "| SG", "| NP-SG", "| NP-SG, all pairs", "| pairs covered",
     ]  # fmt: skip
     assert len({line.count("|") for line in table}) == 1
-    near = word_similarity.neighbour_table(rows)
+    near = word_similarity.neighbour_table(dict(zip(runs, rows, strict=True)))
     assert "| kingg | - |" in near and "| city | " in near
 
 
