@@ -6,13 +6,15 @@ from typing import Any, NamedTuple
 
 import keras
 import numpy as np
+import tensorflow as tf
 
 from kerascompact import compress, knowledge, layers, models
 from kerascompact.benchmarks import resumable, streams
 from kerascompact.core import checks
 from kerascompact.datasets import ptb
 from kerascompact.initializers.anchors import frequency_anchors
-from kerascompact.optimizers import LazyAdam, LazySGD, Proximal
+from kerascompact.optimizers import LazyAdam, LazySGD, Proximal, caught_up
+from kerascompact.optimizers.pending import pending_of
 from kerascompact.text.stream import stateful_batches
 from kerascompact.training import EpochDecay
 
@@ -24,7 +26,8 @@ class Spec(NamedTuple):
     """Everything that decides a run.
 
     `options`: a "kind" ("full", "low_rank", "tensor_train", "sparse_vd", "anchors"; "nearest" and
-    "k_svd" of a trained full table) and its arguments. `method` is the table's name of it.
+    "k_svd" of a trained full table) and its arguments; "last" is the threshold of one more proximal
+    step, of anchors after training. `method` is the table's name of it.
     """
 
     method: str
@@ -43,7 +46,7 @@ class Spec(NamedTuple):
 
     def folder(self, work: Path) -> Path:
         """Where its checkpoints are, whatever benchmark it is a run of."""
-        named = [f"{key}={value}" for key, value in sorted(self.options.items())]
+        named = [f"{key}={value}" for key, value in sorted(self.options.items()) if key != "last"]
         rest = self[2:4] + self[5:]  # without epochs: it may go on
         return work / "-".join(["tied", *named, *map(str, rest)])
 
@@ -61,28 +64,19 @@ def anchors(
     corpus: ptb.Corpus,
     wordnet: Path,
     num_anchors: int,
-    strength: float = 1e-5,
-    late: float = 1.0,
     related: bool = False,
     unrelated: float = 0.0,
     **options: Any,
 ) -> keras.layers.Layer:
     """Anchor & Transform: a random basis, or with `related` the most frequent words as anchors.
 
-    When the rate falls, after `spec.hold` epochs, the strength is `late` times as much.
 
     Under gradient descent a step on `T` changes `E` as one on a full table would, times `A^T A`:
     anchors start with both signs and so long that this is 4, or with `ReLU(T)` 1 to 2, since a step
     then can take half of the entries from zero. The paper's positive anchors all point one way, in
     which a step is hundreds of times longer than in the others.
     """
-    size = models.SIZES[spec.size]
-    width, count = size.units, len(corpus.words)
-    lasting: Any = strength
-    if late != 1:
-        steps = spec.hold * ((len(corpus.train) - 1) // (size.batch_size * size.steps))
-        decay = keras.optimizers.schedules.PiecewiseConstantDecay
-        lasting = decay([steps - 1], [strength, late * strength])
+    width, count = models.SIZES[spec.size].units, len(corpus.words)
     if related or unrelated:
         graph = related_words(corpus, wordnet)
     if related:
@@ -96,7 +90,6 @@ def anchors(
         count,
         width,
         num_anchors,
-        strength=lasting,
         embeddings_initializer=keras.initializers.RandomNormal(
             stddev=2 * max(num_anchors, width) ** -0.5
         ),
@@ -111,6 +104,7 @@ def build_embedding(spec: Spec, corpus: ptb.Corpus, wordnet: Path) -> keras.laye
     size, count = models.SIZES[spec.size], len(corpus.words)
     options = dict(spec.options)
     kind = options.pop("kind")
+    options.pop("last", None)
     start = keras.initializers.RandomUniform(-size.scale, size.scale)
     common: dict[str, Any] = {"name": "embedding", "embeddings_initializer": start}
     if kind == "anchors":
@@ -169,6 +163,14 @@ def optimizer_of(spec: Spec, steps_per_epoch: int) -> Any:
     return keras.optimizers.MultiOptimizer(keras.optimizers.OptimizerMap(of_network, adam))
 
 
+def last_step(embedding: keras.layers.Layer, threshold: float) -> None:
+    """Takes the proximal step of the layer's penalty once: small entries of `T` become 0."""
+    transform = embedding.transform
+    rule = pending_of(transform).rule
+    rows = caught_up(transform)
+    transform.assign(rule.prox(rows, tf.constant(threshold, rows.dtype), None))
+
+
 def run(
     spec: Spec, corpus: ptb.Corpus, work: Path, wordnet: Path, test: bool = True, verbose: int = 2
 ) -> dict[str, Any]:
@@ -206,6 +208,9 @@ def run(
         row |= resumable.fit(model, train, dev, folder, spec.epochs, verbose)
         model.load_weights(folder / "best.weights.h5")
         small = model
+        if "last" in spec.options:
+            last_step(model.get_layer("embedding"), spec.options["last"])
+            row["dev_perplexity"] = streams.perplexity(around, model, corpus.dev)
     row |= streams.size_up(small)
     row["embedding_parameters"] = row["paper_bits"] // 32
     if test:

@@ -128,15 +128,19 @@ def test_the_benchmark_keeps_rows_and_its_choice_on_dev_does_not_train_twice(mon
         anchors_ptb.benchmark("ant_ptb", arguments)
 
 
-def test_the_strength_rises_when_the_rate_falls():
-    spec = Spec("late", {**ANCHORS, "late": 3.0}, hold=2)
-    strength = tied_language.build_embedding(spec, CORPUS, None).strength
-    steps = 2 * int(tied_language.stateful_batches(CORPUS.train, 4, 4).cardinality())
-    rate = tied_language.EpochDecay(1.0, 0.5, 2, steps // 2)
-    for step in range(steps + 2):
-        late = step >= steps
-        assert (float(rate(step)) < 1) == late
-        np.testing.assert_allclose(strength(step), 3e-2 if late else 1e-2, rtol=1e-6)
+def test_a_last_step_makes_zeros_of_small_entries(tmp_path):
+    options = {**ANCHORS, "nonnegative": False, "strength": 1e-4}
+    rows = [run(tmp_path, {**options, **last}) for last in ({}, {"last": 0.1})]
+    assert rows[0]["dev_by_epoch"] == rows[1]["dev_by_epoch"]  # one training
+    assert rows[1]["embedding_parameters"] < 0.9 * rows[0]["embedding_parameters"]
+    assert rows[0]["dev_perplexity"] == pytest.approx(rows[0]["dev_by_epoch"][-1], abs=0.01)
+    assert rows[1]["dev_perplexity"] != pytest.approx(rows[0]["dev_perplexity"], abs=0.01)
+    layer = tied_language.build_embedding(Spec("method", options), CORPUS, None)
+    layer.build()
+    before = layer.transform.numpy()
+    tied_language.last_step(layer, 0.1)
+    expected = np.sign(before) * np.maximum(np.abs(before) - 0.1, 0)
+    np.testing.assert_allclose(layer.transform, expected, atol=1e-6)
 
 
 def test_the_runs_are_those_of_the_issue():
