@@ -165,10 +165,11 @@ def optimizer_of(spec: Spec, steps_per_epoch: int) -> Any:
 
 def last_step(embedding: keras.layers.Layer, threshold: float) -> None:
     """Takes the proximal step of the layer's penalty once: small entries of `T` become 0."""
-    transform = embedding.transform
-    rule = pending_of(transform).rule
-    rows = caught_up(transform)
-    transform.assign(rule.prox(rows, tf.constant(threshold, rows.dtype), None))
+    pending = pending_of(embedding.transform)
+    if pending is None:
+        raise ValueError(f"Layer {embedding.name!r} has no penalty: `last` is not for it.")
+    rows = caught_up(embedding.transform)
+    embedding.transform.assign(pending.rule.prox(rows, tf.constant(threshold), None))
 
 
 def run(
