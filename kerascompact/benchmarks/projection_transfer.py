@@ -39,7 +39,7 @@ class Spec(NamedTuple):
     are shorter, trained further. `hidden` is that of the pre-trained one. `train_rows`
     are texts of a classification set, or tokens of Penn Treebank. `buckets`: lengths by which texts
     are batched. Batch normalization takes the statistics of such a batch: 1 where a text's length
-    says much of its label, as in MRDA, whose one-word texts are backchannels.
+    says much of its label, as in MRDA, whose backchannels are all but all short.
     """
 
     dataset: str

@@ -199,7 +199,7 @@ def train(
         seed=spec.seed,
     )
     model.build((None,))  # what it goes on with is read into it
-    if begin and not (folder / "backup").exists():
+    if begin and not (folder / "backup" / "training_metadata.json").exists():
         begin(model)
     model.compile(optimizer(spec, spec.epochs * len(batches)))
     model.fit(

@@ -12,7 +12,7 @@ from kerascompact.forms.remapped import RemappedForm
 from kerascompact.layers.embeddings.base import CompactEmbedding
 from kerascompact.ops.unique import unique_ids
 from kerascompact.optimizers import GroupRule, caught_up, caught_up_rows, proximal_rule
-from kerascompact.optimizers.rules import strength_to_config
+from kerascompact.optimizers.rules import Schedule, strength_to_config
 
 
 @register
@@ -49,7 +49,9 @@ class GroupLassoEmbedding(CompactEmbedding):
 
     EXAMPLE = dict(input_dim=20, output_dim=4, strength=1e-3)
 
-    def __init__(self, input_dim: int, output_dim: int, strength: Any, **kwargs: Any) -> None:
+    def __init__(
+        self, input_dim: int, output_dim: int, strength: float | Schedule, **kwargs: Any
+    ) -> None:
         super().__init__(input_dim, output_dim, **kwargs)
         self.strength = GroupRule(strength).strength  # which checks it
 
