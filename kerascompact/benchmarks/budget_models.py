@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import keras
+import numpy as np
 
 from kerascompact import export
 from kerascompact.benchmarks.measure import accuracy
@@ -12,24 +13,30 @@ from kerascompact.benchmarks.text_task import (
     TextData,
     build_embedding,
     encode,
+    encode_by,
     logit_scale,
     train,
 )
 from kerascompact.datasets.base import Dataset
+from kerascompact.text.vocabulary import Vocabulary
+from kerascompact.training import choose_words
 
 RECIPES, TUNED = ("small", "smallest"), "smallest, fine-tuned"
-MAX_BYTES = 256  # of a text; the file is as large for any
+ALL_WORDS = 40_000  # at most, that words are chosen from
+CHOSEN = {"": "words", "norm": "words by norm", "count": "words by norm and count"}
 
 
 class Config(NamedTuple):
     """Everything that decides a model, but for its seed.
 
     `filters`: sizes of a CNN's filters, and their number; none: the mean of the words' vectors.
+    `chosen`: by which score of `training.choose_words`; "": the most frequent words.
     """
 
     size: int
     width: int
     filters: tuple[int, ...] = ()
+    chosen: str = ""
     method: str = "standard"
     options: tuple[tuple[str, Any], ...] = ()
     epochs: int = 15
@@ -46,7 +53,7 @@ class Config(NamedTuple):
         model = f"CNN {count} x {', '.join(map(str, sizes))}" if sizes else "mean"
         known = dict(self.options)
         method = f"ME k={known['clusters']} u={known['unique']}" if known else "table"
-        return f"{model}; {method}, d={self.width}, {self.size:,} words"
+        return f"{model}; {method}, d={self.width}, {self.size:,} {CHOSEN[self.chosen]}"
 
 
 def mixture(size: int, width: int, clusters: int, unique: int, **rest: Any) -> Config:
@@ -69,13 +76,18 @@ class Models:
         dataset: The texts.
         settings: To choose from.
         length: Words of a text.
+        max_bytes: Of a text; the file is as large for any.
     """
 
     arm = "kerascompact"
 
-    def __init__(self, dataset: Dataset, settings: Sequence[Config], length: int) -> None:
-        self.dataset, self.settings, self.length = dataset, settings, length
-        self.data: dict[int, TextData] = {}
+    def __init__(
+        self, dataset: Dataset, settings: Sequence[Config], length: int, max_bytes: int
+    ) -> None:
+        self.dataset, self.settings = dataset, settings
+        self.length, self.max_bytes = length, max_bytes
+        self.data: dict[tuple[int, str], TextData] = {}
+        self.teacher: tuple[TextData, np.ndarray] | None = None
         self.made: dict[tuple[Config, int], Made] = {}
 
     def on_dev(self, setting: Config) -> list[dict[str, Any]]:
@@ -96,49 +108,95 @@ class Models:
         """
         found = self._sized(setting, recipe, seed)
         model, file = self.files(setting, seed)[recipe]
-        data, texts = self.data[setting.size], list(self.dataset.test.texts)
+        data, texts = self.data_of(setting), list(self.dataset.test.texts)
         report = export.verify(model, file, texts, data.test.labels, vocabulary=data.vocabulary)
         return found | {"file_accuracy": report.file_accuracy, "agreement": report.agreement}
 
     def _sized(self, setting: Config, recipe: str, seed: int = 0) -> dict[str, Any]:
         model, file = self.files(setting, seed)[recipe]
         frozen = export.freeze(model, RECIPES[-1] if recipe == TUNED else recipe)
-        dev = accuracy(frozen, self.data[setting.size].dev)
+        dev = accuracy(frozen, self.data_of(setting).dev)
         return {"bytes": len(file), "dev_accuracy": dev}
 
     def files(self, setting: Config, seed: int = 0) -> Made:
         """A model and its file by recipe, the last fine-tuned for four bits."""
-        if setting.size not in self.data:
-            self.data[setting.size] = encode(self.dataset, setting.size, self.length)
         if (setting, seed) not in self.made:
-            self.made[setting, seed] = trained(setting, self.data[setting.size], seed)
+            self.made[setting, seed] = trained(setting, self.data_of(setting), seed, self.max_bytes)
         return self.made[setting, seed]
 
+    def data_of(self, setting: Config) -> TextData:
+        """The texts as ids of the setting's words, which no seed changes."""
+        key = setting.size, setting.chosen
+        if key not in self.data:
+            if setting.chosen:
+                vocabulary = self.choose(setting)
+                self.data[key] = encode_by(vocabulary, self.dataset, self.length)
+            else:
+                self.data[key] = encode(self.dataset, setting.size, self.length)
+        return self.data[key]
 
-def trained(setting: Config, data: TextData, seed: int) -> Made:
-    """One training, its files by recipe, and that of the same model fine-tuned for four bits."""
+    def choose(self, setting: Config) -> Vocabulary:
+        """The words that matter most to a mean of vectors of all words."""
+        if self.teacher is None:
+            data = encode(self.dataset, ALL_WORDS, self.length)
+            guide = Config(len(data.vocabulary), 16)
+            model = built(guide, data, 0, start=0.01)
+            table = model.get_layer("embedding").embeddings.numpy()
+            self.teacher = data, table
+        data, table = self.teacher
+        counts = np.bincount(data.train.ids.ravel(), minlength=len(table))
+        return choose_words(
+            data.vocabulary,
+            table,
+            setting.size,
+            counts=counts if setting.chosen == "count" else None,
+            file_order=setting.method == "standard",
+        )
+
+
+def built(setting: Config, data: TextData, seed: int, **options: Any) -> keras.Model:
+    """The trained model of a setting; `options` of its embedding."""
     keras.utils.set_random_seed(seed)
-    options = dict(setting.options)
+    options = {**dict(setting.options), **options}
     embedding = build_embedding(setting.method, len(data.vocabulary), setting.width, **options)
     shape: dict[str, Any] = {}
     if setting.filters:
         shape = {"filter_sizes": setting.filters[:-1], "num_filters": setting.filters[-1]}
     build = MODELS["cnn" if setting.filters else "mean"]
     model = build(embedding, len(data.label_names), dropout=setting.dropout, **shape)
-    batches = {"batch_size": setting.batch_size, "seed": seed}
-    train(model, data, epochs=setting.epochs, learning_rate=setting.rate, **batches)
-    made = {recipe: (model, _file(model, recipe, data)) for recipe in RECIPES}
+    train(
+        model,
+        data,
+        epochs=setting.epochs,
+        learning_rate=setting.rate,
+        batch_size=setting.batch_size,
+        seed=seed,
+    )
+    return model
+
+
+def trained(setting: Config, data: TextData, seed: int, max_bytes: int) -> Made:
+    """One training, its files by recipe, and that of the same model fine-tuned for four bits."""
+    model = built(setting, data, seed)
+    made = {recipe: (model, _file(model, recipe, data, max_bytes)) for recipe in RECIPES}
     aware = export.quantization_aware(model, "int4")
-    train(aware, data, epochs=setting.tuning_epochs, learning_rate=setting.tuning_rate, **batches)
-    return made | {TUNED: (aware, _file(aware, RECIPES[-1], data))}
+    train(
+        aware,
+        data,
+        epochs=setting.tuning_epochs,
+        learning_rate=setting.tuning_rate,
+        batch_size=setting.batch_size,
+        seed=seed,
+    )
+    return made | {TUNED: (aware, _file(aware, RECIPES[-1], data, max_bytes))}
 
 
-def _file(model: keras.Model, recipe: str, data: TextData) -> bytes:
+def _file(model: keras.Model, recipe: str, data: TextData, max_bytes: int) -> bytes:
     return export.convert(
         model,
         recipe,
         labels=data.label_names,
         text=data.vocabulary,
-        max_bytes=MAX_BYTES,
+        max_bytes=max_bytes,
         sequence_length=data.train.ids.shape[1],
     )

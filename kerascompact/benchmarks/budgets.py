@@ -22,37 +22,67 @@ from kerascompact.benchmarks.fasttext_files import Files, Setting
 BUDGETS = (16, 32, 64, 128)  # KiB
 SPARE = 1 / 64  # of a budget: with another seed other n-grams are kept, whose words are longer
 SETS = {"budgets": ("clinc150", "trec"), "budgets_long": ("ag_news", "imdb")}
-LENGTHS = {"clinc150": 32, "trec": 40, "ag_news": 100, "imdb": 200}
+LENGTHS = {"clinc150": 32, "trec": 40, "ag_news": 100, "imdb": 400}
+MAX_BYTES = {"clinc150": 256, "trec": 256, "ag_news": 2048, "imdb": 16_384}  # no file is larger
+NEWS: dict[str, Any] = {"epochs": 6, "tuning_epochs": 2}  # of more and longer texts
 CONFIGS = {
     "clinc150": (
-        Config(240, 8),
-        Config(1200, 16),
-        Config(2680, 24),
+        Config(365, 8, chosen="count"),
+        Config(228, 12, chosen="count"),
+        Config(1450, 16, chosen="count"),
+        Config(1450, 16, chosen="norm"),
+        Config(1065, 24, chosen="count"),
+        Config(3010, 24, chosen="count"),
+        Config(2320, 32, chosen="count"),
         mixture(4500, 32, 150, 800),
         Config(5080, 32),
     ),
     "trec": (
-        Config(430, 16),
-        Config(1600, 16),
-        Config(1220, 12, (1, 2, 3, 32)),
-        Config(3180, 16, (1, 2, 3, 48)),
+        Config(540, 16, chosen="norm"),
+        Config(540, 16, chosen="count"),
+        Config(235, 8, (1, 2, 3, 16), "count"),
+        Config(1530, 12, (1, 2, 3, 32), "norm"),
+        Config(1530, 12, (1, 2, 3, 32), "count"),
+        Config(3700, 16, (1, 2, 3, 48), "norm"),
+        Config(3700, 16, (1, 2, 3, 48), "count"),
         Config(7000, 16, (1, 2, 3, 64)),
     ),
-    "ag_news": (Config(500, 8), Config(2500, 8), mixture(6000, 8, 64, 500), Config(8000, 8)),
-    "imdb": (Config(500, 8), Config(2500, 8), mixture(6000, 8, 64, 500), Config(8000, 8)),
+    "ag_news": (
+        Config(1000, 8, chosen="count", **NEWS),
+        Config(3000, 8, chosen="count", **NEWS),
+        Config(3000, 8, chosen="norm", **NEWS),
+        Config(6500, 8, chosen="count", **NEWS),
+        Config(14_000, 8, chosen="count", **NEWS),
+        Config(9500, 16, chosen="count", **NEWS),
+    ),
+    "imdb": (
+        Config(1000, 8, chosen="count", **NEWS),
+        Config(3000, 8, chosen="count", **NEWS),
+        Config(3000, 8, chosen="norm", **NEWS),
+        Config(6500, 8, chosen="count", **NEWS),
+        Config(14_000, 8, chosen="count", **NEWS),
+    ),
 }
 # Dims, n-grams and cutoffs. 150 vectors of classes are too few for fastText's `qout`.
-PEERS = [
-    Setting(dim, ngrams, cutoff)
-    for dim, ngrams, cutoffs in (
-        (4, 2, (280, 300)),
-        (8, 1, (500,)),
-        (8, 2, (500, 830, 1500)),
-        (16, 1, (1250, 1500, 4500)),
-        (16, 2, (500, 1500, 4000)),
-    )
-    for cutoff in cutoffs
-]
+SHAPES = (
+    (4, 2, (280, 300)),
+    (8, 1, (500,)),
+    (8, 2, (500, 830, 1500)),
+    (16, 1, (1250, 1500, 4500)),
+    (16, 2, (500, 1500, 4000)),
+)
+RATES = (0.1, 0.25, 0.5)
+PEER_EPOCHS = {"budgets": 40, "budgets_long": 10}
+
+
+def peers(name: str) -> list[Setting]:
+    """What fastText chooses from."""
+    return [
+        Setting(dim, ngrams, cutoff, PEER_EPOCHS[name], rate)
+        for dim, ngrams, cutoffs in SHAPES
+        for cutoff in cutoffs
+        for rate in RATES
+    ]
 
 
 def benchmark(name: str, arguments: argparse.Namespace) -> list[dict[str, Any]]:
@@ -60,10 +90,11 @@ def benchmark(name: str, arguments: argparse.Namespace) -> list[dict[str, Any]]:
     name = name.removesuffix("_dev")
     for dataset in SETS[name]:
         loaded = datasets.load(dataset, arguments.data)
-        run(Models(loaded, CONFIGS[dataset], LENGTHS[dataset]), name, arguments.seeds or SEEDS)
+        ours = Models(loaded, CONFIGS[dataset], LENGTHS[dataset], MAX_BYTES[dataset])
+        run(ours, name, arguments.seeds or SEEDS)
         with tempfile.TemporaryDirectory() as folder:
             try:
-                peer = Files(loaded, PEERS, Path(folder))
+                peer = Files(loaded, peers(name), Path(folder))
             except ImportError as error:
                 print(f"fastText is left out. {error}", flush=True)
                 continue

@@ -29,7 +29,8 @@ class Setting(NamedTuple):
     @property
     def label(self) -> str:
         """The setting in a few words."""
-        return f"d={self.dim}, {self.cutoff:,} {'words' if self.ngrams == 1 else 'n-grams'}"
+        kind = "words" if self.ngrams == 1 else "n-grams"
+        return f"d={self.dim}, {self.cutoff:,} {kind}, rate {self.rate:g}"
 
 
 class Files:

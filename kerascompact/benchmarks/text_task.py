@@ -89,7 +89,11 @@ def encode(
     """
     splits = (dataset.train, dataset.dev, dataset.test) if every_split else (dataset.train,)
     texts = [text for split in splits for text in split.texts]
-    vocabulary = Vocabulary.build(texts, size=size, rules=rules)
+    return encode_by(Vocabulary.build(texts, size=size, rules=rules), dataset, length)
+
+
+def encode_by(vocabulary: Vocabulary, dataset: Dataset, length: int) -> TextData:
+    """Turns every split into ids of a vocabulary that is there."""
     coded = [
         Coded(vocabulary.encode_all(split.texts, length), np.asarray(split.labels, np.int32))
         for split in (dataset.train, dataset.dev, dataset.test)

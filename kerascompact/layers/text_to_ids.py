@@ -35,9 +35,11 @@ class TextToIds(keras.layers.Layer):
         max_words: Ids of a text at most, without a `length`.
         fingerprint_bits: 32 or 64.
         seed, below, window: Of `kerascompact.text.fingerprints.Index`; see `from_vocabulary`.
+        in_order: Whether the words are in the order of their fingerprints, so that none is stored.
         **kwargs: Those of `keras.layers.Layer`.
     Shapes: UTF-8 bytes as integers `(batch, bytes)` -> ids `(batch, length)`, int32.
-    Storage: `n (fingerprint_bits + ceil(log2 n))` bits: 5.5 bytes a word at 4,096 words.
+    Storage: `n (fingerprint_bits + ceil(log2 n))` bits: 5.5 bytes a word at 4,096 words; 4 bytes
+        from a vocabulary in file order (`training.choose_words`).
     Raises: ValueError, if an argument is out of its range.
     Example:
     >>> layer = TextToIds.from_vocabulary(Vocabulary(["turn", "it", "up"]))
@@ -59,6 +61,7 @@ class TextToIds(keras.layers.Layer):
         seed: int = 0,
         below: int = 0,
         window: int | None = None,
+        in_order: bool = False,
         **kwargs: Any,
     ) -> None:
         kwargs.setdefault("trainable", False)
@@ -72,6 +75,7 @@ class TextToIds(keras.layers.Layer):
         self.below = checks.integer_in("below", below, 0)
         window = num_words if window is None else window
         self.window = checks.integer_in("window", window, 1, num_words)
+        self.in_order = checks.boolean("in_order", in_order)
         width = max(1, code_bits(num_words))
         self.order_bits = width if width <= bits.MAX_BITS else 24
         self.build()
@@ -95,10 +99,12 @@ class TextToIds(keras.layers.Layer):
             seed=found.seed,
             below=found.below,
             window=found.window,
+            in_order=bool(np.all(found.order[1:] > found.order[:-1])),
             **config,
         )
         layer.fingerprints.assign(found.table)
-        layer.order.assign(_packed(found.order, layer.order_bits))
+        if not layer.in_order:
+            layer.order.assign(_packed(found.order, layer.order_bits))
         if layer.fingerprint_bits == 64:
             encoded = [word.encode() for word in vocabulary.words]
             second = fingerprints.fingerprints(encoded, layer.second_seed)
@@ -111,9 +117,10 @@ class TextToIds(keras.layers.Layer):
         return self.seed + fingerprints.SEEDS
 
     def build(self, input_shape: Any = None) -> None:
-        size = len(_packed(np.zeros(self.num_words, np.int64), self.order_bits))
         self.fingerprints = self._array("fingerprints", self.num_words, "int32")
-        self.order = self._array("order", size, "uint8")
+        if not self.in_order:
+            size = len(_packed(np.zeros(self.num_words, np.int64), self.order_bits))
+            self.order = self._array("order", size, "uint8")
         if self.fingerprint_bits == 64:
             self.second = self._array("second", self.num_words, "int32")
 
@@ -136,7 +143,9 @@ class TextToIds(keras.layers.Layer):
         if self.fingerprint_bits == 64:
             second = byte_text.fingerprints(words, self.second_seed)
             known = tf.logical_and(known, tf.equal(tf.gather(self.second.value, place), second))
-        ids = tf.where(known, _unpacked(self.order.value, place, self.order_bits) + NUM_RESERVED, 1)
+        if not self.in_order:
+            place = _unpacked(self.order.value, place, self.order_bits)
+        ids = tf.where(known, place + NUM_RESERVED, 1)
         return tf.where(byte_text.there(words), ids, 0)
 
     def call(self, inputs: Any) -> tf.Tensor:
@@ -147,17 +156,18 @@ class TextToIds(keras.layers.Layer):
 
     def storage(self) -> list[Stored]:
         """Every stored array with its bits."""
-        stored = [
-            Stored("fingerprints", (self.num_words,), 32),
-            Stored("order", (self.num_words,), self.order_bits),
-        ]
+        stored = [Stored("fingerprints", (self.num_words,), 32)]
+        if not self.in_order:
+            stored.append(Stored("order", (self.num_words,), self.order_bits))
         if self.fingerprint_bits == 64:
             stored.append(Stored("second", (self.num_words,), 32))
         return stored
 
     def get_config(self) -> dict[str, Any]:
         names = ("num_words", "rules", "length", "max_words", "fingerprint_bits")
-        own = {name: getattr(self, name) for name in (*names, "seed", "below", "window")}
+        own = {
+            name: getattr(self, name) for name in (*names, "seed", "below", "window", "in_order")
+        }
         config = {**super().get_config(), **own}
         config.pop("autocast", None)
         return config

@@ -1,4 +1,4 @@
-"""Products with every row of a table that is never whole in memory."""
+"""Products with every row of a table that is computed from others."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -68,6 +68,29 @@ def row_logits(
         return _for_each(parts, step, *map(tf.zeros_like, (hidden, *weights)))
 
     return logits(hidden, *weights)
+
+
+def product_logits(hidden: tf.Tensor, inner: tf.Tensor, outer: tf.Tensor) -> tf.Tensor:
+    """Multiplies vectors with all rows of `outer inner`, in the order that takes fewer products.
+
+    `outer (inner h)` takes `n k (d + V)`, as for one token on a phone; `(outer inner) h` takes
+    `V d (k + n)`, fewer for the many tokens of a training step if `k` is above `d`, and `V d`
+    numbers, which are then less than `outer` itself. Gradients cost the same again twice.
+
+    Args:
+        hidden: `h` `(n, d)`.
+        inner: `(k, d)`.
+        outer: `(V, k)`.
+
+    Returns: `(n, V)`.
+
+    >>> product_logits(tf.ones((3, 2)), tf.ones((4, 2)), tf.ones((5, 4)))[0].numpy().tolist()
+    [8.0, 8.0, 8.0, 8.0, 8.0]
+    """
+    (rows, between), width, count = outer.shape, inner.shape[1], hidden.shape[0]
+    if count is not None and rows * width * (between + count) < count * between * (width + rows):
+        return tf.matmul(hidden, tf.matmul(outer, inner), transpose_b=True)
+    return tf.matmul(tf.matmul(hidden, inner, transpose_b=True), outer, transpose_b=True)
 
 
 def _for_each(parts: int, step: Callable[..., Any], *start: Any) -> Any:

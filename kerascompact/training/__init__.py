@@ -17,6 +17,7 @@ from kerascompact.training.nt_asgd import NTASGD
 from kerascompact.training.pruning import MagnitudePruning
 from kerascompact.training.schedules import EpochDecay, GeometricDecay
 from kerascompact.training.soft import soft_copy
+from kerascompact.training.vocabulary_choice import choose_words
 
 __all__ = [
     "CodeStatistics",
@@ -31,6 +32,7 @@ __all__ = [
     "SampledSoftmaxCrossEntropy",
     "SparseSoftmaxCrossEntropy",
     "TemperatureAnnealing",
+    "choose_words",
     "largest_pairs",
     "plot_clusters",
     "plot_pattern",

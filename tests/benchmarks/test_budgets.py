@@ -3,11 +3,13 @@
 import argparse
 import dataclasses
 
+import numpy as np
 import pytest
 
 from kerascompact.benchmarks import budgets, fasttext_files, results
 from kerascompact.benchmarks.budget_models import RECIPES, TUNED, Config, Models, mixture
 from kerascompact.benchmarks.fasttext_files import Files, Setting
+from kerascompact.text.fingerprints import index
 from tiny_task import dataset
 
 QUICK = {"epochs": 4, "tuning_epochs": 1, "dropout": 0.0, "batch_size": 16}
@@ -16,7 +18,7 @@ QUICK = {"epochs": 4, "tuning_epochs": 1, "dropout": 0.0, "batch_size": 16}
 @pytest.fixture
 def small(tmp_path, monkeypatch):
     monkeypatch.setenv("KERASCOMPACT_RESULTS", str(tmp_path))
-    return Models(dataset(), [Config(30, 4, **QUICK), Config(30, 8, (1, 2, 4), **QUICK)], 8)
+    return Models(dataset(), [Config(30, 4, **QUICK), Config(30, 8, (1, 2, 4), **QUICK)], 8, 64)
 
 
 def test_every_setting_is_tried_and_the_best_on_dev_measured(small, monkeypatch):
@@ -30,13 +32,35 @@ def test_every_setting_is_tried_and_the_best_on_dev_measured(small, monkeypatch)
     best = max(row["dev_accuracy"] for row in tried)
     assert found[0]["dev_accuracy"] == best and found[0]["agreement"] == 1
     assert max(row["bytes"] for row in found) <= 64 * 1024
-    budgets.run(Models(dataset(), small.settings, 8), "budgets", [0, 1])
+    budgets.run(Models(dataset(), small.settings, 8, 64), "budgets", [0, 1])
     assert len(results.rows("budgets")) == 3  # nothing is measured again
 
 
 def test_labels_say_what_was_chosen():
     assert Config(1000, 16, (1, 2, 3, 32)).label == "CNN 32 x 1, 2, 3; table, d=16, 1,000 words"
+    assert Config(9, 8, chosen="norm").label == "mean; table, d=8, 9 words by norm"
+    assert Config(9, 8, chosen="count").label == "mean; table, d=8, 9 words by norm and count"
     assert mixture(500, 8, 20, 100).label == "mean; ME k=20 u=100, d=8, 500 words"
+
+
+@pytest.mark.parametrize("method", ["standard", "mixture"])
+def test_words_chosen_by_their_vectors(method):
+    """A word of one class only is worth more than one of all, however frequent."""
+    made = dataset(count=200)
+    rng = np.random.default_rng(0)
+    common = [" ".join(rng.choice(["the", "of", "and"], 3)) for _ in made.train.texts]
+    texts = [f"{first} {text}" for first, text in zip(common, made.train.texts, strict=True)]
+    noisy = dataclasses.replace(made, train=made.train._replace(texts=texts))
+    options = (("clusters", 3), ("unique", 2)) if method == "mixture" else ()
+    setting = Config(8, 4, chosen="norm", method=method, options=options, **QUICK)
+    arm = Models(noisy, [setting], 8, 64)
+    words = arm.data_of(setting).vocabulary.words
+    assert len(words) == 6 and not {"the", "of", "and"} & set(words)
+    frequent = arm.data_of(setting._replace(chosen="")).vocabulary.words
+    assert {"the", "of", "and"} <= set(frequent)
+    in_order = tuple(words[place] for place in index(words).order) == words
+    assert in_order == (method == "standard")
+    assert all(arm.on_test(setting, name, 0)["agreement"] == 1 for name in RECIPES)
 
 
 def row(arm, budget, test, seed=0, dataset="trec"):
@@ -75,6 +99,7 @@ def test_without_fasttext_the_error_says_what_to_install(tmp_path, monkeypatch, 
     monkeypatch.setattr(budgets, "SETS", {"budgets": ("tiny",)})
     monkeypatch.setattr(budgets, "CONFIGS", {"tiny": small.settings[:1]})
     monkeypatch.setattr(budgets, "LENGTHS", {"tiny": 8})
+    monkeypatch.setattr(budgets, "MAX_BYTES", {"tiny": 64})
     monkeypatch.setattr(budgets, "BUDGETS", (64,))
     arguments = argparse.Namespace(data=None, seeds=[0])
     (only,) = budgets.benchmark("budgets", arguments)
@@ -87,7 +112,7 @@ def test_files_of_fasttext_learn_and_shrink(tmp_path, many_words):
     files = Files(many_words, [], tmp_path)
     large, few = Setting(4, 1, 400, epochs=10), Setting(4, 2, 260, epochs=10)
     (row,) = files.on_dev(large)
-    assert row["label"] == "d=4, 400 words" and row["dev_accuracy"] > 0.9
+    assert row["label"] == "d=4, 400 words, rate 0.25" and row["dev_accuracy"] > 0.9
     tested = files.on_test(few, "ftz", seed=1)
     assert tested["file_accuracy"] > 0.5 and tested["bytes"] < row["bytes"]
 

@@ -11,6 +11,7 @@ from kerascompact.layers import TextToIds
 from kerascompact.ops import byte_text
 from kerascompact.text import RULES, Vocabulary
 from kerascompact.text.byte_rules import byte_rules
+from kerascompact.text.fingerprints import fingerprints
 
 HOSTILE = [
     "",
@@ -145,7 +146,9 @@ def test_model_file_and_configuration(vocabulary, tmp_path):
 def test_bits_and_sizes_of_vocabulary(size):
     vocabulary = Vocabulary([f"w{number}" for number in range(size)], "whitespace")
     layer = TextToIds.from_vocabulary(vocabulary)
-    width = max(1, (size - 1).bit_length())
+    found = fingerprints([word.encode() for word in vocabulary.words], layer.seed)
+    assert layer.in_order == bool((np.diff(found.astype(np.int64)) > 0).all())
+    width = 0 if layer.in_order else (size - 1).bit_length()
     assert total_bits(layer.storage()) == size * (32 + (width if width <= 16 else 24))
     held = sum(weight.numpy().nbytes for weight in layer.weights)
     assert 0 <= held - total_bits(layer.storage()) / 8 <= 3  # what is read past the end

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from kerascompact.ops.row_logits import row_logits
+from kerascompact.ops.row_logits import product_logits, row_logits
 
 V, R, D, N = 23, 3, 5, 4
 CHUNKS = pytest.mark.parametrize("chunk", [1, 4, 7, V, 100])
@@ -81,3 +81,24 @@ def test_asks_for_a_chunk_at_a_time_forward_and_backward():
     assert len(asked) == 2 * 4 and all(len(ids) == 6 for ids in asked)
     for chunks in (asked[:4], asked[4:]):
         np.testing.assert_array_equal(np.unique(np.concatenate(chunks)), np.arange(V))
+
+
+@pytest.mark.parametrize("inner", [R, 4 * D])
+@pytest.mark.parametrize("count", [1, 40])
+def test_a_product_in_whichever_order(inner, count):
+    """Few tokens: `V x d` is never made; many over a wide `T`: it is. Gradients are alike."""
+    random = np.random.default_rng(1)
+    shapes = (count, D), (inner, D), (V, inner), (count, V)
+    hidden, a, t, upstream = (random.normal(size=shape).astype("float32") for shape in shapes)
+    traced = tf.function(product_logits).get_concrete_function(*map(tf.constant, (hidden, a, t)))
+    made = {tuple(out.shape) for op in traced.graph.get_operations() for out in op.outputs}
+    assert ((V, D) in made) == (count > D and inner > D)
+    with tf.GradientTape() as tape:
+        given = [tf.constant(array) for array in (hidden, a, t)]
+        tape.watch(given)
+        logits = product_logits(*given)
+    h, a, t, g = map(np.float64, (hidden, a, t, upstream))
+    expected = (g @ t @ a, (t.T @ g.T) @ h, g.T @ h @ a.T)
+    np.testing.assert_allclose(logits, h @ (t @ a).T, atol=1e-4)
+    for one, other in zip(tape.gradient(logits, given, upstream), expected, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-3)

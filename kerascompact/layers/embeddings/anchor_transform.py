@@ -16,6 +16,7 @@ from kerascompact.initializers.half_normal import HalfNormal
 from kerascompact.layers.embeddings.anchor_sets import AnchorSets
 from kerascompact.layers.embeddings.base import CompactEmbedding
 from kerascompact.ops.random_bits import random_bits
+from kerascompact.ops.row_logits import product_logits
 from kerascompact.ops.sparse_gradient import sparse_gradient_product
 from kerascompact.ops.unique import unique_ids
 from kerascompact.optimizers.pending import caught_up, caught_up_rows, proximal_rule
@@ -210,16 +211,18 @@ class AnchorTransformEmbedding(CompactEmbedding):
         return self.negative_weight * tf.reduce_sum(rows[:, 0] * rows[:, 1])
 
     def word_logits(self, hidden: tf.Tensor) -> tf.Tensor:
-        """`T (A h)`, `n |A| (d + V)` products in place of the `n V d` with a table."""
+        """`T (A h)` in place of the `V d` numbers of a table, see `ops.row_logits`."""
         flat = tf.reshape(hidden, [-1, self.output_dim])
-        scores = tf.matmul(flat, self.all_anchors(), transpose_b=True)
+        anchors = self.all_anchors()
         if self.mixture == "softmax":
+            scores = tf.matmul(flat, anchors, transpose_b=True)
             logits = self.logits_by_rows(scores, lambda ids: self.weights_of(self._rows(ids)))
         elif self.gradient_threshold:
+            scores = tf.matmul(flat, anchors, transpose_b=True)
             table = caught_up(self.transform)
             logits = sparse_gradient_product(scores, table, self.gradient_threshold)
         else:
-            logits = tf.matmul(scores, caught_up(self.transform), transpose_b=True)
+            logits = product_logits(flat, anchors, caught_up(self.transform))
         return reshape_as(logits, hidden[..., 0], self.input_dim)
 
     def _entries(self, stored: bool) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:

@@ -1,0 +1,66 @@
+"""A shorter vocabulary: the words whose trained vectors matter most."""
+
+from typing import Any
+
+import numpy as np
+
+from kerascompact.core import checks
+from kerascompact.initializers.anchors.scored import strongest_rows, weights_of
+from kerascompact.text.fingerprints import index
+from kerascompact.text.vocabulary import NUM_RESERVED, Vocabulary
+
+
+def choose_words(
+    vocabulary: Vocabulary,
+    vectors: Any,
+    size: int,
+    *,
+    counts: Any = None,
+    file_order: bool = False,
+) -> Vocabulary:
+    """Keeps the words with the longest vectors of a trained table, to train again with these only.
+
+    A word of a text classifier whose vector stayed short says little of the class, however frequent
+    it is. Start the table near zero, so that only training makes a vector long.
+
+    The score is `||e_w||`, or `sqrt(n_w) ||e_w||` of a word that occurs `n_w` times: the square is
+    what a text set loses, summed over all places of the word, when its vector goes. Try both on
+    dev: counts matter more, the more classes there are.
+
+    Args:
+        vocabulary: Of the trained model.
+        vectors: Its table, `(V, d)`, rows as the vocabulary's ids.
+        size: Of the new vocabulary, in ids, padding and the unknown word included.
+        counts: Occurrences of every id, `(V,)`. `None`: the norm alone.
+        file_order: Whether the words are in the order in which a file that takes text searches
+            them, so that it stores none (`TextToIds`): up to 2 bytes a word less. Not for layers
+            that want the frequent words first, such as `MixtureEmbedding`. Otherwise the words stay
+            in the order they were in.
+    Returns: A vocabulary of the same token rules.
+    Raises: ValueError, if the shapes do not fit, a number is not finite, a count is negative, or
+        `size` is not in `[3, V]`.
+    Example:
+    >>> words = Vocabulary(["the", "good", "bad"])
+    >>> table = np.array([[0.0], [0.0], [0.1], [2.0], [-3.0]])
+    >>> choose_words(words, table, 4).words
+    ('good', 'bad')
+    >>> choose_words(words, table, 3, counts=[0, 0, 9000, 5, 1]).words
+    ('the',)
+
+    Reference: fastText's pruning, [Joulin et al., 2016](https://arxiv.org/abs/1612.03651), by the
+    norm alone.
+    """
+    if not isinstance(vocabulary, Vocabulary):
+        checks.fail("vocabulary", "a kerascompact.text.Vocabulary", vocabulary)
+    table = np.asarray(vectors, np.float64)
+    if table.ndim != 2 or len(table) != len(vocabulary):
+        checks.fail("vectors", f"of the shape ({len(vocabulary)}, width)", table.shape)
+    size = checks.integer_in("size", size, NUM_RESERVED + 1, len(vocabulary))
+    scores = np.linalg.norm(checks.finite("vectors", table), axis=1)
+    if counts is not None:
+        scores *= np.sqrt(weights_of("counts", counts, len(table)))
+    ids = np.sort(strongest_rows(scores, size - NUM_RESERVED, exclude=range(NUM_RESERVED)))
+    words = [vocabulary.word_of(int(id)) for id in ids]
+    if file_order:
+        words = [words[place] for place in index(words).order]
+    return Vocabulary(words, vocabulary.rules)
