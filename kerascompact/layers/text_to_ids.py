@@ -21,8 +21,9 @@ class TextToIds(keras.layers.Layer):
 
     Each word becomes a fingerprint of 32 bits, `sum_i fmix32(0x9E3779B1 (256 i + c_i) + s)` over
     its bytes `c_i`, which is searched in the sorted fingerprints of the vocabulary. The ids are
-    those of `Vocabulary.encode`, but for an unknown word whose fingerprint is that of a known one:
-    one unknown word in `2**32 / n`, or in `2**64 / n` with `fingerprint_bits=64`.
+    those of `Vocabulary.encode`, but for an unknown word whose fingerprint is that of a known one,
+    or 0, which is padding: one unknown word in `2**32 / (n + 1)`, or in `2**64 / (n + 1)` with
+    `fingerprint_bits=64`.
 
     No input makes it fail: zeros at the end of a text, and numbers that are no bytes, are padding,
     bytes that are no UTF-8 are letters, and words past the last slot are left out. A text that
@@ -137,16 +138,18 @@ class TextToIds(keras.layers.Layer):
     def read(self, words: byte_text.Words) -> tf.Tensor:
         """The ids of words, `(batch, length)`."""
         values = byte_text.fingerprints(words, self.seed)
+        there = tf.not_equal(values, 0)  # sums of no bytes are 0; to count slots, a range is stored
         table = self.fingerprints.value
         place = byte_text.search(table, values, self.below, self.window)
         known = tf.equal(tf.gather(table, place), values)
         if self.fingerprint_bits == 64:
             second = byte_text.fingerprints(words, self.second_seed)
+            there = tf.logical_or(there, tf.not_equal(second, 0))
             known = tf.logical_and(known, tf.equal(tf.gather(self.second.value, place), second))
         if not self.in_order:
             place = _unpacked(self.order.value, place, self.order_bits)
         ids = tf.where(known, place + NUM_RESERVED, 1)
-        return tf.where(byte_text.there(words), ids, 0)
+        return tf.where(there, ids, 0)
 
     def call(self, inputs: Any) -> tf.Tensor:
         return self.read(self.words(inputs))

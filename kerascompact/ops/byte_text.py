@@ -113,11 +113,6 @@ def spans(words: Words) -> tf.Tensor:
     return tf.stack([first, first + _sums(tf.ones_like(words.units), words)], axis=-1)
 
 
-def there(words: Words) -> tf.Tensor:
-    """Whether a slot has a word, bool `(B, W)`."""
-    return tf.less(tf.range(words.length)[None], tf.expand_dims(words.counts, 1))
-
-
 def search(table: tf.Tensor, values: tf.Tensor, below: int, window: int) -> tf.Tensor:
     """The place in a rising table where each value is, if it is there at all.
 

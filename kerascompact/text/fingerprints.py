@@ -52,7 +52,7 @@ class Index(NamedTuple):
 def index(words: Sequence[str]) -> Index:
     """Makes the index of distinct words.
 
-    Takes the first seed that gives every word a fingerprint of its own. 10,000 words have two that
+    Takes the first seed that gives every word a fingerprint of its own, and none 0. 10,000 words have two that
     meet in 1 of 86 seeds, 100,000 in 7 of 10.
 
     Raises: ValueError, if words meet with every one of 64 seeds.
@@ -66,7 +66,7 @@ def index(words: Sequence[str]) -> Index:
         values = fingerprints(encoded, seed)
         order = np.argsort(values, kind="stable")
         table = values[order]
-        if not np.any(table[1:] == table[:-1]):
+        if table.all() and not np.any(table[1:] == table[:-1]):
             place = np.arange(len(table)) - estimate(table, len(table))
             below, above = max(0, -int(place.min())), max(0, int(place.max()))
             return Index(table, order, seed, below, min(below + above + 1, len(table)))

@@ -121,7 +121,7 @@ def test_places_of_words(vocabulary):
     tables = byte_rules(vocabulary.rules)
     words = byte_text.split(tf.constant([[*text.encode(), 0, 0]]), tables, length=20)
     spans, data = byte_text.spans(words).numpy()[0], text.encode()
-    there = byte_text.there(words).numpy()[0]
+    there = byte_text.fingerprints(words, 0).numpy()[0] != 0
     tokens = [data[first:last].decode() for first, last in spans[there]]
     rules = RULES[vocabulary.rules]
     assert (" ".join(tokens).lower() if rules.lower else " ".join(tokens)) == " ".join(
@@ -166,6 +166,21 @@ def test_fingerprints_that_meet_are_told_apart_by_64_bits():
         off = padded(["off"])
         layer.fingerprints.assign(byte_text.fingerprints(layer.words(off), layer.seed)[0])
         assert layer(off).numpy().tolist() == [[found]]
+
+
+def test_an_unknown_word_whose_fingerprint_is_0(monkeypatch):
+    """It is padding, unless the other half of 64 bits tells it from no word."""
+    real = byte_text.fingerprints
+
+    def zero_at_first(words, seed):
+        return real(words, seed) if seed else tf.zeros_like(real(words, seed))
+
+    monkeypatch.setattr(byte_text, "fingerprints", zero_at_first)
+    for fingerprint_bits, found in ((32, [0, 0, 0]), (64, [1, 1, 0])):
+        layer = TextToIds.from_vocabulary(
+            Vocabulary(["up"], "whitespace"), length=3, fingerprint_bits=fingerprint_bits
+        )
+        assert layer(padded(["off it"])).numpy().tolist() == [found]
 
 
 @pytest.mark.parametrize(

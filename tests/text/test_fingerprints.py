@@ -54,6 +54,17 @@ def test_estimate_never_overflows():
         assert 2 ** (bits - 1) * count < 2**31
 
 
+def test_no_known_word_has_a_fingerprint_of_0(monkeypatch):
+    """It would be taken for a place without a word."""
+
+    def zero_with_two_seeds(words, seed=0):
+        return np.arange(len(words), dtype=np.int32) - (2 if seed < 2 else 9)
+
+    monkeypatch.setattr(module, "fingerprints", zero_with_two_seeds)
+    found = index(["a", "b", "c", "d"])
+    assert found.seed == 2 and found.table.all()
+
+
 def test_words_that_meet_take_another_seed(monkeypatch):
     real = fingerprints
 
