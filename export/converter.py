@@ -46,8 +46,9 @@ def convert(
     With `text`, the file takes the text itself: its input is `text`, int32 `(1, max_bytes)`, the
     UTF-8 bytes with zeros behind, and the words and their ids are found inside (see `TextToIds`).
     No bytes make it fail. The vocabulary costs 4 bytes a word for fingerprints and some 1.5 for
-    ids, and its words need not lie beside the file. A model that says something of every word
-    gives one more output, `spans` `(1, words, 2)`: where each begins and ends, in bytes.
+    ids (none in the file order of `training.choose_words`), and its words need not lie beside the
+    file. A model that says something of every word gives one more output, `spans` `(1, words, 2)`:
+    where each begins and ends, in bytes.
 
     Several models, by names, make one file of several signatures, which stores what they share
     once: a table, a kernel, or any other numbers that are the same. An app picks one by its name.
