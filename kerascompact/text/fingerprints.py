@@ -52,8 +52,8 @@ class Index(NamedTuple):
 def index(words: Sequence[str]) -> Index:
     """Makes the index of distinct words.
 
-    Takes the first seed that gives every word a fingerprint of its own, and none 0. 10,000 words have two that
-    meet in 1 of 86 seeds, 100,000 in 7 of 10.
+    Takes the first seed that gives every word a fingerprint of its own, and none 0, which is no
+    word's. 10,000 words have two that meet in 1 of 86 seeds, 100,000 in 7 of 10.
 
     Raises: ValueError, if words meet with every one of 64 seeds.
 
