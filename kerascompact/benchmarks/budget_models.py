@@ -164,14 +164,8 @@ def built(setting: Config, data: TextData, seed: int, **options: Any) -> keras.M
         shape = {"filter_sizes": setting.filters[:-1], "num_filters": setting.filters[-1]}
     build = MODELS["cnn" if setting.filters else "mean"]
     model = build(embedding, len(data.label_names), dropout=setting.dropout, **shape)
-    train(
-        model,
-        data,
-        epochs=setting.epochs,
-        learning_rate=setting.rate,
-        batch_size=setting.batch_size,
-        seed=seed,
-    )
+    batches = {"batch_size": setting.batch_size, "seed": seed}
+    train(model, data, epochs=setting.epochs, learning_rate=setting.rate, **batches)
     return model
 
 
@@ -180,14 +174,8 @@ def trained(setting: Config, data: TextData, seed: int, max_bytes: int) -> Made:
     model = built(setting, data, seed)
     made = {recipe: (model, _file(model, recipe, data, max_bytes)) for recipe in RECIPES}
     aware = export.quantization_aware(model, "int4")
-    train(
-        aware,
-        data,
-        epochs=setting.tuning_epochs,
-        learning_rate=setting.tuning_rate,
-        batch_size=setting.batch_size,
-        seed=seed,
-    )
+    batches = {"batch_size": setting.batch_size, "seed": seed}
+    train(aware, data, epochs=setting.tuning_epochs, learning_rate=setting.tuning_rate, **batches)
     return made | {TUNED: (aware, _file(aware, RECIPES[-1], data, max_bytes))}
 
 
