@@ -30,13 +30,15 @@ class Config(NamedTuple):
     """Everything that decides a model, but for its seed.
 
     `filters`: sizes of a CNN's filters, and their number; none: the mean of the words' vectors.
-    `chosen`: by which score of `training.choose_words`; "": the most frequent words.
+    A mean with `skip` leaves unknown words out. `chosen`: by which score of
+    `training.choose_words`; "": the most frequent words.
     """
 
     size: int
     width: int
     filters: tuple[int, ...] = ()
     chosen: str = ""
+    skip: bool = False
     method: str = "standard"
     options: tuple[tuple[str, Any], ...] = ()
     epochs: int = 15
@@ -50,7 +52,8 @@ class Config(NamedTuple):
     def label(self) -> str:
         """The setting in a few words."""
         *sizes, count = self.filters or (0,)
-        model = f"CNN {count} x {', '.join(map(str, sizes))}" if sizes else "mean"
+        mean = "mean of known words" if self.skip else "mean"
+        model = f"CNN {count} x {', '.join(map(str, sizes))}" if sizes else mean
         known = dict(self.options)
         method = f"ME k={known['clusters']} u={known['unique']}" if known else "table"
         return f"{model}; {method}, d={self.width}, {self.size:,} {CHOSEN[self.chosen]}"
@@ -162,6 +165,8 @@ def built(setting: Config, data: TextData, seed: int, **options: Any) -> keras.M
     shape: dict[str, Any] = {}
     if setting.filters:
         shape = {"filter_sizes": setting.filters[:-1], "num_filters": setting.filters[-1]}
+    elif setting.skip:
+        shape = {"skip_unknown": True}
     build = MODELS["cnn" if setting.filters else "mean"]
     model = build(embedding, len(data.label_names), dropout=setting.dropout, **shape)
     batches = {"batch_size": setting.batch_size, "seed": seed}

@@ -38,6 +38,7 @@ from kerascompact.layers.recurrent.weight_drop import WeightDropGRU, WeightDropL
 from kerascompact.layers.text_convolution import TextConvolution
 from kerascompact.layers.text_to_bits import TextToBits
 from kerascompact.layers.text_to_ids import TextToIds
+from kerascompact.layers.unknown_as_padding import UnknownAsPadding
 
 __all__ = [
     "ActivationRegularization",
@@ -73,6 +74,7 @@ __all__ = [
     "TensorTrainEmbedding",
     "TextToBits",
     "TextToIds",
+    "UnknownAsPadding",
     "VariationalVocabularyEmbedding",
     "WeightDropGRU",
     "WeightDropLSTM",

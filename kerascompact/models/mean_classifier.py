@@ -3,7 +3,7 @@
 import keras
 
 from kerascompact.core import checks
-from kerascompact.layers import MaskedMean
+from kerascompact.layers import MaskedMean, UnknownAsPadding
 from kerascompact.models.lstm_classifier import _softmax
 
 
@@ -14,6 +14,7 @@ def mean_classifier(
     hidden_units: int | None = None,
     dropout: float = 0.0,
     sequence_length: int | None = None,
+    skip_unknown: bool = False,
 ) -> keras.Model:
     """Classifies a text by the mean of its words' vectors.
 
@@ -26,6 +27,8 @@ def mean_classifier(
         hidden_units: Width of a hidden layer, or `None` for none (as fastText).
         dropout: Share of the mean dropped in training.
         sequence_length: Fixed number of ids, or `None` for any.
+        skip_unknown: Whether unknown words are left out of the mean, as padding is; for embeddings
+            that mask it. Small vocabularies gain by it.
 
     Returns: Model, `ids` int32 `(batch, length)` -> `probabilities` `(batch, num_classes)`.
 
@@ -35,8 +38,10 @@ def mean_classifier(
     Reference: [Joulin et al., EACL 2017](https://arxiv.org/abs/1607.01759), sec. 2.
     """
     checks.integer_in("num_classes", num_classes, 2)
+    checks.boolean("skip_unknown", skip_unknown)
     ids = keras.Input((sequence_length,), dtype="int32", name="ids")
-    mean = MaskedMean(name="mean")(embedding(ids))
+    known = UnknownAsPadding(name="known")(ids) if skip_unknown else ids
+    mean = MaskedMean(name="mean")(embedding(known))
     if dropout:
         mean = keras.layers.Dropout(dropout, name="dropout")(mean)
     if hidden_units is not None:

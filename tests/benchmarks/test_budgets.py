@@ -40,6 +40,7 @@ def test_labels_say_what_was_chosen():
     assert Config(1000, 16, (1, 2, 3, 32)).label == "CNN 32 x 1, 2, 3; table, d=16, 1,000 words"
     assert Config(9, 8, chosen="norm").label == "mean; table, d=8, 9 words by norm"
     assert Config(9, 8, chosen="count").label == "mean; table, d=8, 9 words by norm and count"
+    assert Config(9, 8, skip=True).label == "mean of known words; table, d=8, 9 words"
     assert mixture(500, 8, 20, 100).label == "mean; ME k=20 u=100, d=8, 500 words"
 
 
@@ -52,7 +53,8 @@ def test_words_chosen_by_their_vectors(method):
     texts = [f"{first} {text}" for first, text in zip(common, made.train.texts, strict=True)]
     noisy = dataclasses.replace(made, train=made.train._replace(texts=texts))
     options = (("clusters", 3), ("unique", 2)) if method == "mixture" else ()
-    setting = Config(8, 4, chosen="norm", method=method, options=options, **QUICK)
+    skip = method == "standard"
+    setting = Config(8, 4, chosen="norm", skip=skip, method=method, options=options, **QUICK)
     arm = Models(noisy, [setting], 8, 64)
     words = arm.data_of(setting).vocabulary.words
     assert len(words) == 6 and not {"the", "of", "and"} & set(words)
