@@ -94,7 +94,7 @@ def convert(
     1
     """
     recipe = resolve(recipe)
-    checks.boolean("fused_lstm", fused_lstm)
+    refusals.check_fused(fused_lstm, recipe)
     several = isinstance(model, dict)
     models = model if isinstance(model, dict) else {SINGLE: model}
     if not models or not all(isinstance(name, str) and name for name in models):

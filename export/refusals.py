@@ -95,6 +95,17 @@ def traced() -> Iterator[None]:
             keras.config.enable_traceback_filtering()
 
 
+def check_fused(fused_lstm: bool, recipe: Recipe) -> None:
+    """Raises ValueError if `fused_lstm` is no bool, or asks for what the converter cannot do."""
+    checks.boolean("fused_lstm", fused_lstm)
+    if fused_lstm and recipe.rest == "int16x8":
+        raise ValueError(
+            "`fused_lstm` must be False with a rest of 'int16x8', for which the converter finds no "
+            "ranges inside the operator: unroll the LSTM (unroll=True), or take 'full_int8'. "
+            "Received: True."
+        )
+
+
 def check_operators(function: Any, recipe: Recipe, forms: list[Form]) -> None:
     """Raises ValueError if an operator of a traced function has no place in a file of the recipe.
 
@@ -121,10 +132,12 @@ def check_operators(function: Any, recipe: Recipe, forms: list[Form]) -> None:
     if recipe.rest in ("full_int8", "int16x8"):
         loops = found(function, LOOPS.fullmatch)
         if loops:
+            way = (
+                "`fused_lstm=True` or unroll=True" if recipe.rest == "full_int8" else "unroll=True"
+            )
             raise ValueError(
                 f"`recipe` must not store the rest as {recipe.rest!r} in a model with loops, which "
-                "the converter crashes on: use `fused_lstm=True` or unroll=True, or another "
-                f"recipe. Received: {loops}."
+                f"the converter crashes on: use {way}, or another recipe. Received: {loops}."
             )
         if backward := found(function, re.compile("ReverseSequence").fullmatch):
             raise ValueError(

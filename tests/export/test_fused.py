@@ -150,3 +150,15 @@ def test_layers_are_given_back():
 def test_refuses_what_is_no_choice():
     with pytest.raises(ValueError, match="`fused_lstm` must be True or False"):
         export.convert(reader(keras.layers.LSTM(4)), fused_lstm="yes")
+
+
+def test_int16_between_layers_needs_it_unrolled():
+    recipe = export.Recipe("mine", "float32", "int16x8")
+    with pytest.raises(ValueError, match="`fused_lstm` must be False with a rest of 'int16x8'"):
+        export.convert(reader(keras.layers.LSTM(4)), recipe, representative=IDS, fused_lstm=True)
+    with pytest.raises(ValueError, match="in a model with loops.*: use unroll=True, or another"):
+        export.convert(reader(keras.layers.LSTM(4)), recipe, representative=IDS)
+    model = reader(keras.layers.LSTM(4, unroll=True))
+    found = outputs(export.convert(model, recipe, representative=IDS), IDS)
+    expected = model.predict(IDS, verbose=0)
+    assert np.abs(found - expected).max() < 0.02 * np.abs(expected).max()  # kernels of 8 bits
