@@ -26,7 +26,7 @@ LENGTHS = {"clinc150": 32, "trec": 40, "ag_news": 100, "imdb": 400}
 MAX_BYTES = {"clinc150": 256, "trec": 256, "ag_news": 2048, "imdb": 16_384}  # no file is larger
 BY_COUNT: dict[str, Any] = {"chosen": "count"}
 KNOWN: dict[str, Any] = {**BY_COUNT, "skip": True}
-LONG: dict[str, Any] = {**KNOWN, "epochs": 6, "tuning_epochs": 2}  # more texts, and longer ones
+LONG: dict[str, Any] = {**KNOWN, "epochs": 5, "tuning_epochs": 1}  # more texts, and longer ones
 CONFIGS = {
     "clinc150": (
         Config(265, 12, **BY_COUNT),
@@ -56,7 +56,6 @@ CONFIGS = {
     "ag_news": (
         Config(1100, 4, **LONG),
         Config(800, 8, **LONG),
-        Config(800, 8, **{**LONG, "chosen": "norm"}),
         Config(2800, 8, **LONG),
         Config(6800, 8, **LONG),
         Config(14_800, 8, **LONG),
@@ -65,7 +64,6 @@ CONFIGS = {
     "imdb": (
         Config(1100, 4, **LONG),
         Config(800, 8, **LONG),
-        Config(800, 8, **{**LONG, "chosen": "norm"}),
         Config(2800, 8, **LONG),
         Config(6800, 8, **LONG),
         Config(14_800, 8, **LONG),
@@ -79,17 +77,17 @@ SHAPES = (
     (16, 1, (1250, 1500, 4500)),
     (16, 2, (500, 1500, 4000)),
 )
-RATES = (0.1, 0.25, 0.5)
-PEER_EPOCHS = {"budgets": 40, "budgets_long": 10}
+PEERS = {"budgets": (40, (0.1, 0.25, 0.5)), "budgets_long": (10, (0.25,))}  # epochs, rates
 
 
 def peers(name: str) -> list[Setting]:
     """What fastText chooses from."""
+    epochs, rates = PEERS[name]
     return [
-        Setting(dim, ngrams, cutoff, PEER_EPOCHS[name], rate)
+        Setting(dim, ngrams, cutoff, epochs, rate)
         for dim, ngrams, cutoffs in SHAPES
         for cutoff in cutoffs
-        for rate in RATES
+        for rate in rates
     ]
 
 
