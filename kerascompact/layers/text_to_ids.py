@@ -59,7 +59,7 @@ class TextToIds(keras.layers.Layer):
         length: int | None = None,
         max_words: int | None = None,
         fingerprint_bits: int = 32,
-        seed: int = 0,
+        seed: int = 1,
         below: int = 0,
         window: int | None = None,
         in_order: bool = False,
@@ -72,7 +72,7 @@ class TextToIds(keras.layers.Layer):
         self.rules = rules
         self.length, self.max_words = byte_text.limits(length, max_words)
         self.fingerprint_bits = checks.choice("fingerprint_bits", fingerprint_bits, (32, 64))
-        self.seed = checks.integer_in("seed", seed, 0)
+        self.seed = checks.integer_in("seed", seed, 1)
         self.below = checks.integer_in("below", below, 0)
         window = num_words if window is None else window
         self.window = checks.integer_in("window", window, 1, num_words)

@@ -62,6 +62,16 @@ def test_equals_the_vocabulary_on_hostile_texts(vocabulary, fingerprint_bits):
     np.testing.assert_array_equal(layer(padded(HOSTILE)), expected(vocabulary, HOSTILE, 50))
 
 
+@pytest.mark.parametrize("fingerprint_bits", [32, 64])
+@pytest.mark.parametrize("rules", RULES)
+def test_no_odd_character_is_taken_for_no_word(rules, fingerprint_bits):
+    """Of none of which the vocabulary knows: a NUL alone, letters of one byte, broken UTF-8."""
+    few = Vocabulary(["up"], rules)
+    layer = TextToIds.from_vocabulary(few, length=50, fingerprint_bits=fingerprint_bits)
+    texts = [*HOSTILE, "a \x00 b", "\x00\x00", *(f"{chr(byte)} up" for byte in range(256))]
+    np.testing.assert_array_equal(layer(padded(texts)), expected(few, texts, 50))
+
+
 def test_as_many_ids_as_there_are_words(vocabulary):
     texts = [text for text in HOSTILE if len(text) < 1000]
     words = max(len(vocabulary.encode(text)) for text in texts)
@@ -173,7 +183,7 @@ def test_an_unknown_word_whose_fingerprint_is_0(monkeypatch):
     real = byte_text.fingerprints
 
     def zero_at_first(words, seed):
-        return real(words, seed) if seed else tf.zeros_like(real(words, seed))
+        return real(words, seed) if seed > 64 else tf.zeros_like(real(words, seed))
 
     monkeypatch.setattr(byte_text, "fingerprints", zero_at_first)
     for fingerprint_bits, found in ((32, [0, 0, 0]), (64, [1, 1, 0])):

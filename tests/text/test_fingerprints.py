@@ -58,11 +58,18 @@ def test_no_known_word_has_a_fingerprint_of_0(monkeypatch):
     """It would be taken for a place without a word."""
 
     def zero_with_two_seeds(words, seed=0):
-        return np.arange(len(words), dtype=np.int32) - (2 if seed < 2 else 9)
+        return np.arange(len(words), dtype=np.int32) - (2 if seed < 3 else 9)
 
     monkeypatch.setattr(module, "fingerprints", zero_with_two_seeds)
     found = index(["a", "b", "c", "d"])
-    assert found.seed == 2 and found.table.all()
+    assert found.seed == 3 and found.table.all()
+
+
+def test_no_word_of_one_byte_has_a_fingerprint_of_0():
+    """Seed 0 would give it to a NUL; a longer word has it once in 2**32."""
+    every = [bytes([byte]) for byte in range(256)]
+    assert fingerprints(every[:1], 0).tolist() == [0]
+    assert all(fingerprints(every, seed).all() for seed in range(1, 2 * SEEDS + 1))
 
 
 def test_words_that_meet_take_another_seed(monkeypatch):
