@@ -37,7 +37,7 @@ METHODS: dict[str, dict[str, Any]] = {
     "Post-SH + k-SVD 1,000": {"kind": "k_svd", **LARGE},
     "ANT 100": {**SIGNED, "num_anchors": 100},
     "ANT 500": {**SIGNED, "num_anchors": 500},
-    "ANT 1,000": {**SIGNED, "num_anchors": 1000},
+    "ANT 1,000": {**SIGNED, "num_anchors": 1000, "last": 0.012},  # as many numbers as in the paper
     "ANT 2,000": {**SIGNED, "num_anchors": 2000, "last": 0.012},
     "ANT 100, ReLU": {"kind": "anchors", "strength": 3e-4, "num_anchors": 100},
     "ANT 1,000, ReLU": {"kind": "anchors", "strength": 1e-3, "num_anchors": 1000},
