@@ -14,7 +14,7 @@ class UnknownAsPadding(keras.layers.Layer):
     """Turns the id of the unknown word, 1, into padding, 0, in front of an embedding that masks it.
 
     `i -> 0` for `i < 2`, all other ids stay. A mean is then over the known words alone: with a
-    vocabulary of a few hundred words most of a text is unknown, and would thin out the rest.
+    vocabulary of a few hundred words much of a text may be unknown, and would thin out the rest.
 
     Shapes: ids of a `Vocabulary` `(...)`, integers -> ids `(...)` of the same type.
 

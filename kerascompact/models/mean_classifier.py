@@ -28,7 +28,7 @@ def mean_classifier(
         dropout: Share of the mean dropped in training.
         sequence_length: Fixed number of ids, or `None` for any.
         skip_unknown: Whether unknown words are left out of the mean, as padding is; for embeddings
-            that mask it. Small vocabularies gain by it.
+            that mask it. Worth a try with a small vocabulary.
 
     Returns: Model, `ids` int32 `(batch, length)` -> `probabilities` `(batch, num_classes)`.
 

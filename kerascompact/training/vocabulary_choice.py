@@ -25,7 +25,7 @@ def choose_words(
 
     The score is `||e_w||`, or `sqrt(n_w) ||e_w||` of a word that occurs `n_w` times: the square is
     what a text set loses, summed over all places of the word, when its vector goes. Try both on
-    dev: counts matter more, the more classes there are.
+    dev.
 
     Args:
         vocabulary: Of the trained model.
@@ -33,7 +33,7 @@ def choose_words(
         size: Of the new vocabulary, in ids, padding and the unknown word included.
         counts: Occurrences of every id, `(V,)`. `None`: the norm alone.
         file_order: Whether the words are in the order in which a file that takes text searches
-            them, so that it stores none (`TextToIds`): up to 2 bytes a word less. Not for layers
+            them, so that it stores none (`TextToIds`): up to 3 bytes a word less. Not for layers
             that want the frequent words first, such as `MixtureEmbedding`. Otherwise the words stay
             in the order they were in.
     Returns: A vocabulary of the same token rules.
