@@ -79,6 +79,8 @@ class TextIn:
         """The further output of a model that has one for each word."""
         if not any(output.shape.rank == 3 for output in outputs.values()):
             return {}
+        if getattr(self.layer, "pairs", False):
+            checks.fail("text", "of rules without pairs, if the model tags words", self.layer.rules)
         if SPANS in outputs:
             checks.fail("model", f"one without an output {SPANS!r}, to take text", [*outputs])
         return {SPANS: byte_text.spans(words)}

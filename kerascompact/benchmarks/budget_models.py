@@ -18,12 +18,13 @@ from kerascompact.benchmarks.text_task import (
     train,
 )
 from kerascompact.datasets.base import Dataset
+from kerascompact.text.rules import named
 from kerascompact.text.vocabulary import Vocabulary
 from kerascompact.training import choose_words
 
 RECIPES, TUNED = ("small", "smallest"), "smallest, fine-tuned"
 ALL_WORDS = 40_000  # at most, that words are chosen from
-CHOSEN = {"": "words", "norm": "words by norm", "count": "words by norm and count"}
+CHOSEN = {"": "", "norm": " by norm", "count": " by norm and count"}
 
 
 class Config(NamedTuple):
@@ -47,6 +48,7 @@ class Config(NamedTuple):
     dropout: float = 0.4
     tuning_rate: float = 2e-3
     tuning_epochs: int = 4
+    rules: str = "wordpunct"
 
     @property
     def label(self) -> str:
@@ -56,7 +58,8 @@ class Config(NamedTuple):
         model = f"CNN {count} x {', '.join(map(str, sizes))}" if sizes else mean
         known = dict(self.options)
         method = f"ME k={known['clusters']} u={known['unique']}" if known else "table"
-        return f"{model}; {method}, d={self.width}, {self.size:,} {CHOSEN[self.chosen]}"
+        pairs = " and pairs" if named(self.rules).pairs else ""
+        return f"{model}; {method}, d={self.width}, {self.size:,} words{pairs}{CHOSEN[self.chosen]}"
 
 
 def mixture(size: int, width: int, clusters: int, unique: int, **rest: Any) -> Config:
@@ -89,8 +92,8 @@ class Models:
     ) -> None:
         self.dataset, self.settings = dataset, settings
         self.length, self.max_bytes = length, max_bytes
-        self.data: dict[tuple[int, str], TextData] = {}
-        self.teacher: tuple[TextData, np.ndarray] | None = None
+        self.data: dict[tuple[int, str, str], TextData] = {}
+        self.teachers: dict[str, tuple[TextData, np.ndarray]] = {}
         self.made: dict[tuple[Config, int], Made] = {}
 
     def on_dev(self, setting: Config) -> list[dict[str, Any]]:
@@ -129,24 +132,32 @@ class Models:
 
     def data_of(self, setting: Config) -> TextData:
         """The texts as ids of the setting's words, which no seed changes."""
-        key = setting.size, setting.chosen
+        key = setting.size, setting.chosen, setting.rules
         if key not in self.data:
             if setting.chosen:
                 vocabulary = self.choose(setting)
-                self.data[key] = encode_by(vocabulary, self.dataset, self.length)
+                self.data[key] = encode_by(vocabulary, self.dataset, self.ids(setting))
             else:
-                self.data[key] = encode(self.dataset, setting.size, self.length)
+                self.data[key] = self.encoded(setting, setting.size)
         return self.data[key]
+
+    def ids(self, setting: Config) -> int:
+        """Ids of a text: of its words, and of the pairs between them."""
+        return 2 * self.length - 1 if named(setting.rules).pairs else self.length
+
+    def encoded(self, setting: Config, size: int) -> TextData:
+        """The texts as ids of the most frequent words."""
+        return encode(self.dataset, size, self.ids(setting), setting.rules)
 
     def choose(self, setting: Config) -> Vocabulary:
         """The words that matter most to a mean of vectors of all words."""
-        if self.teacher is None:
-            data = encode(self.dataset, ALL_WORDS, self.length)
+        if setting.rules not in self.teachers:
+            data = self.encoded(setting, ALL_WORDS)
             guide = Config(len(data.vocabulary), 16)
             model = built(guide, data, 0, start=0.01)
             table = model.get_layer("embedding").embeddings.numpy()
-            self.teacher = data, table
-        data, table = self.teacher
+            self.teachers[setting.rules] = data, table
+        data, table = self.teachers[setting.rules]
         counts = np.bincount(data.train.ids.ravel(), minlength=len(table))
         return choose_words(
             data.vocabulary,

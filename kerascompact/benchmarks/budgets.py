@@ -77,17 +77,18 @@ SHAPES = (
     (16, 1, (1250, 1500, 4500)),
     (16, 2, (500, 1500, 4000)),
 )
-PEERS = {"budgets": (40, (0.1, 0.25, 0.5)), "budgets_long": (25, (0.25,))}  # epochs, rates
+EPOCHS = {"budgets": (40,), "budgets_long": (5, 10, 25)}  # of fastText, with each of its rates
+RATES = (0.1, 0.25, 0.5)
 
 
 def peers(name: str) -> list[Setting]:
     """What fastText chooses from."""
-    epochs, rates = PEERS[name]
     return [
         Setting(dim, ngrams, cutoff, epochs, rate)
         for dim, ngrams, cutoffs in SHAPES
         for cutoff in cutoffs
-        for rate in rates
+        for epochs in EPOCHS[name]
+        for rate in RATES
     ]
 
 

@@ -30,7 +30,8 @@ class Setting(NamedTuple):
     def label(self) -> str:
         """The setting in a few words."""
         kind = "words" if self.ngrams == 1 else "n-grams"
-        return f"d={self.dim}, {self.cutoff:,} {kind}, rate {self.rate:g}"
+        shape = f"d={self.dim}, {self.cutoff:,} {kind}"
+        return f"{shape}, rate {self.rate:g}, {self.epochs} epochs"
 
 
 class Files:

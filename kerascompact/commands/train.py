@@ -45,7 +45,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--method", choices=METHODS, default="mixture", help="embedding (%(default)s)")
     add("--model", choices=("mean", "lstm"), default="mean", help="classifier (%(default)s)")
     add("--recipe", choices=RECIPES, default="int8", help="(%(default)s)")
-    add("--rules", default="wordpunct", help="wordpunct, kim or whitespace (%(default)s)")
+    rules = "wordpunct, wordpunct_pairs, kim or whitespace (%(default)s)"
+    add("--rules", default="wordpunct", help=rules)
     add("--vocabulary-size", type=int, default=3000, help="words, not of projection (%(default)s)")
     add("--length", type=int, default=64, help="tokens per text (%(default)s)")
     add("--width", type=int, default=32, help="of a word's vector (%(default)s)")
@@ -90,6 +91,8 @@ def run(arguments: argparse.Namespace) -> int:
     if not 0 <= arguments.dropout < 1:
         checks.fail("dropout", "a number in [0, 1)", arguments.dropout)
     checks.choice("rules", arguments.rules, tuple(RULES))
+    if arguments.method == "projection" and RULES[arguments.rules].pairs:
+        checks.fail("rules", "without pairs, of which a projection has no bits", arguments.rules)
     folder.check_writable(arguments.out)
     loaded = source.dataset(arguments, arguments.seed)
     for label in loaded.label_names:

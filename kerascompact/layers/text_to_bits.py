@@ -13,6 +13,7 @@ from kerascompact.core.storage import Stored
 from kerascompact.forms.projected import read_projection
 from kerascompact.ops import byte_text
 from kerascompact.ops.projection import stream_bits
+from kerascompact.text import rules as token_rules
 from kerascompact.text.byte_rules import byte_rules
 
 
@@ -27,7 +28,7 @@ class TextToBits(keras.layers.Layer):
 
     Args:
         projection: The `Projection`, or its configuration.
-        rules: Name of the token rules.
+        rules: Name of the token rules, without pairs.
         length: Words of a text: shorter texts end in words without bits. `None`: as many as there
             are.
         max_words: Words of a text at most, without a `length`.
@@ -60,6 +61,8 @@ class TextToBits(keras.layers.Layer):
         super().__init__(**{"dtype": "float32", **kwargs}, autocast=False)
         self.projection = read_projection(projection)
         self.tables = byte_rules(rules)
+        if token_rules.named(rules).pairs:
+            checks.fail("rules", "rules without pairs, which have no bits", rules)
         self.rules = rules
         self.length, self.max_words = byte_text.limits(length, max_words)
         self.together = checks.boolean("together", together)

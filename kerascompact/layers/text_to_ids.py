@@ -11,6 +11,7 @@ from kerascompact.core.registration import register
 from kerascompact.core.storage import Stored, code_bits
 from kerascompact.ops import bits, byte_text
 from kerascompact.text import fingerprints
+from kerascompact.text import rules as token_rules
 from kerascompact.text.byte_rules import byte_rules
 from kerascompact.text.vocabulary import NUM_RESERVED, Vocabulary
 
@@ -23,7 +24,8 @@ class TextToIds(keras.layers.Layer):
     its bytes `c_i`, which is searched in the sorted fingerprints of the vocabulary. The ids are
     those of `Vocabulary.encode`, but for an unknown word whose fingerprint is that of a known one,
     or 0, which is padding: one unknown word in `2**32 / (n + 1)`, or in `2**64 / (n + 1)` with
-    `fingerprint_bits=64`.
+    `fingerprint_bits=64`. With rules that have pairs, words and pairs take turns, and the
+    fingerprint of a pair is made from those of its words.
 
     No input makes it fail: zeros at the end of a text, and numbers that are no bytes, are padding,
     bytes that are no UTF-8 are letters, and words past the last slot are left out. A text that
@@ -69,7 +71,7 @@ class TextToIds(keras.layers.Layer):
         super().__init__(**{"dtype": "float32", **kwargs}, autocast=False)
         self.num_words = checks.integer_in("num_words", num_words, 1, 2**24)
         self.tables = byte_rules(rules)
-        self.rules = rules
+        self.rules, self.pairs = rules, token_rules.named(rules).pairs
         self.length, self.max_words = byte_text.limits(length, max_words)
         self.fingerprint_bits = checks.choice("fingerprint_bits", fingerprint_bits, (32, 64))
         self.seed = checks.integer_in("seed", seed, 1)
@@ -133,23 +135,37 @@ class TextToIds(keras.layers.Layer):
     def words(self, inputs: Any) -> byte_text.Words:
         """The words of texts `(batch, bytes)`."""
         data = tf.cast(inputs, tf.int32)
-        return byte_text.split(data, self.tables, self.length, self.max_words)
+        limits = (self.length, self.max_words)
+        if self.pairs:  # of `n` words there are `2 n - 1` ids
+            limits = tuple(limit and limit // 2 + 1 for limit in limits)
+        return byte_text.split(data, self.tables, *limits)
 
     def read(self, words: byte_text.Words) -> tf.Tensor:
         """The ids of words, `(batch, length)`."""
-        values = byte_text.fingerprints(words, self.seed)
+        values = self._hashed(words, self.seed)
         there = tf.not_equal(values, 0)  # sums of no bytes are 0; to count slots, a range is stored
         table = self.fingerprints.value
         place = byte_text.search(table, values, self.below, self.window)
         known = tf.equal(tf.gather(table, place), values)
         if self.fingerprint_bits == 64:
-            second = byte_text.fingerprints(words, self.second_seed)
+            second = self._hashed(words, self.second_seed)
             there = tf.logical_or(there, tf.not_equal(second, 0))
             known = tf.logical_and(known, tf.equal(tf.gather(self.second.value, place), second))
         if not self.in_order:
             place = _unpacked(self.order.value, place, self.order_bits)
         ids = tf.where(known, place + NUM_RESERVED, 1)
         return tf.where(there, ids, 0)
+
+    def _hashed(self, words: byte_text.Words, seed: int) -> tf.Tensor:
+        """The fingerprints behind the ids."""
+        values = byte_text.fingerprints(words, seed)
+        if not self.pairs:
+            return values
+        length = self.length
+        if length is None:
+            length = 2 * words.length - 1
+            length = length if self.max_words is None else tf.minimum(length, self.max_words)
+        return byte_text.with_pairs(values, length)
 
     def call(self, inputs: Any) -> tf.Tensor:
         return self.read(self.words(inputs))

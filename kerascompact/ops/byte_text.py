@@ -107,6 +107,23 @@ def fingerprints(words: Words, seed: int) -> tf.Tensor:
     return _sums(mixed, words)
 
 
+def with_pairs(values: tf.Tensor, length: int | tf.Tensor) -> tf.Tensor:
+    """Behind the hash of each word that of the pair of it and the next, as `text.fingerprints`.
+
+    Args:
+        values: Of words, int32 `(B, W)`; 0 where there is none.
+        length: `L`, at most `2 W`.
+
+    Returns: int32 `(B, L)`; 0 where there is no word, or none behind it.
+    """
+    after = _shifted(values, -1)
+    pairs = tf.where(tf.equal(after, 0), 0, values * int32(GOLDEN) + after)
+    both = tf.stack([values, pairs], axis=2)
+    rows = -1 if values.shape[0] is None else values.shape[0]
+    width = 2 * tf.shape(values)[1] if values.shape[1] is None else 2 * values.shape[1]
+    return tf.reshape(both, [rows, width])[:, :length]
+
+
 def spans(words: Words) -> tf.Tensor:
     """Where each word begins and ends in its text, in bytes, int32 `(B, W, 2)`; 0, 0 for none."""
     first = words.first[:, :-1]

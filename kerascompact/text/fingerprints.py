@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kerascompact.core import checks
-from kerascompact.core.mixing import GOLDEN, STEP, fmix32
+from kerascompact.core.mixing import GOLDEN, STEP, fmix32, int32
 
 SEEDS = 64  # tried before words are refused
 
@@ -15,10 +15,11 @@ def fingerprints(words: Sequence[bytes], seed: int = 0) -> np.ndarray:
     """A hash of the bytes `c_i` of each word, `sum_i fmix32(0x9E3779B1 (256 i + c_i) + s)`.
 
     `s = 0x7F4A7C15 seed`, all in int32 that wraps. A sum over bytes needs no order, so that a file
-    hashes all words of a text at once.
+    hashes all words of a text at once. Of a pair, two words with a space between, it is
+    `0x9E3779B1 h(first) + h(second)`.
 
     Args:
-        words: Bytes.
+        words: Bytes; a space inside stands between the words of a pair.
         seed: Each gives another hash.
 
     Returns: int32 `(words,)`. Two words meet once in `2**32`.
@@ -26,6 +27,16 @@ def fingerprints(words: Sequence[bytes], seed: int = 0) -> np.ndarray:
     >>> fingerprints([b"up", b"pu"]).tolist()
     [-1041900752, 237183485]
     """
+    spaces = [word.find(b" ", 1, -1) for word in words]  # between two words: -1 if none is
+    pairs = [place for place, space in enumerate(spaces) if space > 0]
+    first = [word if cut < 0 else word[:cut] for word, cut in zip(words, spaces, strict=True)]
+    found = _of_bytes(first, seed)
+    after = _of_bytes([words[place][spaces[place] + 1 :] for place in pairs], seed)
+    found[pairs] = found[pairs] * np.int32(int32(GOLDEN)) + after  # wraps
+    return found
+
+
+def _of_bytes(words: Sequence[bytes], seed: int) -> np.ndarray:
     lengths = np.fromiter(map(len, words), np.int64, len(words))
     data = np.frombuffer(b"".join(words), np.uint8).astype(np.int64)
     ends = np.cumsum(lengths)

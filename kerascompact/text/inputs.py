@@ -1,5 +1,6 @@
 """What may come in as texts and as words; every refusal names the one that is wrong."""
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
@@ -9,6 +10,7 @@ from kerascompact.text.rules import WHITE_SPACE
 
 PAD = "<pad>"
 UNK = "<unk>"
+_PAIR = re.compile(r"(?<=[^ ]) (?=[^ ]+$)")  # the space between two words
 
 
 def strings(name: str, values: Iterable[str]) -> list[str]:
@@ -54,8 +56,10 @@ def utf8(texts: Sequence[str] | Sequence[bytes]) -> list[bytes]:
     return encoded
 
 
-def complaints(words: Sequence[str]) -> Iterator[tuple[int, str]]:
+def complaints(words: Sequence[str], pairs: bool = False) -> Iterator[tuple[int, str]]:
     """Yields the index of each word that cannot have an id of its own, and why.
+
+    With `pairs`, two words with a space between have one.
 
     >>> list(complaints(["a", "b c", "a"]))
     [(1, 'has white space inside'), (2, 'is there twice')]
@@ -64,7 +68,7 @@ def complaints(words: Sequence[str]) -> Iterator[tuple[int, str]]:
     for index, word in enumerate(words):
         if not word:
             yield index, "is empty"
-        elif any(character in WHITE_SPACE for character in word):
+        elif any(c in WHITE_SPACE for c in (_PAIR.sub("", word) if pairs else word)):
             yield index, "has white space inside"
         elif word in (PAD, UNK):
             yield index, "is reserved"

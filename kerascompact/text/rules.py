@@ -7,6 +7,8 @@ A text becomes tokens in three steps:
 2. Each `(pattern, replacement)` is applied to the whole text, in order.
 3. The text is split at runs of ASCII white space, tab to carriage return and the space.
 
+Rules with pairs then put, behind each token but the last, one more: the token, a space, the next.
+
 Patterns use only what Python's `re` and RE2 (`tf.strings.regex_replace`) read alike: literals,
 ASCII classes and their negations, one group, `+`. No class names a character outside ASCII, so
 whether a pattern runs on characters (Python) or on UTF-8 bytes (C++, Java, Swift) is the same: a
@@ -16,8 +18,9 @@ This file imports neither TensorFlow nor Keras; `kerascompact.text.tokenize` run
 inside `tf.data`.
 """
 
+import itertools
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kerascompact.core import checks
 
@@ -40,6 +43,7 @@ class Rules:
         name: What a saved vocabulary calls these rules.
         lower: Whether `A-Z` become `a-z` first.
         substitutions: Pairs `(pattern, replacement)` applied in order; `\1` is the group.
+        pairs: Whether each two neighbours are a token, too.
 
     Example:
     >>> Rules("commas", lower=True, substitutions=((",", " , "),)).tokens("One,Two")
@@ -49,19 +53,28 @@ class Rules:
     name: str
     lower: bool
     substitutions: tuple[tuple[str, str], ...]
+    pairs: bool = False
 
     def tokens(self, text: str) -> list[str]:
-        """Tokens of `text`, none of them empty, none with ASCII white space inside."""
+        """Tokens of `text`, none of them empty.
+
+        None has ASCII white space inside, but for the space in a pair.
+        """
         if self.lower:
             text = text.translate(_LOWER)
         for pattern, replacement in self.substitutions:
             text = re.sub(pattern, replacement, text)
         # not str.split(), which also splits at U+00A0, U+3000 and U+001C
-        return _TOKEN.findall(text)
+        words = _TOKEN.findall(text)
+        if not self.pairs:
+            return words
+        both = [(word, f"{word} {after}") for word, after in itertools.pairwise(words)]
+        return [token for two in both for token in two] + words[-1:]
 
 
 # What stands between two words stays one token, like the second half of NLTK's pattern.
 WORDPUNCT = Rules("wordpunct", lower=True, substitutions=((f"({_WORD})", r" \1 "),))
+WORDPUNCT_PAIRS = replace(WORDPUNCT, name="wordpunct_pairs", pairs=True)
 
 KIM = Rules(
     "kim",
@@ -75,7 +88,7 @@ KIM = Rules(
 
 WHITESPACE = Rules("whitespace", lower=False, substitutions=())
 
-RULES = {rules.name: rules for rules in (WORDPUNCT, KIM, WHITESPACE)}
+RULES = {rules.name: rules for rules in (WORDPUNCT, WORDPUNCT_PAIRS, KIM, WHITESPACE)}
 
 
 def named(rules: str) -> Rules:
@@ -97,11 +110,13 @@ def tokenize(text: str, rules: str = "wordpunct") -> list[str]:
     neither word nor white space, lower-cased: the preparation of IMDB in the cluster-embedding
     papers. `"kim"`: letters, digits and `` (),!?'` `` are kept and all else becomes a space, the
     endings `'s 've n't 're 'd 'll` and the marks `, ! ( ) ?` are set off, lower-cased.
-    `"whitespace"`: split only, for texts that come as tokens.
+    `"whitespace"`: split only, for texts that come as tokens. `"wordpunct_pairs"`: the words of
+    `"wordpunct"` and, between two of them, both together, for a mean of vectors, which does not
+    see order otherwise: fastText's bigrams, chosen by `training.choose_words` instead of hashed.
 
     Args:
         text: One text.
-        rules: `"wordpunct"`, `"kim"` or `"whitespace"`.
+        rules: `"wordpunct"`, `"wordpunct_pairs"`, `"kim"` or `"whitespace"`.
 
     Raises: ValueError, if `text` is not a `str` or no rules have that name.
     Example:
@@ -109,6 +124,8 @@ def tokenize(text: str, rules: str = "wordpunct") -> list[str]:
     ['don', "'", 't', 'panic', ',', 'it', "'", 's', '3', '.', '50', '!']
     >>> tokenize("Don't panic, it's 3.50!", rules="kim")
     ['do', "n't", 'panic', ',', 'it', "'s", '3', '50', '!']
+    >>> tokenize("How many?", rules="wordpunct_pairs")
+    ['how', 'how many', 'many', 'many ?', '?']
 
     Reference: [Bird et al., NLTK](https://www.nltk.org/api/nltk.tokenize.regexp.html),
     `WordPunctTokenizer`; [Kim, EMNLP 2014](https://aclanthology.org/D14-1181/).

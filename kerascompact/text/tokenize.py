@@ -29,7 +29,7 @@ def tokenize(texts: tf.Tensor, rules: str = "wordpunct") -> tf.RaggedTensor:
 
     Args:
         texts: UTF-8 strings: a tensor, or what becomes one.
-        rules: `"wordpunct"`, `"kim"` or `"whitespace"`.
+        rules: `"wordpunct"`, `"wordpunct_pairs"`, `"kim"` or `"whitespace"`.
     Shapes: texts `(...)`, at least one axis -> tokens `(..., ragged)`; a single text `()` ->
         a plain tensor `(tokens,)`.
     Raises: ValueError, if no rules have that name or the texts are not strings.
@@ -52,4 +52,15 @@ def tokenize(texts: tf.Tensor, rules: str = "wordpunct") -> tf.RaggedTensor:
     texts = tf.strings.regex_replace(texts, token_rules.SPACES, " ")
     texts = tf.strings.regex_replace(texts, r"\x00", _STAND_IN)
     tokens = tensorflow_text.RegexSplitter(" +").split(texts)
-    return tf.ragged.map_flat_values(tf.strings.regex_replace, tokens, _STAND_IN, _NUL)
+    tokens = tf.ragged.map_flat_values(tf.strings.regex_replace, tokens, _STAND_IN, _NUL)
+    return _with_pairs(tokens) if chosen.pairs else tokens
+
+
+def _with_pairs(words: tf.RaggedTensor) -> tf.RaggedTensor:
+    """Behind each word but the last of a text, the pair of it and the next one."""
+    if words.ragged_rank > 1:
+        return words.with_values(_with_pairs(words.values))
+    after = tf.concat([words.values[1:], [""]], 0)
+    pairs = tf.strings.join([words.values, after], " ")
+    both = words.with_values(tf.stack([words.values, pairs], 1)).merge_dims(1, 2)
+    return both[:, :-1]  # the last word of a text has none to pair with

@@ -22,9 +22,9 @@ class Vocabulary:
     r"""Words and their ids: 0 is padding, 1 is any unknown word, then the words in order.
 
     The saved file is UTF-8 text, one word per line, line number minus one = id. Line 1 holds, after
-    `<pad>`, the name of the token rules and the number of ids, set off by tabs: no word has white
-    space inside, so they cannot be mistaken for one, every id keeps its line, and a file that
-    lost its end is noticed.
+    `<pad>`, the name of the token rules and the number of ids, set off by tabs: no word has a tab
+    or a line break inside, so they cannot be mistaken for one, every id keeps its line, and a file
+    that lost its end is noticed.
 
         <pad>\twordpunct\t4
         <unk>
@@ -36,7 +36,8 @@ class Vocabulary:
         rules: Name of the token rules, see `kerascompact.text.rules`.
     Shapes: a text -> ids `(tokens,)`, or `(length,)` if a length is given.
     Raises: ValueError, if `words` is empty, is no list of `str`, or holds a word twice, an empty
-        word, one with white space inside, `<pad>` or `<unk>`.
+        word, one with white space inside (but the space of a pair, if the rules have pairs),
+        `<pad>` or `<unk>`.
     Example:
     >>> vocabulary = Vocabulary(["turn", "it", "up"])
     >>> vocabulary.encode("Turn it down!", length=6)
@@ -50,7 +51,7 @@ class Vocabulary:
         self._words = tuple(inputs.strings("words", words))
         if not self._words:
             checks.fail("words", "a list of at least one word", words)
-        for index, complaint in inputs.complaints(self._words):
+        for index, complaint in inputs.complaints(self._words, self._rules.pairs):
             raise ValueError(
                 "`words` must be distinct, without white space, and none reserved. "
                 f"Received: words[{index}]={self._words[index]!r}, which {complaint}."
@@ -237,7 +238,7 @@ class Vocabulary:
         if lines[1:2] != [UNK]:
             raise ValueError(f"{path}, line 2: must read '{UNK}'. Received: {lines[1:2]}.")
         words = lines[NUM_RESERVED:]
-        for index, complaint in inputs.complaints(words):
+        for index, complaint in inputs.complaints(words, token_rules.named(rules).pairs):
             line = index + NUM_RESERVED + 1
             raise ValueError(f"{path}, line {line}: the word {words[index][:80]!r} {complaint}.")
         if not words:

@@ -114,7 +114,7 @@ def test_files_of_fasttext_learn_and_shrink(tmp_path, many_words):
     files = Files(many_words, [], tmp_path)
     large, few = Setting(4, 1, 400, epochs=10), Setting(4, 2, 260, epochs=10)
     (row,) = files.on_dev(large)
-    assert row["label"] == "d=4, 400 words, rate 0.25" and row["dev_accuracy"] > 0.9
+    assert row["label"] == "d=4, 400 words, rate 0.25, 10 epochs" and row["dev_accuracy"] > 0.9
     tested = files.on_test(few, "ftz", seed=1)
     assert tested["file_accuracy"] > 0.5 and tested["bytes"] < row["bytes"]
 

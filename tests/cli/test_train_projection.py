@@ -35,3 +35,4 @@ def test_trains_and_writes(table, tmp_path, capsys):
 def test_refuses_hidden(table, tmp_path, fails):
     arguments = ["--data", table, "--out", tmp_path / "out", "--method", "projection"]
     assert "`hidden_units` must be an integer >= 1" in fails("train", *arguments, "--hidden", "0")
+    assert "`rules` must be without pairs" in fails("train", *arguments, "--rules=wordpunct_pairs")

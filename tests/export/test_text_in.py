@@ -90,10 +90,13 @@ def test_file_predicts_what_keras_does_on_the_ids(make, length, max_bytes):
 
 
 @pytest.mark.parametrize(
-    ("name", "rules"), [*zip(EMBEDDINGS, ["kim", *RULES], strict=True), ("cluster", "kim")]
+    ("name", "rules"), [*zip(EMBEDDINGS, RULES, strict=True), ("cluster", "kim")]
 )
 def test_every_embedding_and_rule(name, rules):
-    vocabulary = Vocabulary(VOCABULARY.words, rules)
+    words = list(VOCABULARY.words)
+    if RULES[rules].pairs:
+        words[-2:] = ["turn it", "up ,"]
+    vocabulary = Vocabulary(words, rules)
     model = shuffled(mean(EMBEDDINGS[name]()))
     data = export.convert(model, text=vocabulary, max_words=7, fingerprint_bits=64)
     assert export.verify(model, data, TEXTS, vocabulary=vocabulary).agreement == 1
@@ -114,6 +117,9 @@ def test_tagger_says_where_the_words_are(length):
     cut = [text.encode()[first:last].decode().lower() for first, last in spans]
     assert cut[: len(words)] == words and not any(cut[len(words) :])
     assert found["probabilities"].shape == (1, length or len(words), CLASSES)
+    pairs = Vocabulary(VOCABULARY.words, "wordpunct_pairs")
+    with pytest.raises(ValueError, match="`text` must be of rules without pairs"):
+        export.convert(model, text=pairs, sequence_length=length)
 
 
 def test_metadata_and_size(model, data):

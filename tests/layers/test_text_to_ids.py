@@ -34,6 +34,7 @@ HOSTILE = [
     "WHAT EXPRESSION Would I use, please?",
 ]
 WORDS = ["what", "is", "the", "a", "to", "n't", "'s", "ca", "can", "'", "!", "?", "!?", "caf\u00e9"]
+PAIRS = ["what is", "the ?", "x !?", "caf\u00e9 ,", "a a", "\U0001f600 ok", "please ?"]
 WORDS += ["\u65e5\u672c\u8a9e", "\U0001f600", "x", "ok", "\x00", "I", "WHAT", "s", "t", "please"]
 
 
@@ -51,7 +52,7 @@ def expected(vocabulary, texts, length):
 
 @pytest.fixture(scope="module", params=RULES)
 def vocabulary(request):
-    return Vocabulary(WORDS, request.param)
+    return Vocabulary(WORDS + PAIRS * RULES[request.param].pairs, request.param)
 
 
 @pytest.mark.parametrize("fingerprint_bits", [32, 64])
@@ -90,10 +91,10 @@ def test_equals_the_vocabulary_on_clinc(rules):
     texts = data.test.texts + data.dev.texts
     layer = TextToIds.from_vocabulary(vocabulary, length=32)
     np.testing.assert_array_equal(layer(padded(texts)), expected(vocabulary, texts, 32))
-    known = expected(vocabulary, [" ".join(vocabulary.words)], len(vocabulary))
-    whole = TextToIds.from_vocabulary(vocabulary)(padded([" ".join(vocabulary.words)]))
-    np.testing.assert_array_equal(whole, known[:, : whole.shape[1]])
-    assert set(range(2, len(vocabulary))) <= set(np.ravel(whole))
+    known = " ".join(vocabulary.words)
+    whole = TextToIds.from_vocabulary(vocabulary)(padded([known]))[0].numpy()
+    np.testing.assert_array_equal(whole, vocabulary.encode(known))
+    assert set(range(2, len(vocabulary))) <= set(whole)
 
 
 def test_equals_the_vocabulary_on_any_bytes(vocabulary):
@@ -114,7 +115,7 @@ def test_numbers_that_are_no_bytes_are_padding(vocabulary):
     layer = TextToIds.from_vocabulary(vocabulary, length=4)
     apart = [-1, 256, 1000, -(2**31), 2**31 - 1]
     data = np.array([[ord("x"), number, ord("x"), 0, 0] for number in apart], np.int32)
-    np.testing.assert_array_equal(layer(data), [[vocabulary.id_of("x")] * 2 + [0, 0]] * len(apart))
+    np.testing.assert_array_equal(layer(data), [vocabulary.encode("x x", 4)] * len(apart))
     np.testing.assert_array_equal(layer(np.full((2, 7), -5)), np.zeros((2, 4)))
 
 
@@ -134,10 +135,9 @@ def test_places_of_words(vocabulary):
     there = byte_text.fingerprints(words, 0).numpy()[0] != 0
     tokens = [data[first:last].decode() for first, last in spans[there]]
     rules = RULES[vocabulary.rules]
-    assert (" ".join(tokens).lower() if rules.lower else " ".join(tokens)) == " ".join(
-        rules.tokens(text)
-    )
-    assert not spans[~there].any() and there.sum() == len(rules.tokens(text))
+    wanted = [token for token in rules.tokens(text) if " " not in token]  # words, not pairs
+    assert (" ".join(tokens).lower() if rules.lower else " ".join(tokens)) == " ".join(wanted)
+    assert not spans[~there].any() and there.sum() == len(wanted)
 
 
 def test_model_file_and_configuration(vocabulary, tmp_path):

@@ -7,6 +7,7 @@ from kerascompact.core.byte_rules import ALONE
 from kerascompact.text.byte_rules import byte_rules
 from kerascompact.text.rules import RULES, Rules
 
+WORDS = [name for name, rules in RULES.items() if not rules.pairs]  # bytes are cut into words
 PIECES = [
     *map(chr, range(128)),
     *"aZ_'`!? \n\t\0",
@@ -35,7 +36,7 @@ def random_texts(count, seed):
     return ["".join(random.choice(PIECES, random.integers(0, 30))) for _ in range(count)]
 
 
-@pytest.mark.parametrize("name", RULES)
+@pytest.mark.parametrize("name", WORDS)
 def test_equals_the_rules_on_random_text(name):
     """Bytes that are no UTF-8 too, which Python reads as lone surrogates."""
     tables = byte_rules(name)
@@ -45,7 +46,7 @@ def test_equals_the_rules_on_random_text(name):
         assert decoded == RULES[name].tokens(text), repr(text)
 
 
-@pytest.mark.parametrize("name", RULES)
+@pytest.mark.parametrize("name", WORDS)
 def test_any_bytes_are_a_text(name):
     """Every pair of bytes: UTF-8 read with `surrogateescape` is cut where the bytes are."""
     tables = byte_rules(name)

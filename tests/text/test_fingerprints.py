@@ -30,6 +30,14 @@ def test_equals_python_integers(seed):
     assert fingerprints([], seed).shape == (0,)
 
 
+def test_of_pairs_equals_python_integers():
+    pairs = [("a", "b"), ("b", "a"), ("caf\u00e9", "\x00"), ("x" * 100, "ab")]
+    found = fingerprints([*(" ".join(pair).encode() for pair in pairs), b"ab"], 7)
+    wanted = [by_hand(a.encode(), 7) * 0x9E3779B1 + by_hand(b.encode(), 7) for a, b in pairs]
+    assert (found[:-1].astype(np.int64) % 2**32).tolist() == [number % 2**32 for number in wanted]
+    assert found[-1] == by_hand(b"ab", 7) and len(set(found)) == 5
+
+
 @pytest.mark.parametrize("count", [1, 2, 3, 1000, 65_535, 65_536, 70_000])
 def test_every_word_is_in_its_window(count):
     words = [f"w{number}" for number in range(count)]

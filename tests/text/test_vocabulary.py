@@ -97,6 +97,24 @@ def test_save_and_load(tmp_path, rules):
     assert loaded.sha256 == saved.sha256
 
 
+def test_pairs_are_words_of_their_own(tmp_path):
+    vocabulary = Vocabulary.build(["how many ?", "how many", "how"], 6, rules="wordpunct_pairs")
+    assert vocabulary.words == ("how", "how many", "many", "?")
+    assert vocabulary.encode("how many are?", 6).tolist() == [2, 3, 4, 1, 1, 1]
+    assert vocabulary.encode("many how").tolist() == [4, 1, 2]
+    loaded = Vocabulary.load(vocabulary.save(tmp_path / "v.txt"))
+    assert loaded.words == vocabulary.words and loaded.sha256 == vocabulary.sha256
+    for wrong in ("a b c", "a  b", " a", "a ", " ", "a\tb", "a\nb", "a b\n"):
+        with pytest.raises(ValueError, match=r"words\[1\]=.* has white space inside"):
+            Vocabulary(["a b", wrong], "wordpunct_pairs")
+    with pytest.raises(ValueError, match="has white space inside"):
+        Vocabulary(["a b"])
+    damaged = vocabulary.save(tmp_path / "v.txt").read_bytes().replace(b"how many", b"how  many")
+    (tmp_path / "v.txt").write_bytes(damaged)
+    with pytest.raises(ValueError, match="line 4: the word 'how  many' has white space inside"):
+        Vocabulary.load(tmp_path / "v.txt")
+
+
 def test_the_rules_are_used_after_loading(tmp_path):
     loaded = Vocabulary.load(Vocabulary(["n't"], rules="kim").save(tmp_path / "v.txt"))
     assert loaded.encode("don't").tolist() == [1, 2]
