@@ -135,10 +135,10 @@ class TextToIds(keras.layers.Layer):
     def words(self, inputs: Any) -> byte_text.Words:
         """The words of texts `(batch, bytes)`."""
         data = tf.cast(inputs, tf.int32)
-        limits = (self.length, self.max_words)
+        length, most = self.length, self.max_words
         if self.pairs:  # of `n` words there are `2 n - 1` ids
-            limits = tuple(limit and limit // 2 + 1 for limit in limits)
-        return byte_text.split(data, self.tables, *limits)
+            length, most = length and length // 2 + 1, most and most // 2 + 1
+        return byte_text.split(data, self.tables, length, most)
 
     def read(self, words: byte_text.Words) -> tf.Tensor:
         """The ids of words, `(batch, length)`."""
