@@ -41,6 +41,8 @@ def test_labels_say_what_was_chosen():
     assert Config(9, 8, chosen="norm").label == "mean; table, d=8, 9 words by norm"
     assert Config(9, 8, chosen="count").label == "mean; table, d=8, 9 words by norm and count"
     assert Config(9, 8, skip=True).label == "mean of known words; table, d=8, 9 words"
+    pairs = Config(9, 8, chosen="norm", rules="wordpunct_pairs")
+    assert pairs.label == "mean; table, d=8, 9 words and pairs by norm"
     assert mixture(500, 8, 20, 100).label == "mean; ME k=20 u=100, d=8, 500 words"
 
 
@@ -64,6 +66,28 @@ def test_words_chosen_by_their_vectors(method):
     assert in_order == (method == "standard")
     assert all(arm.on_test(setting, name, 0)["agreement"] == 1 for name in RECIPES)
 
+
+def test_pairs_tell_the_order_of_words():
+    """Classes that a mean of words cannot tell apart: who comes first."""
+    made = dataset(count=200)
+    rng = np.random.default_rng(0)
+
+    def ordered(split):
+        fill = [" ".join(rng.choice(["up", "down", "now"], 2)) for _ in split.texts]
+        labels = np.arange(len(fill)) % 2
+        heads = [("dog bites man", "man bites dog")[label] for label in labels]
+        texts = [f"{head} {rest}" for head, rest in zip(heads, fill, strict=True)]
+        return split._replace(texts=texts, labels=labels)
+
+    splits = {name: ordered(getattr(made, name)) for name in ("train", "dev", "test")}
+    rules = {"skip": True, "rules": "wordpunct_pairs"}
+    setting = Config(8, 4, chosen="norm", **{**QUICK, **rules, "epochs": 20})
+    arm = Models(dataclasses.replace(made, **splits), [setting], 6, 64)
+    words = arm.data_of(setting).vocabulary.words
+    assert sum(" " in word for word in words) >= 4
+    assert arm.data_of(setting).train.ids.shape[1] == 11
+    found = arm.on_test(setting, "smallest", 0)
+    assert found["agreement"] == 1 and found["file_accuracy"] == 1
 
 def row(arm, budget, test, seed=0, dataset="trec"):
     spec = {"dataset": dataset, "arm": arm, "budget": budget, "seed": seed}
