@@ -27,6 +27,9 @@ MAX_BYTES = {"clinc150": 256, "trec": 256, "ag_news": 2048, "imdb": 16_384}  # n
 BY_COUNT: dict[str, Any] = {"chosen": "count"}
 KNOWN: dict[str, Any] = {**BY_COUNT, "skip": True}
 LONG: dict[str, Any] = {**KNOWN, "epochs": 5, "tuning_epochs": 1}  # more texts, and longer ones
+PAIRS: dict[str, Any] = {"chosen": "norm", "skip": True, "rules": "wordpunct_pairs", "epochs": 25}
+OFTEN_DROPPED: dict[str, Any] = {**PAIRS, "dropout": 0.7, "batch_size": 64}
+SLOW: dict[str, Any] = {"rate": 5e-3, "dropout": 0.5, "batch_size": 64, "epochs": 25}
 CONFIGS = {
     "clinc150": (
         Config(265, 12, **BY_COUNT),
@@ -52,6 +55,15 @@ CONFIGS = {
         Config(3710, 16, (1, 2, 3, 48), chosen="norm"),
         Config(3710, 16, (1, 2, 3, 48), **BY_COUNT),
         Config(7000, 16, (1, 2, 3, 64)),
+        Config(1550, 12, (1, 2, 3, 32), chosen="norm", **SLOW),
+        Config(3710, 16, (1, 2, 3, 48), chosen="norm", **SLOW),
+        Config(740, 8, **PAIRS, dropout=0.6),
+        Config(740, 8, **OFTEN_DROPPED),
+        Config(1790, 16, **OFTEN_DROPPED),
+        Config(2690, 8, **PAIRS, dropout=0.6),
+        Config(3900, 16, **PAIRS, dropout=0.6),
+        Config(6600, 8, **OFTEN_DROPPED),
+        Config(14_500, 8, **OFTEN_DROPPED),
     ),
     "ag_news": (
         Config(1100, 4, **LONG),
@@ -67,6 +79,7 @@ CONFIGS = {
         Config(2800, 8, **LONG),
         Config(6800, 8, **LONG),
         Config(14_800, 8, **LONG),
+        Config(14_700, 8, **LONG, rules="wordpunct_pairs"),
     ),
 }
 # Dims, n-grams and cutoffs. 150 vectors of classes are too few for fastText's `qout`.
@@ -78,7 +91,7 @@ SHAPES = (
     (16, 2, (500, 1500, 4000)),
 )
 EPOCHS = {"budgets": (40,), "budgets_long": (5, 10, 25)}  # of fastText, with each of its rates
-RATES = (0.1, 0.25, 0.5)
+RATES = (0.05, 0.1, 0.25, 0.5, 1.0)
 
 
 def peers(name: str) -> list[Setting]:

@@ -27,12 +27,18 @@ from kerascompact.text.vocabulary import Vocabulary
 
 ROOT = Path(__file__).parents[2]  # the checkout
 WORDS, LENGTH, WIDTH, CLASSES, ROWS = 500, 12, 16, 20, 64
-HASHES = ("bits of a projection", "ids of a vocabulary", "buckets of ids")  # exact to the bit
+HASHES = (  # exact to the bit
+    "bits of a projection",
+    "ids of a vocabulary",
+    "ids of words and pairs",
+    "buckets of ids",
+)
 APPROXIMATE = (
     "dynamic",
     "full_int8",
 )  # round what lies between layers, by each runtime's own rules
 KNOWN = ("how", "what", "is", "do", "i", "my", "to", "the", "me", "weather", "card", "would", "say")
+KNOWN_PAIRS = ("how do", "do i", "what is", "is the", "in my", "to the", "would i", "my balance")
 
 Case = tuple[bytes, np.ndarray]
 
@@ -141,17 +147,18 @@ def projected() -> bytes:
 def hashes() -> dict[str, Case]:
     """Files whose output is the hash itself, and their rows."""
     given = keras.Input((vectors.MAX_BYTES,), dtype="int32", name="text")
-    known = Vocabulary(KNOWN)
     to_bits = TextToBits(Projection(), length=LENGTH)
-    to_ids = TextToIds.from_vocabulary(known, length=LENGTH)
+    to_ids = TextToIds.from_vocabulary(Vocabulary(KNOWN), length=LENGTH)
+    known = Vocabulary(KNOWN + KNOWN_PAIRS, "wordpunct_pairs")
+    to_pairs = TextToIds.from_vocabulary(known, length=2 * LENGTH)
     numbers = keras.Input((LENGTH,), dtype="int32", name="ids")
     # bucket `i` holds the number `i`
     arrays = {"buckets": np.arange(97, dtype=np.float32)[:, None]}
     sizes = dict(input_dim=WORDS, output_dim=1, num_buckets=97, num_hashes=1, importance=False)
     buckets = HashedForm.from_arrays(arrays, **sizes, seed=5)
-    outputs = (to_bits(given), to_ids(given), buckets(numbers))
-    inputs = (given, given, numbers)
-    rows = (texts(), texts(), ids())
+    outputs = (to_bits(given), to_ids(given), to_pairs(given), buckets(numbers))
+    inputs = (given, given, given, numbers)
+    rows = (texts(), texts(), texts(), ids())
     return {
         name: (export.convert(keras.Model(entry, exit), "float32"), row)
         for name, entry, exit, row in zip(HASHES, inputs, outputs, rows, strict=True)

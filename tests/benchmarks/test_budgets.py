@@ -89,6 +89,7 @@ def test_pairs_tell_the_order_of_words():
     found = arm.on_test(setting, "smallest", 0)
     assert found["agreement"] == 1 and found["file_accuracy"] == 1
 
+
 def row(arm, budget, test, seed=0, dataset="trec"):
     spec = {"dataset": dataset, "arm": arm, "budget": budget, "seed": seed}
     none = test is None
