@@ -1,4 +1,4 @@
-"""The guard in a training loop of one's own; in `fit` see test_proximal.py."""
+"""The guard in a training loop of one's own; in `fit` see test_proximal_fit.py."""
 
 import keras
 import numpy as np
