@@ -8,7 +8,8 @@ import keras
 import numpy as np
 
 from kerascompact import compress, knowledge, layers
-from kerascompact.benchmarks.text_task import TextData, build_embedding
+from kerascompact.benchmarks.named_embeddings import build_embedding
+from kerascompact.benchmarks.text_task import TextData
 from kerascompact.core import checks
 from kerascompact.initializers.anchors import (
     frequency_anchors,

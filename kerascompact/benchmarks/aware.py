@@ -17,13 +17,8 @@ from kerascompact import datasets, export, models
 from kerascompact.benchmarks import results, resumable
 from kerascompact.benchmarks.cluster_paper import SEEDS
 from kerascompact.benchmarks.measure import accuracy
-from kerascompact.benchmarks.text_task import (
-    TextData,
-    build_embedding,
-    encode,
-    logit_scale,
-    train,
-)
+from kerascompact.benchmarks.named_embeddings import build_embedding, logit_scale
+from kerascompact.benchmarks.text_task import TextData, encode, train
 
 RECIPES = ("float32", "int8", "int4")
 TUNED = "int4, fine-tuned"

@@ -8,13 +8,12 @@ import numpy as np
 
 from kerascompact import export
 from kerascompact.benchmarks.measure import accuracy
+from kerascompact.benchmarks.named_embeddings import build_embedding, logit_scale
 from kerascompact.benchmarks.text_task import (
     MODELS,
     TextData,
-    build_embedding,
     encode,
     encode_by,
-    logit_scale,
     train,
 )
 from kerascompact.datasets.base import Dataset

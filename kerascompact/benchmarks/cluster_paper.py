@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from kerascompact.benchmarks import results
+from kerascompact.benchmarks.named_embeddings import logit_scale
 from kerascompact.benchmarks.runs import Spec, from_facts, run_all, size_again
-from kerascompact.benchmarks.text_task import logit_scale
 
 SEEDS = (0, 1, 2)
 KIB = 1024

@@ -13,15 +13,13 @@ from rich.table import Table
 
 from kerascompact import datasets, export, models
 from kerascompact.benchmarks.measure import measure
+from kerascompact.benchmarks.named_embeddings import SHORT, build_embedding, logit_scale
 from kerascompact.benchmarks.plots import accuracy_against_bytes
 from kerascompact.benchmarks.progress import TrainingProgress
 from kerascompact.benchmarks.text_task import (
-    SHORT,
     Coded,
     TextData,
-    build_embedding,
     encode,
-    logit_scale,
     train,
 )
 from kerascompact.core import checks, files

@@ -19,7 +19,8 @@ import numpy as np
 from kerascompact import datasets, layers, models
 from kerascompact.benchmarks import plots, results, resumable
 from kerascompact.benchmarks.batches import LengthBatches
-from kerascompact.benchmarks.text_task import build_embedding, fit, logit_scale
+from kerascompact.benchmarks.named_embeddings import build_embedding, logit_scale
+from kerascompact.benchmarks.text_task import fit
 from kerascompact.core.extras import require
 from kerascompact.text import rules
 from kerascompact.text.perturb import perturb

@@ -18,14 +18,9 @@ import numpy as np
 from kerascompact import datasets, export, layers, models
 from kerascompact.benchmarks import anchor_methods, results, run_files
 from kerascompact.benchmarks.measure import accuracy
+from kerascompact.benchmarks.named_embeddings import build_embedding, logit_scale
 from kerascompact.benchmarks.stock_routes import ROUTES
-from kerascompact.benchmarks.text_task import (
-    TextData,
-    build_embedding,
-    encode,
-    logit_scale,
-    train,
-)
+from kerascompact.benchmarks.text_task import TextData, encode, train
 from kerascompact.export import flatbuffer, kernels
 from kerascompact.export.bench import bench
 from kerascompact.export.recipe import RECIPES

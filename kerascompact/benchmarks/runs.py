@@ -9,11 +9,10 @@ import numpy as np
 from kerascompact import datasets
 from kerascompact.benchmarks import results
 from kerascompact.benchmarks.measure import measure, size_up
+from kerascompact.benchmarks.named_embeddings import SHORT, build_embedding
 from kerascompact.benchmarks.text_task import (
     MODELS,
-    SHORT,
     TextData,
-    build_embedding,
     encode,
     train,
 )

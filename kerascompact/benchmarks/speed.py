@@ -8,7 +8,7 @@ import keras
 import numpy as np
 
 from kerascompact.benchmarks import results
-from kerascompact.benchmarks.text_task import SHORT, build_embedding
+from kerascompact.benchmarks.named_embeddings import SHORT, build_embedding
 from kerascompact.models import mean_classifier
 from kerascompact.optimizers import LazyAdam
 

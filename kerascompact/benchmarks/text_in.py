@@ -18,7 +18,7 @@ import keras
 import numpy as np
 
 from kerascompact import datasets, export, models
-from kerascompact.benchmarks import results, text_task
+from kerascompact.benchmarks import named_embeddings, results
 from kerascompact.benchmarks.batches import LengthBatches
 from kerascompact.benchmarks.hostile import hostile_texts
 from kerascompact.core.projection import Projection
@@ -76,13 +76,13 @@ def trained(
     classes = len(loaded.label_names)
     if kind == "vocabulary":
         vocabulary = Vocabulary.build(texts, size=size, rules=RULES)
-        embedding: Callable[[Any], Any] = text_task.build_embedding(
+        embedding: Callable[[Any], Any] = named_embeddings.build_embedding(
             "mixture",
             len(vocabulary),
             32,
             clusters=min(100, len(vocabulary) // 3),
             unique=len(vocabulary) // 3,
-            scale=text_task.logit_scale(RATES[kind]),
+            scale=named_embeddings.logit_scale(RATES[kind]),
         )
     else:
         everything = [*texts, *loaded.dev.texts, *loaded.test.texts]

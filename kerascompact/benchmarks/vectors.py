@@ -71,7 +71,8 @@ def model_file(epochs: int = 8, rows: int | None = None) -> bytes:
     import keras
 
     from kerascompact import datasets, export, models
-    from kerascompact.benchmarks.text_task import Coded, build_embedding, encode, logit_scale, train
+    from kerascompact.benchmarks.named_embeddings import build_embedding, logit_scale
+    from kerascompact.benchmarks.text_task import Coded, encode, train
 
     keras.utils.set_random_seed(0)
     data = encode(datasets.load("clinc150"), 2000, 32)

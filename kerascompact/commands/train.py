@@ -123,18 +123,18 @@ def _model(arguments: argparse.Namespace, data: "TextData") -> "keras.Model":
     """The untrained model; its layers refuse sizes that do not fit the vocabulary."""
     import keras
 
-    from kerascompact.benchmarks import text_task
+    from kerascompact.benchmarks import named_embeddings, text_task
 
     keras.utils.set_random_seed(arguments.seed)
     options = {name: getattr(arguments, name) for name in METHODS[arguments.method]}
     if arguments.method == "projection":
         options["vocabulary"] = data.vocabulary
     if "clusters" in options:
-        options["scale"] = text_task.logit_scale(arguments.learning_rate)
+        options["scale"] = named_embeddings.logit_scale(arguments.learning_rate)
     if arguments.method == "kd":
         options |= {"batch_norm": True, "margin": 3.0}  # of those tried on TREC and CLINC150
     try:
-        embedding = text_task.build_embedding(
+        embedding = named_embeddings.build_embedding(
             arguments.method, len(data.vocabulary), arguments.width, **options
         )
     except ValueError as error:
@@ -152,7 +152,7 @@ def _train_and_write(
 ) -> int:
     """Trains and writes; with the test split's texts, a file that takes text."""
     from kerascompact import export
-    from kerascompact.benchmarks import text_task
+    from kerascompact.benchmarks import named_embeddings, text_task
     from kerascompact.benchmarks.measure import measure
     from kerascompact.benchmarks.progress import TrainingProgress
     from kerascompact.commands import folder
@@ -160,7 +160,7 @@ def _train_and_write(
     from kerascompact.models import of_bits
     from kerascompact.size import summary
 
-    with TrainingProgress(f"train {text_task.SHORT[arguments.method]}") as progress:
+    with TrainingProgress(f"train {named_embeddings.SHORT[arguments.method]}") as progress:
         history = text_task.train(
             model,
             data,
@@ -170,7 +170,7 @@ def _train_and_write(
             seed=arguments.seed,
             jit_compile=arguments.jit_compile,
             callbacks=[progress],
-            optimizer=text_task.optimizer_of(arguments.method),
+            optimizer=named_embeddings.optimizer_of(arguments.method),
         )
     row, file = measure(model, data, arguments.recipe, arguments.length, True, texts)
     report: dict[str, Any] = {

@@ -4,8 +4,8 @@ import pytest
 
 from kerascompact.benchmarks import kd_paper, results, runs
 from kerascompact.benchmarks.measure import parameters
+from kerascompact.benchmarks.named_embeddings import build_embedding
 from kerascompact.benchmarks.runs import from_facts
-from kerascompact.benchmarks.text_task import build_embedding
 from tiny_task import dataset
 
 

@@ -6,7 +6,8 @@ import pytest
 
 from kerascompact import export
 from kerascompact.benchmarks.measure import accuracy, measure
-from kerascompact.benchmarks.text_task import MODELS, build_embedding, encode, train
+from kerascompact.benchmarks.named_embeddings import build_embedding
+from kerascompact.benchmarks.text_task import MODELS, encode, train
 from tiny_task import dataset
 
 DATA = encode(dataset(), size=30, length=6)

@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 from kerascompact import layers
-from kerascompact.benchmarks.text_task import METHODS, MODELS, build_embedding, encode, train
+from kerascompact.benchmarks.named_embeddings import METHODS, build_embedding
+from kerascompact.benchmarks.text_task import MODELS, encode, train
 from kerascompact.optimizers import LazyAdam
 from tiny_task import dataset
 
