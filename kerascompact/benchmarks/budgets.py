@@ -91,7 +91,7 @@ SHAPES = (
     (16, 2, (500, 1500, 4000)),
 )
 EPOCHS = {"budgets": (40,), "budgets_long": (5, 10, 25)}  # of fastText, with each of its rates
-RATES = (0.05, 0.1, 0.25, 0.5, 1.0)
+RATES = (0.05, 0.1, 0.25, 0.5, 1.0, 2.0)
 
 
 def peers(name: str) -> list[Setting]:
