@@ -31,7 +31,7 @@ class TextIn:
         form: The projection of such a model.
         max_bytes: Bytes of a text, or `None` for any number.
         max_words: Words of a text at most, where the model leaves their number open.
-        fingerprint_bits: 32 or 64, see `TextToIds`.
+        fingerprint_bits: 32, 40 or 64, see `TextToIds`.
 
     Raises: ValueError, if the model has no single input of ids, or an argument does not fit.
     """

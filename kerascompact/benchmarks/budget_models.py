@@ -48,6 +48,7 @@ class Config(NamedTuple):
     tuning_rate: float = 2e-3
     tuning_epochs: int = 4
     rules: str = "wordpunct"
+    fingerprint_bits: int = 32
 
     @property
     def label(self) -> str:
@@ -187,19 +188,22 @@ def built(setting: Config, data: TextData, seed: int, **options: Any) -> keras.M
 def trained(setting: Config, data: TextData, seed: int, max_bytes: int) -> Made:
     """One training, its files by recipe, and that of the same model fine-tuned for four bits."""
     model = built(setting, data, seed)
-    made = {recipe: (model, _file(model, recipe, data, max_bytes)) for recipe in RECIPES}
+    made = {recipe: (model, _file(model, recipe, data, setting, max_bytes)) for recipe in RECIPES}
     aware = export.quantization_aware(model, "int4")
     batches = {"batch_size": setting.batch_size, "seed": seed}
     train(aware, data, epochs=setting.tuning_epochs, learning_rate=setting.tuning_rate, **batches)
-    return made | {TUNED: (aware, _file(aware, RECIPES[-1], data, max_bytes))}
+    return made | {TUNED: (aware, _file(aware, RECIPES[-1], data, setting, max_bytes))}
 
 
-def _file(model: keras.Model, recipe: str, data: TextData, max_bytes: int) -> bytes:
+def _file(
+    model: keras.Model, recipe: str, data: TextData, setting: Config, max_bytes: int
+) -> bytes:
     return export.convert(
         model,
         recipe,
         labels=data.label_names,
         text=data.vocabulary,
         max_bytes=max_bytes,
+        fingerprint_bits=setting.fingerprint_bits,
         sequence_length=data.train.ids.shape[1],
     )

@@ -79,7 +79,7 @@ CONFIGS = {
         Config(2800, 8, **LONG),
         Config(6800, 8, **LONG),
         Config(14_800, 8, **LONG),
-        Config(14_700, 8, **LONG, rules="wordpunct_pairs"),
+        Config(13_000, 8, **LONG, rules="wordpunct_pairs", fingerprint_bits=40),
     ),
 }
 # Dims, n-grams and cutoffs. 150 vectors of classes are too few for fastText's `qout`.
@@ -91,7 +91,7 @@ SHAPES = (
     (16, 2, (500, 1500, 4000)),
 )
 EPOCHS = {"budgets": (40,), "budgets_long": (5, 10, 25)}  # of fastText, with each of its rates
-RATES = (0.05, 0.1, 0.25, 0.5, 1.0, 2.0)
+RATES = (0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0)
 
 
 def peers(name: str) -> list[Setting]:

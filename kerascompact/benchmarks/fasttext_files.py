@@ -94,8 +94,13 @@ class Files:
         return path
 
     def on_dev(self, setting: Setting) -> list[dict[str, Any]]:
-        """Bytes and dev accuracy of a setting's file."""
-        return [{"label": setting.label, "recipe": "ftz", **self._sized(setting, 0)[1]}]
+        """Bytes and dev accuracy of a setting's file; none, if its rate was too high."""
+        try:
+            return [{"label": setting.label, "recipe": "ftz", **self._sized(setting, 0)[1]}]
+        except RuntimeError as error:
+            if "NaN" not in str(error):
+                raise
+            return []
 
     def on_test(self, setting: Setting, recipe: str, seed: int) -> dict[str, Any]:
         """The same with another seed, and the test accuracy."""

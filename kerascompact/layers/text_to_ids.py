@@ -23,9 +23,10 @@ class TextToIds(keras.layers.Layer):
     Each word becomes a fingerprint of 32 bits, `sum_i fmix32(0x9E3779B1 (256 i + c_i) + s)` over
     its bytes `c_i`, which is searched in the sorted fingerprints of the vocabulary. The ids are
     those of `Vocabulary.encode`, but for an unknown word whose fingerprint is that of a known one,
-    or 0, which is padding: one unknown word in `2**32 / (n + 1)`, or in `2**64 / (n + 1)` with
-    `fingerprint_bits=64`. With rules that have pairs, words and pairs take turns, and the
-    fingerprint of a pair is made from those of its words.
+    or 0, which is padding: one unknown word in `2**32 / (n + 1)`, or in `2**b / (n + 1)` with
+    `fingerprint_bits=b`. With rules that have pairs, words and pairs take turns, and the
+    fingerprint of a pair is made from those of its words; there are so many unknown pairs that
+    long texts want 40 bits.
 
     No input makes it fail: zeros at the end of a text, and numbers that are no bytes, are padding,
     bytes that are no UTF-8 are letters, and words past the last slot are left out. A text that
@@ -36,7 +37,7 @@ class TextToIds(keras.layers.Layer):
         rules: Name of the token rules.
         length: Ids of a text: shorter texts end in zeros. `None`: as many as there are words.
         max_words: Ids of a text at most, without a `length`.
-        fingerprint_bits: 32 or 64.
+        fingerprint_bits: 32, 40 or 64.
         seed, below, window: Of `kerascompact.text.fingerprints.Index`; see `from_vocabulary`.
         in_order: Whether the words are in the order of their fingerprints, so that none is stored.
         **kwargs: Those of `keras.layers.Layer`.
@@ -73,7 +74,7 @@ class TextToIds(keras.layers.Layer):
         self.tables = byte_rules(rules)
         self.rules, self.pairs = rules, token_rules.named(rules).pairs
         self.length, self.max_words = byte_text.limits(length, max_words)
-        self.fingerprint_bits = checks.choice("fingerprint_bits", fingerprint_bits, (32, 64))
+        self.fingerprint_bits = checks.choice("fingerprint_bits", fingerprint_bits, (32, 40, 64))
         self.seed = checks.integer_in("seed", seed, 1)
         self.below = checks.integer_in("below", below, 0)
         window = num_words if window is None else window
@@ -108,24 +109,30 @@ class TextToIds(keras.layers.Layer):
         layer.fingerprints.assign(found.table)
         if not layer.in_order:
             layer.order.assign(_packed(found.order, layer.order_bits))
-        if layer.fingerprint_bits == 64:
+        if layer.fingerprint_bits > 32:
             encoded = [word.encode() for word in vocabulary.words]
             second = fingerprints.fingerprints(encoded, layer.second_seed)
-            layer.second.assign(second[found.order])
+            layer.second.assign(second[found.order] & layer.second_mask)
         return layer
 
     @property
     def second_seed(self) -> int:
-        """Seed of the other half of fingerprints of 64 bits."""
+        """Seed of the other half of fingerprints of more than 32 bits."""
         return self.seed + fingerprints.SEEDS
+
+    @property
+    def second_mask(self) -> int:
+        """The bits of that half that are stored."""
+        return 255 if self.fingerprint_bits == 40 else -1
 
     def build(self, input_shape: Any = None) -> None:
         self.fingerprints = self._array("fingerprints", self.num_words, "int32")
         if not self.in_order:
             size = len(_packed(np.zeros(self.num_words, np.int64), self.order_bits))
             self.order = self._array("order", size, "uint8")
-        if self.fingerprint_bits == 64:
-            self.second = self._array("second", self.num_words, "int32")
+        if self.fingerprint_bits > 32:
+            kind = "uint8" if self.fingerprint_bits == 40 else "int32"
+            self.second = self._array("second", self.num_words, kind)
 
     def _array(self, name: str, size: int, dtype: str) -> keras.Variable:
         return self.add_weight(
@@ -147,10 +154,13 @@ class TextToIds(keras.layers.Layer):
         table = self.fingerprints.value
         place = byte_text.search(table, values, self.below, self.window)
         known = tf.equal(tf.gather(table, place), values)
-        if self.fingerprint_bits == 64:
+        if self.fingerprint_bits > 32:
             second = self._hashed(words, self.second_seed)
             there = tf.logical_or(there, tf.not_equal(second, 0))
-            known = tf.logical_and(known, tf.equal(tf.gather(self.second.value, place), second))
+            stored = tf.cast(tf.gather(self.second.value, place), tf.int32)
+            if self.fingerprint_bits == 40:
+                second = tf.bitwise.bitwise_and(second, self.second_mask)
+            known = tf.logical_and(known, tf.equal(stored, second))
         if not self.in_order:
             place = _unpacked(self.order.value, place, self.order_bits)
         ids = tf.where(known, place + NUM_RESERVED, 1)
@@ -178,8 +188,8 @@ class TextToIds(keras.layers.Layer):
         stored = [Stored("fingerprints", (self.num_words,), 32)]
         if not self.in_order:
             stored.append(Stored("order", (self.num_words,), self.order_bits))
-        if self.fingerprint_bits == 64:
-            stored.append(Stored("second", (self.num_words,), 32))
+        if self.fingerprint_bits > 32:
+            stored.append(Stored("second", (self.num_words,), self.fingerprint_bits - 32))
         return stored
 
     def get_config(self) -> dict[str, Any]:

@@ -142,6 +142,7 @@ def test_files_of_fasttext_learn_and_shrink(tmp_path, many_words):
     assert row["label"] == "d=4, 400 words, rate 0.25, 10 epochs" and row["dev_accuracy"] > 0.9
     tested = files.on_test(few, "ftz", seed=1)
     assert tested["file_accuracy"] > 0.5 and tested["bytes"] < row["bytes"]
+    assert files.on_dev(Setting(4, 1, 400, epochs=10, rate=1e4)) == []  # NaN: it is passed over
 
 
 @pytest.fixture

@@ -98,7 +98,8 @@ def test_every_embedding_and_rule(name, rules):
         words[-2:] = ["turn it", "up ,"]
     vocabulary = Vocabulary(words, rules)
     model = shuffled(mean(EMBEDDINGS[name]()))
-    data = export.convert(model, text=vocabulary, max_words=7, fingerprint_bits=64)
+    bits = 40 if RULES[rules].pairs else 64
+    data = export.convert(model, text=vocabulary, max_words=7, fingerprint_bits=bits)
     assert export.verify(model, data, TEXTS, vocabulary=vocabulary).agreement == 1
     assert export.read_metadata(data)["text"]["rules"] == rules
 
@@ -299,7 +300,10 @@ def test_refuses_models_that_take_no_text():
             {"text": VOCABULARY, "max_words": 3, "sequence_length": 3},
             "`max_words` must be None for a model of 3 words",
         ),
-        ({"text": VOCABULARY, "fingerprint_bits": 8}, "`fingerprint_bits` must be one of 32, 64"),
+        (
+            {"text": VOCABULARY, "fingerprint_bits": 8},
+            "`fingerprint_bits` must be one of 32, 40, 64",
+        ),
         ({"max_bytes": 8}, "`text` must be a vocabulary, with `max_bytes`"),
     ],
 )

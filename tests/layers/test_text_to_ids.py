@@ -55,7 +55,7 @@ def vocabulary(request):
     return Vocabulary(WORDS + PAIRS * RULES[request.param].pairs, request.param)
 
 
-@pytest.mark.parametrize("fingerprint_bits", [32, 64])
+@pytest.mark.parametrize("fingerprint_bits", [32, 40, 64])
 def test_equals_the_vocabulary_on_hostile_texts(vocabulary, fingerprint_bits):
     layer = TextToIds.from_vocabulary(
         vocabulary, length=50, fingerprint_bits=fingerprint_bits, name="ids"
@@ -63,7 +63,7 @@ def test_equals_the_vocabulary_on_hostile_texts(vocabulary, fingerprint_bits):
     np.testing.assert_array_equal(layer(padded(HOSTILE)), expected(vocabulary, HOSTILE, 50))
 
 
-@pytest.mark.parametrize("fingerprint_bits", [32, 64])
+@pytest.mark.parametrize("fingerprint_bits", [32, 40, 64])
 @pytest.mark.parametrize("rules", RULES)
 def test_no_odd_character_is_taken_for_no_word(rules, fingerprint_bits):
     """Of none of which the vocabulary knows: a NUL alone, letters of one byte, broken UTF-8."""
@@ -167,15 +167,16 @@ def test_bits_and_sizes_of_vocabulary(size):
     np.testing.assert_array_equal(layer(padded([text]))[0], vocabulary.encode(text))
 
 
-def test_fingerprints_that_meet_are_told_apart_by_64_bits():
+def test_fingerprints_that_meet_are_told_apart_by_more_bits():
     """An unknown word that has the fingerprint of a known one."""
-    for fingerprint_bits, found in ((32, 2), (64, 1)):
+    for fingerprint_bits, found in ((32, 2), (40, 1), (64, 1)):
         layer = TextToIds.from_vocabulary(
             Vocabulary(["up"], "whitespace"), fingerprint_bits=fingerprint_bits
         )
         off = padded(["off"])
         layer.fingerprints.assign(byte_text.fingerprints(layer.words(off), layer.seed)[0])
         assert layer(off).numpy().tolist() == [[found]]
+        assert total_bits(layer.storage()) == fingerprint_bits
 
 
 def test_an_unknown_word_whose_fingerprint_is_0(monkeypatch):
@@ -186,7 +187,7 @@ def test_an_unknown_word_whose_fingerprint_is_0(monkeypatch):
         return real(words, seed) if seed > 64 else tf.zeros_like(real(words, seed))
 
     monkeypatch.setattr(byte_text, "fingerprints", zero_at_first)
-    for fingerprint_bits, found in ((32, [0, 0, 0]), (64, [1, 1, 0])):
+    for fingerprint_bits, found in ((32, [0, 0, 0]), (40, [1, 1, 0]), (64, [1, 1, 0])):
         layer = TextToIds.from_vocabulary(
             Vocabulary(["up"], "whitespace"), length=3, fingerprint_bits=fingerprint_bits
         )
@@ -201,7 +202,7 @@ def test_an_unknown_word_whose_fingerprint_is_0(monkeypatch):
         ({"length": 2, "max_words": 2}, "`max_words` must be None if there is a `length`"),
         ({"max_words": 1.5}, "`max_words` must be an integer >= 1"),
         ({"rules": "nltk"}, "`rules` must be one of"),
-        ({"fingerprint_bits": 16}, "`fingerprint_bits` must be one of 32, 64"),
+        ({"fingerprint_bits": 16}, "`fingerprint_bits` must be one of 32, 40, 64"),
         ({"window": 6}, r"`window` must be an integer in \[1, 5\]"),
     ],
 )
