@@ -112,18 +112,14 @@ class TextToIds(keras.layers.Layer):
         if layer.fingerprint_bits > 32:
             encoded = [word.encode() for word in vocabulary.words]
             second = fingerprints.fingerprints(encoded, layer.second_seed)
-            layer.second.assign(second[found.order] & layer.second_mask)
+            kept = 255 if layer.fingerprint_bits == 40 else -1  # of its bits
+            layer.second.assign(second[found.order] & kept)
         return layer
 
     @property
     def second_seed(self) -> int:
         """Seed of the other half of fingerprints of more than 32 bits."""
         return self.seed + fingerprints.SEEDS
-
-    @property
-    def second_mask(self) -> int:
-        """The bits of that half that are stored."""
-        return 255 if self.fingerprint_bits == 40 else -1
 
     def build(self, input_shape: Any = None) -> None:
         self.fingerprints = self._array("fingerprints", self.num_words, "int32")
@@ -159,7 +155,7 @@ class TextToIds(keras.layers.Layer):
             there = tf.logical_or(there, tf.not_equal(second, 0))
             stored = tf.cast(tf.gather(self.second.value, place), tf.int32)
             if self.fingerprint_bits == 40:
-                second = tf.bitwise.bitwise_and(second, self.second_mask)
+                second = tf.math.floormod(second, 256)  # TFLite has no AND of bits
             known = tf.logical_and(known, tf.equal(stored, second))
         if not self.in_order:
             place = _unpacked(self.order.value, place, self.order_bits)
