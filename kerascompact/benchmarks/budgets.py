@@ -79,7 +79,7 @@ CONFIGS = {
         Config(2800, 8, **LONG),
         Config(6800, 8, **LONG),
         Config(14_800, 8, **LONG),
-        Config(13_000, 8, **LONG, rules="wordpunct_pairs", fingerprint_bits=40),
+        Config(12_950, 8, **LONG, rules="wordpunct_pairs", fingerprint_bits=40),
     ),
 }
 # Dims, n-grams and cutoffs. 150 vectors of classes are too few for fastText's `qout`.
