@@ -58,7 +58,9 @@ def execute(path, folder, **settings):
     }
     notebook = read(path)
     resources = {"metadata": {"path": str(work)}}
-    NotebookClient(notebook, km=manager, timeout=300, resources=resources).execute(env=environment)
+    NotebookClient(notebook, km=manager, timeout=300, resources=resources).execute(
+        env=environment, cleanup_kc=True
+    )
     printed = {cell.id: stdout(cell) for cell in notebook.cells if cell.cell_type == "code"}
     return notebook, printed, work
 
