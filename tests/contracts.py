@@ -1,7 +1,7 @@
 """What every compact embedding keeps; called from each method's own test file.
 
-Each promise is one function, so that a failure names it. `check_embedding` runs them all on the
-layer that `cls.EXAMPLE` builds.
+Each promise is one function, so that a failure names it. `check_embedding` runs them on the layer
+that `cls.EXAMPLE` builds, `check_files` those that take long, for tests marked slow.
 """
 
 import json
@@ -26,8 +26,8 @@ from kerascompact.size import summary
 TOLERANCE = 1e-6
 
 
-def check_embedding(cls, tmp_path):
-    """Runs every promise."""
+def check_embedding(cls):
+    """Runs every promise but those of `check_files`."""
     assert issubclass(cls, CompactEmbedding)
     for promise in (
         keeps_its_config,
@@ -46,8 +46,13 @@ def check_embedding(cls, tmp_path):
         counts_what_it_stores,
     ):
         promise(cls)
+    exports_what_it_evaluates(cls, ({"mask_zero": True},), ("int8",))
+
+
+def check_files(cls, tmp_path):
+    """The promises that take long: every recipe, and another process."""
     loads_in_a_fresh_process(cls, tmp_path)
-    exports_what_it_evaluates(cls)
+    exports_what_it_evaluates(cls, ({}, {"mask_zero": True}), OF_TABLES)
 
 
 def example(cls, **overrides):
@@ -314,13 +319,13 @@ def loads_in_a_fresh_process(cls, tmp_path):
         np.testing.assert_array_equal(loaded, each.predict(ids, verbose=0), err_msg=name)
 
 
-def exports_what_it_evaluates(cls):
+def exports_what_it_evaluates(cls, every_overrides, recipes):
     ids = some_ids(cls, (32, 6))
-    for overrides in ({}, {"mask_zero": True}):
+    for overrides in every_overrides:
         model = trained(cls, **overrides)
         ids[:, 4:] = 0  # the last ones are padding
         gathers = only_gathers(model.layers[1].freeze())
-        for recipe in OF_TABLES:
+        for recipe in recipes:
             file = export.convert(model, recipe)
             # sums of codes are logits of size 10 before the softmax, rounded at 2**-24 of that
             report = export.verify(model, file, ids, tolerance=TOLERANCE * (1 if gathers else 10))

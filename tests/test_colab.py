@@ -128,6 +128,7 @@ def codes(tmp_path_factory):
     return execute(SECOND, tmp_path_factory.mktemp("colab"), **settings)
 
 
+@pytest.mark.slow
 def test_codes_are_compressed_learned_and_shipped(codes):
     notebook, printed, work = codes
     compressed = printed["compress"].splitlines()[1:]
@@ -145,6 +146,7 @@ def test_codes_are_compressed_learned_and_shipped(codes):
     assert prediction.label in prediction.labels
 
 
+@pytest.mark.slow
 def test_codes_are_read(codes):
     _, printed, _ = codes
     _, *lines = printed["read"].splitlines()
@@ -158,6 +160,7 @@ def anchors(tmp_path_factory):
     return execute(THIRD, tmp_path_factory.mktemp("colab"), **settings)
 
 
+@pytest.mark.slow
 def test_anchors_are_sparse_and_shipped(anchors):
     notebook, printed, work = anchors
     full, sparse = (
@@ -176,6 +179,7 @@ def test_anchors_are_sparse_and_shipped(anchors):
     assert pictures == ["pattern"]
 
 
+@pytest.mark.slow
 def test_anchors_are_told_what_is_related_and_read(anchors):
     _, printed, _ = anchors
     assert printed["graph"].startswith("<Graph of 3000 objects") and "checks ~" in printed["graph"]
@@ -196,6 +200,7 @@ def numbers(text):
     return {name: [float(cell.replace(",", "")) for cell in cells] for name, *cells in lines}
 
 
+@pytest.mark.slow
 def test_frequent_words_have_more_entries_of_as_many(sparse):
     notebook, printed, _ = sparse
     lengths = [int(line.split()[-2]) for line in printed["lengths"].splitlines()[1:]]
@@ -208,6 +213,7 @@ def test_frequent_words_have_more_entries_of_as_many(sparse):
     assert pictures == ["lengths-plot"]
 
 
+@pytest.mark.slow
 def test_sparse_layers_are_smaller_and_their_files_agree(sparse):
     _, printed, _ = sparse
     (whole, table, wide, small) = (cells[2] for cells in numbers(printed["readers"]).values())
@@ -220,6 +226,7 @@ def test_sparse_layers_are_smaller_and_their_files_agree(sparse):
     assert sizes[0] > sizes[1] > sizes[3] and sizes[0] > sizes[2] > sizes[3]
 
 
+@pytest.mark.slow
 def test_a_text_is_read_word_by_word(sparse):
     _, printed, work = sparse
     assert printed["states"].splitlines()[0].endswith("loops: 0")
@@ -237,6 +244,7 @@ def projected(tmp_path_factory):
     return execute(FIFTH, tmp_path_factory.mktemp("colab"), **settings)
 
 
+@pytest.mark.slow
 def test_words_that_look_alike_share_bits(projected):
     _, printed, _ = projected
     shares = [int(line.split()[-4].rstrip("%")) for line in printed["bits"].splitlines()[1:]]
@@ -245,6 +253,7 @@ def test_words_that_look_alike_share_bits(projected):
     assert 40 <= unlike <= 60  # by chance: a half of 1120 bits, within many standard deviations
 
 
+@pytest.mark.slow
 def test_misspelt_words_cost_a_projection_less(projected):
     notebook, printed, _ = projected
     rows = [line.split() for line in printed["robust"].splitlines()[1:]]
@@ -254,6 +263,7 @@ def test_misspelt_words_cost_a_projection_less(projected):
     assert pictures == ["picture"]
 
 
+@pytest.mark.slow
 def test_vectors_are_trained_and_have_neighbours(projected):
     _, printed, _ = projected
     losses = [float(value) for value in printed["pretrain"].split()[1:]]
@@ -262,6 +272,7 @@ def test_vectors_are_trained_and_have_neighbours(projected):
     assert words[:2] == ["flight", "flihgt"] and len(words) == 7
 
 
+@pytest.mark.slow
 def test_one_file_takes_text(projected):
     _, printed, work = projected
     assert "agreement: 1.0" in printed["export"] and "no vocabulary" in printed["export"]

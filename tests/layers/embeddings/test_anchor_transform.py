@@ -50,13 +50,13 @@ def table_by_hand(layer):
     return table
 
 
-def test_keeps_the_embedding_contract(tmp_path):
-    check_embedding(AnchorTransformEmbedding, tmp_path)
+def test_keeps_the_embedding_contract():
+    check_embedding(AnchorTransformEmbedding)
 
 
-def test_a_softmax_over_two_sets_keeps_it_as_well(tmp_path, monkeypatch):
+def test_a_softmax_over_two_sets_keeps_it_as_well(monkeypatch):
     monkeypatch.setattr(AnchorTransformEmbedding, "EXAMPLE", MIXTURE)
-    check_embedding(AnchorTransformEmbedding, tmp_path)
+    check_embedding(AnchorTransformEmbedding)
 
 
 @pytest.mark.parametrize("mixture", ["linear", "softmax"])

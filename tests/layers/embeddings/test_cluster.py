@@ -14,8 +14,8 @@ def built(**overrides):
     return layer
 
 
-def test_keeps_the_embedding_contract(tmp_path):
-    check_embedding(ClusterEmbedding, tmp_path)
+def test_keeps_the_embedding_contract():
+    check_embedding(ClusterEmbedding)
 
 
 def test_inference_is_the_vector_of_the_likeliest_cluster():

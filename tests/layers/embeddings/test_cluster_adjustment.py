@@ -5,8 +5,8 @@ from contracts import check_embedding
 from kerascompact.layers import ClusterAdjustmentEmbedding
 
 
-def test_keeps_the_embedding_contract(tmp_path):
-    check_embedding(ClusterAdjustmentEmbedding, tmp_path)
+def test_keeps_the_embedding_contract():
+    check_embedding(ClusterAdjustmentEmbedding)
 
 
 @pytest.mark.parametrize("adjustment_dim", [1, 3])

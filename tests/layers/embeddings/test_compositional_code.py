@@ -33,8 +33,8 @@ def logits_of(layer):
     return np.log(np.logaddexp(0, inner) + 1e-8).reshape(V, M, K)
 
 
-def test_keeps_the_embedding_contract(tmp_path):
-    check_embedding(CompositionalCodeEmbedding, tmp_path)
+def test_keeps_the_embedding_contract():
+    check_embedding(CompositionalCodeEmbedding)
 
 
 def test_inference_adds_the_rows_of_the_likeliest_codes():

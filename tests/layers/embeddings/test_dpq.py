@@ -62,9 +62,9 @@ def put_together(values, codes):
 
 
 @pytest.mark.parametrize("method", ["sx", "vq"])
-def test_keeps_the_embedding_contract(method, tmp_path, monkeypatch):
+def test_keeps_the_embedding_contract(method, monkeypatch):
     monkeypatch.setattr(DPQEmbedding, "EXAMPLE", {**DPQEmbedding.EXAMPLE, "method": method})
-    check_embedding(DPQEmbedding, tmp_path)
+    check_embedding(DPQEmbedding)
 
 
 @cases

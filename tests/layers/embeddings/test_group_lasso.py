@@ -8,8 +8,8 @@ from kerascompact.layers import GroupLassoEmbedding
 from kerascompact.optimizers import Proximal
 
 
-def test_keeps_the_embedding_contract(tmp_path):
-    check_embedding(GroupLassoEmbedding, tmp_path)
+def test_keeps_the_embedding_contract():
+    check_embedding(GroupLassoEmbedding)
 
 
 def test_every_row_takes_every_proximal_step(tmp_path):

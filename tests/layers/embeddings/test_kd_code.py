@@ -77,8 +77,8 @@ def lstm(x, kernel, recurrent, bias):
     return np.array(outputs)
 
 
-def test_keeps_the_embedding_contract(tmp_path):
-    check_embedding(KDCodeEmbedding, tmp_path)
+def test_keeps_the_embedding_contract():
+    check_embedding(KDCodeEmbedding)
 
 
 OPTIONS = [

@@ -26,8 +26,8 @@ PRINTED = {
 }
 
 
-def test_keeps_the_embedding_contract(tmp_path):
-    check_embedding(LowRankEmbedding, tmp_path)
+def test_keeps_the_embedding_contract():
+    check_embedding(LowRankEmbedding)
 
 
 def test_equals_the_rows_of_the_product():

@@ -5,8 +5,8 @@ from contracts import check_embedding
 from kerascompact.layers import MixtureEmbedding
 
 
-def test_keeps_the_embedding_contract(tmp_path):
-    check_embedding(MixtureEmbedding, tmp_path)
+def test_keeps_the_embedding_contract():
+    check_embedding(MixtureEmbedding)
 
 
 @pytest.mark.parametrize("reserved", [0, 2])

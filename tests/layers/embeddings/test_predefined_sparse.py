@@ -175,5 +175,5 @@ def test_rejects(change, message):
         PredefinedSparseEmbedding(**{**PredefinedSparseEmbedding.EXAMPLE, **change})
 
 
-def test_keeps_the_embedding_contract(tmp_path):
-    check_embedding(PredefinedSparseEmbedding, tmp_path)
+def test_keeps_the_embedding_contract():
+    check_embedding(PredefinedSparseEmbedding)

@@ -32,10 +32,10 @@ def nearest(table, limits, bits):
 
 
 @pytest.mark.parametrize("scale", ["row", "table"])
-def test_keeps_the_embedding_contract(scale, tmp_path, monkeypatch):
+def test_keeps_the_embedding_contract(scale, monkeypatch):
     example = {**QuantizedEmbedding.EXAMPLE, "scale": scale}
     monkeypatch.setattr(QuantizedEmbedding, "EXAMPLE", example)
-    check_embedding(QuantizedEmbedding, tmp_path)
+    check_embedding(QuantizedEmbedding)
 
 
 @pytest.mark.parametrize("bits", range(1, 9))

@@ -7,8 +7,8 @@ from kerascompact.core.storage import total_bits
 from kerascompact.layers import SelectedEmbedding
 
 
-def test_keeps_the_embedding_contract(tmp_path):
-    check_embedding(SelectedEmbedding, tmp_path)
+def test_keeps_the_embedding_contract():
+    check_embedding(SelectedEmbedding)
 
 
 @pytest.mark.parametrize("others", ["shared", "zeros"])

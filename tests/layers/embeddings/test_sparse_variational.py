@@ -11,8 +11,8 @@ KINDS = (SparseVariationalEmbedding, SparseVariationalVocabularyEmbedding)
 
 
 @pytest.mark.parametrize("cls", KINDS)
-def test_keeps_the_embedding_contract(cls, tmp_path):
-    check_embedding(cls, tmp_path)
+def test_keeps_the_embedding_contract(cls):
+    check_embedding(cls)
 
 
 def filled(cls, **overrides):

@@ -18,8 +18,8 @@ def whole_table(cores, shape):
     return found[..., 0]
 
 
-def test_keeps_the_embedding_contract(tmp_path):
-    check_embedding(TensorTrainEmbedding, tmp_path)
+def test_keeps_the_embedding_contract():
+    check_embedding(TensorTrainEmbedding)
 
 
 @pytest.mark.parametrize(

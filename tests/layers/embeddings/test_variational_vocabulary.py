@@ -10,8 +10,8 @@ from kerascompact.layers import VariationalVocabularyEmbedding
 EVERY = np.arange(20)
 
 
-def test_keeps_the_embedding_contract(tmp_path):
-    check_embedding(VariationalVocabularyEmbedding, tmp_path)
+def test_keeps_the_embedding_contract():
+    check_embedding(VariationalVocabularyEmbedding)
 
 
 def built(**overrides):

@@ -1,0 +1,20 @@
+"""What takes long of the contract of every compact embedding: all recipes, another process."""
+
+import pytest
+
+from contracts import check_files
+from kerascompact import layers
+from kerascompact.layers.embeddings.base import CompactEmbedding
+
+EVERY = [getattr(layers, name) for name in layers.__all__]
+EVERY = [
+    one
+    for one in EVERY
+    if isinstance(one, type) and issubclass(one, CompactEmbedding) and hasattr(one, "EXAMPLE")
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cls", EVERY, ids=lambda cls: cls.__name__)
+def test_keeps_the_contract_in_files(cls, tmp_path):
+    check_files(cls, tmp_path)
