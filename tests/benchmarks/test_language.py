@@ -60,9 +60,9 @@ def test_full_then_guided_by_it(tmp_path):
     [
         ("kd", {}),
         ("kd_odg", {}),
-        ("kd_random", {}),
-        ("kd_characters", {}),
-        ("low_rank", {"budget": 0.5}),
+        pytest.param("kd_random", {}, marks=pytest.mark.slow),
+        pytest.param("kd_characters", {}, marks=pytest.mark.slow),
+        pytest.param("low_rank", {"budget": 0.5}, marks=pytest.mark.slow),
         ("quantized", {"budget": 4}),
     ],
 )
