@@ -69,8 +69,8 @@ def convert(
         max_bytes: Bytes of a text in that file; `None`: any number.
         max_words: Words of a text at most, where the number of ids is open.
         fingerprint_bits: Of a word: 32, 40 or 64. With 3,000 known words a file takes one unknown
-            word in 1.4 million for another, in 370 million, or none. Unknown pairs of words are
-            many: `verify` says whether 32 are enough.
+            word in 1.4 million for another, in 370 million, or in 2^64 / 3,000. Unknown pairs of
+            words are many: `verify` says whether 32 are enough.
         inputs: Of a subclassed model, unless it takes ids alone: `keras.Input(...)` or an array for
             each name. A `call` of several arguments has their names, a `call` of a list their
             order.

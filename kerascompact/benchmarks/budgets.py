@@ -1,7 +1,7 @@
 """Accuracy within a budget of bytes, text in and the whole file counted, beside fastText's.
 
-Each arm tries a handful of settings and keeps, for every budget, the one that is best on dev; that
-one is trained with each seed, and the test split is read once a file. `budgets` is CLINC150 and
+Each arm tries all its settings and keeps, for every budget, the one that is best on dev; that one
+is trained with each seed, and the test split is read once a file. `budgets` is CLINC150 and
 TREC; `budgets_long` the news and the reviews, whose runs take longer.
 """
 

@@ -14,7 +14,20 @@ EVERY = [
 ]
 
 
+VARIANTS = (
+    (layers.DPQEmbedding, {"method": "vq"}),
+    (layers.AnchorTransformEmbedding, {"num_anchors": [3, 2], "mixture": "softmax"}),
+)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("cls", EVERY, ids=lambda cls: cls.__name__)
 def test_keeps_the_contract_in_files(cls, tmp_path):
+    check_files(cls, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("cls", "variant"), VARIANTS)
+def test_variants_keep_it_as_well(cls, variant, tmp_path, monkeypatch):
+    monkeypatch.setattr(cls, "EXAMPLE", {**cls.EXAMPLE, **variant})
     check_files(cls, tmp_path)
