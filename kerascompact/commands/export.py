@@ -10,7 +10,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
     parser.add_argument("folder", type=Path, metavar="DIR", help="the --out of `train`")
     exact = [name for name, recipe in RECIPES.items() if recipe.exact]  # others need data, too
-    parser.add_argument("--recipe", choices=exact, default="int8", help="(%(default)s)")
+    parser.add_argument("--recipe", choices=exact, help="(as in training)")
     parser.add_argument("--length", type=int, help="tokens per text (as in training)")
     parser.add_argument("--out", type=Path, metavar="FILE", help="(default: DIR/model.tflite)")
     parser.add_argument(
@@ -35,8 +35,10 @@ def run(arguments: argparse.Namespace) -> int:
     folder.check_writable(out.parent)
     vocabulary = Vocabulary.load(arguments.folder / folder.VOCABULARY)
     labels = folder.read_labels(arguments.folder / folder.LABELS)
-    length = arguments.length or folder.trained_length(arguments.folder / folder.REPORT)
+    report = arguments.folder / folder.REPORT
+    length = arguments.length or folder.trained_length(report)
     checks.integer_in("length", length, 1)
+    recipe = arguments.recipe or folder.trained_recipe(report)
     model = folder.load_model(arguments.folder / folder.MODEL)
     # What reads the bits of words has no use for a list of them.
     projection = _is_projection(model)
@@ -56,14 +58,14 @@ def run(arguments: argparse.Namespace) -> int:
         options |= {"text": text, "max_bytes": arguments.max_bytes}
     else:
         options |= {"vocabulary": vocabulary}
-    data = export.convert(model, arguments.recipe, **options)
+    data = export.convert(model, recipe, **options)
     # Without a data set at hand, the words themselves are the texts on which both must agree.
     texts = [" ".join(vocabulary.words[start::16][:length]) for start in range(16)]
     texts = [text for text in texts if text]
     given = texts if text_in else vocabulary.encode_all(texts, length)
     export.verify(model, data, given, vocabulary=vocabulary)
     export.save(data, out, vocabulary=None if text_in else vocabulary)
-    print(summary(export.freeze(of_bits(model) if projection else model, arguments.recipe)))
+    print(summary(export.freeze(of_bits(model) if projection else model, recipe)))
     size = f"{out}: {len(data):,} bytes"
     if text_in:
         inside = export.read_metadata(data)["text"]["bytes"]

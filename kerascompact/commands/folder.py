@@ -7,7 +7,7 @@ import tempfile
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kerascompact.core import files
 
@@ -91,8 +91,32 @@ def trained_length(report: Path) -> int:
 
     Raises: ValueError, naming the file, if it is no report of `train`; OSError.
     """
+    return _recorded(report, "length", int)
+
+
+def trained_recipe(report: Path) -> str:
+    """Name of the recipe that `train` wrote its file by, from its report.
+
+    Raises: ValueError, naming the file, if it is no report of `train`, or the recipe is one that
+        cannot be checked without data; OSError.
+    """
+    from kerascompact.export.recipe import RECIPES
+
+    name = _recorded(report, "recipe", str)
+    if name not in RECIPES:
+        raise ValueError(f"{report}: it names a recipe that does not exist, {name!r}")
+    if not RECIPES[name].exact:
+        exact = ", ".join(other for other, recipe in RECIPES.items() if recipe.exact)
+        raise ValueError(
+            f"{report}: the model was trained for the recipe {name!r}, whose file is checked on "
+            f"data, as `kerascompact train` does. Give --recipe, one of {exact}."
+        )
+    return name
+
+
+def _recorded(report: Path, name: str, kind: type) -> Any:
     with naming(report):
         content = json.loads(report.read_bytes())
-        if not isinstance(content, dict) or not isinstance(content.get("length"), int):
+        if not isinstance(content, dict) or not isinstance(content.get(name), kind):
             raise ValueError("it is no report of `kerascompact train`")
-    return content["length"]
+    return content[name]

@@ -1,5 +1,7 @@
 """`kerascompact export`: from the folder of `train` to a file."""
 
+import json
+import re
 import shutil
 
 import pytest
@@ -21,6 +23,23 @@ def test_the_default_gives_the_file_of_train(folder, capsys):
     assert main(["export", str(folder)]) == 0
     assert (folder / "model.tflite").read_bytes() == before
     assert f"{len(before):,} bytes" in capsys.readouterr().out
+
+
+def test_takes_the_recipe_that_train_recorded(folder, fails):
+    report = json.loads((folder / "report.json").read_text())
+    assert report["recipe"] == "int8"  # the default of `train`
+    for recipe, expected in (("smallest", "int4"), ("float32", "float32")):
+        (folder / "report.json").write_text(json.dumps({**report, "recipe": recipe}))
+        out = folder / f"{recipe}.tflite"
+        assert main(["export", str(folder), "--text-in", "--out", str(out)]) == 0
+        assert export.read_metadata(out)["recipe"]["tables"] == expected
+    for recipe, message in (
+        ("dynamic", "report.json: the model was trained for the recipe 'dynamic'.* --recipe"),
+        ("tiny", "report.json: it names a recipe that does not exist, 'tiny'"),
+        (None, "report.json: it is no report"),
+    ):
+        (folder / "report.json").write_text(json.dumps({**report, "recipe": recipe}))
+        assert re.search(message, fails("export", folder, "--out", folder / "no.tflite"))
 
 
 def test_another_recipe_length_and_place(folder, tmp_path):
