@@ -16,7 +16,8 @@ class RowBatchNormalization(keras.layers.Layer):
     `y = gamma (x - mean) / sqrt(variance + epsilon) + beta`, with
     `mean = sum_i n_i x_i / sum_i n_i` and the variance alike, `n_i` the occurrences of row `i` in
     the batch: what `keras.layers.BatchNormalization` gives on the batch before its repeated ids
-    were merged, at the cost of the unique rows. Inference uses moving averages.
+    were merged, at the cost of the unique rows. Inference uses moving averages, and so does a
+    training batch whose counts are all 0 (it holds nothing but padding).
 
     Args:
         center: Whether to learn `beta`.
@@ -69,13 +70,25 @@ class RowBatchNormalization(keras.layers.Layer):
         if not training:
             mean, variance = self.moving_mean.value, self.moving_variance.value
         else:
-            mean, variance = _moments(rows, counts)
+            mean, variance = self._moments(rows, counts)
             if track:
                 for moving, new in ((self.moving_mean, mean), (self.moving_variance, variance)):
                     moving.assign(self.momentum * moving.value + (1 - self.momentum) * new)
         gamma = None if self.gamma is None else self.gamma.value
         beta = None if self.beta is None else self.beta.value
         return tf.nn.batch_normalization(rows, mean, variance, beta, gamma, self.epsilon)
+
+    def _moments(self, rows: tf.Tensor, counts: Any) -> tuple[tf.Tensor, tf.Tensor]:
+        axes = list(range(len(rows.shape) - 1))
+        if counts is None:
+            return tf.nn.moments(rows, axes)
+        some = tf.reduce_sum(counts) > 0
+        # Without a word all weights are 1, or 0 / 0 would reach the gradient behind `tf.where`.
+        weights = tf.cast(tf.where(some, counts, tf.ones_like(counts)), rows.dtype)
+        weights = tf.reshape(weights, [-1] + [1] * len(axes))
+        mean, variance = tf.nn.weighted_moments(rows, axes, weights)
+        mean = tf.where(some, mean, self.moving_mean.value)
+        return mean, tf.where(some, variance, self.moving_variance.value)
 
     def affine(self) -> tuple[np.ndarray, np.ndarray]:
         """What inference does to a column: scale `(c,)` and shift `(c,)`, `y = scale x + shift`."""
@@ -93,11 +106,3 @@ class RowBatchNormalization(keras.layers.Layer):
             "momentum": self.momentum,
             "epsilon": self.epsilon,
         }
-
-
-def _moments(rows: tf.Tensor, counts: Any) -> tuple[tf.Tensor, tf.Tensor]:
-    axes = list(range(len(rows.shape) - 1))
-    if counts is None:
-        return tf.nn.moments(rows, axes)
-    weights = tf.reshape(tf.cast(counts, rows.dtype), [-1] + [1] * len(axes))
-    return tf.nn.weighted_moments(rows, axes, weights)

@@ -2,6 +2,8 @@
 
 import tensorflow as tf
 
+from kerascompact.ops.unique import token_mean
+
 
 def relaxed_one_hot(
     logits: tf.Tensor, temperature: tf.Tensor | float, straight_through: bool = True
@@ -45,7 +47,8 @@ def code_entropy(soft: tf.Tensor, weights: tf.Tensor) -> tf.Tensor:
 
     Args:
         soft: `(n, D, K)` probabilities.
-        weights: `(n,)`, such as the occurrences of each id in the batch.
+        weights: `(n,)`, such as the occurrences of each id in the batch. If all are 0, so is the
+            result.
 
     >>> round(float(code_entropy(tf.fill((1, 2, 4), 0.25), tf.ones(1))), 4)  # log 4
     1.3863
@@ -55,5 +58,4 @@ def code_entropy(soft: tf.Tensor, weights: tf.Tensor) -> tf.Tensor:
     """
     # xlogy is 0 where a probability underflows to 0, and so is its gradient in `soft`.
     entropy = -tf.reduce_mean(tf.reduce_sum(tf.math.xlogy(soft, soft), axis=-1), axis=-1)
-    weights = tf.cast(weights, tf.float32)
-    return tf.reduce_sum(weights * entropy) / tf.reduce_sum(weights)
+    return token_mean(entropy, weights)

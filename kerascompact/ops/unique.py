@@ -70,14 +70,37 @@ def _makers(tensor: tf.Tensor) -> list[str]:
     return kinds
 
 
-def occurrences(unique: tf.Tensor, inverse: tf.Tensor) -> tf.Tensor:
+def occurrences(unique: tf.Tensor, inverse: tf.Tensor, mask_zero: bool = False) -> tf.Tensor:
     """How often each of the unique ids occurs in the batch, `(n,)` float32.
+
+    Args:
+        unique: Unique ids `(n,)` from `unique_ids`.
+        inverse: Position of every token's id in `unique`.
+        mask_zero: Whether id 0 is padding; it then counts 0 times, however often it occurs.
 
     >>> occurrences(*unique_ids(tf.constant([7, 3, 7]))).numpy().tolist()
     [2.0, 1.0]
+    >>> occurrences(*unique_ids(tf.constant([7, 0, 0])), mask_zero=True).numpy().tolist()
+    [1.0, 0.0]
     """
     places = tf.reshape(inverse, [-1])
-    return tf.math.unsorted_segment_sum(tf.ones_like(places, tf.float32), places, tf.size(unique))
+    ones = tf.ones_like(places, tf.float32)
+    counts = tf.math.unsorted_segment_sum(ones, places, tf.size(unique))
+    return counts * tf.cast(unique != 0, tf.float32) if mask_zero else counts
+
+
+def token_mean(values: tf.Tensor, counts: tf.Tensor) -> tf.Tensor:
+    """Mean over the batch's tokens of one value per unique id; 0 if every token is padding.
+
+    Args:
+        values: `(n,)`, one value per unique id.
+        counts: Occurrences of each id, `(n,)`, from `occurrences`.
+
+    >>> float(token_mean(tf.constant([1.0, 4.0]), tf.constant([2.0, 1.0])))
+    2.0
+    """
+    counts = tf.cast(counts, values.dtype)
+    return tf.math.divide_no_nan(tf.reduce_sum(counts * values), tf.reduce_sum(counts))
 
 
 def row_numbers(unique: tf.Tensor, inverse: tf.Tensor) -> tf.Tensor:

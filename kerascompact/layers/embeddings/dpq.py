@@ -13,7 +13,7 @@ from kerascompact.layers.embeddings.base import CompactEmbedding
 from kerascompact.layers.row_normalization import RowBatchNormalization
 from kerascompact.ops.chunks import in_chunks
 from kerascompact.ops.codes import relaxed_one_hot
-from kerascompact.ops.unique import occurrences, unique_ids
+from kerascompact.ops.unique import occurrences, token_mean, unique_ids
 
 
 @register
@@ -50,7 +50,8 @@ class DPQEmbedding(CompactEmbedding):
         temperature: `tau` of "sx". A weight, so that `training.TemperatureAnnealing` can change it.
         commitment_weight: `beta` of "vq".
         **kwargs: `embeddings_initializer` and `embeddings_regularizer` (of queries, keys and
-            values), `mask_zero` and those of `keras.layers.Layer`.
+            values), `mask_zero` (padding is then left out of batch normalization and of the loss of
+            "vq") and those of `keras.layers.Layer`.
 
     Shapes: ids `(...)`, integers in `[0, V)` -> vectors `(..., d)`.
     Storage: `V D ceil(log2 K) + 32 K d` bits, or `V D ceil(log2 K) + 32 K d / D` with a shared
@@ -147,14 +148,14 @@ class DPQEmbedding(CompactEmbedding):
     def lookup(self, ids: tf.Tensor, training: bool | None) -> tf.Tensor:
         unique, inverse = unique_ids(ids)
         queries = self.queries_of(unique)
+        counts = occurrences(unique, inverse, self.mask_zero)
         if not training:
             rows = self.rows_of(_best(self.logits_of(queries)))
         elif self.method == "sx":
-            logits = self.logits_of(queries, occurrences(unique, inverse), training=True)
+            logits = self.logits_of(queries, counts, training=True)
             one_hot, _ = relaxed_one_hot(logits, self.current_temperature.value)
             rows = tf.einsum(f"njk,{self._axes}->njw", one_hot, self.codebooks.value)
         else:
-            counts = occurrences(unique, inverse)
             logits = self.logits_of(queries, counts, training=True)
             nearest = self.rows_of(_best(logits))
             self.add_loss(self._regularizer(queries, nearest, counts))
@@ -177,8 +178,7 @@ class DPQEmbedding(CompactEmbedding):
         """Draws codebook rows to their queries, and queries to their rows; a mean over tokens."""
         distance = tf.square(rows - tf.stop_gradient(queries))
         distance += self.commitment_weight * tf.square(queries - tf.stop_gradient(rows))
-        each = tf.reduce_mean(distance, axis=[1, 2])
-        return tf.reduce_sum(counts * each) / tf.reduce_sum(counts)
+        return token_mean(tf.reduce_mean(distance, axis=[1, 2]), counts)
 
     def codes(self) -> np.ndarray:
         """The code of every word, `(V, D)` int32 in `[0, K)`."""

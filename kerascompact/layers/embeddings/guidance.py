@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from kerascompact.core import checks
 from kerascompact.core.registration import register
+from kerascompact.ops.unique import token_mean
 
 
 class _Guidance(keras.layers.Layer):
@@ -22,7 +23,7 @@ class _Guidance(keras.layers.Layer):
     ) -> tf.Tensor:
         """`weight` times the mean square of `vectors - targets`, over the batch's tokens."""
         square = tf.reduce_mean(tf.square(vectors - targets), axis=range(1, len(vectors.shape)))
-        return weight * tf.reduce_sum(counts * square) / tf.reduce_sum(counts)
+        return weight * token_mean(square, counts)
 
     def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "weight": self.weight}

@@ -56,7 +56,8 @@ class KDCodeEmbedding(CompactEmbedding):
         logits_initializer: Of `pi`. Default: U(-0.05, 0.05).
         seed: Of random codes.
         **kwargs: `embeddings_initializer` and `embeddings_regularizer` (of the codebooks),
-            `mask_zero` and those of `keras.layers.Layer`.
+            `mask_zero` (padding is then left out of batch normalization, entropy and guidance) and
+            those of `keras.layers.Layer`.
 
     Shapes: ids `(...)`, integers in `[0, V)` -> vectors `(..., d)`.
     Storage: `V D ceil(log2 K) + 32 (K D d' + C)` bits, `C` the other parameters of `f`. Training
@@ -199,7 +200,7 @@ class KDCodeEmbedding(CompactEmbedding):
     def lookup(self, ids: tf.Tensor, training: bool | None) -> tf.Tensor:
         training = bool(training)
         unique, inverse = unique_ids(ids)
-        counts = occurrences(unique, inverse)
+        counts = occurrences(unique, inverse, self.mask_zero)
         logits = None
         if self.learned:
             logits = self.logits_of(unique)
