@@ -29,6 +29,15 @@ class Compressor:
 
         Returns: A form with `input_dim` V and `output_dim` d.
 
+        Raises: ValueError, if the table is no finite matrix, counts do not fit it, or the table is
+            too small for the method's sizes.
+        """
+        return self.compress(*self.checked(table, counts), **form)
+
+    @staticmethod
+    def checked(table: Any, counts: Any = None) -> tuple[np.ndarray, np.ndarray | None]:
+        """A float32 copy of a table, and its counts in float64: what every method needs of them.
+
         Raises: ValueError, if the table is no finite matrix, or counts do not fit it.
         """
         table = np.asarray(table)
@@ -45,10 +54,10 @@ class Compressor:
                     f"`counts` must be {len(table)} numbers >= 0, one per row, not all 0. "
                     f"Received: an array of shape {counts.shape}."
                 )
-        return self.compress(np.array(table, np.float32, order="C"), counts, **form)
+        return np.array(table, np.float32, order="C"), counts
 
     def compress(self, table: np.ndarray, counts: np.ndarray | None, **form: Any) -> Form:
-        """Compresses a checked table."""
+        """Compresses a checked table; a `ValueError` says why this one cannot be compressed."""
         raise NotImplementedError(f"{type(self).__name__} must define `compress`.")
 
     def steps(self, count: int, what: str) -> Iterable[int]:

@@ -1,6 +1,7 @@
 """A trained model with its embeddings compressed, and a form as a model of its own."""
 
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import keras
@@ -32,12 +33,14 @@ def compress_model(
         compressor: Any of `kerascompact.compress`.
         counts: How often each word occurs, `(V,)`; a dictionary by layer name, if several are
             compressed.
-        layers: Names of the `keras.layers.Embedding`s to compress. Default: all.
+        layers: Names of the `keras.layers.Embedding`s to compress. Default: all that can be; a
+            warning names those that are too small for the compressor, such as BERT's two segments,
+            which the copy has as they are.
 
     Returns: The copy, compiled as the model was, but with plain SGD.
 
-    Raises: ValueError, if the model is subclassed or not built, has no such embedding, or a table
-        cannot be compressed so; the layer is named.
+    Raises: ValueError, if the model is subclassed or not built, has no such embedding, holds NaN,
+        or cannot be compressed so: none of its tables, or one of `layers`; the layer is named.
 
     >>> from kerascompact.compress import ScalarQuantization
     >>> ids = keras.Input((4,), dtype="int32")
@@ -53,16 +56,30 @@ def compress_model(
     chosen = {id(layer) for layer in _named(plain, layers)}
     by_name = _counts_by_name(counts, [layer.name for layer in plain if id(layer) in chosen])
 
+    left: dict[str, str] = {}  # layer name -> why
+
     def replace(layer: keras.layers.Layer) -> Form | None:
         if id(layer) not in chosen:
             return None
         config = dict(name=layer.name, mask_zero=layer.mask_zero, dtype=layer.dtype_policy)
         try:
-            return compressor.fit(values_of(layer), by_name.get(layer.name), **config)
+            table, weights = compressor.checked(values_of(layer), by_name.get(layer.name))
         except ValueError as error:
-            raise ValueError(f"Layer {layer.name!r} cannot be compressed: {error}") from error
+            raise _cannot(layer.name, error) from error
+        try:
+            return compressor.compress(table, weights, **config)
+        except ValueError as error:
+            if layers is not None or len(left) + 1 == len(chosen):
+                raise _cannot(layer.name, error, left) from error
+            left[layer.name] = f"a table of {len(table)} rows and {table.shape[1]} columns: {error}"
+            return None
 
-    return copy_with(model, replace)
+    copy = copy_with(model, replace)
+    if left:
+        reasons = " ".join(f"Layer {name!r}, {why}" for name, why in left.items())
+        message = f"{len(left)} of {len(chosen)} embeddings cannot be compressed, and stay as they "
+        warnings.warn(f"{message}are. {reasons}", stacklevel=2)
+    return copy
 
 
 def form_model(form: Form, length: int | None = None) -> keras.Model:
@@ -86,6 +103,11 @@ def form_model(form: Form, length: int | None = None) -> keras.Model:
         length = checks.integer_in("length", length, 1)
     ids = keras.Input((length,), dtype="int32", name="ids")
     return keras.Model(ids, form(ids), name=f"{form.name}_vectors")
+
+
+def _cannot(name: str, error: ValueError, others: Collection[str] = ()) -> ValueError:
+    more = f" (nor can {', '.join(map(repr, others))})" if others else ""
+    return ValueError(f"Layer {name!r} cannot be compressed{more}: {error}")
 
 
 def _named(plain: list[Any], names: Sequence[str] | None) -> list[Any]:

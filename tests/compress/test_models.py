@@ -1,5 +1,7 @@
 """A compressed model is the model with other vectors: it evaluates, trains on, saves, converts."""
 
+import re
+
 import keras
 import numpy as np
 import pytest
@@ -124,11 +126,57 @@ def test_rejects_names_and_counts(arguments, message):
 
 def test_names_the_layer_whose_table_cannot_be_compressed():
     model = two_tables()
-    with pytest.raises(ValueError, match="Layer '(one|two)' cannot be compressed: `code_length`"):
+    with pytest.raises(ValueError, match=r"Layer '\w+' cannot .* \(nor can '\w+'\): `code"):
         compress_model(model, ProductQuantization(3, 2))
     model.get_layer("two").embeddings.assign(np.full((V, 4), np.nan))
     with pytest.raises(ValueError, match="Layer 'two' cannot be .*finite numbers only"):
         compress_model(model, WHOLE)
+
+
+def bert_like(words=V, width=4):
+    tokens, segments = (keras.Input((9,), dtype="int32", name=n) for n in ("tokens", "segments"))
+    positions = keras.ops.zeros_like(tokens) + np.arange(9)
+    tables = [(words, "words", tokens), (9, "places", positions), (2, "parts", segments)]
+    vectors = [keras.layers.Embedding(n, width, name=name)(ids) for n, name, ids in tables]
+    return keras.Model([tokens, segments], keras.layers.Dense(2)(keras.layers.Add()(vectors)))
+
+
+@pytest.mark.parametrize(
+    "compressor, left",
+    [(KMeansClusters(6), ["parts"]), (ProductQuantization(2, 10), ["places", "parts"])],
+)
+def test_tables_that_are_too_small_are_left_and_named(compressor, left):
+    model = bert_like()
+    with pytest.warns(UserWarning, match=f"{len(left)} of 3 embeddings cannot be") as caught:
+        copy = compress_model(model, compressor)
+    (message,) = [str(one.message) for one in caught if one.category is UserWarning]
+    assert re.findall(r"Layer '(\w+)', a table of \d rows", message) == left
+    assert re.search(r"`(num_clusters|cardinality)` must be an integer in \[2, 2\]", message)
+    for name in ("words", "places", "parts"):
+        assert isinstance(copy.get_layer(name), Form) == (name not in left)
+    np.testing.assert_array_equal(
+        copy.get_layer("parts").embeddings, model.get_layer("parts").embeddings
+    )
+    ids = [IDS, np.zeros_like(IDS)]
+    table = compressor.fit(read_table(model, "words").vectors)(np.arange(V)).numpy()
+    model.get_layer("words").embeddings.assign(table)
+    if "places" not in left:
+        table = compressor.fit(read_table(model, "places").vectors)(np.arange(9)).numpy()
+        model.get_layer("places").embeddings.assign(table)
+    np.testing.assert_allclose(
+        copy.predict(ids, verbose=0), model.predict(ids, verbose=0), atol=1e-5
+    )
+
+
+def test_tables_that_were_named_or_are_all_must_be_compressed():
+    model = bert_like(words=5)
+    with pytest.raises(ValueError, match=r"Layer 'parts' cannot be .*: `num_clusters` must be"):
+        compress_model(model, KMeansClusters(3), layers=["words", "parts"])
+    with pytest.raises(ValueError, match=r"Layer '\w+' cannot .* \(nor can '\w+', '\w+'\): `num"):
+        compress_model(model, KMeansClusters(12))
+    model.get_layer("parts").embeddings.assign(np.full((2, 4), np.nan))
+    with pytest.raises(ValueError, match="Layer 'parts' cannot be .*finite numbers only"):
+        compress_model(model, KMeansClusters(3))
 
 
 @pytest.mark.parametrize("length", [None, 3])
