@@ -91,7 +91,7 @@ class SentenceBatches(LengthBatches):
         **kwargs: Any,
     ) -> None:
         self.once = once
-        self.unknown = checks.number("unknown", unknown, above=-1e-300, up_to=1)
+        self.unknown = checks.number("unknown", unknown, at_least=0, up_to=1)
         self.draws = np.random.default_rng([seed, 1])
         # One trace serves all lengths: Keras is told that they vary.
         super().__init__(split.ids, split.tags, batch_size, num_buckets=40, seed=seed, **kwargs)

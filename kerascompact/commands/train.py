@@ -88,8 +88,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.learning_rate is None:
         arguments.learning_rate = {"mean": 1e-2, "lstm": 1e-3}[arguments.model]
     checks.number("learning_rate", arguments.learning_rate, above=0)
-    if not 0 <= arguments.dropout < 1:
-        checks.fail("dropout", "a number in [0, 1)", arguments.dropout)
+    checks.number("dropout", arguments.dropout, at_least=0, below=1)
     checks.choice("rules", arguments.rules, tuple(RULES))
     if arguments.method == "projection" and RULES[arguments.rules].pairs:
         checks.fail("rules", "without pairs, of which a projection has no bits", arguments.rules)

@@ -35,9 +35,7 @@ class Pruning(Compressor):
     """
 
     def __init__(self, sparsity: float = 0.0) -> None:
-        self.sparsity = checks.number("sparsity", sparsity)
-        if not 0 <= self.sparsity < 1:
-            checks.fail("sparsity", "a number in [0, 1)", sparsity)
+        self.sparsity = checks.number("sparsity", sparsity, at_least=0, below=1)
 
     def compress(self, table: np.ndarray, counts: np.ndarray | None, **form: Any) -> Form:
         if self.sparsity:

@@ -57,9 +57,7 @@ class SparseCode(Compressor):
             num_base = len(self.base_ids)
         self.num_base = checks.integer_in("num_base", num_base, 2, 2**15)
         self.strength = checks.number("strength", strength, above=0)
-        self.sum_to_one = checks.number("sum_to_one", sum_to_one)
-        if self.sum_to_one < 0:
-            checks.fail("sum_to_one", "a finite number >= 0", sum_to_one)
+        self.sum_to_one = checks.number("sum_to_one", sum_to_one, at_least=0)
         self.iterations = checks.integer_in("iterations", iterations, 1)
 
     def compress(self, table: np.ndarray, counts: np.ndarray | None, **form: Any) -> SparseForm:

@@ -42,17 +42,29 @@ def integer_in(name: str, value: Any, low: int, high: int | None = None) -> int:
     return int(value)
 
 
-def number(name: str, value: Any, *, above: float = -math.inf, up_to: float = math.inf) -> float:
-    """Returns `value` as a finite `float` with `above < value <= up_to`.
+def number(
+    name: str,
+    value: Any,
+    *,
+    above: float = -math.inf,
+    at_least: float = -math.inf,
+    below: float = math.inf,
+    up_to: float = math.inf,
+) -> float:
+    """Returns `value` as a finite `float` within the bounds; `above` and `below` are excluded.
 
-    >>> number("temperature", 0.9, above=0)
-    0.9
+    >>> number("dropout", 0.5, at_least=0, below=1)
+    0.5
     """
     good = isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
-    if not good or not above < value <= up_to:
-        bounds = "" if above == -math.inf else f" > {above:g}"
-        bounds += "" if up_to == math.inf else f"{' and' if bounds else ''} <= {up_to:g}"
-        fail(name, f"a finite number{bounds}", value)
+    if not good or not (above < value < below and at_least <= value <= up_to):
+        low, high = max(above, at_least), min(below, up_to)
+        if low == -math.inf or high == math.inf:
+            lower = "" if low == -math.inf else f" {'>' if low == above else '>='} {low:g}"
+            upper = "" if high == math.inf else f" {'<' if high == below else '<='} {high:g}"
+            fail(name, f"a finite number{lower}{upper}", value)
+        opens, closes = "(" if low == above else "[", ")" if high == below else "]"
+        fail(name, f"a number in {opens}{low:g}, {high:g}{closes}", value)
     return float(value)
 
 

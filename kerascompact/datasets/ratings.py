@@ -79,7 +79,7 @@ def synthetic(
     num_items = checks.integer_in("num_items", num_items, 1)
     num_clusters = checks.integer_in("num_clusters", num_clusters, 1)
     each = checks.integer_in("ratings_per_user", ratings_per_user, 1, num_items)
-    noise = checks.number("noise", noise, above=-1e-300)
+    noise = checks.number("noise", noise, at_least=0)
     random = np.random.default_rng(checks.integer_in("seed", seed, 0))
     cluster = random.integers(num_clusters, size=num_items)
     taste = random.normal(0, 0.8, (num_users, num_clusters))

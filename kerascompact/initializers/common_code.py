@@ -41,7 +41,7 @@ class CommonCode(keras.initializers.Initializer):
         self, cardinality: int, margin: float = 1.0, noise: float = 0.01, seed: int | None = None
     ) -> None:
         self.cardinality = checks.integer_in("cardinality", cardinality, 2, 2**16)
-        self.margin = checks.number("margin", margin, above=-1e-300)
+        self.margin = checks.number("margin", margin, at_least=0)
         self.noise = checks.number("noise", noise, above=0)
         self.seed = seed if seed is None else checks.integer_in("seed", seed, 0)
 

@@ -67,7 +67,7 @@ def fit_projection(
     """
     table, counts = _checked(embedding, words, vectors, counts)
     targets = _targets(table, embedding.normalization, checks.boolean("lengths", lengths))
-    shares = np.cumsum(counts ** checks.number("power", power, above=-1e-300))
+    shares = np.cumsum(counts ** checks.number("power", power, at_least=0))
     size = checks.integer_in("batch_size", batch_size, 1)
     drawn = _Drawn(shares / shares[-1], targets, size, checks.integer_in("seed", seed, 0))
     steps = checks.integer_in("epochs", epochs, 1) * len(drawn)

@@ -59,8 +59,8 @@ def graph_network(
     a compressed table: [Chen et al., ICML 2018](https://arxiv.org/abs/1806.09464), sec. 4.
     """
     checks.integer_in("num_classes", num_classes, 2)
-    checks.number("dropout", dropout, above=-1e-300, up_to=0.999)
-    checks.number("l2", l2, above=-1e-300)
+    checks.number("dropout", dropout, at_least=0, up_to=0.999)
+    checks.number("l2", l2, at_least=0)
     num_nodes, num_features = np.shape(features)
     if getattr(embedding, "input_dim", None) != num_features:
         raise ValueError(

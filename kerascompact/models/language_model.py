@@ -77,7 +77,7 @@ def language_model(
     checks.integer_in("num_words", num_words, 2)
     checks.integer_in("units", units, 1)
     checks.integer_in("num_layers", num_layers, 1)
-    checks.number("dropout", dropout, above=-1e-300, up_to=1)
+    checks.number("dropout", dropout, at_least=0, up_to=1)
 
     def uniform() -> Any:  # one initializer each: called twice, it draws the same numbers
         return keras.initializers.RandomUniform(-scale, scale)

@@ -27,6 +27,8 @@ def lstm_classifier(
 
     Returns: Model, `ids` int32 `(batch, length)` -> `probabilities` `(batch, num_classes)`.
 
+    Raises: ValueError, if an argument is out of its range.
+
     >>> lstm_classifier(keras.layers.Embedding(20, 4, mask_zero=True), 3).output_shape
     (None, 3)
 
@@ -34,6 +36,7 @@ def lstm_classifier(
     """
     checks.integer_in("num_classes", num_classes, 2)
     checks.integer_in("units", units, 1)
+    checks.number("dropout", dropout, at_least=0, up_to=0.999)
     ids = keras.Input((sequence_length,), dtype="int32", name="ids")
     state = keras.layers.LSTM(units, name="lstm")(embedding(ids))
     if dropout:

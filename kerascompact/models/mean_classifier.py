@@ -32,12 +32,15 @@ def mean_classifier(
 
     Returns: Model, `ids` int32 `(batch, length)` -> `probabilities` `(batch, num_classes)`.
 
+    Raises: ValueError, if an argument is out of its range.
+
     >>> mean_classifier(keras.layers.Embedding(20, 4, mask_zero=True), 3).output_shape
     (None, 3)
 
     Reference: [Joulin et al., EACL 2017](https://arxiv.org/abs/1607.01759), sec. 2.
     """
     checks.integer_in("num_classes", num_classes, 2)
+    checks.number("dropout", dropout, at_least=0, up_to=0.999)
     checks.boolean("skip_unknown", skip_unknown)
     ids = keras.Input((sequence_length,), dtype="int32", name="ids")
     known = UnknownAsPadding(name="known")(ids) if skip_unknown else ids

@@ -43,7 +43,7 @@ def projection_lstm(
     """
     checks.integer_in("num_classes", num_classes, 2)
     checks.integer_in("units", units, 1)
-    checks.number("dropout", dropout, above=-1e-300, up_to=0.999)
+    checks.number("dropout", dropout, at_least=0, up_to=0.999)
     if getattr(embedding, "together", False):
         checks.fail("embedding", "a projection of words, not of whole texts", embedding)
     given, vectors = word_inputs(embedding, inputs, sequence_length)

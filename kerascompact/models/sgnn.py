@@ -41,7 +41,7 @@ def sgnn(
     Differs: n-grams end where words do.
     """
     checks.integer_in("num_classes", num_classes, 2)
-    checks.number("dropout", dropout, above=-1e-300, up_to=0.999)
+    checks.number("dropout", dropout, at_least=0, up_to=0.999)
     if not getattr(embedding, "together", False):
         checks.fail("embedding", "a ProjectionEmbedding with together=True", embedding)
     given, vector = word_inputs(embedding, inputs, sequence_length)

@@ -116,11 +116,11 @@ class SkipGram(keras.Model):
             checks.integer_in("shared_noise", shared_noise, 1)
         self.shared_noise = shared_noise
         self.shift = checks.boolean("shift", shift)
-        self.cosine_weight = checks.number("cosine_weight", cosine_weight, above=-1e-300)
+        self.cosine_weight = checks.number("cosine_weight", cosine_weight, at_least=0)
         self.cosine_batch = checks.integer_in("cosine_batch", cosine_batch, 1)
         self.diagonal = checks.boolean("diagonal", diagonal)
         self.misspellings = checks.integer_in("misspellings", misspellings, 0)
-        self.misspelt = checks.number("misspelt", misspelt, above=-1e-300, up_to=1)
+        self.misspelt = checks.number("misspelt", misspelt, at_least=0, up_to=1)
         if self.misspellings and bits is None:
             checks.fail("bits", "a layer that knows the misspellings", bits)
         if output_initializer is None:

@@ -44,7 +44,7 @@ def text_cnn(
     Differs: short texts, see `TextConvolution`.
     """
     checks.integer_in("num_classes", num_classes, 2)
-    checks.number("dropout", dropout, above=-1e-300, up_to=0.999)
+    checks.number("dropout", dropout, at_least=0, up_to=0.999)
     sizes = [checks.integer_in("filter_sizes", size, 1) for size in filter_sizes]
     if not sizes or len(set(sizes)) < len(sizes):
         checks.fail("filter_sizes", "a list of distinct integers, at least one", filter_sizes)

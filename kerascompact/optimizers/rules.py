@@ -148,7 +148,9 @@ def strength_of(value: Any) -> float | Schedule:
     """
     if isinstance(value, Mapping):
         return keras.optimizers.schedules.deserialize(value)
-    return value if isinstance(value, Schedule) else not_negative("strength", value)
+    if isinstance(value, Schedule):
+        return value
+    return checks.number("strength", value, at_least=0)
 
 
 def strength_to_config(strength: float | Schedule) -> Any:
@@ -156,14 +158,3 @@ def strength_to_config(strength: float | Schedule) -> Any:
     if isinstance(strength, Schedule):
         return keras.optimizers.schedules.serialize(strength)
     return strength
-
-
-def not_negative(name: str, value: Any) -> float:
-    """Returns `value` as a finite `float >= 0`.
-
-    >>> not_negative("strength", 0)
-    0.0
-    """
-    if checks.number(name, value) < 0:
-        checks.fail(name, "a finite number >= 0", value)
-    return float(value)

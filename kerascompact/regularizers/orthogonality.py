@@ -28,7 +28,7 @@ class Orthogonality(keras.regularizers.Regularizer):
     """
 
     def __init__(self, strength: float) -> None:
-        self.strength = checks.number("strength", strength, above=-1e-300)
+        self.strength = checks.number("strength", strength, at_least=0)
 
     def __call__(self, x: tf.Tensor) -> tf.Tensor:
         x = tf.convert_to_tensor(x)

@@ -114,7 +114,7 @@ def misspellings(
 
 def check_options(probability: float, n: int, operations: Sequence[str]) -> None:
     """Raises `ValueError`, if an argument of a perturbation is out of its range."""
-    checks.number("probability", probability, above=-1e-300, up_to=1)
+    checks.number("probability", probability, at_least=0, up_to=1)
     checks.integer_in("n", n, 1)
     if isinstance(operations, str) or not len(operations):
         checks.fail("operations", f"some of {', '.join(OPERATIONS)}", operations)

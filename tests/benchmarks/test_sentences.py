@@ -54,5 +54,5 @@ def test_only_words_that_are_there_once_are_hidden_and_differently_each_time():
 
 @pytest.mark.parametrize("unknown", [-0.1, 1.5])
 def test_rejects_unknown(data, unknown):
-    with pytest.raises(ValueError, match="`unknown` must be a"):
+    with pytest.raises(ValueError, match=r"`unknown` must be a number in \[0, 1\]\."):
         SentenceBatches(data.train, 2, data.once, unknown=unknown)

@@ -51,17 +51,44 @@ def test_number_returns_a_plain_float(value):
 
 @pytest.mark.parametrize("value", [0, -1, 1.5, math.nan, math.inf, -math.inf, True, "0.5", None])
 def test_number_rejects(value):
-    with pytest.raises(ValueError, match=r"`rate` must be a finite number > 0 and <= 1\. Received"):
+    with pytest.raises(ValueError, match=r"`rate` must be a number in \(0, 1\]\. Received"):
         checks.number("rate", value, above=0, up_to=1)
 
 
 @pytest.mark.parametrize(
     "bounds, expected",
-    [({}, "a finite number."), ({"above": 0}, "number > 0."), ({"up_to": 2}, "number <= 2.")],
+    [
+        ({}, "a finite number"),
+        ({"above": 0}, "a finite number > 0"),
+        ({"at_least": 0}, "a finite number >= 0"),
+        ({"up_to": 2}, "a finite number <= 2"),
+        ({"below": 2}, "a finite number < 2"),
+        ({"at_least": 0, "up_to": 0.999}, "a number in [0, 0.999]"),
+        ({"at_least": 0, "below": 1}, "a number in [0, 1)"),
+        ({"above": 0, "up_to": 1}, "a number in (0, 1]"),
+        ({"above": -1, "below": 1}, "a number in (-1, 1)"),
+    ],
 )
 def test_number_names_the_bounds_it_has(bounds, expected):
-    with pytest.raises(ValueError, match=re.escape(expected)):
+    sentence = f"`rate` must be {expected}. Received: rate=nan (of type float)."
+    with pytest.raises(ValueError, match=f"^{re.escape(sentence)}$"):
         checks.number("rate", math.nan, **bounds)
+
+
+@pytest.mark.parametrize(
+    "bounds, good, bad",
+    [
+        ({"above": 0, "below": 1}, [0.5, 5e-324], [0, 1]),
+        ({"at_least": 0, "below": 1}, [0, -0.0, 0.999], [-5e-324, 1]),
+        ({"at_least": 0, "up_to": 1}, [0, 1], [-1e-300, -5e-324, 1 + 1e-15]),
+    ],
+)
+def test_number_at_its_bounds(bounds, good, bad):
+    for value in good:
+        assert checks.number("rate", value, **bounds) == value
+    for value in bad:
+        with pytest.raises(ValueError, match="`rate` must be a number in"):
+            checks.number("rate", value, **bounds)
 
 
 @pytest.mark.parametrize("value", [True, False, np.True_])

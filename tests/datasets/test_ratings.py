@@ -105,7 +105,7 @@ def test_clusters_become_a_graph():
         (HEAD + "1,,3,0\n", {}, "line 2: a user, an item or a rating is empty"),
         (HEAD + "1,2,3,0\n", {}, "There must be ratings left to train on. Received: 1 ratings"),
         (HEAD + ROWS, {"user": 0}, "must be all names, or all numbers of columns"),
-        (HEAD + ROWS, {"dev": 0.5}, "`dev` must be a finite number > 0 and <= 0.45"),
+        (HEAD + ROWS, {"dev": 0.5}, r"`dev` must be a number in \(0, 0.45\]"),
     ],
 )
 def test_refuses(file, text, options, message):

@@ -152,7 +152,7 @@ def test_rejects_a_new_label_in_test(write):
 @pytest.mark.parametrize("share", [0, -0.1, 0.95, 1, "0.1", None, True])
 @pytest.mark.parametrize("name", ["dev", "test"])
 def test_rejects_shares(write, name, share):
-    with pytest.raises(ValueError, match=f"`{name}` must be a finite number > 0 and <= 0.9"):
+    with pytest.raises(ValueError, match=rf"`{name}` must be a number in \(0, 0.9\]"):
         load(write(GOOD), **{name: share})
 
 

@@ -57,8 +57,8 @@ def test_a_saved_layer_knows_it(tmp_path):
     "change, match",
     [
         ({"cardinality": 1}, r"`cardinality` must be an integer in \[2, 65536\]"),
-        ({"margin": -1.0}, "`margin` must be"),
-        ({"noise": 0.0}, "`noise` must be"),
+        ({"margin": -1.0}, r"`margin` must be a finite number >= 0\."),
+        ({"noise": 0.0}, r"`noise` must be a finite number > 0\."),
         ({"seed": 0.5}, "`seed` must be an integer >= 0"),
     ],
 )

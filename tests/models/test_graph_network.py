@@ -113,8 +113,8 @@ def test_probabilities_are_float32_under_mixed_precision():
     ("change", "message"),
     [
         ({"num_classes": 1}, "`num_classes` must be an integer >= 2"),
-        ({"dropout": 1.0}, "`dropout` must be a finite number"),
-        ({"l2": -1.0}, "`l2` must be a finite number"),
+        ({"dropout": 1.0}, r"`dropout` must be a number in \[0, 0.999\]\."),
+        ({"l2": -1.0}, r"`l2` must be a finite number >= 0\."),
         ({"edges": np.array([[0, 8]])}, r"`edges` must lie in \[0, 8\)"),
         ({"features": FEATURES[:, :5]}, "an id for each of the 5 features. Received: input_dim=6"),
     ],

@@ -91,5 +91,5 @@ def test_rejects_sizes(name):
     arguments = {"num_words": 11, "units": 5, "num_layers": 2, name: 0}
     with pytest.raises(ValueError, match=f"`{name}` must be an integer >="):
         language_model(keras.layers.Embedding(11, 4), **arguments)
-    with pytest.raises(ValueError, match="`dropout` must be a finite number"):
+    with pytest.raises(ValueError, match=r"`dropout` must be a number in \[0, 1\]\."):
         language_model(keras.layers.Embedding(11, 4), 11, dropout=1.5)

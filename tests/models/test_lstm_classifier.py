@@ -60,6 +60,8 @@ def test_dropout_acts_in_training_only():
         ({"num_classes": 1}, "`num_classes` must be an integer >= 2"),
         ({"num_classes": True}, "`num_classes` must be an integer >= 2"),
         ({"units": 0}, "`units` must be an integer >= 1"),
+        ({"dropout": 1.0}, r"`dropout` must be a number in \[0, 0.999\]\. Received: dropout=1.0"),
+        ({"dropout": "0.5"}, r"`dropout` must be a number in \[0, 0.999\]\."),
     ],
 )
 def test_refuses(change, message):

@@ -62,6 +62,8 @@ def test_dropout_acts_in_training_only():
         ({"num_classes": 1}, "`num_classes` must be an integer >= 2"),
         ({"num_classes": 2.0}, "`num_classes` must be an integer >= 2"),
         ({"hidden_units": 0}, "`hidden_units` must be an integer >= 1"),
+        ({"dropout": 1.0}, r"`dropout` must be a number in \[0, 0.999\]\. Received: dropout=1.0"),
+        ({"dropout": -0.5}, r"`dropout` must be a number in \[0, 0.999\]\."),
     ],
 )
 def test_refuses(change, message):

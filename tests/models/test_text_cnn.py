@@ -96,7 +96,7 @@ def test_learns_a_phrase(jit_compile):
         ({"filter_sizes": (3, 3)}, "`filter_sizes` must be a list of distinct integers"),
         ({"filter_sizes": (0,)}, "`filter_sizes` must be an integer >= 1"),
         ({"num_filters": 0}, "`filters` must be an integer >= 1"),
-        ({"dropout": 1.0}, "`dropout` must be a finite number"),
+        ({"dropout": 1.0}, r"`dropout` must be a number in \[0, 0.999\]\."),
     ],
 )
 def test_refuses(change, message):

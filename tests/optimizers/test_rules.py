@@ -51,7 +51,7 @@ def test_group_equals_the_formula():
 @pytest.mark.parametrize("rule", [L1Rule, GroupRule])
 @pytest.mark.parametrize("strength", [-0.1, np.nan, "much"])
 def test_strength_is_checked(rule, strength):
-    with pytest.raises(ValueError, match="`strength` must be a finite number"):
+    with pytest.raises(ValueError, match=r"`strength` must be a finite number >= 0\."):
         rule(strength)
 
 

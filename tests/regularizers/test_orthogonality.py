@@ -32,5 +32,5 @@ def test_keeps_its_config():
 
 @pytest.mark.parametrize("strength", [-1, np.inf, "1", True])
 def test_refuses_other_strengths(strength):
-    with pytest.raises(ValueError, match="`strength` must be a finite number"):
+    with pytest.raises(ValueError, match=r"`strength` must be a finite number >= 0\."):
         Orthogonality(strength)

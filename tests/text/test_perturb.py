@@ -119,7 +119,7 @@ def test_step_keeps_labels_and_draws_anew_in_each_epoch():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (dict(probability=1.1), "`probability` must be a finite number"),
+        (dict(probability=1.1), r"`probability` must be a number in \[0, 1\]"),
         (dict(n=0), "`n` must be an integer >= 1"),
         (dict(operations="swap"), "`operations` must be some of insert, swap, duplicate"),
         (dict(operations=["delete"]), "`operations` must be one of 'insert', 'swap', 'duplicate'"),

@@ -23,7 +23,6 @@ from kerascompact.optimizers.pending import caught_up, caught_up_rows, proximal_
 from kerascompact.optimizers.rules import (
     L1Rule,
     Schedule,
-    not_negative,
     strength_of,
     strength_to_config,
 )
@@ -127,13 +126,14 @@ class AnchorTransformEmbedding(CompactEmbedding):
         self.positive_pairs = arrays.pairs("positive_pairs", positive_pairs, *bounds)
         bounds = (self.input_dim, self.input_dim)
         self.negative_pairs = arrays.pairs("negative_pairs", negative_pairs, *bounds)
-        self.negative_weight = not_negative("negative_weight", negative_weight)
+        self.negative_weight = checks.number("negative_weight", negative_weight, at_least=0)
         self.negative_samples = checks.integer_in("negative_samples", negative_samples, 1)
-        self.orthogonality = not_negative("orthogonality", orthogonality)
-        self.gradient_threshold = not_negative("gradient_threshold", gradient_threshold)
-        if self.gradient_threshold >= 1 or (self.gradient_threshold and mixture == "softmax"):
-            expected = "a number in [0, 1), and 0 with a softmax over rows"
-            checks.fail("gradient_threshold", expected, gradient_threshold)
+        self.orthogonality = checks.number("orthogonality", orthogonality, at_least=0)
+        self.gradient_threshold = checks.number(
+            "gradient_threshold", gradient_threshold, at_least=0, below=1
+        )
+        if self.gradient_threshold and mixture == "softmax":
+            checks.fail("gradient_threshold", "0 with a softmax over rows", gradient_threshold)
         if transform_initializer is None:
             transform_initializer = HalfNormal()
         self.transform_initializer = keras.initializers.get(transform_initializer)

@@ -96,10 +96,7 @@ class DPQEmbedding(CompactEmbedding):
         checks.boolean("batch_norm", self.batch_norm)
         self.shared_codebook = checks.boolean("shared_codebook", shared_codebook)
         self.temperature = checks.number("temperature", temperature, above=0)
-        weight = checks.number("commitment_weight", commitment_weight)
-        if weight < 0:
-            checks.fail("commitment_weight", "a finite number >= 0", commitment_weight)
-        self.commitment_weight = weight
+        self.commitment_weight = checks.number("commitment_weight", commitment_weight, at_least=0)
         self.norm = None
         if self.batch_norm:
             self.norm = RowBatchNormalization(center=False, scale=False, name="norm")

@@ -108,7 +108,7 @@ class KDCodeEmbedding(CompactEmbedding):
         self.temperature = checks.number("temperature", temperature, above=0)
         self.straight_through = checks.boolean("straight_through", straight_through)
         self.inference = checks.choice("inference", inference, ("hard", "soft"))
-        self.entropy_weight = checks.number("entropy_weight", entropy_weight, above=-1e-300)
+        self.entropy_weight = checks.number("entropy_weight", entropy_weight, at_least=0)
         self.logits_batch_norm = checks.boolean("logits_batch_norm", logits_batch_norm)
         self.logit_scale = checks.number("logit_scale", logit_scale, above=0)
         if logits_initializer is None:

@@ -204,4 +204,4 @@ class PredefinedSparseEmbedding(CompactEmbedding):
 
 
 def _rate(name: str, value: Any) -> float:
-    return checks.number(name, value, above=-1e-300, up_to=0.99)
+    return checks.number(name, value, at_least=0, up_to=0.99)

@@ -84,7 +84,7 @@ class ProjectionEmbedding(OfWords):
         self.output_dim = checks.integer_in("output_dim", output_dim, 1)
         self.hidden_units = widths(hidden_units)
         self.normalization = checks.choice("normalization", normalization, NORMALIZATIONS)
-        self.dropout = checks.number("dropout", dropout, above=-1e-300, up_to=0.999)
+        self.dropout = checks.number("dropout", dropout, at_least=0, up_to=0.999)
         self.kernel_initializer = keras.initializers.get(kernel_initializer)
         self.kernel_regularizer = keras.regularizers.get(kernel_regularizer)
         self.mask_zero = checks.boolean("mask_zero", mask_zero)

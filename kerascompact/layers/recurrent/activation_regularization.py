@@ -40,8 +40,8 @@ class ActivationRegularization(keras.layers.Layer):
 
     def __init__(self, alpha: float = 0.0, beta: float = 0.0, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.alpha = checks.number("alpha", alpha, above=-1e-300)
-        self.beta = checks.number("beta", beta, above=-1e-300)
+        self.alpha = checks.number("alpha", alpha, at_least=0)
+        self.beta = checks.number("beta", beta, at_least=0)
         self.supports_masking = True
 
     def call(self, hidden: Any, mask: Any = None, training: bool = False) -> Any:

@@ -94,7 +94,7 @@ class SparseRecurrent(keras.layers.RNN):
         cell = Segments(segments, gamma, dtype=dtype, name="segments")
         super().__init__(cell, unroll=options.get("unroll", False), **kwargs)
         self.units, self.num_segments, self.gamma, self.seed = units, num_segments, gamma, seed
-        self.dropout = checks.number("dropout", dropout, above=-1e-300, up_to=1)
+        self.dropout = checks.number("dropout", dropout, at_least=0, up_to=1)
         self.use_cudnn = use_cudnn
         self.input_spec = keras.layers.InputSpec(ndim=3)
         if self.dropout:

@@ -40,9 +40,7 @@ class EmbeddingDropout(keras.layers.Layer):
 
     def __init__(self, rate: float, input_dim: int, seed: int | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.rate = checks.number("rate", rate, above=-1e-300)
-        if rate >= 1:
-            checks.fail("rate", "a number in [0, 1)", rate)
+        self.rate = checks.number("rate", rate, at_least=0, below=1)
         self.input_dim = checks.integer_in("input_dim", input_dim, 1)
         self.seed = seed
         self.supports_masking = True

@@ -35,9 +35,7 @@ class LockedDropout(keras.layers.Dropout):
     EXAMPLE = dict(rate=0.5)
 
     def __init__(self, rate: float, seed: int | None = None, **kwargs: Any) -> None:
-        checks.number("rate", rate, above=-1e-300)
-        if rate >= 1:
-            checks.fail("rate", "a number in [0, 1)", rate)
+        checks.number("rate", rate, at_least=0, below=1)
         super().__init__(rate, noise_shape=(None, 1, None), seed=seed, **kwargs)
         self.input_spec = keras.layers.InputSpec(ndim=3)
 

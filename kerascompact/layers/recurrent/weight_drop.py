@@ -15,9 +15,7 @@ class WeightDrop:
         self, *args: Any, weight_dropout: float = 0.0, seed: int | None = None, **kwargs: Any
     ) -> None:
         super().__init__(*args, seed=seed, **kwargs)  # type: ignore[call-arg]
-        self.weight_dropout = checks.number("weight_dropout", weight_dropout, above=-1e-300)
-        if self.weight_dropout >= 1:
-            checks.fail("weight_dropout", "a number in [0, 1)", weight_dropout)
+        self.weight_dropout = checks.number("weight_dropout", weight_dropout, at_least=0, below=1)
         if self.weight_dropout:
             self.weight_seed = keras.random.SeedGenerator(seed)
 

@@ -265,9 +265,12 @@ def test_a_file_looks_up_and_scores_words():
         ({"negative_pairs": [[0, 20]]}, r"`negative_pairs\[:, 1\]` must lie in \[0, 20\)"),
         ({"negative_weight": -1}, "`negative_weight` must be a finite number >= 0"),
         ({"negative_samples": 0}, "`negative_samples` must be an integer >= 1"),
-        ({"orthogonality": np.nan}, "`orthogonality` must be a finite number"),
+        ({"orthogonality": np.nan}, r"`orthogonality` must be a finite number >= 0\."),
         ({"gradient_threshold": 1.0}, r"`gradient_threshold` must be a number in \[0, 1\)"),
-        ({"gradient_threshold": 0.1, "mixture": "softmax"}, "`gradient_threshold` must be"),
+        (
+            {"gradient_threshold": 0.1, "mixture": "softmax"},
+            "`gradient_threshold` must be 0 with",
+        ),
         ({"seed": -1}, "`seed` must be an integer >= 0"),
     ],
 )

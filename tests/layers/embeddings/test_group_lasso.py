@@ -56,5 +56,5 @@ def test_other_optimizers_are_refused():
 
 @pytest.mark.parametrize("strength", [-1, np.nan, "1", None, True])
 def test_rejects_strength(strength):
-    with pytest.raises(ValueError, match="`strength` must be a finite number"):
+    with pytest.raises(ValueError, match=r"`strength` must be a finite number >= 0\."):
         GroupLassoEmbedding(20, 4, strength)

@@ -118,7 +118,7 @@ def test_rejects():
         guided(PretrainedGuidance(np.zeros((V, 3))))
     with pytest.raises(ValueError, match="`table` must hold finite numbers only"):
         PretrainedGuidance(np.full((V, WIDTH), np.nan))
-    with pytest.raises(ValueError, match="`kd_probability` must be a finite number > 0 and <= 1"):
+    with pytest.raises(ValueError, match=r"`kd_probability` must be a number in \(0, 1\]"):
         OnlineGuidance(kd_probability=0)
     with pytest.raises(ValueError, match="`weight` must be a finite number > 0"):
         OnlineGuidance(weight=-1)

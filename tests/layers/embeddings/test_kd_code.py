@@ -239,7 +239,7 @@ def test_temperature_can_be_annealed():
         ("hidden_dim", 0, "an integer >= 1"),
         ("composition", "gru", "one of 'sum', 'mean', 'lstm'"),
         ("temperature", 0, "a finite number > 0"),
-        ("entropy_weight", -1, "a finite number"),
+        ("entropy_weight", -1, r"a finite number >= 0\."),
         ("logit_scale", 0, "a finite number > 0"),
         ("inference", "st", "one of 'hard', 'soft'"),
         ("codes", "hash", "one of 'random', 'fixed'"),

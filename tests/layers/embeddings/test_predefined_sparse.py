@@ -160,13 +160,13 @@ def test_a_step_makes_nothing_of_the_vocabularys_size():
     ("change", "message"),
     [
         ({"density": 0.1}, "`density` must be at least 0.25, the share of the first bin"),
-        ({"density": 0}, "`density` must be a finite number > 0 and <= 1"),
+        ({"density": 0}, r"`density` must be a number in \(0, 1\]"),
         ({"bins": 9}, r"`bins` must be an integer in \[1, 8\]"),
         ({"bins": [3, 3]}, "`bins` must be widths whose sum is 8"),
         ({"min_width": 9}, r"`min_width` must be an integer in \[1, 8\]"),
         ({"order": "sideways"}, "`order` must be one of 'up', 'down', None"),
-        ({"word_dropout": 1}, "`word_dropout` must be a finite number"),
-        ({"variational_dropout": -0.1}, "`variational_dropout` must be a finite number"),
+        ({"word_dropout": 1}, r"`word_dropout` must be a number in \[0, 0.99\]\."),
+        ({"variational_dropout": -0.1}, r"`variational_dropout` must be a number in \[0, 0.99\]\."),
         ({"seed": -1}, "`seed` must be an integer >= 0"),
     ],
 )

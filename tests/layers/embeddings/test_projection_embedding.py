@@ -207,7 +207,7 @@ def test_starts_and_transfers():
         ("output_dim", 0, "`output_dim` must be an integer >= 1"),
         ("hidden_units", 5, "`hidden_units` must be a list of widths"),
         ("normalization", "none", "`normalization` must be one of 'batch', 'layer', 'l2', None"),
-        ("dropout", 1.0, "`dropout` must be a finite number"),
+        ("dropout", 1.0, r"`dropout` must be a number in \[0, 0.999\]\."),
         ("mask_zero", "yes", "`mask_zero` must be True or False"),
         ("together", "yes", "`together` must be True or False"),
         ("ngrams", (3, 2), r"`ngrams\[1\]` must be an integer in \[3, 16\]"),
