@@ -1,8 +1,8 @@
 """Word similarity of skip-grams, Table 1 of the NP-SG paper: Spearman's correlation with people.
 
-Rows are in `results/word_similarity.jsonl`, those of a third of the text in
-`word_similarity_part.jsonl`; the trained embeddings stay in the folder `--work`, for
-`projection_transfer` and `kerascompact neighbours`.
+Settings differ from the paper's, see RESULTS.md. Rows are in `results/word_similarity.jsonl`, those
+of 3 M tokens of the text in `word_similarity_part.jsonl`; the trained embeddings stay in the folder
+`--work`, for `projection_transfer` and `kerascompact neighbours`.
 """
 
 import argparse
@@ -22,8 +22,8 @@ from kerascompact.datasets import wikipedia, word_similarity
 from kerascompact.datasets.word_similarity import OTHERS, PAPER, Judged
 from kerascompact.training.neighbours import NearestWords
 
-# With `log k` off the logits an epoch does more than three without (2 M words). Without it, for the
-# paper's loss to the letter, the cosine loss has a shared direction to fight.
+# With `log k` off the logits an epoch does more than three without (2 M words). In the paper's
+# loss, without the shift, the cosine loss has a shared direction to fight.
 SG = Spec("sg", learning_rate=2e-2, shared_noise=256, shift=True, output=0.005, epochs=5)
 NP_SG = Spec(
     "np_sg",

@@ -1,0 +1,129 @@
+"""Comparisons in the prose of README and RESULTS, computed again from the committed rows."""
+
+from pathlib import Path
+from statistics import mean, stdev
+
+import pytest
+
+from kerascompact import layers
+from kerascompact.benchmarks import results, word_similarity
+from kerascompact.benchmarks.skip_gram_runs import Spec
+from kerascompact.layers.recurrent.base import SparseRecurrent
+
+CHECKOUT = Path(__file__).parents[1]
+README, RESULTS = (
+    " ".join((CHECKOUT / f"{name}.md").read_text("utf-8").split()) for name in ("README", "RESULTS")
+)
+METHODS = README.split("## Methods")[1].split("Each docstring gives")[0]
+
+
+def stored_layers():
+    for name in layers.__all__:
+        layer = getattr(layers, name)
+        recurrent = isinstance(layer, type) and issubclass(layer, SparseRecurrent)
+        if recurrent or name.endswith("Embedding"):
+            yield name
+
+
+@pytest.mark.parametrize("name", list(stored_layers()))
+def test_methods_has_a_line_for_every_embedding_and_recurrent_layer(name):
+    assert f"`{name}`" in METHODS
+
+
+def test_low_rank_on_penn_treebank():
+    rows = {row["label"]: row for row in results.rows("ptb")}
+    best_first = ["kd pdg", "low rank 0.1", "kd", "full"]
+    assert sorted(rows, key=lambda name: rows[name]["test_perplexity"]) == best_first
+    share = rows["low rank 0.1"]["paper_bits"] / rows["kd"]["paper_bits"]
+    assert f"in {100 * share:.0f} % of the codes' bits" in README
+
+
+def test_order_of_five_kinds_of_codes():
+    paper = {"pdg": 107.77, "pretrained": 107.95, "odg": 108.19, "": 108.5, "random": 115.79}
+    found = {row["label"]: row["test_perplexity"] for row in results.rows("ptb_300k")}
+    ours = sorted(paper, key=lambda kind: found[f"kd {kind}".strip()])
+    theirs = sorted(paper, key=lambda kind: paper[kind])
+    assert "three are in its order: random, ODG, pre-trained, from worst to best" in RESULTS
+    same = ["pretrained", "odg", "random"]
+    assert [k for k in ours if k in same] == [k for k in theirs if k in same] == same
+    assert "here PDG is last and unguided codes are first, in the paper PDG is first" in RESULTS
+    assert (ours[0], ours[-1], theirs[0], theirs[-2]) == ("", "pdg", "pdg", "")
+
+
+def test_guided_codes_are_said_to_be():
+    for name, dataset in (("kd_text", "imdb"), ("graph", "citeseer")):
+        options = [
+            row["spec"]["options"]
+            for row in results.rows(name)
+            if row["spec"]["method"] == "kd" and row["spec"]["dataset"] == dataset
+        ]
+        assert options and all(each["guidance"] > 0 for each in options)
+    assert "**in the paper they are not**" in RESULTS and "codes are not guided.**" in RESULTS
+
+
+@pytest.mark.parametrize(
+    ("method", "anchors"), [("ANT 10 frequency", 10), ("ANT 50 frequency", 50)]
+)
+def test_entries_of_a_word_that_are_left_for_anchors(method, anchors):
+    rows = [row for row in results.rows("ant_text") if row["spec"]["method"] == method]
+    words, width = rows[0]["spec"]["size"], rows[0]["spec"]["width"]
+    left = mean(row["embedding_parameters"] - anchors * width for row in rows) / words
+    assert f"{left:.0f} of {anchors}" in RESULTS
+
+
+def test_lead_of_the_mixture_on_ag_news_is_within_the_spread():
+    rows = results.rows("ag_news")
+    accuracy = {
+        group[0]["label"]: [100 * row["hard_accuracy"] for row in group]
+        for group in results.by_seed(rows)
+    }
+    for mixture, next_best, lead in (
+        ("ME(k=32, m=4, u=250, v=5000)", "CE(k=32, m=5, v=9800)", "0.3 points over CE"),
+        ("ME(k=100, m=8, u=1000, v=15000)", "CAE(k=100, m=8, v=10500)", "0.6 over CAE"),
+    ):
+        ahead = mean(accuracy[mixture]) - mean(accuracy[next_best])
+        assert f"{ahead:.1f}" == lead[:3] and lead in RESULTS
+        assert ahead < max(stdev(accuracy[mixture]), stdev(accuracy[next_best]))
+
+
+def test_gain_of_pre_training_on_trec_is_within_the_spread():
+    rows = [row for row in results.rows("projection_transfer") if row["spec"]["dataset"] == "trec"]
+    scratch, tuned = (
+        [100 * row["test"] for row in rows if row["spec"]["start"] == start]
+        for start in ("none", "tuned")
+    )
+    gain = mean(tuned) - mean(scratch)
+    assert f"TREC's gain of {gain:.1f} points (the paper: 5.7) is within the spread" in RESULTS
+    assert gain < stdev(scratch)
+
+
+def test_text_and_settings_of_skip_grams():
+    rows = results.rows("word_similarity")
+    assert f"on {rows[0]['text_tokens'] / 1e6:.1f} M tokens of Wikipedia" in RESULTS
+    paper = {
+        "dropout": 0.65, "decay": 5e-4, "epochs": 10, "batch_size": 1024, "by_word": False,
+        "learning_rate": 1e-3, "context_rate": 0.0, "shared_noise": 0, "output": 1.0,
+        "shift": False,
+    }  # fmt: skip
+    spec = Spec(**next(row["spec"] for row in rows if row["spec"]["method"] == "np_sg"))
+    # The batch and its order are one setting, the two rates as well; the lengths of n-grams, which
+    # the paper does not name, are the ninth.
+    assert all(getattr(spec, name) != value for name, value in paper.items())
+    assert len(paper) - 2 + 1 == 9 and "differ from the paper in nine settings" in RESULTS
+    assert word_similarity.label(spec._asdict()) == "NP-SG 1M"
+
+
+def test_awd_lstm_never_averaged_before_finetuning():
+    assert not any(row["train_averaged"] for row in results.rows("awd_300k"))
+    assert "in neither row had averaging begun before finetuning" in RESULTS
+
+
+def test_order_of_reciting_is_that_of_the_smaller_models_of_the_paper():
+    best: dict[str, float] = {}
+    for row in results.rows("recite"):
+        if row["spec"]["part"] == 2:
+            kind = row["spec"]["kind"]
+            best[kind] = max(best.get(kind, 0), row["accuracy"])
+    paper = {"dense": 81.48, "sparse": 76.37, "sparse embedding": 89.98}
+    assert sorted(best, key=lambda kind: best[kind]) == sorted(paper, key=lambda kind: paper[kind])
+    assert "the order of the lower block of the paper's Table 4" in RESULTS
