@@ -237,6 +237,7 @@ class SegmentedForm(keras.layers.RNN):
 
     def _to_segments(self, state: tf.Tensor) -> list[tf.Tensor]:
         """`(batch, h)` -> `(N, batch, s)` for each group."""
+        state = tf.convert_to_tensor(state)  # a variable of Keras, if the form is stateful
         parts = tf.split(state, list(self.lengths), axis=-1) if len(self.lengths) > 1 else [state]
         return [tf.stack([parts[n] for n in group]) for group in self.groups]
 

@@ -49,6 +49,19 @@ def test_layers_are_those_of_the_sizes(sizes):
     assert lm.count_params() == sum(found) + V * 4 + 4 * 6 + V  # rows, their matrix, biases
 
 
+def test_one_segment_over_a_share_of_the_inputs():
+    """A size that only `SparseLSTM` has: one segment, and a `gamma` below 1."""
+    size = layers.SparseSize(6, 1, 0.5, 4 * 6 * (3 + 6 + 1), 0)
+    lm = model([size])
+    sparse = lm.get_layer("lstm_0")
+    assert isinstance(sparse, layers.SparseLSTM) and sparse.count_params() == size.parameters
+    dense = keras.layers.LSTM(6, return_sequences=True)
+    vectors = lm.get_layer("embedding")(np.array([[1, 5, 2]]))
+    dense.build((None, None, 3))
+    dense.set_weights(sparse.get_weights())
+    np.testing.assert_array_equal(sparse(vectors), dense(vectors[..., :3]))
+
+
 @pytest.mark.parametrize("sizes", [None, SIZES])
 def test_reads_a_text_as_if_it_came_at_once(sizes):
     once, cut = model(sizes), model(sizes, batch_size=1)

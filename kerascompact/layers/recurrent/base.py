@@ -119,8 +119,9 @@ class SparseRecurrent(keras.layers.RNN):
             # the dense layer.
             ones = ops.ones_like(sequences[:, :1])
             sequences *= keras.random.dropout(ones, self.dropout, seed=self.dropout_seed)
-        cuts = [sum(self.lengths[:number]) for number in range(1, len(self.lengths))]
-        parts = zip(*(ops.split(state, cuts, axis=-1) for state in initial_state), strict=True)
+        # By lengths: one segment has no cut, and Keras' `split` refuses an empty list of them.
+        lengths = list(self.lengths)
+        parts = zip(*(tf.split(state, lengths, axis=-1) for state in initial_state), strict=True)
         found = []
         for segment, start, states in zip(self.segments, self.cell.starts, parts, strict=True):
             segment.zero_output_for_mask = self.zero_output_for_mask  # Bidirectional sets it late

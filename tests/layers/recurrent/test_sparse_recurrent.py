@@ -106,6 +106,43 @@ def test_bidirectional_skips_padding_and_is_saved(kind, tmp_path):
     np.testing.assert_array_equal(loaded(short), model(short))
 
 
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("segments", [(), (1,), ([8],)])
+def test_one_segment_is_the_dense_layer(kind, segments):
+    keras.utils.set_random_seed(1)
+    layer, x = KINDS[kind][0](8, *segments, return_state=True, stateful=True), texts()
+    other = KINDS[kind][1](8, return_state=True, stateful=True)
+    layer.build((2, None, INPUTS))
+    other.build((2, None, INPUTS))
+    other.set_weights(layer.get_weights())
+    start = [texts(steps=1, width=8, seed=n)[:, 0] for n in range(len(other.state_size))]
+    mask = np.arange(5)[None] < np.array([[5], [3]])
+    form = layer.freeze()
+    for options in ({}, {"mask": mask}, {"initial_state": start}):  # each goes on from the last
+        found, frozen = layer(x, **options), form(x, **options)
+        for mine, stored, keras_own in zip(found, frozen, other(x, **options), strict=True):
+            np.testing.assert_array_equal(mine, keras_own)
+            np.testing.assert_allclose(stored, keras_own, atol=1e-6)  # added in another order
+    assert layer.num_parameters(INPUTS) == other.count_params()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("options", [{}, {"gamma": 0.5}])
+def test_every_default_trains_and_is_saved(kind, options, tmp_path):
+    keras.utils.set_random_seed(0)
+    layer = KINDS[kind][0](6, **options)
+    ids = keras.Input((4,), dtype="int32")
+    vectors = keras.layers.Embedding(9, 8, mask_zero=True)(ids)
+    model = keras.Model(ids, keras.layers.Dense(1)(layer(vectors)))
+    model.compile("adam", "mse", jit_compile=not options)
+    before, words = layer.get_weights(), np.array([[3, 1, 4, 0], [5, 2, 0, 0]])
+    model.train_on_batch(words, np.ones((2, 1)))
+    assert all(np.any(a != b) for a, b in zip(before, layer.get_weights(), strict=True))
+    model.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    np.testing.assert_array_equal(loaded(words), model(words))
+
+
 @pytest.mark.parametrize("jit_compile", [False, True])
 @pytest.mark.parametrize("policy", ["float32", "mixed_bfloat16"])
 def test_trains_with_every_dropout(jit_compile, policy):
