@@ -11,6 +11,7 @@ from kerascompact.core import checks
 from kerascompact.core.registration import register
 from kerascompact.core.storage import Stored
 from kerascompact.forms.base import Form, read_form
+from kerascompact.ops.straight_through import straight_through_estimate
 
 
 @register
@@ -148,7 +149,7 @@ class _Table:
     def _rounded(self, found: tf.Tensor, index: tf.Tensor) -> tf.Tensor:
         exact = found / self._scales(index)
         exact = tf.clip_by_value(exact, -float(self.largest), float(self.largest))
-        return exact + tf.stop_gradient(tf.round(exact) - exact)
+        return straight_through_estimate(tf.round(exact), exact)
 
     def integers(self) -> np.ndarray:
         return np.rint(keras.ops.convert_to_numpy(self.whole())).astype(np.int8)

@@ -2,6 +2,8 @@
 
 import tensorflow as tf
 
+from kerascompact.ops.straight_through import straight_through_estimate
+
 from kerascompact.ops.unique import token_mean
 
 
@@ -30,14 +32,7 @@ def relaxed_one_hot(
     if not straight_through:
         return soft, soft
     hard = tf.one_hot(tf.argmax(logits, axis=-1), logits.shape[-1], dtype=tf.float32)
-    # Not soft + stop_gradient(hard - soft): that sum is off from 0 and 1 by a rounding, and the
-    # vectors that training sees would differ from those that ship.
-    return _straight_through(hard, soft), soft
-
-
-@tf.custom_gradient
-def _straight_through(hard: tf.Tensor, soft: tf.Tensor) -> tuple[tf.Tensor, object]:
-    return tf.identity(hard), lambda upstream: (None, upstream)
+    return straight_through_estimate(hard, soft), soft
 
 
 def code_entropy(soft: tf.Tensor, weights: tf.Tensor) -> tf.Tensor:

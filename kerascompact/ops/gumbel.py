@@ -3,6 +3,7 @@
 import keras
 import tensorflow as tf
 
+from kerascompact.ops.codes import relaxed_one_hot
 from kerascompact.ops.random_bits import random_bits
 
 
@@ -25,11 +26,17 @@ def gumbel_softmax(
     seed: keras.random.SeedGenerator | int,
     straight_through: bool = False,
     noise: tf.Tensor | None = None,
+    noise_scale: tf.Tensor | float = 1.0,
 ) -> tf.Tensor:
     """Draws a relaxed one-hot vector from unnormalized log-probabilities.
 
-    `t_j = exp((a_j + g_j) / tau) / sum_l exp((a_l + g_l) / tau)`, with `g_j ~ Gumbel(0, 1)`,
-    drawn anew for each row. As `tau -> 0` it becomes a one-hot sample of `softmax(a)`.
+    `t_j = exp((a_j + s g_j) / tau) / sum_l exp((a_l + s g_l) / tau)`, with `g_j ~ Gumbel(0, 1)`,
+    drawn anew for each row.
+
+    The noise scale `s` says how random the draw is: its largest entry is a sample of
+    `softmax(a / s)`, of `softmax(a)` with `s = 1`, and `argmax_j a_j` with `s = 0`. The temperature
+    says how soft it is: as `tau -> 0` it becomes one-hot, and as random as before. So with
+    `straight_through` the value does not depend on the temperature, only the gradient does.
 
     Args:
         logits: `(..., k)` floats `a`.
@@ -37,6 +44,7 @@ def gumbel_softmax(
         seed: An integer (the same draw at each call) or a `keras.random.SeedGenerator`.
         straight_through: Forward value one-hot at the largest `t_j`, gradient that of `t`.
         noise: `g`, where it has been drawn already.
+        noise_scale: `s >= 0`, a number or a scalar tensor.
 
     Returns: `(..., k)` non-negative `float32` that sum to 1 along the last axis.
 
@@ -45,13 +53,9 @@ def gumbel_softmax(
 
     Reference: [Jang et al., ICLR 2017](https://arxiv.org/abs/1611.01144), eq. 2;
     [Chen & Gimpel, NAACL 2018](https://aclanthology.org/N18-2116), sec. 3.
+    Differs: the papers have no noise scale, `s = 1`.
     """
     logits = tf.cast(logits, tf.float32)
     if noise is None:
         noise = gumbel_noise(tf.shape(logits), seed)
-    noisy = (logits + noise) / temperature
-    soft = tf.nn.softmax(noisy)
-    if not straight_through:
-        return soft
-    hard = tf.one_hot(tf.argmax(noisy, axis=-1), logits.shape[-1], dtype=tf.float32)
-    return soft + tf.stop_gradient(hard - soft)
+    return relaxed_one_hot(logits + noise_scale * noise, temperature, straight_through)[0]

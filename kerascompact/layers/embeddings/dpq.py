@@ -13,6 +13,7 @@ from kerascompact.layers.embeddings.base import CompactEmbedding
 from kerascompact.layers.row_normalization import RowBatchNormalization
 from kerascompact.ops.chunks import in_chunks
 from kerascompact.ops.codes import relaxed_one_hot
+from kerascompact.ops.straight_through import straight_through_estimate
 from kerascompact.ops.unique import occurrences, token_mean, unique_ids
 
 
@@ -156,8 +157,7 @@ class DPQEmbedding(CompactEmbedding):
             logits = self.logits_of(queries, counts, training=True)
             nearest = self.rows_of(_best(logits))
             self.add_loss(self._regularizer(queries, nearest, counts))
-            # Forward `nearest` to the last bit (the bracket is 0), gradient to the queries.
-            rows = tf.stop_gradient(nearest) + (queries - tf.stop_gradient(queries))
+            rows = straight_through_estimate(nearest, queries)
         return tf.gather(tf.reshape(rows, [-1, self.output_dim]), inverse)
 
     def output_rows(self, ids: tf.Tensor) -> tf.Tensor:
@@ -167,8 +167,7 @@ class DPQEmbedding(CompactEmbedding):
             one_hot, _ = relaxed_one_hot(logits, self.current_temperature.value)
             rows = tf.einsum(f"njk,{self._axes}->njw", one_hot, self.codebooks.value)
         else:  # as in training: codebooks follow the queries, by the regularizer of `lookup`
-            nearest = tf.stop_gradient(self.rows_of(_best(logits)))
-            rows = nearest + (queries - tf.stop_gradient(queries))
+            rows = straight_through_estimate(self.rows_of(_best(logits)), queries)
         return tf.reshape(rows, [-1, self.output_dim])
 
     def _regularizer(self, queries: tf.Tensor, rows: tf.Tensor, counts: tf.Tensor) -> tf.Tensor:

@@ -28,7 +28,7 @@ def equal_parameters(
     gamma: float | None = None,
     *,
     gates: int = 4,
-    biases: int = 1,
+    biases: int | None = None,
 ) -> SparseSize:
     """Solves `i_d + h_d + b` per output of a dense layer for a sparse one of equal parameters.
 
@@ -45,10 +45,12 @@ def equal_parameters(
         num_segments: Its segments, `N`.
         gamma: Share of the inputs that each of them reads, in `(0, 1]`.
         gates: 4 for an LSTM, 3 for a GRU.
-        biases: Bias vectors of a gate: 1 for Keras' LSTM, 2 for PyTorch's, which the paper counts.
+        biases: Bias vectors of a gate. Default: those of Keras, 1 for an LSTM and 2 for a GRU.
+            Give 0 for `use_bias=False`, 1 for a GRU with `reset_after=False`, 2 for PyTorch's LSTM,
+            which the paper counts.
 
     Returns: A `SparseSize`. `parameters` differs from `dense_parameters` by the rounding of `h / N`
-        and `gamma i`.
+        and `gamma i`. Both are what `count_params()` says of the built layers.
 
     Raises: ValueError, if no `gamma` in `(0, 1]` gives that number of parameters, or the arguments
         leave too much or nothing to solve for.
@@ -56,16 +58,23 @@ def equal_parameters(
     >>> size = equal_parameters((1150, 1150), 1725, units=1725)
     >>> size.num_segments, round(size.gamma, 3), size.parameters - size.dense_parameters
     (3, 0.555, 0)
+    >>> equal_parameters((100, 100), 150, units=150, gates=3).dense_parameters  # Keras' GRU
+    60600
     >>> equal_parameters((1150, 1150), 1725, num_segments=3, gamma=0.5554).units
     1725
 
     Reference: [Demeester et al., CoNLL 2018](https://aclanthology.org/K18-1032), sec. 3.2.
-    Differs: Keras has one bias vector, the paper's PyTorch two; gamma is the same to three digits.
+    Differs: Keras' LSTM has one bias vector, the paper's PyTorch two; gamma is the same to three
+    digits.
     The paper has segments of equal length only.
     """
     inputs = checks.integer_in("dense[0]", dense[0], 1)
     outputs = checks.integer_in("dense[1]", dense[1], 1)
     checks.integer_in("input_dim", input_dim, 1)
+    checks.choice("gates", gates, (3, 4))
+    if biases is None:
+        biases = 2 if gates == 3 else 1  # of Keras' GRU, where the input and the state have one
+    checks.integer_in("biases", biases, 0, 2)
     wanted = outputs * (inputs + outputs + biases)
     if units is None:
         if num_segments is None or gamma is None:
@@ -81,7 +90,7 @@ def equal_parameters(
         if num_segments is None:  # h (i + h) / N + b h <= wanted
             room = wanted - biases * units
             if room <= 0:
-                checks.fail("units", f"less than {wanted // biases}", units)
+                checks.fail("units", f"less than {-(-wanted // biases)}", units)
             smallest = math.ceil(units * (input_dim + units) / room)
         count = checks.integer_in("num_segments", num_segments or smallest, 1, units)
         share = (wanted / units - units / count - biases) / input_dim

@@ -3,6 +3,7 @@ import numpy as np
 import pytest
 
 from kerascompact.layers.recurrent.equal_parameters import equal_parameters
+from kerascompact.layers.recurrent.sparse_gru import SparseGRU
 from kerascompact.layers.recurrent.sparse_lstm import SparseLSTM
 from kerascompact.ops.segments import segment_lengths, window_starts, window_width
 
@@ -47,13 +48,28 @@ def test_a_layer_that_no_equal_segments_fit():
     assert layer.num_parameters(400) == size.parameters
 
 
-def test_parameters_are_those_of_the_built_layers():
-    size = equal_parameters((12, 12), 18, units=18)
-    sparse, dense = SparseLSTM(18, size.num_segments, size.gamma), keras.layers.LSTM(12)
-    sparse.build((None, None, 18))
-    dense.build((None, None, 12))
-    assert sparse.count_params() == size.parameters
-    assert dense.count_params() == size.dense_parameters
+@pytest.mark.parametrize(
+    ("gates", "biases", "options"),
+    [
+        (4, None, {}),
+        (3, None, {}),  # Keras' GRU has two bias vectors, for the input and for the state
+        (3, 1, {"reset_after": False}),
+        (4, 0, {"use_bias": False}),
+        (3, 0, {"use_bias": False}),
+    ],
+)
+def test_parameters_are_those_of_the_built_layers(gates, biases, options):
+    """Both counts against `count_params()` of Keras' dense layer and of the sparse one."""
+    kinds = {4: (keras.layers.LSTM, SparseLSTM), 3: (keras.layers.GRU, SparseGRU)}
+    for (inputs, outputs), width in (((12, 12), 18), ((100, 100), 150), ((12, 40), 12)):
+        units = 3 * outputs // 2
+        size = equal_parameters((inputs, outputs), width, units, gates=gates, biases=biases)
+        dense, sparse = kinds[gates]
+        dense, sparse = dense(outputs, **options), sparse(*size[:3], **options)
+        dense.build((None, None, inputs))
+        sparse.build((None, None, width))
+        assert dense.count_params() == size.dense_parameters
+        assert sparse.count_params() == size.parameters == sparse.num_parameters(width)
 
 
 @pytest.mark.parametrize("number", [1, 2, 3, 7])
@@ -84,3 +100,9 @@ def test_rejects_what_cannot_be_solved():
         equal_parameters((10, 10), 10, units=10, gamma=0.5)
     with pytest.raises(ValueError, match="`num_segments` must be lengths"):
         segment_lengths(4, [4, 1])
+    with pytest.raises(ValueError, match="`gates` must be one of 3, 4"):
+        equal_parameters((10, 10), 10, units=10, gates=1)
+    with pytest.raises(ValueError, match=r"`biases` must be an integer in \[0, 2\]"):
+        equal_parameters((10, 10), 10, units=10, biases=3)
+    with pytest.raises(ValueError, match="`units` must be less than 110"):  # 10 (10 + 10 + 2) / 2
+        equal_parameters((10, 10), 10, units=110, gates=3)
