@@ -7,6 +7,7 @@ import keras
 import tensorflow as tf
 
 from kerascompact.core.registration import register
+from kerascompact.optimizers.row_constraint import row_constraint
 from kerascompact.optimizers.row_view import DivisibleRows, RowView, at_rows, sum_repeated
 
 
@@ -38,6 +39,15 @@ class LazyStep:
                 else g
                 for g in summed
             ]
+        if trainable_variables is not None:
+            trainable_variables = list(trainable_variables)
+            if not self.built:
+                with keras.name_scope(self.name, caller=self):
+                    self.build(trainable_variables)  # type: ignore[attr-defined]
+        known = self._trainable_variables if trainable_variables is None else trainable_variables
+        if any(row_constraint(v) is not None for v in known) and len(known) == len(summed):
+            # Keras looks for constraints on its own variables only: `update_step` applies these.
+            trainable_variables = [v if row_constraint(v) is None else v.value for v in known]
         super().apply(summed, trainable_variables)  # type: ignore[misc]
 
     def _clip_gradients(self, grads: list[Any]) -> list[Any]:
@@ -50,17 +60,29 @@ class LazyStep:
         """Nothing here: `step_on` decays what it updates, so that rows stay rows."""
 
     def update_step(self, gradient: Any, variable: Any, learning_rate: Any) -> None:
+        index = self._get_variable_index(variable)
+        constraint = row_constraint(self._trainable_variables[index])
         if not isinstance(gradient, tf.IndexedSlices):
             self.step_on(self, variable, gradient, variable, learning_rate)
+            if constraint is not None:
+                variable.assign(constraint(variable))
             return
         if tf.distribute.get_strategy().num_replicas_in_sync > 1:
             gradient = sum_repeated(gradient)  # replicas may have met the same ids
-        index = self._get_variable_index(variable)
         optimizer, slots = at_rows(self, index, gradient.indices)
         rows = RowView(variable, gradient.indices, index)
         self.step_on(optimizer, rows, gradient.values, variable, learning_rate)
+        if constraint is not None:
+            rows.assign(constraint(tf.convert_to_tensor(rows)))
         for view in (*slots, rows):
             view.flush()
+
+    def finalize_variable_values(self, var_list: Any) -> None:
+        super().finalize_variable_values(var_list)  # type: ignore[misc]
+        for variable in var_list:  # rows that no batch had
+            constraint = row_constraint(variable)
+            if constraint is not None:
+                variable.assign(constraint(variable))
 
     def step_on(
         self, optimizer: Any, target: Any, gradient: tf.Tensor, variable: Any, learning_rate: Any
@@ -170,9 +192,12 @@ def lazy(optimizer: Any) -> Any:
     gradient comes as rows, `keras.layers.Embedding` among them; other weights are updated as ever.
 
     Clipping by norm, value and global norm sees summed rows and keeps them rows. Weight decay
-    shrinks rows when they are updated, and other rows not. Schedules, `LossScaleOptimizer`,
-    `loss_scale_factor`, `MultiOptimizer`, `tf.distribute.MirroredStrategy`, files and
-    `jit_compile` work as with the stock optimizer.
+    shrinks rows when they are updated, and other rows not. Constraints of rows (Keras' `NonNeg`,
+    and norms with `axis=1`) are applied to the rows that are updated, and to all when `fit` ends;
+    any other constraint, such as a norm with `axis=0`, to the whole table at each step.
+
+    Schedules, `LossScaleOptimizer`, `loss_scale_factor`, `MultiOptimizer`,
+    `tf.distribute.MirroredStrategy`, files and `jit_compile` work as with the stock optimizer.
 
     Limits: an average of the weights (`use_ema`), `gradient_accumulation_steps`, an L2 regularizer
     on the table or a softmax tied to it make a step cost the whole table, and update every row.

@@ -88,6 +88,7 @@ class AnchorTransformEmbedding(CompactEmbedding):
     """
 
     EXAMPLE: dict[str, Any] = dict(input_dim=20, output_dim=4, num_anchors=6, strength=1e-4)
+    UNCONSTRAINED = "its vectors are combinations of anchors"
 
     def __init__(
         self,

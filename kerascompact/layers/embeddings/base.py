@@ -26,6 +26,9 @@ class CompactEmbedding(Reversible):
         embeddings_initializer: Of the weights that hold vectors (paper's code: U(-0.1, 0.1)).
         embeddings_regularizer: Of the same weights; on a table with a row per id it makes the
             gradient, and so the step, as large as the table.
+        embeddings_constraint: Of the same weights, after each step, as in
+            `keras.layers.Embedding`, where the vectors that are looked up are their rows: such as
+            `keras.constraints.MaxNorm(2, axis=1)`. Other methods refuse it and say why.
         mask_zero: Whether id 0 is padding, as in `keras.layers.Embedding`.
         **kwargs: Those of `keras.layers.Layer`.
 
@@ -35,6 +38,7 @@ class CompactEmbedding(Reversible):
     """
 
     EXAMPLE: dict[str, Any] = {}
+    UNCONSTRAINED = ""  # why a constraint of its weights would not hold for its vectors, if so
     LOGITS_CHUNK = 2048
 
     def __init__(
@@ -44,6 +48,7 @@ class CompactEmbedding(Reversible):
         *,
         embeddings_initializer: Any = None,
         embeddings_regularizer: Any = None,
+        embeddings_constraint: Any = None,
         mask_zero: bool = False,
         **kwargs: Any,
     ) -> None:
@@ -54,6 +59,11 @@ class CompactEmbedding(Reversible):
             embeddings_initializer = keras.initializers.RandomUniform(-0.1, 0.1)
         self.embeddings_initializer = keras.initializers.get(embeddings_initializer)
         self.embeddings_regularizer = keras.regularizers.get(embeddings_regularizer)
+        self.embeddings_constraint = keras.constraints.get(embeddings_constraint)
+        if self.UNCONSTRAINED and self.embeddings_constraint is not None:
+            checks.fail(
+                "embeddings_constraint", f"None: {self.UNCONSTRAINED}", embeddings_constraint
+            )
         self.mask_zero = checks.boolean("mask_zero", mask_zero)
         self.supports_masking = True
 
@@ -66,6 +76,7 @@ class CompactEmbedding(Reversible):
             shape=shape,
             initializer=self.embeddings_initializer.clone(),
             regularizer=self.embeddings_regularizer,
+            constraint=self.embeddings_constraint,
             dtype="float32",
             autocast=False,
             name=name,
@@ -159,5 +170,6 @@ class CompactEmbedding(Reversible):
             "output_dim": self.output_dim,
             "embeddings_initializer": keras.initializers.serialize(self.embeddings_initializer),
             "embeddings_regularizer": keras.regularizers.serialize(self.embeddings_regularizer),
+            "embeddings_constraint": keras.constraints.serialize(self.embeddings_constraint),
             "mask_zero": self.mask_zero,
         }

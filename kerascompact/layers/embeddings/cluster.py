@@ -43,8 +43,8 @@ class ClusterEmbedding(CompactEmbedding):
         logit_scale: Number above 0 that the stored logits are multiplied with to give `a`.
         logits_initializer: Of `a`. Default: U(0, 1), as in the paper's code.
         seed: Of the Gumbel noise.
-        **kwargs: `embeddings_initializer`, `embeddings_regularizer`, `mask_zero` and those of
-            `keras.layers.Layer`.
+        **kwargs: `embeddings_initializer`, `embeddings_regularizer`, `embeddings_constraint`,
+            `mask_zero` and those of `keras.layers.Layer`.
 
     Shapes: ids `(...)`, integers in `[0, V)` -> vectors `(..., d)`.
     Storage: `V ceil(log2 k) + 32 k d` bits once frozen, the paper's formula; training holds
@@ -184,13 +184,14 @@ def split_arguments(kwargs: dict[str, Any]) -> tuple[dict[str, Any], dict[str, A
 def clusters_of(
     layer: CompactEmbedding, input_dim: int, output_dim: int, num_clusters: int, **arguments: Any
 ) -> ClusterEmbedding:
-    """The clusters inside a layer, which share its initializer, regularizer and types."""
+    """The clusters inside a layer, which share its arguments for vectors, and types."""
     return ClusterEmbedding(
         input_dim,
         output_dim,
         num_clusters,
         embeddings_initializer=layer.embeddings_initializer,
         embeddings_regularizer=layer.embeddings_regularizer,
+        embeddings_constraint=layer.embeddings_constraint,
         dtype=layer.dtype_policy,
         name="clusters",
         **arguments,

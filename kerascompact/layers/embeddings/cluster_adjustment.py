@@ -39,6 +39,7 @@ class ClusterAdjustmentEmbedding(CompactEmbedding):
     """
 
     EXAMPLE = dict(input_dim=20, output_dim=5, num_clusters=5)
+    UNCONSTRAINED = "its vectors are made of two parts, in two weights"
 
     def __init__(
         self,

@@ -48,6 +48,7 @@ class GroupLassoEmbedding(CompactEmbedding):
     """
 
     EXAMPLE = dict(input_dim=20, output_dim=4, strength=1e-3)
+    UNCONSTRAINED = "it would undo the zeros of the penalty's proximal step, or be undone by it"
 
     def __init__(
         self, input_dim: int, output_dim: int, strength: float | Schedule, **kwargs: Any

@@ -37,8 +37,8 @@ class HashEmbedding(CompactEmbedding):
         seed: Of the hash functions.
         importance_initializer: Of `p`. Default: normal around `1 / sqrt(k)`, so that the entries of
             `E` start with the variance of those of `B`.
-        **kwargs: `embeddings_initializer`, `embeddings_regularizer`, `mask_zero` and those of
-            `keras.layers.Layer`.
+        **kwargs: `embeddings_initializer`, `embeddings_regularizer`, `embeddings_constraint`
+            (with one hash and no weights), `mask_zero` and those of `keras.layers.Layer`.
 
     Shapes: ids `(...)`, integers in `[0, V)` -> vectors `(..., d)`.
     Storage: `32 (b d + f d)` bits, and `32 (V - f) k` for the weights, `f` the frequent words: the
@@ -74,6 +74,9 @@ class HashEmbedding(CompactEmbedding):
         **kwargs: Any,
     ) -> None:
         super().__init__(input_dim, output_dim, **kwargs)
+        if self.embeddings_constraint is not None and (num_hashes != 1 or importance):
+            why = "a word's vector is a bucket's only if num_hashes=1 and importance=False"
+            checks.fail("embeddings_constraint", f"None: {why}", self.embeddings_constraint)
         self.num_buckets = checks.integer_in("num_buckets", num_buckets, 1, 2**31 - 1)
         self.num_hashes = checks.integer_in("num_hashes", num_hashes, 1)
         self.importance = checks.boolean("importance", importance)

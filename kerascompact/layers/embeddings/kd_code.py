@@ -75,6 +75,7 @@ class KDCodeEmbedding(CompactEmbedding):
     """
 
     EXAMPLE = dict(input_dim=20, output_dim=4, cardinality=4, code_length=3)
+    UNCONSTRAINED = "its vectors are composed of several code vectors"
 
     def __init__(
         self,

@@ -48,6 +48,7 @@ class LowRankEmbedding(CompactEmbedding):
     """
 
     EXAMPLE = dict(input_dim=20, output_dim=8, rank=3)
+    UNCONSTRAINED = "its vectors are products of two weights"
 
     def __init__(
         self,

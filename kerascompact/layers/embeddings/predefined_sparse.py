@@ -70,6 +70,7 @@ class PredefinedSparseEmbedding(CompactEmbedding):
     """
 
     EXAMPLE = dict(input_dim=20, output_dim=8, density=0.5, bins=4)
+    UNCONSTRAINED = "its rows have different lengths and are stored in blocks"
 
     def __init__(
         self,

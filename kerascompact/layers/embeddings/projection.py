@@ -17,6 +17,10 @@ from kerascompact.text.ngrams import projection_bits
 
 NORMALIZATIONS = ("batch", "layer", "l2", None)
 _SETTINGS = tuple(field.name for field in fields(Projection))
+_REFUSED = {  # arguments of keras.layers.Embedding that need a table
+    "weights": "it has no table. `models.fit_projection` trains it to give the vectors of a table.",
+    "embeddings_constraint": "it has no table, only layers that all words share.",
+}
 
 
 @register
@@ -78,6 +82,9 @@ class ProjectionEmbedding(OfWords):
         together: bool = False,
         **kwargs: Any,
     ) -> None:
+        for name, why in _REFUSED.items():
+            if kwargs.pop(name, None) is not None:
+                raise ValueError(f"`{name}` must be None for a projection: {why}")
         settings = {name: kwargs.pop(name) for name in _SETTINGS if name in kwargs}
         super().__init__(autocast=False, **kwargs)
         self.projection = Projection(**settings)

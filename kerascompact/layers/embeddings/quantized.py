@@ -56,6 +56,7 @@ class QuantizedEmbedding(CompactEmbedding):
     """
 
     EXAMPLE = dict(input_dim=20, output_dim=4, bits=4)
+    UNCONSTRAINED = "its rows are rounded when they are looked up, whatever holds before"
 
     def __init__(
         self, input_dim: int, output_dim: int, bits: int = 8, *, scale: str = "row", **kwargs: Any

@@ -30,8 +30,8 @@ class SelectedEmbedding(CompactEmbedding):
         selected: The ids that have vectors, `n` different integers, or `n`: the ids below it,
             which are the most frequent words of a `Vocabulary` (and padding).
         others: "shared": one trained vector for all other words, as for an unknown word; "zeros".
-        **kwargs: `embeddings_initializer`, `embeddings_regularizer`, `mask_zero` and those of
-            `keras.layers.Layer`.
+        **kwargs: `embeddings_initializer`, `embeddings_regularizer`, `embeddings_constraint`,
+            `mask_zero` and those of `keras.layers.Layer`.
 
     Shapes: ids `(...)`, integers in `[0, V)` -> vectors `(..., d)`.
     Storage: `32 n d` bits (the paper's count), `32 d` for the shared vector, and which ids are

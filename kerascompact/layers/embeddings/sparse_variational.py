@@ -34,8 +34,8 @@ class SparseVariationalEmbedding(VariationalEmbedding):
         threshold: Of `log alpha`.
         log_variance_initializer: Of `log sigma^2`. Default: -10.
         seed: Of the noise.
-        **kwargs: `embeddings_initializer` (of `T`), `embeddings_regularizer`, `mask_zero` and those
-            of `keras.layers.Layer`.
+        **kwargs: `embeddings_initializer`, `embeddings_regularizer` and `embeddings_constraint` (of
+            `T`), `mask_zero` and those of `keras.layers.Layer`.
 
     Shapes: ids `(...)`, integers in `[0, V)` -> vectors `(..., d)`.
     Storage: for `n` entries that are left `32 n` bits (the paper's count), `8 n` for their columns,

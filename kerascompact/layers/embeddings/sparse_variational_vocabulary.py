@@ -34,6 +34,8 @@ class SparseVariationalVocabularyEmbedding(SparseVariationalEmbedding):
     Differs: as `SparseVariationalEmbedding`.
     """
 
+    UNCONSTRAINED = "its rows are multiplied by the words' multipliers"
+
     def build(self, input_shape: Any = None) -> None:
         super().build(input_shape)
         shape = (self.input_dim,)

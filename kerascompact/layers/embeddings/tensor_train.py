@@ -55,6 +55,7 @@ class TensorTrainEmbedding(CompactEmbedding):
     """
 
     EXAMPLE = dict(input_dim=20, output_dim=8, rank=3)
+    UNCONSTRAINED = "its vectors are products of several weights"
 
     def __init__(
         self,

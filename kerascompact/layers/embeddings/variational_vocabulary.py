@@ -32,8 +32,8 @@ class VariationalVocabularyEmbedding(VariationalEmbedding):
         threshold: Of `log alpha`; it may be changed after training.
         log_alpha_initializer: Of `log alpha`. Default: uniform in [0, 3], as the paper's code.
         seed: Of the noise.
-        **kwargs: `embeddings_initializer`, `embeddings_regularizer`, `mask_zero` and those of
-            `keras.layers.Layer`.
+        **kwargs: `embeddings_initializer`, `embeddings_regularizer`, `embeddings_constraint`,
+            `mask_zero` and those of `keras.layers.Layer`.
 
     Shapes: ids `(...)`, integers in `[0, V)` -> vectors `(..., d)`.
     Storage: `32 n d` bits for `n` words that are left (the paper's count), and which these are:

@@ -1,0 +1,36 @@
+"""Which constraints of a table a lazy optimizer can apply to the rows that it has updated."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import keras
+
+_NORMS = (
+    keras.constraints.MaxNorm,
+    keras.constraints.MinMaxNorm,
+    keras.constraints.UnitNorm,
+)
+
+
+def row_constraint(variable: Any) -> Any:
+    """The constraint of a variable if it treats every row by itself, otherwise `None`.
+
+    Known are those of Keras: `NonNeg`, and norms over axes other than the first one. One of a
+    user's own may compare rows, and stays with Keras, which applies it to the whole variable.
+
+    >>> table = keras.Variable([[3.0, 4.0]])
+    >>> table.constraint = keras.constraints.UnitNorm(axis=1)
+    >>> row_constraint(table) is table.constraint
+    True
+    >>> table.constraint = keras.constraints.UnitNorm(axis=0)  # of columns
+    >>> row_constraint(table) is None
+    True
+    """
+    constraint = getattr(variable, "constraint", None)
+    rank = len(variable.shape)
+    if type(constraint) is keras.constraints.NonNeg:
+        return constraint
+    if type(constraint) not in _NORMS or constraint.axis is None:
+        return None
+    axes = constraint.axis if isinstance(constraint.axis, Iterable) else [constraint.axis]
+    return constraint if all(axis % rank for axis in axes) else None
