@@ -41,9 +41,10 @@ class AnchorTransformEmbedding(CompactEmbedding):
     `strength * ||T * S||_1`, whose proximal step makes exact zeros: compile the model with
     `kerascompact.optimizers.Proximal`, any other optimizer is refused.
 
-    An entry that is missing is a 0, in a softmax as well: its anchor then has the weight
-    `exp(0) / Z`. That of all missing ones together is a multiple of the sum of all anchors, so a
-    row freezes to its entries `(exp(t) - 1) / Z` and one more, `1 / Z`, for that sum.
+    In a softmax a missing entry is a 0, and its anchor has the weight `exp(0) / Z`, `Z` the sum of
+    `exp(t)` over a row. A row with missing entries freezes to weights `(exp(t) - 1) / Z` of those
+    that it has, and `1 / Z` of the sum of all anchors; a row without freezes to its softmax. Both
+    equal the trained row up to float32 rounding, for entries of any size.
 
     Args:
         input_dim: Vocabulary size `V`, in tokens.
@@ -74,7 +75,8 @@ class AnchorTransformEmbedding(CompactEmbedding):
 
     Shapes: ids `(...)`, integers in `[0, V)` -> vectors `(..., d)`.
     Storage: those of `forms.SparseForm`: 24 bits an entry in int8 with up to 32,768 anchors, 9 a
-        word, 8 a number of `A`; a softmax adds an entry a word and set, and a vector a set.
+        word, 8 a number of `A`; a softmax adds a vector a set, and an entry a word and set in which
+        entries are missing.
         Training holds `32 V |A|` bits of `T` and as many for each slot of the optimizer.
     Raises: ValueError, if an argument is wrong or does not fit the sets.
     Example:
@@ -284,10 +286,15 @@ class AnchorTransformEmbedding(CompactEmbedding):
 
 
 def _over_zeros(rows: np.ndarray) -> np.ndarray:
-    """Softmax over rows `(n, a)` as multiples of the anchors, and one of the sum of them all."""
-    rows = rows.astype(np.float64)
+    """Softmax over rows `(n, a)` as multiples of the anchors, and one of the sum of them all.
+
+    A row without a 0 has none of that sum: where all of it is below 0, `1 / Z` would be so large
+    that the differences cancel.
+    """
+    rows = rows.astype(np.float64)  # differences of float32 numbers are finite
     largest = rows.max(axis=1, keepdims=True)
-    base = np.exp(np.minimum(-largest, 700.0))  # exp(0), for each anchor
     weights = np.exp(rows - largest)
-    whole = weights.sum(axis=1, keepdims=True)
-    return np.hstack([(weights - base) / whole, base / whole]).astype(np.float32)
+    with_zero = np.any(rows == 0, axis=1, keepdims=True)  # then the largest is not below 0
+    base = np.where(with_zero, np.exp(-np.maximum(largest, 0)), 0.0)
+    total = weights.sum(axis=1, keepdims=True)
+    return np.hstack([(weights - base) / total, base / total]).astype(np.float32)

@@ -10,6 +10,7 @@ import tensorflow as tf
 from contracts import check_embedding, example, some_ids, trained
 from kerascompact import export
 from kerascompact.core.storage import total_bits
+from kerascompact.export.interpreter import Interpreter
 from kerascompact.layers import AnchorTransformEmbedding
 from kerascompact.layers.embeddings.anchor_sets import AnchorSets
 from kerascompact.optimizers import Proximal
@@ -76,12 +77,51 @@ def test_is_the_sum_over_sets(mixture, num_anchors):
 
 def test_a_softmax_freezes_to_its_entries_and_one_for_the_rest():
     layer = layer_of([3, 4], mixture="softmax")
-    form, entries = layer.freeze(), np.count_nonzero(layer.transform)
-    assert form.num_entries == entries + 2 * V  # a word and set: what the missing ones add up to
+    form, transform = layer.freeze(), layer.transform.numpy()
+    entries = np.count_nonzero(transform)
+    missing = [(part == 0).any(axis=1).sum() for part in np.split(transform, [3], axis=1)]
+    assert 0 < sum(missing) < 2 * V  # a row of a set in which none is missing has no such entry
+    assert form.num_entries == entries + sum(missing)
     assert form.num_anchors == 3 + 4 + 2
     assert layer.paper_bits() == 32 * (entries + 7 * D)
-    large = layer_of([3, 4], transform=100 * layer.transform.numpy(), mixture="softmax")
-    np.testing.assert_allclose(large.freeze()(np.arange(V)), table_by_hand(large), atol=ROUNDING)
+
+
+def softmax_of_extremes(nonnegative=False):
+    """Two sets, rows around numbers from -3e38 to 3e38, and rows in which entries are missing."""
+    centres = np.repeat([0, -5, -12, -16, -90, 12, 90, -3e38, 3e38, 0.0], 2)
+    transform = np.random.default_rng(0).normal(size=(V, 7)) + centres[:, None]
+    transform[::2] *= np.random.default_rng(1).random((V // 2, 7)) < 0.6
+    transform[16:18, 2:5] *= -1  # both signs in a row
+    transform[18] = 0
+    transform[19, 1:] = [-30.0, -1.0, 0.0, -90.0, 90.0, -16.0]
+    transform = np.maximum(transform, 0) if nonnegative else transform
+    return layer_of([3, 4], transform, mixture="softmax", nonnegative=nonnegative)
+
+
+@pytest.mark.parametrize("nonnegative", [False, True])
+def test_a_softmax_of_any_numbers_freezes_to_what_it_evaluates(nonnegative):
+    layer = softmax_of_extremes(nonnegative)
+    table, form = table_by_hand(layer), layer.freeze()
+    np.testing.assert_allclose(layer(np.arange(V)), table, atol=ROUNDING)
+    np.testing.assert_allclose(form(np.arange(V)), table, atol=ROUNDING)
+    assert np.abs(form.values.numpy()).max() <= 1  # no entry takes the scale of all others
+    bits = 32 * (np.count_nonzero(layer.transform) + 7 * D)
+    assert layer.paper_bits() == bits
+
+
+@pytest.mark.parametrize("recipe", ["float32", "int8", "int4"])
+def test_a_file_of_a_softmax_predicts_what_was_trained(recipe):
+    signed, positive = softmax_of_extremes(), softmax_of_extremes(nonnegative=True)
+    ids = keras.Input((1,), dtype="int32", name="ids")
+    model = keras.Model(ids, keras.layers.Concatenate(name="both")([signed(ids), positive(ids)]))
+    words = np.arange(V, dtype=np.int32)[:, None]
+    file = Interpreter(export.convert(model, recipe))
+    found = np.concatenate([file.run({"ids": word[None]})["both"] for word in words])
+    expected = model.predict(words, verbose=0)
+    steps = {"float32": 1e6, "int8": 127, "int4": 7}[recipe]
+    # An anchor is rounded by half a step of the largest; weights add up to 1, and the common
+    # entry's anchor is a sum of up to 4.
+    assert np.abs(found - expected).max() <= 2 * np.abs(expected).max() / steps
 
 
 @pytest.mark.parametrize("mixture", ["linear", "softmax"])
