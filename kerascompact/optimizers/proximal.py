@@ -103,7 +103,7 @@ class ProximalStep(LazyStep):
             pending = pending_of(variable)
             if pending is not None:
                 pending.settle_in_chunks()
-        super().finalize_variable_values(var_list)  # type: ignore[misc]
+        super().finalize_variable_values(var_list)
 
     def _overwrite_model_variables_with_average_value(self, trainable_variables: Any) -> None:
         """An average of a weight that was not always zero is not zero: keeps the zeros."""

@@ -26,7 +26,7 @@ def row_constraint(variable: Any) -> Any:
     >>> row_constraint(table) is None
     True
     """
-    constraint = getattr(variable, "constraint", None)
+    constraint: Any = getattr(variable, "constraint", None)
     rank = len(variable.shape)
     if type(constraint) is keras.constraints.NonNeg:
         return constraint
