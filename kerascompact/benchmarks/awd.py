@@ -102,6 +102,7 @@ def fit(
     dev = stateful_batches(corpus.dev, spec.batch_size, spec.steps).cache()
     found: dict[str, Any] = {}
     model = None
+    best: float | None = None
     for phase, epochs in (("train", spec.epochs), ("finetune", spec.finetune)):
         if not epochs:
             continue
@@ -112,7 +113,9 @@ def fit(
         model = compiled(spec, build(spec, len(corpus.words), spec.batch_size))
         if start is not None:
             model.set_weights(start)
-        averaging = NTASGD(patience=spec.patience, from_start=again, stop=again, folder=folder_of)
+        averaging = NTASGD(
+            patience=spec.patience, from_start=again, stop=again, folder=folder_of, baseline=best
+        )
         model.fit(
             train,
             epochs=epochs,
@@ -129,7 +132,8 @@ def fit(
         )
         by_epoch = np.exp(averaging.history)
         found[f"{phase}_dev_by_epoch"] = [round(float(value), 2) for value in by_epoch]
-        found[f"{phase}_dev"] = float(by_epoch.min())
+        best = averaging.best  # of the weights that `fit` returns: in finetuning, maybe those given
+        found[f"{phase}_dev"] = float(np.exp(best))
         found[f"{phase}_averaged"] = averaging.averaging
     return model, found
 

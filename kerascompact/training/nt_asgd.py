@@ -1,15 +1,26 @@
 """Averaged SGD that starts when the development text stops improving."""
 
 import io
+import math
 import os
 from pathlib import Path
 from typing import Any
 
 import keras
 import numpy as np
-import tensorflow as tf
 
 from kerascompact.core import checks, files
+from kerascompact.optimizers.pending import catch_up
+from kerascompact.training.callbacks import ResetStates
+from kerascompact.training.weight_averages import WeightAverages
+
+BEST = "best.weights.h5"
+EVALUATION = "_eval_epoch_iterator"  # in which Keras' `fit` keeps its `validation_data`
+NO_BASELINE = (
+    "the `monitor` of the weights that `fit` begins with, such as "
+    '`model.evaluate(dev, return_dict=True)["loss"]`, if `from_start=True` and `monitor` is not '
+    "measured by the `validation_data` of `fit`"
+)
 
 
 class NTASGD(keras.callbacks.Callback):
@@ -19,28 +30,35 @@ class NTASGD(keras.callbacks.Callback):
     the first epoch whose `monitor` is worse than the best one more than `patience` epochs ago.
     Every evaluation within `fit` then sees the averages, the best of them are kept, and the model
     has the best weights when `fit` returns. Any optimizer will do: with plain SGD at a constant
-    rate it is the paper's NT-ASGD.
+    rate it is the paper's NT-ASGD. With `optimizers.Proximal`, the averages are those of weights
+    that owe no proximal step, with the zeros of the latest weights.
 
     The finetune step of AWD-LSTM is the same once more on the weights found, averaging from the
     first step and stopping where the first run would have started to average:
-    `NTASGD(from_start=True, stop=True)`.
+    `NTASGD(from_start=True, stop=True)`. It never returns weights that are worse than those given.
 
     Args:
         monitor: Entry of the logs that must fall, `val_loss` or `val_perplexity`.
         patience: Epochs `n` that are given to improve; the paper has 5.
-        from_start: Whether to average from the first step on.
+        from_start: Whether to average from the first step on. The weights that `fit` begins with
+            are then kept until an epoch is better.
         stop: Whether to stop, once averaging, where averaging would start.
         folder: Where the best weights are kept, `best.weights.h5`, and after each epoch the
             averages: a later `fit` with the same folder goes on there. Put this callback before
             `keras.callbacks.BackupAndRestore`. `None`: the best are kept in memory.
+        baseline: The `monitor` of the weights that `fit` begins with, which are kept until an epoch
+            is better. Default: with `from_start` they are evaluated after the first epoch, on the
+            `validation_data` of `fit`; without it, the first epoch is kept.
 
-    Raises: ValueError, if `patience` is below 1, or the logs have no `monitor`.
+    Raises: ValueError, if `patience` is below 1, the logs have no `monitor`, or `baseline` is
+        missing where the weights cannot be evaluated.
     Example:
     >>> NTASGD(patience=5).averaging
     False
 
     Reference: [Merity et al., ICLR 2018](https://arxiv.org/abs/1708.02182), algorithm 1 and sec. 5
-    (finetune).
+    (finetune). Differs: other callbacks that keep weights (`ModelCheckpoint`, `EarlyStopping` with
+    `restore_best_weights`) see those of training, not the averages that were evaluated.
     """
 
     def __init__(
@@ -50,111 +68,139 @@ class NTASGD(keras.callbacks.Callback):
         from_start: bool = False,
         stop: bool = False,
         folder: str | os.PathLike[str] | None = None,
+        baseline: float | None = None,
     ) -> None:
         super().__init__()
         self.monitor = monitor
         self.patience = checks.integer_in("patience", patience, 1)
         self.from_start = checks.boolean("from_start", from_start)
         self.stop = checks.boolean("stop", stop)
+        self.baseline = None if baseline is None else checks.number("baseline", baseline)
         self.folder = None if folder is None else Path(folder)
         self.history: list[float] = []
-        self.steps = 0  # that the averages are of; 0: there are none
+        self._before: float | None = None  # `monitor` of the weights that `fit` began with
         self._best: list[np.ndarray] | None = None
-        self._swapped = False
+        self._averages: Any = None  # `WeightAverages`, once `fit` begins
 
     @property
     def averaging(self) -> bool:
         """Whether the averages are kept."""
-        return self.steps > 0
+        return self._averages is not None and self._averages.steps > 0
+
+    @property
+    def best(self) -> float:
+        """The smallest value of `monitor` so far, that of the weights that `fit` returns."""
+        known = [*self.history, math.inf if self._before is None else self._before]
+        return min((value for value in known if not math.isnan(value)), default=math.inf)
 
     def on_train_begin(self, logs: Any = None) -> None:
-        self._averages = [tf.Variable(one.value) for one in self.model.trainable_variables]
-        self._take = tf.function(self._accumulate)
+        if self._averages is None or self._averages.model is not self.model:
+            self._averages = WeightAverages(self.model)
         path = self._state_path()
         if path is not None and path.exists():
             with np.load(path) as stored:
-                self.history, self.steps = stored["history"].tolist(), int(stored["steps"])
-                for place, average in enumerate(self._averages if self.steps else ()):
-                    average.assign(stored[f"average_{place}"])
+                self.history, steps = stored["history"].tolist(), int(stored["steps"])
+                before = float(stored["before"]) if "before" in stored else math.nan
+                self._before = None if math.isnan(before) else before
+                count = len(self.model.trainable_variables) if steps else 0
+                averages = [stored[f"average_{place}"] for place in range(count)]
+            if steps:
+                self._averages.load(averages, steps)
+
+        self._begun = False
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+        if not self._begun and (epoch == 0 or not self.history):
+            self._begin()
+        self._begun = True
         # A run that was killed between two files may go on one epoch earlier.
         self.history = self.history[:epoch]
         if self.from_start and not self.averaging:
-            self._start()
+            self._averages.add()
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         if self.averaging:
-            self.steps += 1
-            self._take(tf.constant(float(self.steps)))
+            self._averages.add()
 
     def on_test_begin(self, logs: Any = None) -> None:
-        self._swap(True)
+        if self.averaging:
+            self._averages.replace_weights()
 
     def on_test_end(self, logs: Any = None) -> None:
-        self._swap(False)
+        self._averages.restore_weights()
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         if self.monitor not in (logs or {}):
             checks.fail("monitor", f"one of {sorted(logs or {})}", self.monitor)
+        if self.from_start and self._before is None:
+            self._before = self._value_of_the_best()
         value = float((logs or {})[self.monitor])
-        if not self.history or value < min(self.history):
+        if value < self.best:
             self._keep()
         before = self.history[: -self.patience]
         worse = bool(before) and value > min(before)
         self.history.append(value)
         if worse and not self.averaging:
-            self._start()
+            self._averages.add()
         elif worse and self.stop:
             self.model.stop_training = True
-        path = self._state_path()
-        if path is not None:
-            self._write(path)
+        self._write()
 
     def on_train_end(self, logs: Any = None) -> None:
-        if self.folder is not None and (self.folder / "best.weights.h5").exists():
-            self.model.load_weights(self.folder / "best.weights.h5")
-        elif self._best is not None:
-            self.model.set_weights(self._best)
+        self._load_best()
 
-    def _start(self) -> None:
-        self.steps = 1
-        for average, variable in self._pairs():
-            average.assign(variable.value)
-
-    def _accumulate(self, steps: tf.Tensor) -> None:
-        for average, variable in self._pairs():
-            average.assign_add((tf.cast(variable.value, average.dtype) - average) / steps)
-
-    def _pairs(self) -> Any:
-        return zip(self._averages, self.model.trainable_variables, strict=True)
-
-    def _swap(self, swapped: bool) -> None:
-        """Exchanges weights and averages, if that is not done yet."""
-        if not self.averaging or self._swapped == swapped:
-            return
-        self._swapped = swapped
-        for average, variable in self._pairs():
-            held = tf.identity(variable.value)
-            variable.assign(average)
-            average.assign(held)
+    def _begin(self) -> None:
+        """Forgets an earlier `fit`; the weights of this one may be the best it ever has."""
+        self.history, self._best, self._before = [], None, self.baseline
+        self._averages.steps = 0
+        if self.folder is not None:
+            (self.folder / BEST).unlink(missing_ok=True)
+        if self.from_start or self.baseline is not None:
+            self._keep()
 
     def _keep(self) -> None:
         """The weights that were evaluated are the best ones so far."""
-        self._swap(True)
+        if self.averaging:
+            self._averages.replace_weights()
+        else:
+            catch_up(self.model)  # what rows owe would depend on moments that go on changing
         if self.folder is None:
             self._best = self.model.get_weights()
         else:
             self.folder.mkdir(parents=True, exist_ok=True)
-            self.model.save_weights(self.folder / "best.weights.h5")
-        self._swap(False)
+            self.model.save_weights(self.folder / BEST)
+        self._averages.restore_weights()
+
+    def _load_best(self) -> None:
+        if self.folder is not None and (self.folder / BEST).exists():
+            self.model.load_weights(self.folder / BEST)
+        elif self._best is not None:
+            self.model.set_weights(self._best)
+
+    def _value_of_the_best(self) -> float:
+        """The `monitor` of the weights kept so far, evaluated as `fit` has just done."""
+        name = self.monitor.removeprefix("val_")
+        if getattr(self.model, EVALUATION, None) is None or name == self.monitor:
+            checks.fail("baseline", NO_BASELINE, self.baseline)
+        held = self.model.get_weights()
+        self._load_best()
+        values = self.model.evaluate(
+            callbacks=[ResetStates()], verbose=0, return_dict=True, _use_cached_eval_dataset=True
+        )
+        self.model.set_weights(held)
+        return float(values[name])
+
+    def _write(self) -> None:
+        """Writes what a later `fit` needs to go on."""
+        path = self._state_path()
+        if path is None:
+            return
+        arrays = self._averages.arrays() if self.averaging else []
+        named = {f"average_{place}": one for place, one in enumerate(arrays)}
+        before = math.nan if self._before is None else self._before
+        data = io.BytesIO()
+        np.savez(data, history=self.history, steps=self._averages.steps, before=before, **named)
+        files.write_bytes(path, data.getvalue())
 
     def _state_path(self) -> Path | None:
         return None if self.folder is None else self.folder / "nt_asgd.npz"
-
-    def _write(self, path: Path) -> None:
-        arrays = self._averages if self.averaging else []
-        named = {f"average_{place}": one.numpy() for place, one in enumerate(arrays)}
-        data = io.BytesIO()
-        np.savez(data, history=self.history, steps=self.steps, **named)
-        files.write_bytes(path, data.getvalue())

@@ -8,6 +8,7 @@ import pytest
 from kerascompact.benchmarks import awd, results
 from kerascompact.benchmarks.awd import KINDS, SPECS, Spec
 from kerascompact.datasets.ptb import Corpus
+from kerascompact.training import NTASGD
 
 V = 20
 
@@ -34,9 +35,18 @@ def test_trains_finetunes_goes_on_and_steps(monkeypatch, tmp_path):
     monkeypatch.setitem(SPECS, "awd", [SMALL])
     monkeypatch.setattr(awd.ptb, "load", lambda data, tokens: CORPUS)
     awd.run(SMALL._replace(epochs=1, finetune=0), CORPUS, tmp_path, verbose=0)  # killed
+    baselines = []
+
+    def recorded(*args, baseline=None, **kwargs):
+        baselines.append(baseline)
+        return NTASGD(*args, baseline=baseline, **kwargs)
+
+    monkeypatch.setattr(awd, "NTASGD", recorded)
     arguments = argparse.Namespace(data=None, seeds=None, epochs=None, work=tmp_path, verbose=0)
     (row,) = awd.benchmark("awd", arguments)
     assert len(row["train_dev_by_epoch"]) == 2 and len(row["finetune_dev_by_epoch"]) == 1
+    (_, finetuning) = baselines
+    assert np.exp(finetuning) == row["train_dev"] >= row["finetune_dev"]
     assert row["finetune_averaged"] and 1.9 < row["test_perplexity"] < 25
     assert row["step_tokens"] == 63 and row["step_difference"] < 1e-4
     # no loops, but windows of all segments and products with ten bins: 24 kB of graph

@@ -4,7 +4,7 @@ import keras
 import numpy as np
 import pytest
 
-from kerascompact.training import NTASGD
+from kerascompact.training import NTASGD, ResetStates
 
 X = np.random.default_rng(0).normal(size=(12, 2)).astype(np.float32)
 Y = X @ np.array([[1.0], [-2.0]], np.float32)
@@ -77,7 +77,7 @@ def test_never_starts_while_dev_improves():
 
 
 def test_finetune_averages_at_once_and_stops():
-    callback = NTASGD(patience=1, from_start=True, stop=True)
+    callback = NTASGD(patience=1, from_start=True, stop=True, baseline=9.0)
     seen = fit(model(), [4.0, 3.0, 5.0, 6.0, 1.0], callback)
     start = model().get_weights()[0]
     np.testing.assert_allclose(seen.seen[0], np.mean([start, *seen.weights[:3]], axis=0), rtol=1e-5)
@@ -99,8 +99,63 @@ def test_a_killed_run_goes_on(tmp_path):
     np.testing.assert_allclose(cut.get_weights()[0], whole.get_weights()[0], rtol=1e-5)
 
 
+@pytest.mark.parametrize("known", ["baseline", "evaluated", "folder"])
+def test_finetuning_never_returns_worse_weights_than_it_was_given(known, tmp_path):
+    """Steps of 3 on targets that are noise: every epoch is worse than the solution."""
+    made, noise = model(), np.random.default_rng(1).normal(size=Y.shape) * 5
+    made.optimizer.learning_rate = 3.0
+    made.set_weights([np.array([[1.0], [-2.0]])])
+    given = made.evaluate(X, Y, verbose=0)
+    callback = NTASGD(
+        from_start=True,
+        stop=True,
+        folder=tmp_path / "best" if known == "folder" else None,
+        baseline=given if known == "baseline" else None,
+    )
+    for _ in range(2):  # the second `fit` forgets the first one
+        data = dict(validation_data=(X, Y), callbacks=[callback], verbose=0)
+        fit = made.fit(X, Y + noise, batch_size=4, epochs=2, **data)
+        assert min(fit.history["val_loss"]) > 1 > given == callback.best
+        np.testing.assert_array_equal(made.get_weights()[0], [[1.0], [-2.0]])
+        assert callback.history == fit.history["val_loss"]
+        np.testing.assert_array_equal(callback.averaging, True)
+
+
+def test_a_better_epoch_replaces_what_was_given():
+    callback, made = NTASGD(from_start=True, baseline=2.0), model()
+    seen = fit(made, [3.0, 1.0, 1.5], callback)
+    np.testing.assert_allclose(made.get_weights()[0], seen.seen[1], rtol=1e-6)
+    assert callback.best == 1.0
+
+
+def test_epochs_without_a_number_are_not_the_best():
+    callback, made = NTASGD(patience=9), model()
+    seen = fit(made, [np.nan, 2.0, 3.0], callback)
+    np.testing.assert_array_equal(made.get_weights()[0], seen.seen[1])
+    assert callback.best == 2.0
+
+
+def test_states_of_a_stateful_model_do_not_reach_the_evaluation_of_what_was_given():
+    keras.utils.set_random_seed(0)
+    made = keras.Sequential(
+        [keras.Input((3, 2), batch_size=4), keras.layers.LSTM(1, stateful=True)]
+    )
+    made.compile(keras.optimizers.SGD(1e-9), "mse")  # nothing changes
+    x = np.random.default_rng(0).normal(size=(4, 3, 2)).astype(np.float32)
+    given = made.evaluate(x, x[:, 0, :1], verbose=0)
+    data = dict(batch_size=4, validation_data=(x, x[:, 0, :1]), verbose=0)
+    callback = NTASGD(from_start=True)
+    made.fit(x, x[:, 0, :1], callbacks=[callback, ResetStates()], **data)
+    assert callback.history == [pytest.approx(given, rel=1e-5)]
+    assert callback._before == pytest.approx(given, rel=1e-5)
+
+
 def test_rejects_arguments():
     with pytest.raises(ValueError, match="`patience` must be an integer >= 1"):
         NTASGD(patience=0)
     with pytest.raises(ValueError, match="`monitor` must be one of"):
         model().fit(X, Y, verbose=0, callbacks=[NTASGD("val_other")])
+    with pytest.raises(ValueError, match="`baseline` must be a finite number"):
+        NTASGD(baseline=np.nan)
+    with pytest.raises(ValueError, match="`baseline` must be the `monitor` of the weights that"):
+        model().fit(X, Y, verbose=0, callbacks=[NTASGD("loss", from_start=True)])

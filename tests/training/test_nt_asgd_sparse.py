@@ -1,0 +1,176 @@
+"""Averages of weights with a proximal rule: against NumPy averages of dense proximal iterates."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import lazy_steps
+from kerascompact.layers import AnchorTransformEmbedding, tied_softmax
+from kerascompact.optimizers import Proximal, caught_up, lazy
+from kerascompact.optimizers.pending import pending_of
+from kerascompact.training import NTASGD, SparseSoftmaxCrossEntropy
+from proximal_steps import CLOSE, RATE, STRENGTH, TARGETS, Rows, batches, start
+
+IDS = np.stack(batches())  # a batch of one text for each step
+
+
+class Distances(keras.losses.Loss):
+    """Sum over a text of squared distances, the loss of `proximal_steps.train`."""
+
+    def call(self, y_true, y_pred):
+        return tf.reduce_sum(tf.square(y_pred - y_true), axis=[1, 2])
+
+
+def table_of(model):
+    return next(v for v in model.trainable_variables if pending_of(v) is not None)
+
+
+class Seen(keras.callbacks.Callback):
+    """The table as it is read after every batch, in every evaluation and after it."""
+
+    def __init__(self):
+        super().__init__()
+        self.iterates, self.evaluated, self.raw, self.after = [], [], [], []
+
+    def read(self):
+        return caught_up(table_of(self.model)).numpy()
+
+    def on_train_begin(self, logs=None):
+        self.iterates.append(self.read())
+
+    def on_train_batch_end(self, batch, logs=None):
+        self.iterates.append(self.read())
+
+    def on_test_begin(self, logs=None):
+        self.evaluated.append(self.read())
+        self.raw.append(table_of(self.model).numpy())
+
+    def on_test_end(self, logs=None):
+        self.after.append(self.read())
+
+
+def fitted(callbacks, optimizer=None, rule="l1", epochs=3, jit_compile=False, model=None):
+    if model is None:
+        keras.utils.set_random_seed(0)
+        model = keras.Sequential([keras.Input((4,), dtype="int32"), Rows(rule)])
+        model.layers[0].table.assign(start())
+        model.compile(optimizer or Proximal("sgd"), Distances(), jit_compile=jit_compile)
+        if optimizer is None:
+            model.optimizer.learning_rate = RATE
+    data = (IDS, TARGETS[IDS])
+    model.fit(
+        *data,
+        batch_size=1,
+        epochs=epochs,
+        shuffle=False,
+        validation_data=data,
+        callbacks=callbacks,
+        verbose=0,
+    )
+    return model
+
+
+def iterates(epochs, prox=lazy_steps.soft):
+    """The table at the start and after each step, every row thresholded at every step."""
+    table = lazy_steps.GradientDescent(start(), RATE, STRENGTH, prox)
+    found = [table.x.copy()]
+    for ids in batches() * epochs:
+        gradient = np.zeros_like(table.x)
+        np.add.at(gradient, ids, 2 * (table.x[ids] - TARGETS[ids]))
+        table.step(gradient, np.unique(ids))
+        found.append(table.x.copy())
+    return np.array(found)
+
+
+@pytest.mark.parametrize("jit_compile", [False, True])
+def test_evaluates_the_average_of_dense_iterates_with_the_zeros_of_the_latest(jit_compile):
+    seen = Seen()
+    callback = NTASGD(from_start=True, baseline=1e9)
+    model = fitted([callback, seen], jit_compile=jit_compile)
+    dense, steps = iterates(3), len(IDS)
+    for epoch, (evaluated, raw, after) in enumerate(
+        zip(seen.evaluated, seen.raw, seen.after, strict=True), 1
+    ):
+        last = dense[steps * epoch]
+        average = np.where(last == 0, 0, dense[: steps * epoch + 1].mean(axis=0))
+        np.testing.assert_allclose(evaluated, average, **CLOSE)
+        np.testing.assert_array_equal(evaluated == 0, last == 0)
+        np.testing.assert_array_equal(raw, evaluated)  # nothing is owed on an average
+        np.testing.assert_allclose(after, last, **CLOSE)  # training goes on from the iterate
+    assert 0 < (last == 0).mean() < 1
+    best = int(np.argmin(callback.history))
+    table = table_of(model)
+    np.testing.assert_array_equal(caught_up(table), seen.evaluated[best])
+    np.testing.assert_array_equal(table, seen.evaluated[best])
+
+
+def loss_scaled():
+    return keras.optimizers.LossScaleOptimizer(Proximal(keras.optimizers.Adam(RATE)))
+
+
+def multiple():
+    own = {".*table": Proximal(keras.optimizers.SGD(RATE, momentum=0.9))}
+    return keras.optimizers.MultiOptimizer(keras.optimizers.OptimizerMap(lazy("sgd"), own))
+
+
+def adaptive():
+    return Proximal(keras.optimizers.Adam(RATE / 4), "adaptive")
+
+
+@pytest.mark.parametrize(
+    "optimizer, rule, jit_compile",
+    [(loss_scaled, "free", True), (multiple, "group", False), (adaptive, "l1", False)],
+)
+def test_any_optimizer_and_rule(optimizer, rule, jit_compile):
+    """Averages of what was read after every batch; what was read is that of a run without them."""
+    seen, plain = Seen(), Seen()
+    runs = [NTASGD(from_start=True, baseline=1e9), seen], [plain]
+    for callbacks in runs:
+        model = fitted([], optimizer(), rule, epochs=0)
+        model.optimizer.build(model.trainable_variables)  # lazy in the adaptive metric as well
+        fitted(callbacks, epochs=2, jit_compile=jit_compile, model=model)
+    np.testing.assert_allclose(seen.iterates, plain.iterates, **CLOSE)
+    zeros = np.array(seen.iterates) == 0
+    np.testing.assert_array_equal(zeros, np.array(plain.iterates) == 0)
+    for epoch, evaluated in enumerate(seen.evaluated, 1):
+        until = np.array(seen.iterates[: len(IDS) * epoch + 1])
+        expected = np.where(until[-1] == 0, 0, until.mean(axis=0))
+        np.testing.assert_allclose(evaluated, expected, **CLOSE)
+        np.testing.assert_array_equal(evaluated, seen.raw[epoch - 1])
+    assert 0 < zeros[-1].mean() < 1
+    averaged, changed = until.mean(axis=0), (until[-1] == 0) & (until[0] != 0)
+    assert (averaged[changed] != 0).all() and changed.any()  # it would have lost zeros
+
+
+def test_a_tied_language_model_keeps_its_zeros():
+    keras.utils.set_random_seed(0)
+    embedding = AnchorTransformEmbedding(12, 4, 5, strength=0.1)
+    ids = keras.Input((6,), dtype="int32")
+    hidden = keras.layers.LSTM(4, return_sequences=True)(embedding(ids))
+    model = keras.Model(ids, tied_softmax(embedding, hidden))
+    model.compile(Proximal(keras.optimizers.SGD(0.3)), SparseSoftmaxCrossEntropy())
+    text = np.random.default_rng(0).integers(0, 9, (16, 7))
+    data, seen = (text[:, :-1], text[:, 1:]), Seen()
+    callback = NTASGD(from_start=True)
+    options = dict(batch_size=4, epochs=3, shuffle=False, validation_data=data, verbose=0)
+    model.fit(*data, callbacks=[callback, seen], **options)
+    for evaluated, after in zip(seen.evaluated, seen.after, strict=True):
+        np.testing.assert_array_equal(evaluated == 0, after == 0)
+    assert (after == 0).any() and (np.mean(seen.iterates, axis=0)[after == 0] != 0).any()
+    assert model.evaluate(*data, verbose=0) == pytest.approx(callback.best, rel=1e-5)
+
+
+def test_a_killed_run_goes_on_while_rows_owe(tmp_path):
+    def callbacks(name):
+        backup = keras.callbacks.BackupAndRestore(
+            tmp_path / f"{name}-back", delete_checkpoint=False
+        )
+        return [NTASGD(from_start=True, folder=tmp_path / name), backup]
+
+    whole = fitted([*callbacks("whole"), one := Seen()], epochs=3)
+    fitted(callbacks("cut"), epochs=1)
+    cut = fitted([*callbacks("cut"), other := Seen()], epochs=3)
+    np.testing.assert_allclose(other.evaluated, one.evaluated[1:], **CLOSE)
+    np.testing.assert_allclose(table_of(cut), table_of(whole), **CLOSE)
+    np.testing.assert_array_equal(table_of(cut).numpy() == 0, table_of(whole).numpy() == 0)
