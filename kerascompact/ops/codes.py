@@ -3,7 +3,6 @@
 import tensorflow as tf
 
 from kerascompact.ops.straight_through import straight_through_estimate
-
 from kerascompact.ops.unique import token_mean
 
 

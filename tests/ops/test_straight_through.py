@@ -9,7 +9,7 @@ from kerascompact.ops.straight_through import straight_through_estimate
 
 @pytest.mark.parametrize("jit_compile", [False, True])
 def test_value_of_one_and_gradient_of_the_other(jit_compile):
-    """Numbers over 40 orders of magnitude: `value` comes back to the last bit, under XLA as well."""
+    """Over 40 orders of magnitude `value` comes back to the last bit, under XLA as well."""
     random = np.random.default_rng(0)
     value, relaxed = random.normal(size=(2, 1000)) * 10.0 ** random.integers(-20, 20, (2, 1000))
     upstream = tf.constant(random.normal(size=1000), tf.float32)
