@@ -94,8 +94,8 @@ def measure(
     Raises `ValueError`, if the file and Keras disagree on the argmax of a row that is no tie.
 
     Returns: The file, and the row of `size_up` with
-        soft_accuracy: with relaxed codes (of clusters: random Gumbel samples, as in training);
-            `None` for other layers;
+        soft_accuracy: with relaxed codes (of clusters: soft random Gumbel samples, as the paper's
+            code tests; training sees one-hot ones); `None` for other layers;
         hard_accuracy: of the trained Keras model, float32, hard assignments;
         keras_accuracy: of the Keras model that ships (tables rounded by the recipe);
         file_accuracy: of the `.tflite` file;

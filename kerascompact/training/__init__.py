@@ -6,7 +6,8 @@ from kerascompact.training.anchors import (
     row_statistics,
     words_of_anchors,
 )
-from kerascompact.training.callbacks import ResetStates, TemperatureAnnealing
+from kerascompact.training.annealing import NoiseAnnealing, TemperatureAnnealing
+from kerascompact.training.callbacks import ResetStates
 from kerascompact.training.code_statistics import CodeStatistics
 from kerascompact.training.inspection import plot_clusters, words_per_cluster, words_per_code
 from kerascompact.training.losses import SampledSoftmaxCrossEntropy, SparseSoftmaxCrossEntropy
@@ -25,6 +26,7 @@ __all__ = [
     "GeometricDecay",
     "MagnitudePruning",
     "NearestWords",
+    "NoiseAnnealing",
     "NoiseContrastiveEstimation",
     "NTASGD",
     "Perplexity",

@@ -1,4 +1,4 @@
-"""The accuracy of the soft assignments that training used, to set beside the hard one."""
+"""A copy of a model that predicts with soft assignments, to set beside the hard ones."""
 
 from typing import Any
 
@@ -8,9 +8,10 @@ import keras
 def soft_copy(model: keras.Model, seed: int = 0) -> keras.Model:
     """Returns a copy of a functional or Sequential model whose clusters predict softly.
 
-    The copy's cluster embeddings use random Gumbel samples in `predict` and `evaluate`, as the
+    The copy's cluster embeddings use soft random Gumbel samples in `predict` and `evaluate`, as the
     public code of the paper does when it reports test accuracy; the model itself and what is
     exported from it use the hard assignment. The gap of the two shows how decided the clusters are.
+    It is no repetition of training, which sees one-hot samples where `straight_through` is `True`.
 
     >>> from kerascompact.layers import ClusterEmbedding
     >>> model = keras.Sequential([keras.Input((4,), dtype="int32"), ClusterEmbedding(9, 2, 3)])

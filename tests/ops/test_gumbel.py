@@ -34,8 +34,10 @@ def test_equals_the_formula(noise, temperature):
 
 def test_takes_noise_that_has_been_drawn():
     known = np.random.default_rng(4).gumbel(size=LOGITS.shape)
-    found = gumbel_softmax(LOGITS, 0.9, seed=0, noise=tf.constant(known, tf.float32))
-    np.testing.assert_allclose(found, formula(LOGITS, known, 0.9), rtol=1e-5, atol=1e-7)
+    noise = tf.constant(known, tf.float32)
+    for scale in (1.0, 0.3, 0.0):
+        found = gumbel_softmax(LOGITS, 0.9, seed=0, noise=noise, noise_scale=scale)
+        np.testing.assert_allclose(found, formula(LOGITS, scale * known, 0.9), rtol=1e-5, atol=1e-7)
 
 
 def test_rows_are_distributions_even_of_half_precision_logits():
@@ -92,12 +94,15 @@ def test_noise_follows_gumbels_distribution_function():
 
 
 def test_samples_follow_softmax_of_the_logits():
-    """Each share has a standard error of sqrt(p (1 - p) / 20,000) <= 0.0036; four are allowed."""
+    """With the noise scaled by `s` they follow `softmax(a / s)`, at any temperature.
+
+    Each share has a standard error of sqrt(p (1 - p) / 20,000) <= 0.0036; four are allowed.
+    """
     many = np.broadcast_to(LOGITS, (20_000, *LOGITS.shape))
-    for straight_through in (False, True):
-        sample = gumbel_softmax(many, 0.5, 7, straight_through).numpy()
+    for straight_through, scale in ((False, 1.0), (True, 1.0), (True, 0.5)):
+        sample = gumbel_softmax(many, 0.5, 7, straight_through, noise_scale=scale).numpy()
         shares = np.eye(4)[sample.argmax(-1)].mean(axis=0)
-        np.testing.assert_allclose(shares, formula(LOGITS, 0, 1), atol=4 * 0.0036)
+        np.testing.assert_allclose(shares, formula(LOGITS, 0, scale), atol=4 * 0.0036)
 
 
 def test_an_integer_repeats_and_a_generator_moves_on():

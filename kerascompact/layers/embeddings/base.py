@@ -82,15 +82,15 @@ class CompactEmbedding(Reversible):
             name=name,
         )
 
-    def add_temperature(self, value: float) -> keras.Variable:
-        """The temperature of relaxed codes: a weight, for `training.TemperatureAnnealing`."""
+    def add_annealed(self, name: str, value: float) -> keras.Variable:
+        """A number that a callback changes in training: a weight, and not trained."""
         return self.add_weight(
             shape=(),
             initializer=keras.initializers.Constant(value),
             dtype="float32",
             trainable=False,
             autocast=False,
-            name="temperature",
+            name=name,
         )
 
     def lookup(self, ids: tf.Tensor, training: bool | None) -> tf.Tensor:

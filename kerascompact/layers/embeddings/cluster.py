@@ -20,10 +20,10 @@ from kerascompact.ops.gumbel import gumbel_softmax
 class ClusterEmbedding(CompactEmbedding):
     """Looks up the vector of the cluster that a word belongs to; clusters are learned.
 
-    Training: `e_i = W^T t_i`, `t_i = GumbelSoftmax(a_i, tau)`, drawn anew for each occurrence of
-    the word. Inference: `e_i = W[argmax_j a_ij]`. `a: (V, k)` are the assignment logits and
-    `W: (k, d)` the cluster vectors; the task loss trains both. A step reads the logits' rows of
-    the ids in the batch and nothing else of the vocabulary; train with
+    Training: `e_i = W^T t_i`, `t_i = softmax((a_i + s g_i) / tau)`, with Gumbel noise `g_i` drawn
+    anew for each occurrence of the word. Inference: `e_i = W[argmax_j a_ij]`. `a: (V, k)` are the
+    assignment logits and `W: (k, d)` the cluster vectors; the task loss trains both. A step reads
+    the logits' rows of the ids in the batch and nothing else of the vocabulary; train with
     `kerascompact.optimizers.LazyAdam`, which writes only those rows, too.
 
     The logits are held divided by `logit_scale`. Adam moves an entry by about its learning rate at
@@ -36,13 +36,16 @@ class ClusterEmbedding(CompactEmbedding):
         input_dim: Vocabulary size `V`, in tokens.
         output_dim: Embedding width `d` (the paper's `m`).
         num_clusters: Number of clusters `k`, `2 <= k <= V`.
-        temperature: `tau > 0`. A weight, so that `training.TemperatureAnnealing` can change it.
-        straight_through: Forward pass with the one-hot sample instead of the soft one, so that
-            training sees the vectors that ship; the gradient is that of the soft sample.
-        inference: "hard" (what ships) or "soft" (samples as in training, to report the gap).
+        temperature: How soft a sample is, `tau > 0`. With `straight_through` it changes only the
+            gradient. A weight, so that `training.TemperatureAnnealing` can change it.
+        straight_through: Whether the forward pass has the one-hot sample instead of the soft one,
+            so that training sees the vectors that ship; the gradient is that of the soft sample.
+        noise_scale: How random a sample is, `s >= 0`; 0 takes the largest logit. A weight, so that
+            `training.NoiseAnnealing` can change it.
+        inference: "hard" (what ships) or "soft" (soft samples, as the paper's code tests).
         logit_scale: Number above 0 that the stored logits are multiplied with to give `a`.
         logits_initializer: Of `a`. Default: U(0, 1), as in the paper's code.
-        seed: Of the Gumbel noise.
+        seed: Seed of the Gumbel noise.
         **kwargs: `embeddings_initializer`, `embeddings_regularizer`, `embeddings_constraint`,
             `mask_zero` and those of `keras.layers.Layer`.
 
@@ -60,8 +63,8 @@ class ClusterEmbedding(CompactEmbedding):
     Reference: [Chen & Gimpel, NAACL 2018](https://aclanthology.org/N18-2116), sec. 3 "Cluster
     Embeddings" and appendix A.
     Differs: the paper's code tests with soft samples; here inference is the hard assignment that
-    its text describes. The paper's forward pass is soft and its logits have no scale;
-    `straight_through=False, logit_scale=1` gives both.
+    its text describes. The paper's forward pass is soft, and neither its logits nor its noise have
+    a scale; `straight_through=False, logit_scale=1` gives both.
     """
 
     EXAMPLE = dict(input_dim=20, output_dim=4, num_clusters=5)
@@ -74,6 +77,7 @@ class ClusterEmbedding(CompactEmbedding):
         *,
         temperature: float = 0.9,
         straight_through: bool = True,
+        noise_scale: float = 1.0,
         inference: str = "hard",
         logit_scale: float = 30.0,
         logits_initializer: Any = None,
@@ -85,6 +89,7 @@ class ClusterEmbedding(CompactEmbedding):
         self.num_clusters = checks.integer_in("num_clusters", num_clusters, 2, limit)
         self.temperature = checks.number("temperature", temperature, above=0)
         self.straight_through = checks.boolean("straight_through", straight_through)
+        self.noise_scale = checks.number("noise_scale", noise_scale, at_least=0)
         self.inference = checks.choice("inference", inference, ("hard", "soft"))
         self.logit_scale = checks.number("logit_scale", logit_scale, above=0)
         if logits_initializer is None:
@@ -103,7 +108,8 @@ class ClusterEmbedding(CompactEmbedding):
             name="logits",
         )
         self.codebook = self.add_vectors("codebook", (self.num_clusters, self.output_dim))
-        self.current_temperature = self.add_temperature(self.temperature)
+        self.current_temperature = self.add_annealed("temperature", self.temperature)
+        self.current_noise_scale = self.add_annealed("noise_scale", self.noise_scale)
 
     def lookup(self, ids: tf.Tensor, training: bool | None) -> tf.Tensor:
         logits = tf.gather(self.logits.value, ids)  # (..., k): the rows of the batch only
@@ -111,8 +117,13 @@ class ClusterEmbedding(CompactEmbedding):
         if not training and self.inference == "hard":
             return tf.gather(codebook, tf.argmax(logits, axis=-1, output_type=tf.int32))
         one_hot = self.straight_through and bool(training)
-        temperature = self.current_temperature.value
-        choice = gumbel_softmax(self.logit_scale * logits, temperature, self.noise, one_hot)
+        choice = gumbel_softmax(
+            self.logit_scale * logits,
+            self.current_temperature.value,
+            self.noise,
+            one_hot,
+            noise_scale=self.current_noise_scale.value,
+        )
         return tf.matmul(choice, codebook)
 
     def word_logits(self, hidden: tf.Tensor) -> tf.Tensor:
@@ -151,6 +162,7 @@ class ClusterEmbedding(CompactEmbedding):
             "num_clusters": self.num_clusters,
             "temperature": self.temperature,
             "straight_through": self.straight_through,
+            "noise_scale": self.noise_scale,
             "inference": self.inference,
             "logit_scale": self.logit_scale,
             "logits_initializer": keras.initializers.serialize(self.logits_initializer),
@@ -164,6 +176,7 @@ class ClusterEmbedding(CompactEmbedding):
 ARGUMENTS = (
     "temperature",
     "straight_through",
+    "noise_scale",
     "inference",
     "logit_scale",
     "logits_initializer",

@@ -48,7 +48,8 @@ class DPQEmbedding(CompactEmbedding):
         method: "sx" or "vq".
         batch_norm: Whether `a` is normalized. Default: with "sx" only.
         shared_codebook: Whether one codebook (and one set of keys) serves all pieces.
-        temperature: `tau` of "sx". A weight, so that `training.TemperatureAnnealing` can change it.
+        temperature: `tau` of "sx", which changes the gradient and not the codes. A weight, so that
+            `training.TemperatureAnnealing` can change it.
         commitment_weight: `beta` of "vq".
         **kwargs: `embeddings_initializer` and `embeddings_regularizer` (of queries, keys and
             values), `mask_zero` (padding is then left out of batch normalization and of the loss of
@@ -110,7 +111,7 @@ class DPQEmbedding(CompactEmbedding):
         self.codebooks = self.keys = self.add_vectors("codebooks", shape)
         if self.method == "sx":
             self.keys = self.add_vectors("keys", shape)
-            self.current_temperature = self.add_temperature(self.temperature)
+            self.current_temperature = self.add_annealed("temperature", self.temperature)
         if self.norm is not None:
             self.norm.build((None, self.code_length, self.cardinality))
 

@@ -41,7 +41,8 @@ class KDCodeEmbedding(CompactEmbedding):
         shared_codebook: Whether one codebook `(K, d')` serves all positions.
         codes: `None` learns them. An integer array `(V, D)` fixes them (characters of the word,
             pre-trained codes); "random" draws them from `seed`; "fixed": they are loaded later.
-        temperature: `tau > 0`; a weight, so that `training.TemperatureAnnealing` can change it.
+        temperature: `tau > 0`. With `straight_through` it changes the gradient and the entropy,
+            not the codes. A weight, so that `training.TemperatureAnnealing` can change it.
         straight_through: `False` trains with the relaxed codes themselves.
         inference: "hard" (what ships) or "soft" (relaxed codes, to report the gap).
         entropy_weight: Of the mean entropy of the relaxed codes (nats) in the loss; above 0 it
@@ -176,7 +177,7 @@ class KDCodeEmbedding(CompactEmbedding):
             )
             if isinstance(self.given, np.ndarray):
                 self.given = "fixed"  # the weight holds them now
-        self.current_temperature = self.add_temperature(self.temperature)
+        self.current_temperature = self.add_annealed("temperature", self.temperature)
         self.composition.build()
         if self.logits_norm is not None:
             self.logits_norm.build((None, self.code_length, self.cardinality))

@@ -29,9 +29,9 @@ def test_inference_is_the_vector_of_the_likeliest_cluster():
 def test_training_follows_the_papers_formula(monkeypatch):
     gumbel = np.random.default_rng(0).gumbel(size=(3, 5)).astype(np.float32)
     monkeypatch.setattr("kerascompact.ops.gumbel.gumbel_noise", lambda shape, seed: gumbel)
-    layer = built(straight_through=False, temperature=0.7, logit_scale=2.0)
+    layer = built(straight_through=False, temperature=0.7, noise_scale=0.6, logit_scale=2.0)
     a = 2.0 * layer.logits.numpy()[[4, 4, 9]]
-    power = np.exp((a + gumbel) / 0.7)
+    power = np.exp((a + 0.6 * gumbel) / 0.7)
     t = power / power.sum(axis=1, keepdims=True)
     # float32 against float64 exponentials
     np.testing.assert_allclose(
@@ -50,7 +50,7 @@ def test_straight_through_trains_on_a_vector_that_ships():
     layer = built()
     vectors = layer(np.arange(20), training=True).numpy()
     distances = np.abs(vectors[:, None] - layer.codebook.numpy()[None]).max(-1)
-    assert (distances.min(axis=1) < 1e-6).all()  # 1 = soft + (1 - soft), up to rounding
+    assert (distances.min(axis=1) < 1e-6).all()  # a sum of one row and of zeros
     assert len(set(distances.argmin(axis=1))) > 1
 
 
@@ -92,6 +92,12 @@ def test_rejects_num_clusters(num_clusters):
 def test_rejects_temperature(temperature):
     with pytest.raises(ValueError, match="`temperature` must be a finite number > 0"):
         ClusterEmbedding(20, 4, 5, temperature=temperature)
+
+
+@pytest.mark.parametrize("noise_scale", [-0.1, float("nan"), "loud", None, True])
+def test_rejects_noise_scale(noise_scale):
+    with pytest.raises(ValueError, match="`noise_scale` must be a finite number >= 0"):
+        ClusterEmbedding(20, 4, 5, noise_scale=noise_scale)
 
 
 @pytest.mark.parametrize(

@@ -52,9 +52,9 @@ def test_training_follows_the_papers_equations(monkeypatch):
     gumbel = np.random.default_rng(0).gumbel(size=(3, M, K)).astype(np.float32)
     module = "kerascompact.layers.embeddings.compositional_code"
     monkeypatch.setattr(f"{module}.gumbel_noise", lambda shape, seed: gumbel)
-    layer = built(straight_through=False, temperature=0.7)
+    layer = built(straight_through=False, temperature=0.7, noise_scale=0.6)
     ids = np.array([[4, 4], [9, 0]])  # three words, a sample for each
-    power = np.exp((logits_of(layer)[[4, 9, 0]] + gumbel) / 0.7)
+    power = np.exp((logits_of(layer)[[4, 9, 0]] + 0.6 * gumbel) / 0.7)
     choice = power / power.sum(axis=-1, keepdims=True)
     codebooks = layer.codebooks.numpy()
     vectors = sum(choice[:, j] @ codebooks[j] for j in range(M))
@@ -93,7 +93,7 @@ def test_soft_inference_is_random_and_soft():
 
 
 def test_the_temperature_can_be_annealed():
-    embedding = built()
+    embedding = built(straight_through=False)
     model = keras.Sequential([keras.Input((4,), dtype="int32"), embedding])
     model.compile("sgd", "mse")
     annealing = TemperatureAnnealing(GeometricDecay(1, 0.25, steps=1))
@@ -210,6 +210,7 @@ def test_a_step_makes_nothing_of_the_vocabularys_size():
         ({"table_dim": 0}, "`table_dim` must be an integer >= 1"),
         ({"hidden_dim": 2.5}, "`hidden_dim` must be an integer >= 1"),
         ({"temperature": 0}, "`temperature` must be a finite number > 0"),
+        ({"noise_scale": -0.1}, "`noise_scale` must be a finite number >= 0"),
         ({"straight_through": 1}, "`straight_through` must be True or False"),
         ({"inference": "fuzzy"}, "`inference` must be one of 'hard', 'soft'"),
         ({"seed": "a"}, "`seed` must be"),

@@ -1,0 +1,189 @@
+"""The temperature, and the scale of the noise, that each batch really had."""
+
+import keras
+import numpy as np
+import pytest
+
+from kerascompact.layers import (
+    ClusterAdjustmentEmbedding,
+    ClusterEmbedding,
+    CompositionalCodeEmbedding,
+    KDCodeEmbedding,
+    MixtureEmbedding,
+)
+from kerascompact.training import GeometricDecay, NoiseAnnealing, TemperatureAnnealing
+
+IDS, LABELS = np.ones((8, 3), "int32"), np.zeros((8, 1))
+
+
+def model(*embeddings):
+    ids = keras.Input((3,), dtype="int32")
+    vectors = [keras.layers.Flatten()(embedding(ids)) for embedding in embeddings]
+    both = keras.layers.Concatenate()(vectors) if len(vectors) > 1 else vectors[0]
+    return keras.Model(ids, keras.layers.Dense(1)(both))
+
+
+class Recorder(keras.callbacks.Callback):
+    """Reads a number of layers after each batch."""
+
+    def __init__(self, number, *layers):
+        super().__init__()
+        self.number, self.layers, self.seen = f"current_{number}", layers, []
+
+    def on_train_batch_end(self, batch, logs=None):
+        self.seen.append([float(getattr(layer, self.number).numpy()) for layer in self.layers])
+
+
+def every_layer(**options):
+    """The layers that draw codes at random, and where each holds its weights."""
+    cluster = ClusterEmbedding(9, 2, 3, **options)
+    adjustment = ClusterAdjustmentEmbedding(9, 3, 3, **options)
+    mixture = MixtureEmbedding(9, 2, 3, num_unique=2, **options)
+    code = CompositionalCodeEmbedding(9, 2, 2, 2, **options)
+    holders = cluster, adjustment.clusters, mixture.clusters, code
+    return (cluster, adjustment, mixture, code), holders
+
+
+@pytest.mark.parametrize("jit_compile", [False, True])
+@pytest.mark.parametrize(
+    ("kind", "number", "options"),
+    [
+        (TemperatureAnnealing, "temperature", {"straight_through": False}),
+        (NoiseAnnealing, "noise_scale", {}),
+    ],
+)
+def test_sets_every_layer_before_each_batch_of_every_epoch(kind, number, options, jit_compile):
+    layers, holders = every_layer(**options)
+    trained = model(*layers)
+    trained.compile("adam", "mse", jit_compile=jit_compile)
+    record = Recorder(number, *holders)
+    callbacks = [kind(GeometricDecay(0.8, 0.2, steps=2)), record]
+    history = trained.fit(IDS, LABELS, batch_size=4, epochs=2, verbose=0, callbacks=callbacks)
+    expected = [0.8, 0.4, 0.2, 0.2]
+    np.testing.assert_allclose(record.seen, np.repeat(expected, 4).reshape(4, 4), rtol=1e-6)
+    np.testing.assert_allclose(history.history[number], [0.4, 0.2], rtol=1e-6)
+
+
+@pytest.mark.parametrize("place", range(4))
+def test_temperature_has_no_effect_on_one_hot_samples_and_is_refused_there(place):
+    """`argmax((a + g) / tau)` is `argmax(a + g)`: with equal noise the vectors are equal."""
+    layers, holders = every_layer(seed=3)
+    layer, holder, ids = layers[place], holders[place], np.arange(9)
+    drawn = []
+    for tau in (5.0, 0.05):
+        layer(ids)
+        holder.current_temperature.assign(tau)
+        holder.noise.state.assign([3, 0])
+        drawn.append(layer(ids, training=True).numpy())
+    np.testing.assert_array_equal(*drawn)
+    trained = model(layer)
+    trained.compile("adam", "mse")
+    callback = TemperatureAnnealing(GeometricDecay(0.9, 0.1, 5))
+    with pytest.raises(ValueError, match=r"Use `NoiseAnnealing`, .*with straight_through=True\."):
+        trained.fit(IDS, LABELS, verbose=0, callbacks=[callback])
+
+
+@pytest.mark.parametrize("place", range(4))
+def test_without_noise_training_sees_what_ships(place):
+    """And with a lot of noise hardly any word keeps the code that its logits say."""
+    layers, _ = every_layer(noise_scale=0.0)
+    layer, ids = layers[place], np.arange(9)
+    # float32 sums of one-hot rows times code vectors of about 0.1
+    np.testing.assert_allclose(layer(ids, training=True), layer(ids), atol=1e-7)
+    noisy = type(layer).from_config({**layer.get_config(), "noise_scale": 1e3, "seed": 1})
+    noisy(ids)
+    for old, new in zip(layer.trainable_weights, noisy.trainable_weights, strict=True):
+        new.assign(old)
+    assert np.abs(noisy(ids, training=True) - layer(ids)).max() > 1e-3
+
+
+def test_codes_without_noise_take_a_temperature_and_no_noise_scale():
+    codes = KDCodeEmbedding(9, 2, 2, 2)
+    trained, record = model(codes), Recorder("temperature", codes)
+    trained.compile("adam", "mse")
+    callbacks = [TemperatureAnnealing(lambda step: 0.5), record]
+    trained.fit(IDS, LABELS, verbose=0, callbacks=callbacks)
+    assert record.seen == [[0.5]]
+    with pytest.raises(ValueError, match="`NoiseAnnealing` must be used with a model that has clu"):
+        trained.fit(IDS, LABELS, verbose=0, callbacks=[NoiseAnnealing(lambda step: 0.5)])
+
+
+@pytest.mark.parametrize("jit_compile", [False, True])
+def test_the_compiled_step_uses_the_new_temperature(jit_compile):
+    """With temperature 1e-4 samples are one-hot, with 1e4 they are uniform: the losses differ."""
+
+    def loss(temperature):
+        keras.utils.set_random_seed(1)
+        layer = ClusterEmbedding(9, 1, 3, straight_through=False, seed=2)
+        trained = model(layer)
+        trained.compile(keras.optimizers.SGD(0.0), "mse", jit_compile=jit_compile)
+        layer.codebook.assign([[-3.0], [0.0], [6.0]])
+        sequence = iter([1.0, temperature])
+        callback = TemperatureAnnealing(lambda step: next(sequence))
+        trained.layers[-1].set_weights([np.ones((3, 1)), np.zeros(1)])
+        # 16 rows in two batches: the first traces the step, the second uses the new value
+        history = trained.fit(
+            np.ones((16, 3), "int32"),
+            np.full((16, 1), 3.0),
+            batch_size=8,
+            verbose=0,
+            shuffle=False,
+            callbacks=[callback, batches := Losses()],
+        )
+        assert len(history.history["loss"]) == 1
+        return batches.last
+
+    # uniform: each vector is the mean 1.0, the output 3.0 is the label
+    assert loss(1e4) < 1e-2 < loss(1e-4)
+
+
+class Losses(keras.callbacks.Callback):
+    """Loss of the last batch alone, from the running mean over two of equal size."""
+
+    def on_train_batch_end(self, batch, logs=None):
+        mean = logs["loss"]
+        self.last = 2 * mean - self.first if batch else mean
+        self.first = mean
+
+
+def test_goes_on_counting_in_a_second_fit():
+    layer = ClusterEmbedding(9, 2, 3)
+    trained, record = model(layer), Recorder("noise_scale", layer)
+    trained.compile("adam", "mse")
+    callback = NoiseAnnealing(lambda step: 1.0 + step)
+    for _ in range(2):
+        trained.fit(IDS, LABELS, batch_size=4, verbose=0, callbacks=[callback, record])
+    assert record.seen == [[1.0], [2.0], [3.0], [4.0]]
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "bound"),
+    [
+        (TemperatureAnnealing, 0, "> 0"),
+        (TemperatureAnnealing, float("nan"), "> 0"),
+        (NoiseAnnealing, -0.5, ">= 0"),
+        (NoiseAnnealing, float("inf"), ">= 0"),
+    ],
+)
+def test_refuses_numbers_out_of_range(kind, value, bound):
+    trained = model(ClusterEmbedding(9, 2, 3, straight_through=False))
+    trained.compile("adam", "mse")
+    with pytest.raises(ValueError, match=rf"`schedule\(step\)` must be a finite number {bound}\."):
+        trained.fit(IDS, LABELS, verbose=0, callbacks=[kind(lambda step: value)])
+
+
+@pytest.mark.parametrize("kind", [TemperatureAnnealing, NoiseAnnealing])
+def test_refuses_a_model_without_clusters(kind):
+    trained = model(keras.layers.Embedding(9, 2))
+    trained.compile("adam", "mse")
+    callback = kind(GeometricDecay(0.9, 0.1, 5))
+    with pytest.raises(ValueError, match=f"`{kind.__name__}` must be used with a model that"):
+        trained.fit(IDS, LABELS, verbose=0, callbacks=[callback])
+
+
+@pytest.mark.parametrize("schedule", [0.9, None, "decay"])
+def test_refuses_a_schedule_that_cannot_be_called(schedule):
+    with pytest.raises(ValueError, match="`schedule` must be a callable: step -> temperature"):
+        TemperatureAnnealing(schedule)
+    with pytest.raises(ValueError, match="`schedule` must be a callable: step -> noise scale"):
+        NoiseAnnealing(schedule)
