@@ -12,7 +12,17 @@ import tensorflow as tf
 
 import kerascompact
 from kerascompact.core import checks, files
-from kerascompact.export import beside, facts, flatbuffer, fused, kernels, lookups, narrow, refusals
+from kerascompact.export import (
+    beside,
+    facts,
+    flatbuffer,
+    fused,
+    kernels,
+    lookups,
+    narrow,
+    refusals,
+    tensor_names,
+)
 from kerascompact.export.freezing import shipped
 from kerascompact.export.interpreter import Interpreter
 from kerascompact.export.recipe import Recipe, resolve
@@ -35,6 +45,7 @@ def convert(
     inputs: dict[str, Any] | None = None,
     representative: Any = None,
     fused_lstm: bool = False,
+    names: bool | None = None,
 ) -> bytes:
     """Converts a trained model into the bytes of a TFLite file of built-in operators only.
 
@@ -80,6 +91,10 @@ def convert(
         fused_lstm: Makes one operator of each `keras.layers.LSTM` that TFLite has one for, see
             `fused.fused`, in place of a loop. It takes some fewer bytes, and integers; on x86 it is
             slower, and LiteRT's `CompiledModel` does not run it.
+        names: Names of inner tensors, for tools that show or quantize files: `True`: those of the
+            converter, which say the layer; `False`: none, the smallest file, which litert-quantizer
+            cannot read. `None`: `True` from 64 KiB on, below it numbers, with some 12 bytes for
+            each tensor the least that litert-quantizer reads.
 
     Returns: The file's bytes. Converting twice gives the same bytes.
 
@@ -96,6 +111,7 @@ def convert(
     """
     recipe = resolve(recipe)
     refusals.check_fused(fused_lstm, recipe)
+    tensor_names.check(names)
     several = isinstance(model, dict)
     models = model if isinstance(model, dict) else {SINGLE: model}
     if not models or not all(isinstance(name, str) and name for name in models):
@@ -146,7 +162,7 @@ def convert(
         fused.forget_states(parsed)
     flatbuffer.slim(parsed)
     flatbuffer.add_metadata(parsed, {k: v for k, v in metadata.items() if v})
-    data = flatbuffer.pack(parsed)
+    data = tensor_names.pack(parsed, names)
     for name, part in parts.items():
         _check_runs(data, part.specs, name)
     return data

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from kerascompact.core.storage import code_bits
-from kerascompact.export import flatbuffer
+from kerascompact.export import flatbuffer, tensor_names
 from kerascompact.export.constants import Constant, constants, packed_bytes
 from kerascompact.export.diagnosis import Diagnosis, Finding
 
@@ -121,7 +121,7 @@ def _graph(model: Any, size: int) -> Iterator[Finding]:
     slim = copy.deepcopy(slim, {id(b.data): b.data for b in model.buffers if b.data is not None})
     flatbuffer.slim(slim)
     after = sum(len(buffer.data) for buffer in slim.buffers if buffer.data is not None)
-    saved = (size - before) - (len(flatbuffer.pack(slim)) - after)
+    saved = (size - before) - (len(tensor_names.pack(slim)) - after)
     what = "names of inner tensors, empty buffers, shapes and options written more than once"
     yield Finding("graph", "what is not constants", what, "as kerascompact.export writes it", saved)
 

@@ -216,24 +216,22 @@ def add_metadata(model: Any, metadata: dict[str, Any]) -> None:
 def slim(model: Any) -> None:
     """Drops what the converter writes and no runtime reads.
 
-    Names of inner tensors (inputs and outputs keep theirs), an empty buffer for each activation
-    (all can share buffer 0, which is empty by definition), equal constants stored twice, shape
-    signatures that repeat the shape, ranks that the shape tells, and empty quantization tables.
+    An empty buffer for each activation (all can share buffer 0, which is empty by definition),
+    equal constants stored twice, shape signatures that repeat the shape, ranks that the shape
+    tells, and empty quantization tables. Inputs and outputs get the names of their signature; of
+    other names, see `tensor_names.pack`.
     """
     empty = schema.BufferT()
     buffers, number = [empty], {b"": 0}
     for position, graph in enumerate(model.subgraphs):
         graph.name = graph.name if position == 0 else None
-        ports = {*graph.inputs, *graph.outputs} if position == 0 else set()
-        for index, tensor in enumerate(graph.tensors):
+        for tensor in graph.tensors:
             data = model.buffers[tensor.buffer].data
             data = b"" if data is None else bytes(bytearray(data))
             if data not in number:
                 number[data] = len(buffers)
                 buffers.append(model.buffers[tensor.buffer])
             tensor.buffer = number[data]
-            if index not in ports:
-                tensor.name = None
             scales = tensor.quantization
             if scales is not None and scales.scale is None and scales.details is None:
                 tensor.quantization = None

@@ -204,6 +204,7 @@ def _file(
         labels=data.label_names,
         text=data.vocabulary,
         max_bytes=max_bytes,
+        names=False,  # no byte of the budget for tools
         fingerprint_bits=setting.fingerprint_bits,
         sequence_length=data.train.ids.shape[1],
     )

@@ -21,6 +21,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--max-bytes", type=int, metavar="N", help="of a text, with --text-in (any number)"
     )
+    parser.add_argument(
+        "--names",
+        action=argparse.BooleanOptionalAction,
+        help="names of inner tensors, for tools such as litert-quantizer (from 64 KiB on; below "
+        "it numbers)",
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -53,6 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
     from kerascompact.size import summary
 
     options: dict[str, Any] = {"labels": labels, "sequence_length": length}
+    options |= {"names": arguments.names}
     if text_in:
         text = vocabulary.rules if projection else vocabulary
         options |= {"text": text, "max_bytes": arguments.max_bytes}

@@ -49,6 +49,10 @@ def test_another_recipe_length_and_place(folder, tmp_path):
     assert export.read_metadata(out)["recipe"]["tables"] == "float32"
     assert TextClassifier(out).length == 3  # finds the vocabulary beside the file
     assert (folder / "model.tflite").exists()
+    nameless = tmp_path / "phone" / "nameless.tflite"
+    arguments = ["--recipe", "float32", "--length", "3", "--no-names", "--out", str(nameless)]
+    assert main(["export", str(folder), *arguments]) == 0
+    assert nameless.stat().st_size < out.stat().st_size
 
 
 def test_the_vocabulary_of_another_file_is_kept(folder, tmp_path, fails):

@@ -30,7 +30,7 @@ def outputs(data, ids):
 def test_the_file_looks_up_what_keras_does(name, recipe):
     form, _ = KINDS[name](paper_bits=77)
     model = lookup(form)
-    data = export.convert(model, recipe)
+    data = export.convert(model, recipe, names=False)
     small = export.freeze(model, recipe)
     for length in (1, V):
         ids = np.arange(V - length, V)[None]
@@ -83,7 +83,7 @@ def bits_by_hand(words, hidden, precision):
 
 def check_size(words, hidden, recipe):
     model = lookup(codes_of(words, hidden))
-    data = export.convert(model, recipe)
+    data = export.convert(model, recipe, names=False)
     frozen = export.freeze(model, recipe)
     theory = bits_by_hand(words, hidden, recipe)
     assert total_bits(frozen.layers[-1].storage()) == theory
@@ -126,7 +126,7 @@ def test_an_lstm_is_as_small_as_its_bits(recipe):
     books = random.normal(size=(D, K, width))
     codes = random.integers(0, K, (10_000, D))
     model = lookup(RecurrentForm.from_codes(codes, books, **kernels))
-    data, frozen = export.convert(model, recipe), export.freeze(model, recipe)
+    data, frozen = export.convert(model, recipe, names=False), export.freeze(model, recipe)
     number = 32 if recipe == "float32" else 8
     scales = 0 if recipe == "float32" else 2 * 32 * 4 * units
     theory = 10_000 * D * 5 + NUMBER_BITS[recipe] * D * K * width
@@ -143,7 +143,8 @@ def test_an_lstm_is_as_small_as_its_bits(recipe):
 def test_entries_of_few_bits_are_as_small_as_their_bits(bits):
     random = np.random.default_rng(0)
     codes = random.integers(0, 2**bits, (5000, 24))
-    data = export.convert(lookup(ScalarForm.from_codes(codes, np.ones(5000), bits=bits)))
+    model = lookup(ScalarForm.from_codes(codes, np.ones(5000), bits=bits))
+    data = export.convert(model, names=False)
     assert len(data) <= 5000 * (24 * bits + 32) / 8 + 4 * 1024
 
 
@@ -161,8 +162,8 @@ def sparse_of(words, num_anchors=500, width=300, per_row=4):
 @pytest.mark.parametrize("recipe", OF_TABLES)
 def test_sparse_rows_are_as_small_as_their_entries(recipe):
     form = sparse_of(10_000)
-    data, small = export.convert(lookup(form), recipe), export.freeze(lookup(form), recipe)
-    small = small.layers[-1]
+    data = export.convert(lookup(form), recipe, names=False)
+    small = export.freeze(lookup(form), recipe).layers[-1]
     entry = 16 + (32 if recipe == "float32" else 8)
     scales = 0 if recipe == "float32" else 32 * 300
     rows = 8 * 10_016 + 313 * 32 + 32
@@ -188,7 +189,7 @@ def test_sparse_logits_need_no_table(recipe):
     form = sparse_of(3000, num_anchors=200, width=40)
     ids = keras.Input((1,), dtype="int32", name="ids")
     model = keras.Model(ids, form(keras.layers.Activation("tanh")(form(ids)), reverse=True))
-    data, small = export.convert(model, recipe), export.freeze(model, recipe)
+    data, small = export.convert(model, recipe, names=False), export.freeze(model, recipe)
     assert len(data) <= 1.02 * total_bits(small.layers[1].storage()) / 8 + 8 * 1024
     for id in (0, 17, 2999):
         expected = small.predict(np.array([[id]]), verbose=0)

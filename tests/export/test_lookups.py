@@ -40,7 +40,7 @@ def outputs(data, ids=IDS):
 @pytest.mark.parametrize("name", ["int8 rows", "int4 rows", "blocks"])
 def test_one_operator_looks_up_what_keras_does(name, width, length):
     model, recipe = lookup(width, length), RECIPES[name]
-    data, frozen = export.convert(model, recipe), export.freeze(model, recipe)
+    data, frozen = export.convert(model, recipe, names=False), export.freeze(model, recipe)
     np.testing.assert_array_equal(outputs(data), frozen.predict(IDS, verbose=0))
     found = export.inspect(data)
     operators = found.operators
@@ -54,7 +54,7 @@ def test_sizes_and_errors_beside_a_scale_for_each_column():
     exact = model.predict(np.arange(V)[None], verbose=0)[0]
     sizes, errors, graphs = {}, {}, {}
     for name, recipe in RECIPES.items():
-        data, frozen = export.convert(model, recipe), export.freeze(model, recipe)
+        data, frozen = export.convert(model, recipe, names=False), export.freeze(model, recipe)
         found = outputs(data, np.arange(V)[None])[0]
         relative = np.linalg.norm(found - exact, axis=1) / np.linalg.norm(exact, axis=1)
         errors[name] = np.sqrt(np.mean(relative**2))

@@ -140,8 +140,8 @@ def test_metadata_and_size(model, data):
         export.inspect(data)
     )
     ids = export.convert(model, sequence_length=8, vocabulary=VOCABULARY, recipe="float32")
-    # the graph that cuts and searches: 9 KB, see its operators in `inspect`
-    assert len(data) - len(ids) < facts["text"]["bytes"] + 9 * 1024
+    # the graph that cuts and searches: 9 KB, see its operators in `inspect`; numbers for names
+    assert len(data) - len(ids) < facts["text"]["bytes"] + 12 * 1024
 
 
 @pytest.mark.parametrize("size", [1, 2, 300])
