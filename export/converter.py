@@ -93,7 +93,7 @@ def convert(
             slower, and LiteRT's `CompiledModel` does not run it.
         names: Names of inner tensors, for tools that show or quantize files: `True`: those of the
             converter, which say the layer; `False`: none, the smallest file, which litert-quantizer
-            cannot read. `None`: `True` from 64 KiB on, below it numbers, with some 12 bytes for
+            cannot read. `None`: `True` from 64 KiB on, below it numbers, with 11 to 22 bytes for
             each tensor the least that litert-quantizer reads.
 
     Returns: The file's bytes. Converting twice gives the same bytes.
