@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 
 from kerascompact.compress.base import Compressor
-from kerascompact.compress.kmeans import kmeans
 from kerascompact.core import checks
 from kerascompact.core.storage import code_bits
 from kerascompact.forms.codebook import CodebookForm
+from kerascompact.ops.kmeans import kmeans
 
 
 class KMeansClusters(Compressor):

@@ -6,11 +6,11 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from kerascompact.compress import additive
 from kerascompact.compress.base import Compressor
 from kerascompact.core import checks
 from kerascompact.core.storage import code_bits
 from kerascompact.forms.codebook import CodebookForm
+from kerascompact.ops import additive
 from kerascompact.ops.chunks import in_chunks
 from kerascompact.ops.code_encoder import code_logits, hidden_units
 from kerascompact.ops.gumbel import gumbel_softmax

@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 
 from kerascompact.compress.base import Compressor
-from kerascompact.compress.kmeans import ROWS, kmeans
 from kerascompact.compress.nearest_anchors import form_of
 from kerascompact.core import checks
 from kerascompact.core.extras import require
 from kerascompact.forms.sparse import SparseForm
+from kerascompact.ops.kmeans import ROWS, kmeans
 
 
 class KSVD(Compressor):

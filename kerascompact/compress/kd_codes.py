@@ -4,11 +4,11 @@ from typing import Any
 
 import numpy as np
 
-from kerascompact.compress import additive
 from kerascompact.compress.base import Compressor
 from kerascompact.core import checks
 from kerascompact.core.storage import code_bits
 from kerascompact.forms.codebook import CodebookForm
+from kerascompact.ops.additive_codes import additive_codes
 
 
 class KDCodes(Compressor):
@@ -77,44 +77,16 @@ class KDCodes(Compressor):
 
     def compress(self, table: np.ndarray, counts: np.ndarray | None, **form: Any) -> CodebookForm:
         checks.integer_in("cardinality", self.cardinality, 2, len(table))
-        found = []
-        if self.start != "annealed":
-            found.append(self._residual(table, counts))
-        if self.start != "residual":
-            found.append(self._annealed(table, counts))
-        errors = [additive.error(table, codes, books, counts) for codes, books in found]
-        codes, codebooks = found[int(np.argmin(errors))]
-        paper = codes.size * code_bits(self.cardinality) + 32 * codebooks.size
-        return CodebookForm.from_codes(codes, codebooks, **{"paper_bits": paper, **form})
-
-    def _residual(
-        self, table: np.ndarray, counts: np.ndarray | None
-    ) -> tuple[np.ndarray, np.ndarray]:
-        random = np.random.default_rng(self.seed)
-        codes, codebooks = additive.residual(
+        codes, codebooks = additive_codes(
             table,
             self.cardinality,
-            self.steps(self.code_length, "residual k-means"),
+            self.code_length,
             counts,
+            start=self.start,
+            iterations=self.iterations,
             seed=self.seed,
             max_points=self.max_points,
+            steps=self.steps,
         )
-        for _ in self.steps(self.iterations, "refining codes"):
-            codebooks = additive.refit(table, codes, codebooks, counts, steps=3)
-            codes = additive.descend(table, codes, codebooks, random.permutation(self.code_length))
-        return codes, additive.refit(table, codes, codebooks, counts)
-
-    def _annealed(
-        self, table: np.ndarray, counts: np.ndarray | None
-    ) -> tuple[np.ndarray, np.ndarray]:
-        random = np.random.default_rng(self.seed)
-        sizes = self.code_length, self.cardinality, table.shape[1]
-        codes = random.integers(0, self.cardinality, (len(table), self.code_length), np.int32)
-        codebooks = np.zeros(sizes, np.float32)
-        for round in self.steps(self.iterations, "annealing codes"):
-            codebooks = additive.refit(table, codes, codebooks, counts, steps=3)
-            temperature = 1 - (round + 1) / self.iterations
-            deviation = temperature * codebooks.std(axis=1, keepdims=True)
-            noisy = codebooks + deviation * random.standard_normal(sizes, np.float32)
-            codes = additive.descend(table, codes, noisy, random.permutation(self.code_length))
-        return codes, additive.refit(table, codes, codebooks, counts)
+        paper = codes.size * code_bits(self.cardinality) + 32 * codebooks.size
+        return CodebookForm.from_codes(codes, codebooks, **{"paper_bits": paper, **form})

@@ -5,12 +5,13 @@ from typing import Any
 import numpy as np
 
 from kerascompact.compress.base import Compressor
-from kerascompact.compress.kmeans import kmeans
 from kerascompact.core import checks
 from kerascompact.core.storage import code_bits
 from kerascompact.forms.base import Form
 from kerascompact.forms.codebook import CodebookForm
 from kerascompact.forms.scaled import ScaledForm
+from kerascompact.ops.kmeans import kmeans
+from kerascompact.ops.product_codes import product_codes
 
 NORM_CARDINALITY = 256  # as in fastText
 
@@ -91,14 +92,16 @@ class ProductQuantization(Compressor):
     def _directions(
         self, table: np.ndarray, counts: np.ndarray | None, length: int, **form: Any
     ) -> CodebookForm:
-        codes, codebooks = [], []
-        parts = np.split(table, length, axis=1)
-        for position in self.steps(length, "product quantization"):
-            part = np.ascontiguousarray(parts[position])
-            found = self._kmeans(part, self.cardinality, counts)
-            codes.append(found[0])
-            codebooks.append(found[1])
-        stacked = np.stack(codes, axis=1), np.stack(codebooks)
+        stacked = product_codes(
+            table,
+            length,
+            self.cardinality,
+            counts,
+            seed=self.seed,
+            iterations=self.iterations,
+            max_points=self.max_points,
+            steps=self.steps,
+        )
         return CodebookForm.from_codes(*stacked, combine="concat", **form)
 
     def _kmeans(

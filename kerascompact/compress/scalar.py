@@ -9,9 +9,7 @@ from kerascompact.core import checks
 from kerascompact.forms.base import Form
 from kerascompact.forms.dense import DenseForm
 from kerascompact.forms.scalar import ScalarForm
-
-ROWS = 4096  # that are tried with every limit before the next ones
-FRACTIONS = np.geomspace(0.1, 1.0, 24)  # of the largest entry, tried as limits
+from kerascompact.ops.scalar_codes import row_scales, scalar_codes, table_scale
 
 
 class ScalarQuantization(Compressor):
@@ -59,52 +57,9 @@ class ScalarQuantization(Compressor):
             sizes = dict(input_dim=table.shape[0], output_dim=table.shape[1])
             dense = DenseForm.from_arrays({"table": table}, **sizes, **form)
             return dense.quantize(f"int{self.bits}")
-        parts = [table[start : start + ROWS] for start in range(0, len(table), ROWS)]
         if self.scale == "row":
-            scales = np.concatenate([self._row_scales(rows) for rows in parts])
+            scales = row_scales(table, self.bits)
         else:
-            scales = self._table_scale(parts, counts)
-        codes = self._codes(table, scales if scales.ndim == 0 else scales[:, None])
+            scales = table_scale(table, self.bits, counts)
+        codes = scalar_codes(table, scales if scales.ndim == 0 else scales[:, None], self.bits)
         return ScalarForm.from_codes(codes, scales, bits=self.bits, **form)
-
-    def _row_scales(self, rows: np.ndarray) -> np.ndarray:
-        """The best scale of each row, `(n,)`."""
-        tried = np.abs(rows).max(axis=1)[:, None] * self._steps()
-        errors = [self._errors(rows, scale[:, None]) for scale in tried.T]
-        scale = tried[np.arange(len(rows)), np.argmin(errors, axis=0)]
-        return _fitted(*self._moments(rows, scale[:, None]))
-
-    def _table_scale(self, parts: list[np.ndarray], counts: np.ndarray | None) -> np.ndarray:
-        """The best scale for all rows, `()`."""
-        weights = np.ones(sum(map(len, parts))) if counts is None else counts
-        cuts = np.cumsum([len(rows) for rows in parts])[:-1]
-        weighted = list(zip(parts, np.split(weights, cuts), strict=True))
-        tried = max(float(np.abs(rows).max()) for rows in parts) * self._steps()
-        errors = [sum(w @ self._errors(rows, scale) for rows, w in weighted) for scale in tried]
-        scale = tried[int(np.argmin(errors))]
-        moments = [np.stack(self._moments(rows, scale)) @ w for rows, w in weighted]
-        return _fitted(*np.sum(moments, axis=0))
-
-    def _steps(self) -> np.ndarray:
-        return 2 * FRACTIONS / (2**self.bits - 1)
-
-    def _errors(self, rows: np.ndarray, scale: Any) -> np.ndarray:
-        """Squared error of each row, `(n,)`."""
-        values = scale * (self._codes(rows, scale) - (2**self.bits - 1) / 2)
-        return np.sum(np.square(rows - values), axis=1)
-
-    def _moments(self, rows: np.ndarray, scale: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Of each row with its values before the scale, and of these with themselves, `(n,)`."""
-        units = self._codes(rows, scale) - (2**self.bits - 1) / 2
-        return np.sum(rows * units, axis=1), np.sum(np.square(units), axis=1)
-
-    def _codes(self, rows: np.ndarray, scale: Any) -> np.ndarray:
-        most = 2**self.bits - 1
-        # A scale of 0 belongs to rows of zeros: every code gives 0 there.
-        steps = rows / np.where(np.asarray(scale) > 0, scale, 1)
-        return np.clip(np.rint(steps + most / 2), 0, most).astype(np.uint8)
-
-
-def _fitted(products: Any, squares: Any) -> np.ndarray:
-    """The scale with the smallest squared error for given codes."""
-    return np.asarray(products / squares, np.float32)  # no value is 0, so no square is

@@ -8,8 +8,7 @@ from kerascompact.compress.base import Compressor
 from kerascompact.core import checks
 from kerascompact.forms.dense import DenseForm
 from kerascompact.forms.factored import FactoredForm
-
-ROWS = 8192  # that are in float64 at a time
+from kerascompact.ops.svd import low_rank_factors
 
 
 class TruncatedSVD(Compressor):
@@ -41,14 +40,8 @@ class TruncatedSVD(Compressor):
 
     def compress(self, table: np.ndarray, counts: np.ndarray | None, **form: Any) -> FactoredForm:
         checks.integer_in("rank", self.rank, 1, min(table.shape))
-        gram = np.zeros((table.shape[1], table.shape[1]))
-        for start in range(0, len(table), ROWS):
-            rows = table[start : start + ROWS].astype(np.float64)
-            weighted = rows if counts is None else rows * counts[start : start + ROWS, None]
-            gram += weighted.T @ rows
-        _, vectors = np.linalg.eigh(gram)  # in ascending order
-        kernel = vectors[:, : -self.rank - 1 : -1].T  # (r, d), orthonormal rows
-        arrays = {"table": table @ kernel.T.astype(np.float32)}
+        short, kernel = low_rank_factors(table, self.rank, counts)
+        arrays = {"table": short}
         part = DenseForm.from_arrays(arrays, input_dim=len(table), output_dim=self.rank)
         paper = 32 * self.rank * sum(table.shape)
         return FactoredForm.from_parts(part, kernel, **{"paper_bits": paper, **form})

@@ -33,7 +33,8 @@ def test_training_lowers_the_error_of_the_codes():
 
 
 def test_keeps_the_epoch_with_the_smallest_error(monkeypatch):
-    from kerascompact.compress import additive, compositional
+    from kerascompact.compress import compositional
+    from kerascompact.ops import additive
 
     seen = []
 

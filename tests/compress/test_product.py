@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from kerascompact.compress import ProductQuantization, codes_of
-from kerascompact.compress.kmeans import kmeans
 from kerascompact.core.storage import total_bits
+from kerascompact.ops.kmeans import kmeans
 
 RANDOM = np.random.default_rng(0)
 V, d = 60, 6

@@ -1,8 +1,9 @@
 import numpy as np
 import pytest
 
-from kerascompact.compress import ScalarQuantization, scalar
+from kerascompact.compress import ScalarQuantization
 from kerascompact.core.storage import total_bits
+from kerascompact.ops import scalar_codes
 
 RANDOM = np.random.default_rng(0)
 V, d = 50, 6
@@ -59,11 +60,11 @@ def test_rounds_to_the_nearest_of_evenly_spaced_values(bits, scale):
 @pytest.mark.parametrize("scale", ["row", "table"])
 @pytest.mark.parametrize("rows", [4096, 7])
 def test_no_scale_that_is_tried_is_better(scale, rows, monkeypatch):
-    monkeypatch.setattr(scalar, "ROWS", rows)
+    monkeypatch.setattr(scalar_codes, "ROWS", rows)
     axis = 1 if scale == "row" else None
     found = np.sum((values(ScalarQuantization(2, scale).fit(TABLE)) - TABLE) ** 2, axis=axis)
     limit = np.abs(TABLE).max(axis=axis, keepdims=True)
-    for fraction in scalar.FRACTIONS:
+    for fraction in scalar_codes.FRACTIONS:
         step = 2 * fraction * limit / 3
         tried = step * (np.clip(np.round(TABLE / step + 1.5), 0, 3) - 1.5)
         assert np.all(found <= np.sum((tried - TABLE) ** 2, axis=axis) * (1 + 1e-5))

@@ -1,8 +1,9 @@
 import numpy as np
 import pytest
 
-from kerascompact.compress import TruncatedSVD, svd
+from kerascompact.compress import TruncatedSVD
 from kerascompact.core.storage import total_bits
+from kerascompact.ops import svd
 
 RANDOM = np.random.default_rng(0)
 V, d = 50, 8

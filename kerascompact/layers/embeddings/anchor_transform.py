@@ -90,6 +90,7 @@ class AnchorTransformEmbedding(CompactEmbedding):
     """
 
     EXAMPLE: dict[str, Any] = dict(input_dim=20, output_dim=4, num_anchors=6, strength=1e-4)
+    UNSTARTED = "it has no compressor yet"
     UNCONSTRAINED = "its vectors are combinations of anchors"
 
     def __init__(

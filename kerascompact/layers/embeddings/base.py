@@ -4,11 +4,13 @@ from collections.abc import Callable
 from typing import Any
 
 import keras
+import numpy as np
 import tensorflow as tf
 
 from kerascompact.core import checks
 from kerascompact.forms.base import Form, call_on_ids, reshape_as
 from kerascompact.forms.reversible import Reversible
+from kerascompact.layers.embeddings.starts import given, table_of
 from kerascompact.ops.row_logits import row_logits
 from kerascompact.ops.sampled_softmax import Scorer, attach_scorer
 
@@ -29,6 +31,10 @@ class CompactEmbedding(Reversible):
         embeddings_constraint: Of the same weights, after each step, as in
             `keras.layers.Embedding`, where the vectors that are looked up are their rows: such as
             `keras.constraints.MaxNorm(2, axis=1)`. Other methods refuse it and say why.
+        weights: A table `(V, d)` to start from, such as that of a trained
+            `keras.layers.Embedding`, as an array or a list of one. The layer starts at the best
+            approximation of it that its own compressor finds. It is read when the layer is built,
+            and is not in the layer's config.
         mask_zero: Whether id 0 is padding, as in `keras.layers.Embedding`.
         **kwargs: Those of `keras.layers.Layer`.
 
@@ -39,6 +45,7 @@ class CompactEmbedding(Reversible):
 
     EXAMPLE: dict[str, Any] = {}
     UNCONSTRAINED = ""  # why a constraint of its weights would not hold for its vectors, if so
+    UNSTARTED = ""  # why it cannot start from a table, if so
     LOGITS_CHUNK = 2048
 
     def __init__(
@@ -49,6 +56,7 @@ class CompactEmbedding(Reversible):
         embeddings_initializer: Any = None,
         embeddings_regularizer: Any = None,
         embeddings_constraint: Any = None,
+        weights: Any = None,
         mask_zero: bool = False,
         **kwargs: Any,
     ) -> None:
@@ -64,17 +72,34 @@ class CompactEmbedding(Reversible):
             checks.fail(
                 "embeddings_constraint", f"None: {self.UNCONSTRAINED}", embeddings_constraint
             )
+        self.start_table = None
+        if weights is not None:
+            if self.UNSTARTED:
+                checks.fail("weights", f"None: {self.UNSTARTED}", type(weights))
+            self.start_table = table_of(weights, self.input_dim, self.output_dim)
         self.mask_zero = checks.boolean("mask_zero", mask_zero)
         self.supports_masking = True
 
-    def add_vectors(self, name: str, shape: tuple[int, ...]) -> keras.Variable:
+    def take_start(self) -> np.ndarray | None:
+        """The table that was given as `weights`, if one was, for `build`; it is kept no longer."""
+        table, self.start_table = self.start_table, None
+        return table
+
+    def add_vectors(
+        self, name: str, shape: tuple[int, ...], start: np.ndarray | None = None
+    ) -> keras.Variable:
         """A trainable float32 table of vectors, or several of them.
 
         The initializer is cloned: one Keras initializer called twice draws the same numbers.
+
+        Args:
+            name: Of the weight.
+            shape: Of the weight.
+            start: Its values, if the initializer shall not draw them.
         """
         return self.add_weight(
             shape=shape,
-            initializer=self.embeddings_initializer.clone(),
+            initializer=self.embeddings_initializer.clone() if start is None else given(start),
             regularizer=self.embeddings_regularizer,
             constraint=self.embeddings_constraint,
             dtype="float32",

@@ -12,8 +12,10 @@ from kerascompact.core.storage import code_bits
 from kerascompact.forms.base import reshape_as
 from kerascompact.forms.codebook import CodebookForm
 from kerascompact.layers.embeddings.base import CompactEmbedding
+from kerascompact.layers.embeddings.starts import given, logits_for
 from kerascompact.ops.codes import relaxed_one_hot
 from kerascompact.ops.gumbel import gumbel_softmax
+from kerascompact.ops.kmeans import kmeans
 
 
 @register
@@ -99,7 +101,10 @@ class ClusterEmbedding(CompactEmbedding):
         self.noise = keras.random.SeedGenerator(seed)
 
     def build(self, input_shape: Any = None) -> None:
-        draw = self.logits_initializer.clone()
+        draw, start, codebook = self.logits_initializer.clone(), self.take_start(), None
+        if start is not None:
+            codes, codebook = kmeans(start, self.num_clusters, seed=self.seed or 0)
+            draw = given((self.noise_scale or 1.0) * logits_for(codes, self.num_clusters))
         self.logits = self.add_weight(
             shape=(self.input_dim, self.num_clusters),
             initializer=lambda *args, **kwargs: draw(*args, **kwargs) / self.logit_scale,
@@ -107,7 +112,8 @@ class ClusterEmbedding(CompactEmbedding):
             autocast=False,
             name="logits",
         )
-        self.codebook = self.add_vectors("codebook", (self.num_clusters, self.output_dim))
+        shape = (self.num_clusters, self.output_dim)
+        self.codebook = self.add_vectors("codebook", shape, codebook)
         self.current_temperature = self.add_annealed("temperature", self.temperature)
         self.current_noise_scale = self.add_annealed("noise_scale", self.noise_scale)
 

@@ -60,8 +60,12 @@ class ClusterAdjustmentEmbedding(CompactEmbedding):
         self.clusters = clusters_of(self, self.input_dim, width, num_clusters, **of_clusters)
 
     def build(self, input_shape: Any = None) -> None:
+        start, own = self.take_start(), None
+        if start is not None:
+            self.clusters.start_table, own = np.split(start, [self.clusters.output_dim], axis=1)
         self.clusters.build(input_shape)
-        self.adjustment = self.add_vectors("adjustment", (self.input_dim, self.adjustment_dim))
+        shape = (self.input_dim, self.adjustment_dim)
+        self.adjustment = self.add_vectors("adjustment", shape, own)
 
     def lookup(self, ids: tf.Tensor, training: bool | None) -> tf.Tensor:
         own = tf.gather(self.adjustment.value, ids)

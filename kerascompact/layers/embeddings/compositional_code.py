@@ -72,6 +72,7 @@ class CompositionalCodeEmbedding(CompactEmbedding):
     """
 
     EXAMPLE = dict(input_dim=20, output_dim=4, cardinality=4, code_length=3)
+    UNSTARTED = "it has no compressor yet"
     UNCONSTRAINED = "its vectors are sums of rows of several codebooks"
 
     def __init__(

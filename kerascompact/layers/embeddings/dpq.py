@@ -72,6 +72,7 @@ class DPQEmbedding(CompactEmbedding):
     """
 
     EXAMPLE = dict(input_dim=20, output_dim=6, cardinality=4, code_length=3)
+    UNSTARTED = "it has no compressor yet"
     UNCONSTRAINED = "the rows of its codebooks are pieces of vectors"
 
     def __init__(

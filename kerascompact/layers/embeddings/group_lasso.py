@@ -57,7 +57,8 @@ class GroupLassoEmbedding(CompactEmbedding):
         self.strength = GroupRule(strength).strength  # which checks it
 
     def build(self, input_shape: Any = None) -> None:
-        self.table = self.add_vectors("table", (self.input_dim, self.output_dim))
+        shape = (self.input_dim, self.output_dim)
+        self.table = self.add_vectors("table", shape, self.take_start())
         proximal_rule(self, self.table, GroupRule(self.strength))
 
     def lookup(self, ids: tf.Tensor, training: bool | None) -> tf.Tensor:

@@ -58,6 +58,7 @@ class HashEmbedding(CompactEmbedding):
     """
 
     EXAMPLE = dict(input_dim=20, output_dim=4, num_buckets=7, num_frequent=5)
+    UNSTARTED = "it has no compressor yet"
 
     def __init__(
         self,

@@ -76,6 +76,7 @@ class KDCodeEmbedding(CompactEmbedding):
     """
 
     EXAMPLE = dict(input_dim=20, output_dim=4, cardinality=4, code_length=3)
+    UNSTARTED = "it has no compressor yet"
     UNCONSTRAINED = "its vectors are composed of several code vectors"
 
     def __init__(

@@ -11,6 +11,8 @@ from kerascompact.forms.base import reshape_as
 from kerascompact.forms.dense import DenseForm
 from kerascompact.forms.factored import FactoredForm
 from kerascompact.layers.embeddings.base import CompactEmbedding
+from kerascompact.layers.embeddings.starts import given
+from kerascompact.ops.svd import low_rank_factors
 from kerascompact.ops.unique import unique_ids
 
 
@@ -84,10 +86,14 @@ class LowRankEmbedding(CompactEmbedding):
         return max(int(exact + 1e-9), 1)  # 1 / 5 of 195 is 39, and not 38.999...
 
     def build(self, input_shape: Any = None) -> None:
-        self.u = self.add_vectors("u", (self.input_dim, self.rank))
+        start, u, w = self.take_start(), None, self.kernel_initializer.clone()
+        if start is not None:
+            u, kernel = low_rank_factors(start, self.rank)
+            w = given(kernel)
+        self.u = self.add_vectors("u", (self.input_dim, self.rank), u)
         self.w = self.add_weight(
             shape=(self.rank, self.output_dim),
-            initializer=self.kernel_initializer.clone(),
+            initializer=w,
             regularizer=self.embeddings_regularizer,
             dtype="float32",
             autocast=False,

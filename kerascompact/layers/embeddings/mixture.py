@@ -65,8 +65,12 @@ class MixtureEmbedding(CompactEmbedding):
         self.clusters = clusters_of(self, rest, self.output_dim, num_clusters, **of_clusters)
 
     def build(self, input_shape: Any = None) -> None:
+        start, own = self.take_start(), None
+        if start is not None:
+            places = self.num_reserved + np.arange(self.num_unique)
+            own, self.clusters.start_table = start[places], np.delete(start, places, axis=0)
         self.clusters.build(input_shape)
-        self.unique = self.add_vectors("unique", (self.num_unique, self.output_dim))
+        self.unique = self.add_vectors("unique", (self.num_unique, self.output_dim), own)
 
     def lookup(self, ids: tf.Tensor, training: bool | None) -> tf.Tensor:
         return self._choose(ids, lambda rest: self.clusters.lookup(rest, training))

@@ -13,6 +13,7 @@ from kerascompact.core.registration import register
 from kerascompact.forms.base import reshape_as
 from kerascompact.forms.ragged import RaggedForm
 from kerascompact.layers.embeddings.base import CompactEmbedding
+from kerascompact.layers.embeddings.starts import given
 from kerascompact.ops import sparse
 from kerascompact.ops.keep_mask import keep_mask
 from kerascompact.ops.ragged import put, ragged_rows
@@ -109,14 +110,19 @@ class PredefinedSparseEmbedding(CompactEmbedding):
         return self.ragged.num_blocks * self.ragged.block
 
     def build(self, input_shape: Any = None) -> None:
-        self.blocks = self.add_vectors("blocks", (self.ragged.num_blocks, self.ragged.block))
+        ranks, start, blocks = None, self.take_start(), None
         if self.order is None:
             # Without a seed one that `keras.utils.set_random_seed` decides.
             seed = random.randrange(2**31) if self.seed is None else self.seed
-            shuffled = np.random.default_rng(seed).permutation(self.input_dim).astype(np.int32)
+            ranks = np.random.default_rng(seed).permutation(self.input_dim).astype(np.int32)
+        if start is not None:
+            blocks = self.ragged.pack(start if ranks is None else start[np.argsort(ranks)])
+        shape = (self.ragged.num_blocks, self.ragged.block)
+        self.blocks = self.add_vectors("blocks", shape, blocks)
+        if ranks is not None:
             self.ranks = self.add_weight(
                 shape=(self.input_dim,),
-                initializer=lambda shape, dtype=None: tf.constant(shuffled),
+                initializer=given(ranks),
                 dtype="int32",
                 trainable=False,
                 autocast=False,

@@ -2,14 +2,17 @@
 
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from kerascompact.core import checks
 from kerascompact.core.registration import register
 from kerascompact.forms.scalar import ScalarForm
 from kerascompact.layers.embeddings.base import CompactEmbedding
+from kerascompact.layers.embeddings.starts import given
 from kerascompact.ops.chunks import in_chunks
 from kerascompact.ops.fake_quantize import fake_quantize, quantize, step_size
+from kerascompact.ops.scalar_codes import row_scales, table_scale
 from kerascompact.ops.unique import unique_ids
 
 
@@ -66,17 +69,37 @@ class QuantizedEmbedding(CompactEmbedding):
         self.scale = checks.choice("scale", scale, ("row", "table"))
 
     def build(self, input_shape: Any = None) -> None:
-        self.table = self.add_vectors("table", (self.input_dim, self.output_dim))
+        start, limit = self.take_start(), None
+        if start is not None:
+            start, limit = self._limited(start)
+        self.table = self.add_vectors("table", (self.input_dim, self.output_dim), start)
         if self.scale == "table":
             self.limit = self.add_weight(
                 shape=(),
-                initializer=lambda *_, **__: tf.reduce_max(tf.abs(self.table.value)),
+                initializer=self._largest if limit is None else given(limit),
                 dtype="float32",
                 trainable=False,
                 autocast=False,
                 aggregation="mean",  # of replicas; every further batch raises it where it must
                 name="limit",
             )
+
+    def _largest(self, *_: Any, **__: Any) -> tf.Tensor:
+        return tf.reduce_max(tf.abs(self.table.value))
+
+    def _limited(self, table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """A table cut off where its rounding is best, as `compress.ScalarQuantization` does."""
+        half = np.float32((2**self.bits - 1) / 2)
+        if self.scale == "table":
+            limit = half * table_scale(table, self.bits)
+            return np.clip(table, -limit, limit), limit
+        limit = half * row_scales(table, self.bits)[:, None]
+        table = np.clip(table, -limit, limit)
+        # The limit of a row is its largest entry.
+        largest = np.argmax(np.abs(table), axis=1)[:, None]
+        signs = np.sign(np.take_along_axis(table, largest, axis=1))
+        np.put_along_axis(table, largest, signs * limit, axis=1)
+        return table, limit
 
     def limit_of(self, rows: tf.Tensor) -> tf.Tensor:
         """The largest value that rows `(n, d)` can take: `(n, 1)` or `()`."""
@@ -88,7 +111,7 @@ class QuantizedEmbedding(CompactEmbedding):
         """Sets the table's limit to its largest entry, such as after new numbers were assigned."""
         self.check_built()
         if self.scale == "table":
-            self.limit.assign(tf.reduce_max(tf.abs(self.table.value)))
+            self.limit.assign(self._largest())
 
     def lookup(self, ids: tf.Tensor, training: bool | None) -> tf.Tensor:
         unique, inverse = unique_ids(ids)

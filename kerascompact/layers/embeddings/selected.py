@@ -91,7 +91,19 @@ class SelectedEmbedding(CompactEmbedding):
             name="places",
         )
         rows = self.selected + (self.others == "shared")
-        self.table = self.add_vectors("table", (rows, self.output_dim))
+        start = self.take_start()
+        if start is not None:
+            start = self._approximated(start, places)
+        self.table = self.add_vectors("table", (rows, self.output_dim), start)
+
+    def _approximated(self, table: np.ndarray, places: np.ndarray) -> np.ndarray:
+        """The selected rows of a table, and below them the mean of the others, if they share."""
+        rows = table[self.start]
+        if self.others == "zeros":
+            return rows
+        others = table[places == self.selected]
+        mean = others.mean(axis=0, keepdims=True) if len(others) else np.zeros_like(table[:1])
+        return np.concatenate([rows, mean])
 
     def lookup(self, ids: tf.Tensor, training: bool | None) -> tf.Tensor:
         place = tf.gather(self.places.value, ids)

@@ -12,8 +12,10 @@ from kerascompact.core.registration import register
 from kerascompact.forms.base import reshape_as
 from kerascompact.forms.tensor_train import TensorTrainForm, read_shape
 from kerascompact.layers.embeddings.base import CompactEmbedding
+from kerascompact.layers.embeddings.starts import given
 from kerascompact.ops import tensor_train
 from kerascompact.ops.row_logits import row_logits
+from kerascompact.ops.tensor_train_svd import tensor_train_svd
 from kerascompact.ops.unique import unique_ids
 
 
@@ -101,13 +103,21 @@ class TensorTrainEmbedding(CompactEmbedding):
 
     def build(self, input_shape: Any = None) -> None:
         # The variance of a sum of `r_1 r_2 ...` products of one number from each core.
-        sample = self.embeddings_initializer.clone()((256, self.output_dim), "float32")
-        variance = tf.reduce_mean(tf.square(sample)) / math.prod(self.shape.ranks)
-        deviation = float(variance) ** (0.5 / len(self.shape.rows))
+        with tf.init_scope():  # its first batch may build the layer inside a graph
+            sample = self.embeddings_initializer.clone()((256, self.output_dim), "float32")
+            variance = tf.reduce_mean(tf.square(sample)) / math.prod(self.shape.ranks)
+            deviation = float(variance) ** (0.5 / len(self.shape.rows))
+        start, cores = self.take_start(), None
+        if start is not None:
+            cores = tensor_train_svd(start, self.shape)
         self.cores = [
             self.add_weight(
                 shape=shape,
-                initializer=keras.initializers.RandomNormal(stddev=deviation),
+                initializer=(
+                    keras.initializers.RandomNormal(stddev=deviation)
+                    if cores is None
+                    else given(cores[k])
+                ),
                 regularizer=self.embeddings_regularizer,
                 dtype="float32",
                 autocast=False,

@@ -49,7 +49,8 @@ class VariationalEmbedding(CompactEmbedding):
         self.noise = keras.random.SeedGenerator(seed)
 
     def build(self, input_shape: Any = None) -> None:
-        self.table = self.add_vectors("table", (self.input_dim, self.output_dim))
+        shape = (self.input_dim, self.output_dim)
+        self.table = self.add_vectors("table", shape, self.take_start())
         self.steps = self._counter("steps", ())
         self.paid = self._counter("paid", (self.input_dim,))
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from kerascompact.compress.kmeans import kmeans
 from kerascompact.core.extras import require
+from kerascompact.ops.kmeans import kmeans
 
 ROWS = 4096  # whose vectors stay in the cache while all positions are visited
 

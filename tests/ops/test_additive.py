@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from kerascompact.compress import additive
-from kerascompact.compress.kmeans import kmeans, nearest
+from kerascompact.ops import additive
+from kerascompact.ops.kmeans import kmeans, nearest
 
 V, D, K, d = 40, 3, 4, 5
 RANDOM = np.random.default_rng(0)

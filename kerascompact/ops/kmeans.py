@@ -1,4 +1,4 @@
-"""K-means as every compressor here runs it, and nearest centroids for any number of rows."""
+"""K-means of a table's rows, and nearest centroids for any number of rows."""
 
 import warnings
 from typing import Any

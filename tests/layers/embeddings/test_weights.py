@@ -1,0 +1,225 @@
+"""`weights=`: each method starts at the best approximation of a trained table it can store."""
+
+import json
+
+import keras
+import numpy as np
+import pytest
+
+from kerascompact import compress, layers
+
+V, WIDTH = 20, 8
+TABLE = np.random.default_rng(5).normal(size=(V, WIDTH)).astype(np.float32)
+EVERY = np.arange(V)
+
+
+def vectors(layer):
+    return np.asarray(layer(EVERY, training=False))
+
+
+def of(compressor, table=TABLE):
+    return np.asarray(compressor.fit(table)(np.arange(len(table))))
+
+
+def clusters(table, count, seed=0):
+    return of(compress.KMeansClusters(count, seed), table)
+
+
+def mixture():
+    """Ids 2 to 7 have their own vectors, the others clusters."""
+    expected, rest = TABLE.copy(), np.r_[0:2, 8:V]
+    expected[rest] = clusters(TABLE[rest], 5)
+    return expected
+
+
+def selected():
+    expected = TABLE.copy()
+    expected[[1, *range(4, V)]] = TABLE[[1, *range(4, V)]].mean(axis=0)
+    return expected
+
+
+def ragged(order=EVERY):
+    """Widths 8, 6, 4, 2 for the first, second, ... of the words in an order."""
+    layer = layers.PredefinedSparseEmbedding(V, WIDTH, 0.5, bins=4)
+    widths = np.repeat(layer.ragged.widths, layer.ragged.sizes)
+    expected = TABLE.copy()
+    for id, width in zip(order, widths, strict=True):
+        expected[id, width:] = 0
+    return expected
+
+
+def tensor_train():
+    """The first core: left singular vectors of (v_0 d_0) x (v_1 d_1 v_2 d_2); and so on."""
+    whole = np.pad(TABLE, [(0, 27 - V), (0, 0)]).reshape(3, 3, 3, 2, 2, 2)
+    tensor = whole.transpose(0, 3, 1, 4, 2, 5).astype(np.float64)
+    first = np.linalg.svd(tensor.reshape(6, 36))[0][:, :3]
+    tensor = (first @ (first.T @ tensor.reshape(6, 36))).reshape(6, 6, 6)
+    inner = (first.T @ tensor.reshape(6, 36)).reshape(18, 6)
+    second = np.linalg.svd(inner)[0][:, :3]
+    inner = (second @ (second.T @ inner)).reshape(3, 36)
+    found = (first @ inner).reshape(3, 2, 3, 2, 3, 2).transpose(0, 2, 4, 1, 3, 5)
+    return found.reshape(27, WIDTH)[:V]
+
+
+CASES = {
+    "low rank": (layers.LowRankEmbedding, dict(rank=3), lambda: of(compress.TruncatedSVD(3))),
+    "clusters": (layers.ClusterEmbedding, dict(num_clusters=5), lambda: clusters(TABLE, 5)),
+    "clusters, seed": (
+        layers.ClusterEmbedding,
+        dict(num_clusters=5, seed=3, logit_scale=7.0, straight_through=False),
+        lambda: clusters(TABLE, 5, seed=3),
+    ),
+    "adjustment": (
+        layers.ClusterAdjustmentEmbedding,
+        dict(num_clusters=5, adjustment_dim=2),
+        lambda: np.hstack([clusters(TABLE[:, :6], 5), TABLE[:, 6:]]),
+    ),
+    "mixture": (
+        layers.MixtureEmbedding,
+        dict(num_clusters=5, num_unique=6, num_reserved=2),
+        mixture,
+    ),
+    "selected": (layers.SelectedEmbedding, dict(selected=[0, 3, 2]), selected),
+    "selected, zeros": (
+        layers.SelectedEmbedding,
+        dict(selected=6, others="zeros"),
+        lambda: TABLE * (EVERY < 6)[:, None],
+    ),
+    "group lasso": (layers.GroupLassoEmbedding, dict(strength=0.1), lambda: TABLE),
+    "vvd": (layers.VariationalVocabularyEmbedding, dict(kl_weight=0.1), lambda: TABLE),
+    # log sigma^2 = -10 is signal where log(sigma^2 / T^2) < 3
+    "sparse vd": (
+        layers.SparseVariationalEmbedding,
+        dict(kl_weight=0.1),
+        lambda: TABLE * (np.abs(TABLE) > np.exp(-6.5)),
+    ),
+    "sparse vd voc": (
+        layers.SparseVariationalVocabularyEmbedding,
+        dict(kl_weight=0.1),
+        lambda: TABLE * (np.abs(TABLE) > np.exp(-6.5)),
+    ),
+    "quantized": (
+        layers.QuantizedEmbedding,
+        dict(bits=3),
+        lambda: of(compress.ScalarQuantization(3, scale="row")),
+    ),
+    "quantized, table": (
+        layers.QuantizedEmbedding,
+        dict(bits=8, scale="table"),
+        lambda: of(compress.ScalarQuantization(8, scale="table")),
+    ),
+    "ragged": (layers.PredefinedSparseEmbedding, dict(density=0.5, bins=4), ragged),
+    "ragged, order": (
+        layers.PredefinedSparseEmbedding,
+        dict(density=0.5, bins=4, order=None, seed=7),
+        lambda: ragged(np.argsort(np.random.default_rng(7).permutation(V))),
+    ),
+    "tensor train": (layers.TensorTrainEmbedding, dict(rank=3), tensor_train),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_starts_where_its_compressor_ends(case):
+    cls, arguments, expected = CASES[case]
+    layer = cls(V, WIDTH, weights=TABLE, **arguments)
+    # 1e-6: products of float32 factors are summed in another order
+    np.testing.assert_allclose(vectors(layer), expected(), atol=1e-6)
+    np.testing.assert_allclose(layer.freeze()(EVERY), vectors(layer), atol=1e-6)
+    assert layer.start_table is None  # the table is the user's, not the layer's
+    assert "weights" not in layer.get_config()
+
+
+@pytest.mark.parametrize("case", ["low rank", "mixture", "tensor train", "quantized, table"])
+def test_a_model_that_its_first_batch_builds_starts_there(case, tmp_path):
+    """Keras builds it symbolically; it trains, and a file holds the weights, not the table."""
+    cls, arguments, expected = CASES[case]
+    layer = cls(V, WIDTH, weights=[TABLE], mask_zero=True, dtype="mixed_float16", **arguments)
+    model = keras.Sequential([layer, keras.layers.GlobalAveragePooling1D()])
+    model.compile(keras.optimizers.SGD(0.0), "mse", jit_compile=True)
+    ids = np.arange(V).reshape(5, 4)
+    model.fit(ids, np.zeros((5, WIDTH)), verbose=0)
+    assert layer.compute_mask(ids)[0, 0] == False and layer(ids).dtype == "float16"  # noqa: E712
+    np.testing.assert_allclose(vectors(layer), expected(), atol=2e-3)  # float16
+    model.save(tmp_path / "model.keras")
+    assert "weights" not in json.dumps(model.get_config()["layers"][-2]["config"])
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    np.testing.assert_array_equal(loaded.predict(ids, verbose=0), model.predict(ids, verbose=0))
+
+
+def test_copies_start_from_the_initializer_as_those_of_keras():
+    layer = layers.LowRankEmbedding(V, WIDTH, 3, weights=TABLE)
+    again = keras.models.clone_model(keras.Sequential([keras.Input((4,)), layer]))
+    assert np.abs(vectors(again.layers[0])).max() < 0.5  # U(-0.1, 0.1), and a kernel near 1
+
+
+@pytest.mark.parametrize("case", ["clusters", "mixture"])
+def test_starts_are_the_same_in_every_run(case):
+    cls, arguments, _ = CASES[case]
+    one, other = (vectors(cls(V, WIDTH, weights=TABLE, **arguments)) for _ in range(2))
+    np.testing.assert_array_equal(one, other)
+
+
+def exact(rows=V, rank=2):
+    """Five different rows of rank 2."""
+    random = np.random.default_rng(1)
+    return (random.normal(size=(5, rank)) @ random.normal(size=(rank, WIDTH)))[np.arange(rows) % 5]
+
+
+@pytest.mark.parametrize(
+    ("cls", "arguments", "table"),
+    [
+        (layers.LowRankEmbedding, dict(rank=2), exact()),
+        (layers.ClusterEmbedding, dict(num_clusters=5), exact()),
+        (layers.ClusterAdjustmentEmbedding, dict(num_clusters=5), exact()),
+        (layers.MixtureEmbedding, dict(num_clusters=5, num_unique=3), exact()),
+        (layers.SelectedEmbedding, dict(selected=19), TABLE),
+        (layers.QuantizedEmbedding, dict(bits=1), np.sign(TABLE) * 0.5),
+        (layers.PredefinedSparseEmbedding, dict(density=0.5, bins=4), ragged()),
+        (layers.TensorTrainEmbedding, dict(rank=2, rows=[5, 4], columns=[2, 4], num_cores=2), None),
+    ],
+)
+def test_a_table_that_it_can_store_is_kept(cls, arguments, table):
+    if table is None:  # two rank-one terms
+        random = np.random.default_rng(3)
+        terms = [np.kron(random.normal(size=(5, 2)), random.normal(size=(4, 4))) for _ in range(2)]
+        table = terms[0] + terms[1]
+    layer = cls(V, WIDTH, weights=table, **arguments)
+    # sums of float32 products of numbers near 1, up to eight of them
+    np.testing.assert_allclose(vectors(layer), table, atol=2e-6)
+
+
+def test_clusters_are_sure_but_can_change():
+    layer = layers.ClusterEmbedding(V, WIDTH, 5, weights=TABLE, logit_scale=30.0, seed=0)
+    layer.build()
+    logits = 30.0 * layer.logits.numpy().astype(np.float64)
+    shares = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(shares.max(axis=1), 0.9, rtol=1e-6)
+    ids = np.repeat(EVERY, 100)
+    samples = np.asarray(layer(ids, training=True))
+    same = np.isclose(samples, vectors(layer)[ids], atol=1e-6).all(axis=1).mean()
+    assert 0.87 < same < 0.93  # 2,000 samples: three deviations are 0.02
+    model = keras.Sequential([keras.Input((1,), dtype="int32"), layer, keras.layers.Flatten()])
+    model.compile(keras.optimizers.Adam(0.03), "mse")
+    target = vectors(layer)[(EVERY + 7) % V]  # every word shall have the vector of another
+    before = layer.assignments()
+    model.fit(EVERY[:, None], target, epochs=60, verbose=0)
+    assert np.mean(layer.assignments() != before) > 0.3
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        (
+            TABLE[:-1],
+            r"must be a table of shape \(20, 8\), .* Received: an array of shape \(19, 8\)",
+        ),
+        ([TABLE, TABLE], r"must be a table of shape \(20, 8\), .* shape \(2, 20, 8\)"),
+        (TABLE * np.nan, "must hold finite numbers only"),
+        (TABLE.astype(np.float64) * 1e300, "must hold finite numbers only"),
+        ("glove", r"must be numbers of shape \(20, 8\)"),
+        ([TABLE, TABLE[0]], r"must be numbers of shape \(20, 8\)"),
+    ],
+)
+def test_rejects_weights(weights, message):
+    with pytest.raises(ValueError, match=f"`weights` {message}"):
+        layers.LowRankEmbedding(V, WIDTH, 3, weights=weights)
