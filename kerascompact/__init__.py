@@ -16,16 +16,16 @@ from kerascompact.core.backend import check_backend
 __version__ = "0.1.0"
 
 _ROOMS = (
-    "benchmarks",
     "compress",
-    "core",
     "datasets",
     "export",
     "forms",
+    "initializers",
+    "knowledge",
     "layers",
     "models",
-    "ops",
     "optimizers",
+    "regularizers",
     "size",
     "text",
     "training",
@@ -41,4 +41,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_ROOMS])
+    return sorted([*(name for name in globals() if name.startswith("__")), *_ROOMS])

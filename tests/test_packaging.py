@@ -143,8 +143,17 @@ def test_another_backend_is_refused_at_import():
 
 
 def test_rooms_load_on_first_use_and_others_are_refused():
+    names = "compress datasets export forms initializers knowledge layers models optimizers"
+    rooms = [*names.split(), "regularizers", "size", "text", "training"]
+    code = (
+        "import kerascompact as k; rooms = [n for n in dir(k) if n[0] != '_']; print(*rooms); "
+        "print(*[getattr(k, n).__name__ for n in rooms])"
+    )
+    done = run("-c", code)  # a process in which no room is imported yet
+    assert done.returncode == 0, done.stderr
+    advertised, loaded = done.stdout.splitlines()
+    assert advertised.split() == rooms
+    assert loaded.split() == [f"kerascompact.{name}" for name in rooms]
     package = importlib.import_module("kerascompact")
-    assert package.core is importlib.import_module("kerascompact.core")
-    assert "core" in dir(package)
     with pytest.raises(AttributeError, match="module 'kerascompact' has no attribute 'cellar'"):
         _ = package.cellar

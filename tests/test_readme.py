@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import kerascompact
 from kerascompact.benchmarks import projection_fit, results, word_similarity
 from kerascompact.benchmarks.__main__ import MODULES
 
@@ -21,6 +22,20 @@ def test_code_runs(tmp_path, monkeypatch, capsys):
     exec(compile(code, "README.md", "exec"), {})
     assert "argmax agreement 1.000000" in capsys.readouterr().out
     assert (tmp_path / "intents.tflite").exists() and (tmp_path / "vocabulary.txt").exists()
+
+
+def test_rooms_that_it_names_are_attributes_of_the_package():
+    """In its code, and in its prose: `training.choose_words`, "`knowledge` says which words"."""
+    parts = {path.stem for path in (CHECKOUT / "kerascompact").iterdir()}
+    named = set(
+        re.findall(r"^from kerascompact import (.*)$", README, re.MULTILINE).pop().split(", ")
+    )
+    for quoted in re.findall(r"`([^`\n]+)`", README):
+        found = re.match(r"(?:from |help\()?(?:kerascompact\.)?(\w+)(?:\.\w|$)", quoted)
+        named |= {found[1]} & parts if found else set()
+    assert {"compress", "export", "forms", "knowledge", "layers", "training"} <= named
+    # run as `python -m kerascompact.benchmarks`
+    assert named - {"benchmarks"} <= set(dir(kerascompact))
 
 
 @pytest.mark.parametrize("name", TABLES)
