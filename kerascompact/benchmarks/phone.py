@@ -24,6 +24,7 @@ from kerascompact.benchmarks.text_task import TextData, encode, train
 from kerascompact.export import flatbuffer, kernels
 from kerascompact.export.bench import bench
 from kerascompact.export.recipe import RECIPES
+from kerascompact.initializers import HalfNormal
 from kerascompact.optimizers import LazyAdam
 from kerascompact.size import summary
 
@@ -68,6 +69,7 @@ def trained(arm: Arm, data: TextData, seed: int, guide: np.ndarray | None = None
     size, optimizer, first = len(data.vocabulary), LazyAdam, 0
     if arm.method == "anchors":
         options |= {"mask_zero": True, "name": "embedding", "seed": seed}
+        options.setdefault("embeddings_initializer", HalfNormal())  # as in the committed rows
         embedding: Any = layers.AnchorTransformEmbedding(size, WIDTH, **options)
         optimizer, first = anchor_methods.optimizer_of("anchors"), EPOCHS // 2
     else:

@@ -3,5 +3,6 @@
 from kerascompact.initializers import anchors
 from kerascompact.initializers.common_code import CommonCode
 from kerascompact.initializers.half_normal import HalfNormal
+from kerascompact.initializers.orthogonal_rows import OrthogonalRows
 
-__all__ = ["CommonCode", "HalfNormal", "anchors"]
+__all__ = ["CommonCode", "HalfNormal", "OrthogonalRows", "anchors"]

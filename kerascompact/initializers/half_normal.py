@@ -14,12 +14,14 @@ from kerascompact.core.registration import register
 class HalfNormal(keras.initializers.Initializer):
     """Draws `|N(0, stddev)|`; by default `stddev = sqrt(2 / rows)`.
 
-    What anchors and their transformation start with: positive, so that a table that is kept
-    non-negative does not start half empty.
+    What the transformation of `layers.AnchorTransformEmbedding` starts with: positive, so that a
+    table that is kept non-negative does not start half empty. As a start of the anchors, which
+    then all point one way, it is worse than `OrthogonalRows`.
 
     Args:
-        stddev: Of the normal numbers; `None`: `sqrt(2 / rows)`, `rows` the first axis.
-        seed: Of the draw.
+        stddev: Standard deviation of the normal numbers; `None`: `sqrt(2 / rows)`, `rows` the
+            first axis.
+        seed: Seed of the draw.
 
     Shapes: any with a first axis.
     Raises: ValueError, if `stddev` is not above 0 or `seed` is no integer.

@@ -13,6 +13,7 @@ from kerascompact.core.registration import register
 from kerascompact.forms.base import reshape_as
 from kerascompact.forms.sparse import SparseForm
 from kerascompact.initializers.half_normal import HalfNormal
+from kerascompact.initializers.orthogonal_rows import OrthogonalRows
 from kerascompact.layers.embeddings.anchor_sets import AnchorSets
 from kerascompact.layers.embeddings.base import CompactEmbedding
 from kerascompact.ops.random_bits import random_bits
@@ -62,16 +63,19 @@ class AnchorTransformEmbedding(CompactEmbedding):
         positive_pairs: Entries of `T` without penalty, (word, column) `(n, 2)`, such as those of
             `knowledge.Graph.to_anchors`.
         negative_pairs: Unrelated words `(n, 2)`, which shall not share anchors.
-        negative_weight: Of `sum |t_u| . |t_v|` over `negative_samples` of them in each step.
+        negative_weight: Weight of the loss `sum |t_u| . |t_v|`, over `negative_samples` of them in
+            each step.
         negative_samples: Pairs that are drawn in a step, with replacement.
-        orthogonality: Of `sum_{i != j} |a_i . a_j|` over each set.
+        orthogonality: Weight of the loss `sum_{i != j} |a_i . a_j|` over each set.
         gradient_threshold: Above 0, in a softmax over all words (`reverse=True`) the gradient of
             `T` is rows: those of words whose logits' gradient is above this share of the largest,
             see `ops.sparse_gradient`. 0: it is exact, and as large as `T`.
-        transform_initializer: Of `T`. Default: half-normal, `|N(0, 2 / V)|`.
-        seed: Of the drawn pairs.
-        **kwargs: `embeddings_initializer` (of `A`; default: half-normal, `|N(0, 2 / |A|)|`),
-            `embeddings_regularizer` (of `A`), `mask_zero` and those of `keras.layers.Layer`.
+        transform_initializer: Initializer of `T`. Default: half-normal, `|N(0, 2 / V)|`.
+        embeddings_initializer: Initializer of each set of anchors. Default: orthogonal vectors of
+            length 1; in a set of more than `d` anchors, which cannot all be orthogonal, a tight
+            frame of the same mean length, see `initializers.OrthogonalRows`.
+        seed: Seed of the drawn pairs.
+        **kwargs: `embeddings_regularizer` (of `A`), `mask_zero` and those of `keras.layers.Layer`.
 
     Shapes: ids `(...)`, integers in `[0, V)` -> vectors `(..., d)`.
     Storage: those of `forms.SparseForm`: 24 bits an entry in int8 with up to 32,768 anchors, 9 a
@@ -117,7 +121,7 @@ class AnchorTransformEmbedding(CompactEmbedding):
         seed: int | None = None,
         **kwargs: Any,
     ) -> None:
-        initializer = HalfNormal() if embeddings_initializer is None else embeddings_initializer
+        initializer = OrthogonalRows() if embeddings_initializer is None else embeddings_initializer
         super().__init__(input_dim, output_dim, embeddings_initializer=initializer, **kwargs)
         self.sets = AnchorSets(num_anchors, self.input_dim, self.output_dim, anchor_ids, anchors)
         self.num_anchors = self.sets.total

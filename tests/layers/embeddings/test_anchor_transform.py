@@ -162,6 +162,23 @@ def test_anchors_start_as_they_are_told():
     np.testing.assert_array_equal(again.transform.numpy()[[4, 0, 1, 9]], rows[[4, 0, 1, 9]])
 
 
+@pytest.mark.parametrize("mixture", ["linear", "softmax"])
+def test_anchors_start_orthogonal_in_each_set(mixture):
+    layer = AnchorTransformEmbedding(V, D, [4, 4, 2, 9], mixture=mixture)
+    layer.build()
+    sets = [anchors.numpy().astype(float) for anchors in layer.anchors]
+    for anchors in sets[:3]:
+        np.testing.assert_allclose(anchors @ anchors.T, np.eye(len(anchors)), atol=1e-6)
+    # more than d: the directions are covered alike, and the mean squared length is 1
+    np.testing.assert_allclose(sets[3].T @ sets[3], 9 / D * np.eye(D), atol=1e-6)
+    assert np.abs(sets[0] - sets[1]).max() > 0.1  # each set has a draw of its own
+    again = AnchorTransformEmbedding.from_config(json.loads(json.dumps(layer.get_config())))
+    again.build()
+    first = again.anchors[0].numpy()
+    np.testing.assert_allclose(first @ first.T, np.eye(4), atol=1e-6)
+    assert np.abs(first - sets[0]).max() > 0.1
+
+
 def test_a_schedule_of_its_strength_is_saved():
     schedule = keras.optimizers.schedules.PiecewiseConstantDecay([5], [0.0, 1e-3])
     layer = AnchorTransformEmbedding(V, D, 3, strength=schedule, nonnegative=False)
