@@ -34,6 +34,8 @@ def check_model(model: Any, size: int) -> None:
     """
     if not _listed(model.subgraphs) or not _listed(model.buffers):
         raise ValueError("it has no graph")
+    if model.buffers[0].data is not None and len(model.buffers[0].data):
+        raise ValueError("buffer 0, that of no constant, is not empty")
     for buffer in model.buffers:
         past = int(buffer.offset) + int(buffer.size)
         if buffer.offset > 1 and past > size:  # data behind the flatbuffer, in files over 2 GB

@@ -90,6 +90,7 @@ def reads_the_future(model):
     [
         (set_("subgraphs", []), "it has no graph"),
         (set_("buffers", None), "it has no graph"),
+        (set_("buffers[0].data", np.ones(4, np.uint8)), "buffer 0, that of no constant, is not e"),
         (lambda m: setattr(m.buffers[-1], "offset", 10**9), "a buffer ends at byte 1000000000"),
         (set_("signatureDefs[0].subgraphIndex", 9), "a signature's graph: number 9 of 1"),
         (set_("signatureDefs[0].inputs[0].tensorIndex", 999), "a signature's tensor: number 999"),
