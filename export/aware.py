@@ -5,7 +5,7 @@ from typing import Any
 import keras
 
 from kerascompact.core.cloning import copy_with
-from kerascompact.export.freezing import as_form, is_embedding
+from kerascompact.export.freezing import as_form, check_reachable, is_embedding
 from kerascompact.export.recipe import Recipe, resolve
 from kerascompact.forms.latent import LatentForm, has_integers
 
@@ -26,7 +26,8 @@ def quantization_aware(model: keras.Model, recipe: str | Recipe = "int4") -> ker
         model: Functional or Sequential model, trained; it is not changed.
         recipe: "int4", "int8" or a `Recipe`; of it, how tables are stored.
 
-    Raises: ValueError, if the model is subclassed or not built, or no table has integers.
+    Raises: ValueError, if the model is subclassed or not built, an embedding is inside a layer other
+        than `TimeDistributed`, or no table has integers.
 
     >>> from kerascompact.layers import ClusterEmbedding
     >>> model = keras.Sequential([keras.Input((4,), dtype="int32"), ClusterEmbedding(9, 2, 3)])
@@ -36,6 +37,7 @@ def quantization_aware(model: keras.Model, recipe: str | Recipe = "int4") -> ker
     Reference: [Jacob et al., CVPR 2018](https://arxiv.org/abs/1712.05877), sec. 3.
     """
     recipe, found = resolve(recipe), []
+    check_reachable(model, "trained with rounded tables")
 
     def replace(layer: Any) -> Any:
         if not is_embedding(layer):

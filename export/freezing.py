@@ -41,20 +41,11 @@ def freeze(model: keras.Model, recipe: str | Recipe = "float32") -> keras.Model:
     'CodebookForm'
     """
     recipe = resolve(recipe)
-
-    inside = hidden(model) if is_graph(model) else None
-    if inside is not None:
-        raise ValueError(
-            "`model` must have its embeddings in its own graph, or in models of its graph, to be "
-            "frozen; `convert` and `verify` take them anywhere. "
-            f"Received: {inside}, which holds an embedding inside."
-        )
+    check_reachable(model, "frozen; `convert` and `verify` take them anywhere")
 
     def replace(layer: keras.layers.Layer) -> keras.layers.Layer | None:
         if is_embedding(layer):
             return as_form(layer, recipe)
-        if type(layer) is keras.layers.TimeDistributed:
-            return _around(layer, replace)
         if type(layer) is keras.layers.Lambda:
             return _same_function(layer)
         return _one_loop(layer)
@@ -160,6 +151,21 @@ def _outputs_of(layer: Any, variable: Any) -> int:
     return -2 if transposed or variable.name.startswith("depthwise") else -1
 
 
+def check_reachable(model: Any, purpose: str) -> None:
+    """Raises `ValueError` if a graph has an embedding that no copy of the graph would reach.
+
+    Args:
+        model: Any model.
+        purpose: What the embeddings are to be, for the message.
+    """
+    inside = hidden(model) if is_graph(model) else None
+    if inside is not None:
+        raise ValueError(
+            "`model` must have its embeddings in its own graph, or in models of its graph, to be "
+            f"{purpose}. Received: {inside}, which holds an embedding inside."
+        )
+
+
 def hidden(model: Any) -> str | None:
     """The name of a layer that holds an embedding where a copy of the graph would not reach it."""
     for layer in model.layers:
@@ -174,15 +180,6 @@ def hidden(model: Any) -> str | None:
 
 def _holder(layer: Any) -> str | None:
     return layer.name if any(True for _ in outermost(layer)) else None
-
-
-def _around(layer: Any, replace: Any) -> keras.layers.Layer | None:
-    """`TimeDistributed` around what stands in the place of its layer; `None` if nothing does."""
-    inner = layer.layer
-    new = copy_with(inner, replace, _float32) if is_graph(inner) else replace(inner)
-    if new is None:
-        return None
-    return keras.layers.TimeDistributed(new, name=layer.name, dtype="float32")
 
 
 def _same_function(layer: Any) -> keras.layers.Layer:

@@ -57,10 +57,12 @@ def compress_model(
     by_name = _counts_by_name(counts, [layer.name for layer in plain if id(layer) in chosen])
 
     left: dict[str, str] = {}  # layer name -> why
+    reached: set[int] = set()
 
     def replace(layer: keras.layers.Layer) -> Form | None:
         if id(layer) not in chosen:
             return None
+        reached.add(id(layer))
         config = dict(name=layer.name, mask_zero=layer.mask_zero, dtype=layer.dtype_policy)
         try:
             table, weights = compressor.checked(values_of(layer), by_name.get(layer.name))
@@ -75,6 +77,12 @@ def compress_model(
             return None
 
     copy = copy_with(model, replace)
+    for layer in plain:
+        if id(layer) in chosen - reached:
+            reason = ValueError(f"it is inside another layer of {model.name!r}, not in its graph.")
+            if layers is not None or len(left) + 1 == len(chosen):
+                raise _cannot(layer.name, reason, left)
+            left[layer.name] = str(reason)
     if left:
         reasons = " ".join(f"Layer {name!r}, {why}" for name, why in left.items())
         message = f"{len(left)} of {len(chosen)} embeddings cannot be compressed, and stay as they "

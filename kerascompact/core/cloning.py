@@ -15,7 +15,8 @@ def copy_with(
 
     Args:
         model: Functional or Sequential model, built, with models of these kinds inside or none; it
-            is not changed, and shares no weight with its copy.
+            is not changed, and shares no weight with its copy. Layers inside `TimeDistributed` are
+            reached as well, those inside other layers are not.
         replace: What stands in the place of a layer, or `None` for a copy of it; called once for
             each layer.
         config_of: The configuration of a copied layer, if it is not the layer's own.
@@ -45,19 +46,32 @@ def copy_with(
         if id(layer) in replaced:
             return replaced[id(layer)]  # used in two models, and still one layer
         new = replace(layer)
+        if new is None and type(layer) is keras.layers.TimeDistributed:
+            new = around(layer)
         if new is None:
-            config = layer.get_config() if config_of is None else config_of(layer)
-            new = layer.__class__.from_config(config)
+            new = layer.__class__.from_config(configuration(layer))
             copies[id(layer)] = (layer, new)
         replaced[id(layer)] = new
         return new
 
-    clone = keras.models.clone_model(model, clone_function=copy, recursive=True)
+    def around(layer: Any) -> keras.layers.Layer:
+        inner = layer.layer
+        inner = clone(inner) if is_graph(inner) else copy(inner)
+        config = {**configuration(layer), "layer": inner}
+        return keras.layers.TimeDistributed(**config)
+
+    def configuration(layer: keras.layers.Layer) -> dict[str, Any]:
+        return layer.get_config() if config_of is None else config_of(layer)
+
+    def clone(graph: keras.Model) -> keras.Model:
+        return keras.models.clone_model(graph, clone_function=copy, recursive=True)
+
+    copied = clone(model)
     for layer, new in copies.values():
         new.set_weights(layer.get_weights())
     if model.compiled:
-        clone.compile(**{**model.get_compile_config(), "optimizer": "sgd"})
-    return clone
+        copied.compile(**{**model.get_compile_config(), "optimizer": "sgd"})
+    return copied
 
 
 def is_graph(model: Any) -> bool:

@@ -4,6 +4,8 @@ from typing import Any
 
 import keras
 
+from kerascompact.core.cloning import copy_with
+
 
 def soft_copy(model: keras.Model, seed: int = 0) -> keras.Model:
     """Returns a copy of a functional or Sequential model whose clusters predict softly.
@@ -13,22 +15,23 @@ def soft_copy(model: keras.Model, seed: int = 0) -> keras.Model:
     exported from it use the hard assignment. The gap of the two shows how decided the clusters are.
     It is no repetition of training, which sees one-hot samples where `straight_through` is `True`.
 
+    Raises: ValueError, if the model is subclassed or not built, or has clusters inside a layer that
+        is neither a model nor `TimeDistributed`.
+
     >>> from kerascompact.layers import ClusterEmbedding
     >>> model = keras.Sequential([keras.Input((4,), dtype="int32"), ClusterEmbedding(9, 2, 3)])
     >>> soft_copy(model).layers[0].inference
     'soft'
     """
 
-    def copy(layer: Any) -> Any:
-        if not isinstance(layer, keras.layers.Layer):
-            return layer
+    def soft_config(layer: keras.layers.Layer) -> dict[str, Any]:
         config = layer.get_config()
-        if config.get("inference") == "hard":
-            config |= {"inference": "soft", "seed": seed}
-        return layer.__class__.from_config(config)
+        is_hard = config.get("inference") == "hard"
+        return {**config, "inference": "soft", "seed": seed} if is_hard else config
 
-    soft = keras.models.clone_model(model, clone_function=copy)
-    soft.set_weights(model.get_weights())
-    if model.compiled:
-        soft.compile(**{**model.get_compile_config(), "optimizer": "sgd"})
+    soft = copy_with(model, lambda layer: None, soft_config)
+    for layer in soft._flatten_layers():
+        if getattr(layer, "inference", "soft") == "hard":
+            expected = "must have its clusters in its own graph, or in models of its graph"
+            raise ValueError(f"`model` {expected}. Received: {layer.name!r} inside another layer.")
     return soft

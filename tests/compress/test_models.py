@@ -213,3 +213,35 @@ def test_a_table_that_is_read_and_scores_words_becomes_one_form(compressor):
         copy.predict(shared, verbose=0), model.predict(shared, verbose=0), atol=1e-5
     )
     assert export.verify(copy, export.convert(copy), shared, tolerance=1e-5).agreement == 1
+
+
+def test_a_table_in_time_distributed_is_compressed():
+    ids = keras.Input((3, 3), dtype="int32")
+    words = keras.layers.Embedding(V, 4, name="words")
+    model = keras.Model(ids, keras.layers.TimeDistributed(words)(ids))
+    copy = compress_model(model, WHOLE)
+    assert isinstance(copy.layers[1].layer, Form)
+    values = IDS.reshape(len(IDS), 3, 3)
+    np.testing.assert_allclose(copy(values), model(values), rtol=0, atol=1e-5)
+
+
+def test_a_table_out_of_reach_is_named():
+    class Holder(keras.layers.Layer):
+        def __init__(self, **kwargs):
+            super().__init__(**kwargs)
+            self.embedding = keras.layers.Embedding(V, 4, name="inside")
+            self.embedding.build()
+
+        def call(self, ids):
+            return self.embedding(ids)
+
+    ids = keras.Input((9,), dtype="int32")
+    held = Holder(name="holder")(ids)
+    with pytest.raises(ValueError, match="Layer 'inside' cannot be compressed: .*another layer"):
+        compress_model(keras.Model(ids, held), WHOLE)
+    both = keras.Model(ids, [held, keras.layers.Embedding(V, 4, name="plain")(ids)])
+    with pytest.raises(ValueError, match="Layer 'inside' cannot be compressed: .*another layer"):
+        compress_model(both, WHOLE, layers=["inside"])
+    with pytest.warns(UserWarning, match="1 of 2 embeddings cannot be compressed.*'inside'"):
+        copy = compress_model(both, WHOLE)
+    assert isinstance(copy.get_layer("plain"), Form)

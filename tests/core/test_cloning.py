@@ -95,3 +95,19 @@ def test_what_is_a_graph():
         assert not is_graph(other)
         with pytest.raises(ValueError, match="`model` must be a functional or Sequential model"):
             copy_with(other, nothing)
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_layers_inside_time_distributed(nested):
+    shared = keras.layers.Dense(3, name="shared")
+    inner = keras.Sequential([keras.Input((3,)), shared]) if nested else shared
+    x = keras.Input((2, 3))
+    model = keras.Model(x, [keras.layers.TimeDistributed(inner, name="each")(x), shared(x)])
+    values = np.stack([X[:2], X[2:]])
+    copy = copy_with(model, nothing)
+    assert len(copy.weights) == 2  # still one layer
+    np.testing.assert_array_equal(copy(values)[0], model(values)[0])
+    other = copy_with(model, lambda layer: keras.layers.Rescaling(5.0) if layer is shared else None)
+    for output in other(values):
+        np.testing.assert_allclose(output, 5 * values, rtol=1e-6)
+    assert other.get_layer("each").compute_dtype == "float32" and not other.weights

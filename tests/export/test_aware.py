@@ -71,3 +71,34 @@ def test_it_is_saved_as_any_model(tmp_path):
     aware.save(tmp_path / "aware.keras")
     again = keras.saving.load_model(tmp_path / "aware.keras")
     np.testing.assert_array_equal(again.predict(IDS, verbose=0), aware.predict(IDS, verbose=0))
+
+
+def test_an_embedding_in_time_distributed_is_trained_with_its_rounded_table():
+    inside, beside = (keras.layers.Embedding(40, 6, name=name) for name in ("inside", "beside"))
+    ids = keras.Input((2, 3), dtype="int32")
+    model = keras.Model(ids, [keras.layers.TimeDistributed(inside)(ids), beside(ids)])
+    aware = export.quantization_aware(model)
+    assert [weight.shape for weight in aware.trainable_weights] == [(40, 6)] * 2
+    assert isinstance(aware.layers[1].layer, LatentForm)
+    aware.layers[1].layer.trainable_weights[0].assign_add(np.full((40, 6), 0.02))
+    values = IDS.reshape(-1, 2, 3)
+    np.testing.assert_allclose(
+        aware(values)[0], export.freeze(aware, "int4")(values)[0], rtol=0, atol=1e-7
+    )
+
+
+def test_an_embedding_out_of_reach_is_refused():
+    class Holder(keras.layers.Layer):
+        def __init__(self, **kwargs):
+            super().__init__(**kwargs)
+            self.embedding = keras.layers.Embedding(40, 6)
+            self.embedding.build()
+
+        def call(self, ids):
+            return self.embedding(ids)
+
+    ids = keras.Input((6,), dtype="int32")
+    beside = keras.layers.Embedding(40, 6)(ids)
+    model = keras.Model(ids, keras.layers.Add()([Holder(name="holder")(ids), beside]))
+    with pytest.raises(ValueError, match="must have its embeddings in its own graph.*'?holder"):
+        export.quantization_aware(model)

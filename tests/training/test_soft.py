@@ -57,3 +57,32 @@ def test_a_model_without_clusters_is_copied_as_it_is():
     np.testing.assert_array_equal(
         soft_copy(model).predict(IDS, verbose=0), model.predict(IDS, verbose=0)
     )
+
+
+@pytest.mark.parametrize("around", ["model", "time distributed"])
+def test_clusters_inside_another_layer_are_soft_as_well(around):
+    embedding = ClusterEmbedding(9, 2, 3)
+    if around == "model":
+        inner = keras.Sequential([keras.Input((4,), dtype="int32"), embedding])
+        model = keras.Sequential([keras.Input((4,), dtype="int32"), inner])
+        ids = IDS
+    else:
+        model = keras.Sequential([keras.Input((2, 2)), keras.layers.TimeDistributed(embedding)])
+        ids = IDS.reshape(-1, 2, 2)
+    soft = soft_copy(model).predict(ids, verbose=0)
+    assert np.abs(soft - model.predict(ids, verbose=0)).max() > 1e-6
+
+
+def test_clusters_out_of_reach_are_refused():
+    class Holder(keras.layers.Layer):
+        def __init__(self, **kwargs):
+            super().__init__(**kwargs)
+            self.embedding = ClusterEmbedding(9, 2, 3, name="inside")
+            self.embedding.build()
+
+        def call(self, ids):
+            return self.embedding(ids)
+
+    model = keras.Sequential([keras.Input((4,), dtype="int32"), Holder()])
+    with pytest.raises(ValueError, match=r"`model` must have its clusters .* Received: .*inside"):
+        soft_copy(model)
