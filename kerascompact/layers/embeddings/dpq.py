@@ -10,6 +10,7 @@ from kerascompact.core.registration import register
 from kerascompact.core.storage import code_bits
 from kerascompact.forms.codebook import CodebookForm
 from kerascompact.layers.embeddings.base import CompactEmbedding
+from kerascompact.layers.embeddings.dpq_start import Start, start_of
 from kerascompact.layers.row_normalization import RowBatchNormalization
 from kerascompact.ops.chunks import in_chunks
 from kerascompact.ops.codes import relaxed_one_hot
@@ -72,7 +73,6 @@ class DPQEmbedding(CompactEmbedding):
     """
 
     EXAMPLE = dict(input_dim=20, output_dim=6, cardinality=4, code_length=3)
-    UNSTARTED = "it has no compressor yet"
     UNCONSTRAINED = "the rows of its codebooks are pieces of vectors"
 
     def __init__(
@@ -106,12 +106,17 @@ class DPQEmbedding(CompactEmbedding):
             self.norm = RowBatchNormalization(center=False, scale=False, name="norm")
 
     def build(self, input_shape: Any = None) -> None:
-        self.queries = self.add_vectors("queries", (self.input_dim, self.output_dim))
+        start, found = self.take_start(), Start(None, None, None)
+        if start is not None:
+            sizes = self.code_length, self.cardinality
+            found = start_of(start, *sizes, self.method == "sx", self.shared_codebook)
+        shape = (self.input_dim, self.output_dim)
+        self.queries = self.add_vectors("queries", shape, found.queries)
         one = (self.cardinality, self.width)
         shape = one if self.shared_codebook else (self.code_length, *one)
-        self.codebooks = self.keys = self.add_vectors("codebooks", shape)
+        self.codebooks = self.keys = self.add_vectors("codebooks", shape, found.codebooks)
         if self.method == "sx":
-            self.keys = self.add_vectors("keys", shape)
+            self.keys = self.add_vectors("keys", shape, found.keys)
             self.current_temperature = self.add_annealed("temperature", self.temperature)
         if self.norm is not None:
             self.norm.build((None, self.code_length, self.cardinality))

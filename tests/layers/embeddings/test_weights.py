@@ -25,6 +25,10 @@ def clusters(table, count, seed=0):
     return of(compress.KMeansClusters(count, seed), table)
 
 
+def product(length, cardinality):
+    return of(compress.ProductQuantization(length, cardinality))
+
+
 def mixture():
     """Ids 2 to 7 have their own vectors, the others clusters."""
     expected, rest = TABLE.copy(), np.r_[0:2, 8:V]
@@ -114,6 +118,32 @@ CASES = {
         dict(density=0.5, bins=4, order=None, seed=7),
         lambda: ragged(np.argsort(np.random.default_rng(7).permutation(V))),
     ),
+    "dpq": (layers.DPQEmbedding, dict(cardinality=4, code_length=2), lambda: product(2, 4)),
+    "dpq, pieces of 2": (
+        layers.DPQEmbedding,
+        dict(cardinality=16, code_length=4, batch_norm=False),
+        lambda: product(4, 16),
+    ),
+    "dpq, pieces of 1": (
+        layers.DPQEmbedding,
+        dict(cardinality=5, code_length=8),  # a dot product has two choices on a line
+        lambda: product(8, 2),
+    ),
+    "dpq, vq": (
+        layers.DPQEmbedding,
+        dict(cardinality=7, code_length=8, method="vq", batch_norm=True),
+        lambda: product(8, 7),
+    ),
+    "dpq, shared": (
+        layers.DPQEmbedding,
+        dict(cardinality=9, code_length=4, method="vq", shared_codebook=True),
+        lambda: clusters(TABLE.reshape(-1, 2), 9).reshape(V, WIDTH),
+    ),
+    "dpq, shared keys": (
+        layers.DPQEmbedding,
+        dict(cardinality=9, code_length=2, shared_codebook=True),
+        lambda: clusters(TABLE.reshape(-1, 4), 9).reshape(V, WIDTH),
+    ),
     "tensor train": (layers.TensorTrainEmbedding, dict(rank=3), tensor_train),
 }
 
@@ -173,6 +203,8 @@ def exact(rows=V, rank=2):
         (layers.ClusterAdjustmentEmbedding, dict(num_clusters=5), exact()),
         (layers.MixtureEmbedding, dict(num_clusters=5, num_unique=3), exact()),
         (layers.SelectedEmbedding, dict(selected=19), TABLE),
+        (layers.DPQEmbedding, dict(cardinality=5, code_length=4), exact()),
+        (layers.DPQEmbedding, dict(cardinality=8, code_length=2, method="vq"), exact()),
         (layers.QuantizedEmbedding, dict(bits=1), np.sign(TABLE) * 0.5),
         (layers.PredefinedSparseEmbedding, dict(density=0.5, bins=4), ragged()),
         (layers.TensorTrainEmbedding, dict(rank=2, rows=[5, 4], columns=[2, 4], num_cores=2), None),

@@ -1,0 +1,60 @@
+"""Directions that a dot product tells apart: a vector's own is the one it is nearest to."""
+
+import numpy as np
+
+STEPS = 200
+MOST_PUSHED = 1024  # vectors, for which all pairs are computed in each step
+
+
+def most_directions(width: int, count: int) -> int:
+    """How many of `count` directions of a width a float32 dot product tells apart.
+
+    There are two on a line; on a circle or a sphere the nearest are as far as 1 / 1,024 of it.
+
+    >>> most_directions(1, 16), most_directions(2, 16), most_directions(2, 65_536)
+    (2, 16, 1024)
+    """
+    return min(count, 2 if width == 1 else MOST_PUSHED if width <= 4 else count)
+
+
+def spread_directions(vectors: np.ndarray) -> np.ndarray:
+    """Unit vectors in the directions of some vectors from their mean, pushed apart from each other.
+
+    Every one has a larger dot product with itself than with any other: `argmax_k u_i . u_k = i`.
+
+    Args:
+        vectors: `(K, w)`, at most `most_directions(w, K)` of them.
+
+    Returns: `(K, w)` float32.
+
+    >>> unit = spread_directions(np.array([[1.0, 0.0], [2.0, 0.1], [9.0, 1.0]]))
+    >>> np.argmax(unit @ unit.T, axis=1).tolist()
+    [0, 1, 2]
+    """
+    centred = vectors.astype(np.float64) - vectors.mean(axis=0)
+    count, width = vectors.shape
+    if width == 1:
+        order = np.argsort(np.argsort(centred[:, 0], kind="stable"))
+        return np.where(order == 0, -1.0, 1.0)[:, None].astype(np.float32)
+    if width == 2:  # evenly around the circle, in the order that they have
+        angles = np.arctan2(centred[:, 1], centred[:, 0])
+        order = np.argsort(np.argsort(angles, kind="stable"))
+        angles = 2 * np.pi * order / count
+        return np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
+    # Vectors that are the same part by a little noise, which does not depend on anything.
+    noise = np.random.default_rng(0).normal(size=vectors.shape)
+    unit = _unit(centred + 1e-3 * (centred.std() + 1e-12) * noise)
+    if count > MOST_PUSHED:
+        return unit.astype(np.float32)
+    for step in range(STEPS):
+        cosines = unit @ unit.T
+        np.fill_diagonal(cosines, -np.inf)
+        # The nearest ones push most: a force that falls steeply with the distance.
+        push = np.exp(16 * (cosines - cosines.max(axis=1, keepdims=True)))
+        push /= push.sum(axis=1, keepdims=True)
+        unit = _unit(unit - 0.3 * (1 - step / STEPS) * (push @ unit))
+    return unit.astype(np.float32)
+
+
+def _unit(vectors: np.ndarray) -> np.ndarray:
+    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
