@@ -54,7 +54,9 @@ class DPQEmbedding(CompactEmbedding):
         commitment_weight: `beta` of "vq".
         **kwargs: `embeddings_initializer` and `embeddings_regularizer` (of queries, keys and
             values), `mask_zero` (padding is then left out of batch normalization and of the loss of
-            "vq") and those of `keras.layers.Layer`.
+            "vq"), `weights` and those of `keras.layers.Layer`. From a table a layer starts with its
+            product codes; where "sx" has many keys in narrow pieces, batch normalization changes
+            some from the first step on ("vq" does not).
 
     Shapes: ids `(...)`, integers in `[0, V)` -> vectors `(..., d)`.
     Storage: `V D ceil(log2 K) + 32 K d` bits, or `V D ceil(log2 K) + 32 K d / D` with a shared
@@ -110,8 +112,8 @@ class DPQEmbedding(CompactEmbedding):
         if start is not None:
             sizes = self.code_length, self.cardinality
             found = start_of(start, *sizes, self.method == "sx", self.shared_codebook)
-        shape = (self.input_dim, self.output_dim)
-        self.queries = self.add_vectors("queries", shape, found.queries)
+        rows = (self.input_dim, self.output_dim)
+        self.queries = self.add_vectors("queries", rows, found.queries)
         one = (self.cardinality, self.width)
         shape = one if self.shared_codebook else (self.code_length, *one)
         self.codebooks = self.keys = self.add_vectors("codebooks", shape, found.codebooks)
