@@ -19,6 +19,11 @@ CLOSE = dict(rtol=1e-4, atol=1e-5)
 FREE = np.array([[0, 1], [3, 0], [3, 2], [7, 1], [3, 0]])
 
 
+def sums(pairs):
+    """What pairs of float32 stand for: the sums of `eta * lambda` of a table and of its rows."""
+    return np.sum(np.asarray(pairs, np.float64), axis=-1)
+
+
 def start():
     table = np.random.default_rng(5).normal(size=(ROWS, WIDTH)).astype(np.float32)
     table[6] *= 0.2  # the row that never comes ends at zero

@@ -1,5 +1,6 @@
 """What an adaptive optimizer divides its steps by: the metric of a proximal step."""
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -28,8 +29,10 @@ def rate_factor(optimizer: Any) -> tf.Tensor | float:
     """
     if not isinstance(optimizer, keras.optimizers.Adam | keras.optimizers.Nadam):
         return 1.0
-    step = tf.cast(optimizer.iterations + 1, tf.float64)
-    return tf.sqrt(1 - tf.pow(tf.cast(optimizer.beta_2, tf.float64), step))
+    if optimizer.beta_2 <= 0:
+        return 1.0
+    step = tf.cast(optimizer.iterations + 1, tf.float32)
+    return tf.sqrt(-tf.math.expm1(step * math.log(optimizer.beta_2)))  # float32 would cancel
 
 
 def has_metric(optimizer: Any) -> bool:

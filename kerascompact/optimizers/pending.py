@@ -1,4 +1,4 @@
-"""Rows that were away from the batch: the proximal steps they owe, and paying them."""
+"""Deferred proximal steps of rows that were not in the batch."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,6 +7,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from kerascompact.ops import double_float
 from kerascompact.optimizers.guard import ProxGuard
 from kerascompact.optimizers.rules import Rule
 
@@ -22,7 +23,14 @@ class Pending:
     optimizer thresholds in its adaptive metric: the metric of a row changes only when it is
     written, so the thresholds of the steps in between add up.
 
-    Sums are float64, since they grow over a whole training and their differences are small.
+    Both sums are pairs of float32 numbers (`ops.double_float`), as exact as the weights need over
+    millions of steps: they grow over an entire training, and their differences are small.
+
+    Args:
+        variable: The weight, rows along its first axis.
+        rule: Its penalty.
+        total: The pair of all rows, `(2,)`.
+        last: The pair of each row, `(V, 2)`.
     """
 
     def __init__(
@@ -35,7 +43,7 @@ class Pending:
         """Thresholds of rows `ids` `(...)` (`None`: of all) that broadcast against these rows."""
         last = self.last.value if ids is None else tf.gather(self.last.value, ids)
         divisors = None if self.metric is None else self.metric(ids)
-        return self.thresholds(self.total.value - last, divisors)
+        return self.thresholds(double_float.difference(self.total.value, last), divisors)
 
     def thresholds(self, sums: tf.Tensor, divisors: tf.Tensor | None) -> tf.Tensor:
         """Sums of `eta * lambda`, per row or one for all, as thresholds of entries."""
@@ -51,12 +59,12 @@ class Pending:
 
     def advance(self, step: tf.Tensor, ids: tf.Tensor | None) -> None:
         """Counts a step of `eta * lambda` that has been taken on rows `ids` (`None`: on all)."""
-        total = self.total.value + step
+        total = double_float.add(self.total.value, step)
         self.total.value.assign(total)
         if ids is None:
-            self.last.value.assign(tf.fill(self.last.shape, total))
+            self.last.value.assign(tf.broadcast_to(total, self.last.shape))
         else:
-            totals = tf.fill(tf.shape(ids), total)
+            totals = tf.broadcast_to(total, [tf.size(ids), 2])
             self.last.value.scatter_update(tf.IndexedSlices(totals, ids))
 
     def settle(self) -> None:
@@ -65,7 +73,7 @@ class Pending:
 
         def write() -> tf.Tensor:
             value.assign(self.caught_up(tf.convert_to_tensor(value), None))
-            last.assign(tf.fill(last.shape, tf.convert_to_tensor(total)))
+            last.assign(tf.broadcast_to(total, last.shape))
             return tf.constant(True)
 
         late = tf.reduce_any(tf.not_equal(last, total))
@@ -73,22 +81,22 @@ class Pending:
 
     def settle_in_chunks(self) -> None:
         """As `settle`, outside graphs: only the rows that owe, some at a time."""
-        late = np.flatnonzero(self.last.numpy() != self.total.numpy())
+        late = np.flatnonzero(np.any(self.last.numpy() != self.total.numpy(), axis=1))
         for start in range(0, len(late), CHUNK):
             ids = tf.constant(late[start : start + CHUNK], tf.int32)
             rows = self.caught_up(tf.gather(self.variable.value, ids), ids)
             self.variable.value.scatter_update(tf.IndexedSlices(rows, ids))
         if len(late):
-            self.last.assign(np.full(self.last.shape, self.total.numpy()))
+            self.last.assign(np.broadcast_to(self.total.numpy(), self.last.shape))
 
 
 def proximal_rule(layer: keras.Layer, variable: keras.Variable, rule: Rule) -> None:
     """Gives a weight of a layer a penalty whose proximal step the optimizer takes.
 
     To be called in `layer.build`, after `add_weight`. The layer gets two more weights that are not
-    trained, `<name>_total` `()` and `<name>_last` `(V,)`, float64, so that a file of its weights
-    holds what its rows owe. The variable gets a constraint, `ProxGuard`, that raises at the first
-    step of an optimizer without the proximal step.
+    trained, `<name>_total` `(2,)` and `<name>_last` `(V, 2)`, float32, so that a file of its
+    weights holds what its rows owe. The variable gets a constraint, `ProxGuard`, that raises at
+    the first step of an optimizer without the proximal step.
 
     Args:
         layer: The layer that owns `variable`.
@@ -109,9 +117,9 @@ def proximal_rule(layer: keras.Layer, variable: keras.Variable, rule: Rule) -> N
             f"proximal rule or be undone by them. Received: constraint={variable.constraint}."
         )
     rule.build(tuple(variable.shape))
-    state = dict(initializer="zeros", dtype="float64", trainable=False, autocast=False)
-    total = layer.add_weight(shape=(), name=f"{variable.name}_total", **state)
-    last = layer.add_weight(shape=variable.shape[:1], name=f"{variable.name}_last", **state)
+    state = dict(initializer="zeros", dtype="float32", trainable=False, autocast=False)
+    total = layer.add_weight(shape=(2,), name=f"{variable.name}_total", **state)
+    last = layer.add_weight(shape=(variable.shape[0], 2), name=f"{variable.name}_last", **state)
     variable.constraint = ProxGuard(variable.path)
     setattr(variable, ATTRIBUTE, Pending(variable, rule, total, last))
 

@@ -83,8 +83,8 @@ class ProximalStep(LazyStep):
         super().step_on(optimizer, target, gradient, variable, learning_rate)
         strength = pending.rule.strength
         if isinstance(strength, Schedule):
-            strength = tf.cast(strength(optimizer.iterations), tf.float64)
-        amount = tf.cast(learning_rate, tf.float64) * strength
+            strength = tf.cast(strength(optimizer.iterations), tf.float32)
+        amount = tf.cast(learning_rate, tf.float32) * strength
         by = None
         if self.metric == "adaptive":
             amount, by = amount * rate_factor(self), divisors(optimizer, index)

@@ -47,6 +47,15 @@ def test_nadam_has_the_divisors_of_adam():
     np.testing.assert_allclose(*slots, rtol=1e-4)  # Nadam rounds 1 - beta_2 to float32
 
 
+@pytest.mark.parametrize("beta", [0.0, 0.9, 0.999, 0.9999999])
+def test_the_factor_of_adam_is_as_exact_as_in_float64(beta):
+    optimizer = keras.optimizers.Adam(beta_2=beta)
+    for step in (1, 2, 1000, 10**7):
+        optimizer.iterations.assign(step - 1)
+        expected = np.sqrt(-np.expm1(step * np.log(beta))) if beta else 1.0
+        assert float(rate_factor(optimizer)) == pytest.approx(expected, rel=1e-6)
+
+
 def test_which_have_second_moments():
     without = {kind.__name__ for kind in ELEMENTWISE if not has_metric(kind())}
     assert without == {"SGD", "Ftrl", "Lion"}

@@ -25,10 +25,17 @@ def table(rule=None):
     variable = layer.add_weight((7, 2), name="table")
     variable.assign(START)
     proximal_rule(layer, variable, rule or L1Rule(0.1))
-    state = pending.pending_of(variable)
-    state.total.assign(10.0)
-    state.last.assign(10.0 - OWED)
+    owes(variable, 10.0, OWED)
     return layer, variable
+
+
+def owes(variable, total, owed):
+    """Sets the sums of a variable, split into two float32 numbers."""
+    state = pending.pending_of(variable)
+    for weight, value in ((state.total, np.float64(total)), (state.last, total - owed)):
+        high = np.asarray(value, np.float32)
+        weight.assign(np.stack([high, value - high], axis=-1))
+    return state
 
 
 EXPECTED = np.sign(START) * np.maximum(np.abs(START) - OWED[:, None], 0)
@@ -77,16 +84,14 @@ def test_paying_writes_what_was_read_and_only_once(how, monkeypatch):
         pay()
         np.testing.assert_array_equal(variable, expected)
         np.testing.assert_array_equal(caught_up(variable), expected)
-    np.testing.assert_array_equal(state.last, np.full(7, 10.0))
+    np.testing.assert_array_equal(state.last, np.tile([10.0, 0.0], (7, 1)))
 
 
 def test_small_steps_are_not_lost_in_a_large_sum():
     """float32 could not tell 1000 from 1000 + 1e-5."""
     _, variable = table()
-    state = pending.pending_of(variable)
-    state.total.assign(1000.0)
-    state.last.assign(np.full(7, 1000.0 - 1e-5))
-    np.testing.assert_allclose(state.owed(None)[:, 0], 1e-5, rtol=1e-4)
+    state = owes(variable, 1000.0, np.full(7, 1e-5))
+    np.testing.assert_allclose(state.owed(None)[:, 0], 1e-5, rtol=1e-6)
 
 
 def test_variables_without_a_rule_are_read_as_they_are():
@@ -100,6 +105,7 @@ def test_the_state_is_weights_of_the_layer():
     layer, variable = table(GroupRule(0.1))
     names = [weight.name for weight in layer.non_trainable_weights]
     assert names == ["table_total", "table_last"]
+    assert {weight.dtype for weight in layer.weights} == {"float32"}  # a TPU has no float64
     assert isinstance(variable.constraint, ProxGuard)
     assert variable.constraint.get_config() == {"path": variable.path}
 

@@ -3,6 +3,7 @@
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 
 import lazy_steps
 from kerascompact.optimizers import (
@@ -31,6 +32,7 @@ from proximal_steps import (
     free_soft,
     reference,
     start,
+    sums,
     train,
 )
 
@@ -126,14 +128,15 @@ def test_eta_follows_a_schedule_and_a_rate_that_is_set():
     schedule = keras.optimizers.schedules.PiecewiseConstantDecay([0, 2], [0.1, 0.3, 0.0])
     layer = built()
     train(Proximal(keras.optimizers.SGD(schedule)), layer)
-    np.testing.assert_allclose(pending_of(layer.table).total, (0.1 + 2 * 0.3) * STRENGTH, rtol=1e-6)
+    total = sums(pending_of(layer.table).total)
+    np.testing.assert_allclose(total, (0.1 + 2 * 0.3) * STRENGTH, rtol=1e-6)
     model = keras.Sequential([keras.Input((2,), dtype="int32"), Rows()])
     model.compile(Proximal(keras.optimizers.SGD(1.0)), "mse")
     callback = keras.callbacks.LearningRateScheduler(lambda epoch: 0.5 / (epoch + 1))
     model.fit(
         np.array([[1, 2]]), np.zeros((1, 2, WIDTH)), epochs=2, callbacks=[callback], verbose=0
     )
-    total = pending_of(model.layers[0].table).total
+    total = sums(pending_of(model.layers[0].table).total)
     np.testing.assert_allclose(total, (0.5 + 0.25) * STRENGTH, rtol=1e-6)
 
 
@@ -150,6 +153,31 @@ def test_lambda_follows_a_schedule_for_rows_away_from_the_batch_too(dense, jit_c
         x = x - RATE * gradient
         x = lazy_steps.soft(x, RATE * (0.0 if step <= 3 else 0.2 if step <= 7 else 0.5))
     np.testing.assert_allclose(caught_up(layer.table), x, **CLOSE)
+
+
+def test_a_hundred_thousand_small_steps_under_xla_equal_float64():
+    """Of rows that are away all the time, beside a large sum."""
+    count, rate, strength = 100_000, 1e-3, 1e-3
+    layer, before = built("l1", strength), start()
+    optimizer = Proximal(keras.optimizers.SGD(rate))
+    optimizer.build([layer.table])
+    pending_of(layer.table).total.assign([30.0, 0.0])
+    pending_of(layer.table).last.assign(np.tile([30.0, 0.0], (ROWS, 1)))
+
+    @tf.function(jit_compile=True)
+    def run():
+        gradient = tf.IndexedSlices(tf.zeros((1, WIDTH)), tf.constant([0]), (ROWS, WIDTH))
+        for _ in tf.range(count):
+            optimizer.apply([gradient], [layer.table])
+
+    run()
+    owed = count * np.float64(np.float32(rate) * np.float32(strength))
+    total = sums(pending_of(layer.table).total)
+    np.testing.assert_allclose(total, 30.0 + owed, rtol=0, atol=1e-9)
+    # One rounding of numbers near 1; a row that is there is rounded at each of its steps.
+    expected = lazy_steps.soft(before.astype(np.float64), owed)
+    np.testing.assert_allclose(caught_up(layer.table)[1:], expected[1:], rtol=0, atol=2.0**-23)
+    np.testing.assert_array_equal(caught_up(layer.table)[1:] == 0, expected[1:] == 0)
 
 
 def test_a_schedule_of_lambda_is_in_the_config():
