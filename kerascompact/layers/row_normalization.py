@@ -7,6 +7,7 @@ import numpy as np
 import tensorflow as tf
 
 from kerascompact.core.registration import register
+from kerascompact.layers.embeddings.starts import given
 
 
 @register
@@ -46,9 +47,18 @@ class RowBatchNormalization(keras.layers.Layer):
         super().__init__(autocast=False, **kwargs)
         self.center, self.scale = center, scale
         self.momentum, self.epsilon = momentum, epsilon
+        self._kept: tuple[np.ndarray, np.ndarray] | None = None
+
+    def keep(self, rows: np.ndarray) -> None:
+        """Starts from the moments of rows `(n, c)` and undoes them, so that these pass unchanged.
+
+        To be called before the layer is built; it needs `center` and `scale`.
+        """
+        rows = rows.astype(np.float64)
+        self._kept = rows.mean(axis=0), rows.var(axis=0)
 
     def build(self, input_shape: Any) -> None:
-        def add(name: str, start: str, trainable: bool) -> keras.Variable:
+        def add(name: str, start: Any, trainable: bool) -> keras.Variable:
             return self.add_weight(
                 shape=(input_shape[-1],),
                 initializer=start,
@@ -58,10 +68,18 @@ class RowBatchNormalization(keras.layers.Layer):
                 name=name,
             )
 
-        self.gamma = add("gamma", "ones", True) if self.scale else None
-        self.beta = add("beta", "zeros", True) if self.center else None
-        self.moving_mean = add("moving_mean", "zeros", False)
-        self.moving_variance = add("moving_variance", "ones", False)
+        gamma, mean, variance = ("ones", "zeros", "ones") if self._kept is None else self._starts()
+        self.gamma = add("gamma", gamma, True) if self.scale else None
+        self.beta = add("beta", mean, True) if self.center else None
+        self.moving_mean = add("moving_mean", mean, False)
+        self.moving_variance = add("moving_variance", variance, False)
+        self._kept = None
+
+    def _starts(self) -> list[Any]:
+        """Initializers of `gamma`, of both means, and of the variance."""
+        assert self._kept is not None
+        mean, variance = self._kept
+        return [given(np.sqrt(variance + self.epsilon)), given(mean), given(variance)]
 
     def call(
         self, rows: tf.Tensor, counts: Any = None, training: bool = False, track: bool = True

@@ -12,6 +12,8 @@ from kerascompact.forms.base import Form
 from kerascompact.forms.codebook import CodebookForm
 from kerascompact.forms.factored import FactoredForm
 from kerascompact.forms.recurrent import RecurrentForm
+from kerascompact.layers.embeddings.kd_start import KDStart
+from kerascompact.layers.embeddings.starts import given
 from kerascompact.layers.row_normalization import RowBatchNormalization
 
 COMPOSITIONS = ("sum", "mean", "lstm")
@@ -63,6 +65,7 @@ class CodeComposition(keras.layers.Layer):
         self.batch_norm = checks.boolean("batch_norm", batch_norm)
         self.codebooks_initializer = codebooks_initializer
         self.codebooks_regularizer = codebooks_regularizer
+        self.start: list[np.ndarray | None] = [None, None]
         self.width = output_dim if hidden_dim is None else hidden_dim
         inner = {"dtype": "float32"}
         self.lstm: Any = None
@@ -76,11 +79,18 @@ class CodeComposition(keras.layers.Layer):
             RowBatchNormalization(name=f"norm_{place}") for place in range(len(widths) * batch_norm)
         ]
 
+    def begin(self, start: KDStart) -> None:
+        """Starts with these codebooks and this hidden layer; to be called before it is built."""
+        self.start = [start.codebooks, start.kernel]
+        for norm, vectors in zip(self.norms, start.composed, strict=False):
+            norm.keep(vectors)
+
     def build(self, input_shape: Any = None) -> None:
-        one = (self.cardinality, self.width)
+        (codebooks, kernel), self.start = self.start, [None, None]
+        draw, one = self.codebooks_initializer.clone(), (self.cardinality, self.width)
         self.codebooks = self.add_weight(
             shape=one if self.shared_codebook else (self.code_length, *one),
-            initializer=self.codebooks_initializer.clone(),
+            initializer=draw if codebooks is None else given(codebooks),
             regularizer=self.codebooks_regularizer,
             dtype="float32",
             autocast=False,
@@ -89,7 +99,10 @@ class CodeComposition(keras.layers.Layer):
         if self.lstm is not None:
             self.lstm.build((None, self.code_length, self.width))
         if self.dense is not None:
+            own = self.dense.kernel_initializer
+            self.dense.kernel_initializer = own if kernel is None else given(kernel)
             self.dense.build((None, self.width))
+            self.dense.kernel_initializer = own
         for norm, width in zip(self.norms, (self.width, self.output_dim), strict=False):
             norm.build((None, width))
 

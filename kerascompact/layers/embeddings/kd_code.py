@@ -12,6 +12,8 @@ from kerascompact.core.storage import code_bits
 from kerascompact.forms.base import Form
 from kerascompact.layers.embeddings.base import CompactEmbedding
 from kerascompact.layers.embeddings.composition import CodeComposition
+from kerascompact.layers.embeddings.kd_start import KDStart, check_composition, kd_start
+from kerascompact.layers.embeddings.starts import given, logits_for
 from kerascompact.layers.row_normalization import RowBatchNormalization
 from kerascompact.ops.codes import code_entropy, relaxed_one_hot
 from kerascompact.ops.unique import occurrences, unique_ids
@@ -57,8 +59,8 @@ class KDCodeEmbedding(CompactEmbedding):
         logits_initializer: Of `pi`. Default: U(-0.05, 0.05).
         seed: Of random codes.
         **kwargs: `embeddings_initializer` and `embeddings_regularizer` (of the codebooks),
-            `mask_zero` (padding is then left out of batch normalization, entropy and guidance) and
-            those of `keras.layers.Layer`.
+            `weights` (the start is that of `compress.KDCodes`), `mask_zero` (padding is then left
+            out of batch normalization, entropy and guidance) and those of `keras.layers.Layer`.
 
     Shapes: ids `(...)`, integers in `[0, V)` -> vectors `(..., d)`.
     Storage: `V D ceil(log2 K) + 32 (K D d' + C)` bits, `C` the other parameters of `f`. Training
@@ -76,7 +78,6 @@ class KDCodeEmbedding(CompactEmbedding):
     """
 
     EXAMPLE = dict(input_dim=20, output_dim=4, cardinality=4, code_length=3)
-    UNSTARTED = "it has no compressor yet"
     UNCONSTRAINED = "its vectors are composed of several code vectors"
 
     def __init__(
@@ -134,6 +135,8 @@ class KDCodeEmbedding(CompactEmbedding):
             codebooks_regularizer=self.embeddings_regularizer,
             name="composition",
         )
+        if self.start_table is not None:
+            check_composition(composition, shared_codebook, codes)
         self.logits_norm = None
         if self.logits_batch_norm and self.learned:
             self.logits_norm = RowBatchNormalization(name="logits_norm")
@@ -151,8 +154,12 @@ class KDCodeEmbedding(CompactEmbedding):
         return codes.astype(np.int32)
 
     def build(self, input_shape: Any = None) -> None:
-        if self.learned:
-            draw = self.logits_initializer.clone()
+        draw: Any = self.logits_initializer.clone()
+        table, codes = self.take_start(), self._codes_at_start()
+        if table is not None:
+            found = self._begin(table, codes)
+            draw = given(self.temperature * logits_for(found.codes, self.cardinality))
+        if codes is None:
             self.logits = self.add_weight(
                 # A row per id: its gradient is rows, and an optimizer can update these alone.
                 shape=(self.input_dim, self.code_length * self.cardinality),
@@ -162,15 +169,9 @@ class KDCodeEmbedding(CompactEmbedding):
                 name="logits",
             )
         else:
-            start, shape = self.given, (self.input_dim, self.code_length)
-            if isinstance(start, str):
-                random = np.random.default_rng(self.seed)
-                start = random.integers(0, self.cardinality, shape, np.int32)
-                start = start if self.given == "random" else np.zeros(shape, np.int32)
             self.fixed_codes = self.add_weight(
-                shape=shape,
-                # Not assigned afterwards: a model that its first batch builds would lose that.
-                initializer=lambda *args, **kwargs: tf.constant(start),
+                shape=(self.input_dim, self.code_length),
+                initializer=given(codes),
                 dtype="int32",
                 trainable=False,
                 autocast=False,
@@ -184,6 +185,30 @@ class KDCodeEmbedding(CompactEmbedding):
             self.logits_norm.build((None, self.code_length, self.cardinality))
         if self.guidance is not None:
             self.guidance.attach(self)
+
+    def _codes_at_start(self) -> np.ndarray | None:
+        """Fixed codes `(V, D)`: those given, random ones, or zeros that a file will overwrite."""
+        if self.given is None or isinstance(self.given, np.ndarray):
+            return self.given
+        shape = self.input_dim, self.code_length
+        if self.given == "fixed":
+            return np.zeros(shape, np.int32)
+        return np.random.default_rng(self.seed).integers(0, self.cardinality, shape, np.int32)
+
+    def _begin(self, table: np.ndarray, codes: np.ndarray | None) -> KDStart:
+        """Codes of a table, whose codebooks the composition starts with."""
+        part = self.composition
+        found = kd_start(
+            table,
+            self.cardinality,
+            self.code_length,
+            hidden_dim=part.hidden_dim,
+            mean=part.composition == "mean",
+            codes=codes,
+            seed=self.seed or 0,
+        )
+        part.begin(found)
+        return found
 
     def logits_of(self, ids: tf.Tensor) -> tf.Tensor:
         """Code logits `pi` `(n, D, K)` of ids `(n,)`, before their normalization."""

@@ -29,6 +29,19 @@ def product(length, cardinality):
     return of(compress.ProductQuantization(length, cardinality))
 
 
+def codes(table, seed=0):
+    return of(compress.KDCodes(4, 3, seed=seed), table.astype(np.float32))
+
+
+def basis(rank):
+    """The first right singular vectors; their signs change no codes but the rounding."""
+    return compress.TruncatedSVD(rank).fit(TABLE).kernel.numpy().T
+
+
+FIXED = np.random.default_rng(6).integers(0, 4, (V, 3))
+ONE_HOT = np.eye(4)[FIXED].reshape(V, 12)
+
+
 def mixture():
     """Ids 2 to 7 have their own vectors, the others clusters."""
     expected, rest = TABLE.copy(), np.r_[0:2, 8:V]
@@ -118,6 +131,35 @@ CASES = {
         dict(density=0.5, bins=4, order=None, seed=7),
         lambda: ragged(np.argsort(np.random.default_rng(7).permutation(V))),
     ),
+    "kd": (layers.KDCodeEmbedding, dict(cardinality=4, code_length=3), lambda: codes(TABLE)),
+    "kd, mean, normalized": (
+        layers.KDCodeEmbedding,
+        dict(
+            cardinality=4,
+            code_length=3,
+            composition="mean",
+            batch_norm=True,
+            logits_batch_norm=True,
+            seed=2,
+            temperature=3.0,
+        ),
+        lambda: codes(TABLE, seed=2),
+    ),
+    "kd, hidden": (
+        layers.KDCodeEmbedding,
+        dict(cardinality=4, code_length=3, hidden_dim=4, batch_norm=True),
+        lambda: codes(TABLE @ basis(4)) @ basis(4).T,
+    ),
+    "kd, wide": (
+        layers.KDCodeEmbedding,
+        dict(cardinality=4, code_length=3, hidden_dim=9),
+        lambda: codes(TABLE @ basis(8)) @ basis(8).T,
+    ),
+    "kd, fixed": (
+        layers.KDCodeEmbedding,
+        dict(cardinality=4, code_length=3, codes=FIXED),
+        lambda: ONE_HOT @ np.linalg.lstsq(ONE_HOT, TABLE.astype(np.float64), rcond=None)[0],
+    ),
     "dpq": (layers.DPQEmbedding, dict(cardinality=4, code_length=2), lambda: product(2, 4)),
     "dpq, pieces of 2": (
         layers.DPQEmbedding,
@@ -152,14 +194,16 @@ CASES = {
 def test_starts_where_its_compressor_ends(case):
     cls, arguments, expected = CASES[case]
     layer = cls(V, WIDTH, weights=TABLE, **arguments)
-    # 1e-6: products of float32 factors are summed in another order
-    np.testing.assert_allclose(vectors(layer), expected(), atol=1e-6)
+    # 1e-6: products of float32 factors are summed in another order. Codebooks for given codes come
+    # from conjugate gradients, which stop at 1e-5 of the error that is left.
+    tolerance = 1e-5 if case == "kd, fixed" else 1e-6
+    np.testing.assert_allclose(vectors(layer), expected(), atol=tolerance)
     np.testing.assert_allclose(layer.freeze()(EVERY), vectors(layer), atol=1e-6)
     assert layer.start_table is None  # the table is the user's, not the layer's
     assert "weights" not in layer.get_config()
 
 
-@pytest.mark.parametrize("case", ["low rank", "mixture", "tensor train", "quantized, table"])
+@pytest.mark.parametrize("case", ["kd, hidden", "mixture", "tensor train", "quantized, table"])
 def test_a_model_that_its_first_batch_builds_starts_there(case, tmp_path):
     """Keras builds it symbolically; it trains, and a file holds the weights, not the table."""
     cls, arguments, expected = CASES[case]
@@ -203,6 +247,7 @@ def exact(rows=V, rank=2):
         (layers.ClusterAdjustmentEmbedding, dict(num_clusters=5), exact()),
         (layers.MixtureEmbedding, dict(num_clusters=5, num_unique=3), exact()),
         (layers.SelectedEmbedding, dict(selected=19), TABLE),
+        (layers.KDCodeEmbedding, dict(cardinality=5, code_length=2), exact()),
         (layers.DPQEmbedding, dict(cardinality=5, code_length=4), exact()),
         (layers.DPQEmbedding, dict(cardinality=8, code_length=2, method="vq"), exact()),
         (layers.QuantizedEmbedding, dict(bits=1), np.sign(TABLE) * 0.5),
@@ -236,6 +281,34 @@ def test_clusters_are_sure_but_can_change():
     before = layer.assignments()
     model.fit(EVERY[:, None], target, epochs=60, verbose=0)
     assert np.mean(layer.assignments() != before) > 0.3
+
+
+def test_codes_are_sure_and_training_begins_with_them():
+    """Training reads one-hot codes, and with batch normalization those of the whole vocabulary."""
+    arguments = dict(cardinality=4, code_length=3, logit_scale=10.0, temperature=2.0)
+    layer = layers.KDCodeEmbedding(V, WIDTH, weights=TABLE, batch_norm=True, **arguments)
+    np.testing.assert_allclose(layer(EVERY, training=True), vectors(layer), atol=1e-5)
+    logits = layer.logits_of(EVERY).numpy() / 2.0
+    shares = np.exp(logits) / np.exp(logits).sum(axis=-1, keepdims=True)
+    np.testing.assert_allclose(shares.max(axis=-1), 0.9, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            dict(composition="lstm"),
+            "`composition` must be 'sum' or 'mean' with `weights`: no least",
+        ),
+        (dict(shared_codebook=True), "`shared_codebook` must be False with `weights`: each"),
+        (dict(codes="fixed"), "`codes` must be the codes themselves with `weights`"),
+        (dict(cardinality=21), r"`cardinality` must be an integer in \[2, 20\]"),
+    ],
+)
+def test_kd_codes_say_what_they_cannot_start_from(arguments, message):
+    arguments = {"cardinality": 4, "code_length": 3, **arguments}
+    with pytest.raises(ValueError, match=message):
+        layers.KDCodeEmbedding(V, WIDTH, weights=TABLE, **arguments).build()
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,86 @@
+"""Codes, codebooks and hidden layer under which KD codes give the vectors of a table."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from kerascompact.core import checks
+from kerascompact.ops import additive
+from kerascompact.ops.additive_codes import additive_codes
+from kerascompact.ops.svd import low_rank_factors
+
+
+class KDStart(NamedTuple):
+    """What a layer starts with.
+
+    `codes`: `(V, D)`. `codebooks`: `(D, K, d')`. `kernel`: `(d', d)` of the hidden layer, if there
+    is one. `composed`: the vectors behind the codebooks `(V, d')` and behind the hidden layer
+    `(V, d)`, which batch normalization keeps as they are.
+    """
+
+    codes: np.ndarray
+    codebooks: np.ndarray
+    kernel: np.ndarray | None
+    composed: list[np.ndarray]
+
+
+def check_composition(composition: str, shared_codebook: bool, codes: Any) -> None:
+    """Raises `ValueError` for a composition that no least squares fits to a table."""
+    if composition == "lstm":
+        expected = "'sum' or 'mean' with `weights`: no least squares through an LSTM"
+        checks.fail("composition", expected, composition)
+    if shared_codebook:
+        expected = "False with `weights`: each position's codebook is fitted to what others leave"
+        checks.fail("shared_codebook", expected, shared_codebook)
+    if isinstance(codes, str) and codes == "fixed":
+        checks.fail("codes", "the codes themselves with `weights`, to fit codebooks to them", codes)
+
+
+def kd_start(
+    table: np.ndarray,
+    cardinality: int,
+    code_length: int,
+    *,
+    hidden_dim: int | None = None,
+    mean: bool = False,
+    codes: np.ndarray | None = None,
+    seed: int = 0,
+) -> KDStart:
+    """The best codes and codebooks that `compress.KDCodes` finds for a table.
+
+    In front of a hidden layer they are those of the table's first `d'` singular vectors, and the
+    layer is the vectors' basis.
+
+    Args:
+        table: `(V, d)` float32.
+        cardinality: `K`, at most `V` unless codes are given.
+        code_length: `D`.
+        hidden_dim: `d'`, or `None` without a hidden layer.
+        mean: Whether code vectors are averaged in place of added.
+        codes: `(V, D)`, if they are fixed; codebooks are then the best for these.
+        seed: Seed of the search.
+
+    >>> start = kd_start(np.array([[0, 0], [1, 0], [0, 5], [1, 5]], "float32"), 2, 2)
+    >>> start.composed[0].round(4).tolist()
+    [[0.0, 0.0], [1.0, 0.0], [0.0, 5.0], [1.0, 5.0]]
+    """
+    short, kernel = table, None
+    if hidden_dim is not None:
+        short, kernel = low_rank_factors(table, min(hidden_dim, table.shape[1]))
+    if codes is None:
+        checks.integer_in("cardinality", cardinality, 2, len(table))  # as the compressor
+        codes, codebooks = additive_codes(short, cardinality, code_length, seed=seed)
+    else:
+        zeros = np.zeros((code_length, cardinality, short.shape[1]), np.float32)
+        codebooks = additive.refit(short, codes, zeros, steps=30)
+    if hidden_dim is not None and kernel is not None and hidden_dim > len(kernel):
+        more = hidden_dim - len(kernel)
+        codebooks = np.pad(codebooks, [(0, 0), (0, 0), (0, more)])
+        # These columns have nothing to say, but can learn to: the layer passes them a gradient.
+        extra = np.random.default_rng(seed).normal(size=(more, table.shape[1])) / hidden_dim**0.5
+        kernel = np.concatenate([kernel, extra.astype(np.float32)])
+    composed = [additive.reconstruct(codes, codebooks)]
+    if kernel is not None:
+        composed.append(composed[0] @ kernel)
+    scale = np.float32(code_length if mean else 1)
+    return KDStart(codes, scale * codebooks, kernel, composed)
