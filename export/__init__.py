@@ -20,13 +20,14 @@ if TYPE_CHECKING:
     from kerascompact.export.inspector import inspect
     from kerascompact.export.legacy import from_tf_keras
     from kerascompact.export.recipe import RECIPES, Recipe
+    from kerascompact.export.report import Report
     from kerascompact.export.stepping import with_states
-    from kerascompact.export.verifier import Report, verify
+    from kerascompact.export.verifier import verify
 
 _WHERE = {
     "RECIPES": "recipe",
     "Recipe": "recipe",
-    "Report": "verifier",
+    "Report": "report",
     "TextClassifier": "classifier",
     "convert": "converter",
     "diagnose": "doctor",

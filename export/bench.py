@@ -14,7 +14,8 @@ import numpy as np
 
 from kerascompact.core import checks
 from kerascompact.export import flatbuffer
-from kerascompact.export.inputs import random_inputs
+from kerascompact.export.inputs import given_inputs, random_inputs
+from kerascompact.export.named_inputs import given_texts
 
 LOADS = 5  # of which the median is reported
 WARM_UP = 10  # runs that are not counted
@@ -56,13 +57,14 @@ def bench(
     length: int = 32,
     num_ids: int | None = None,
     texts: Sequence[str] | None = None,
+    data: Any = None,
     seed: int = 0,
 ) -> list[Timing]:
     """Measures files on the phone's runtime, each in a process of its own, taking turns.
 
     What else the machine does meets all files alike: they run in `rounds`, some runs of each file
-    in turn, while the others' processes wait. Inputs are drawn anew for each of 16 examples, and
-    are those of `random_inputs`; every example has the same shape.
+    in turn, while the others' processes wait. Inputs are the rows of `data`, or drawn anew for each
+    of 16 examples by `random_inputs`; every example has the same shape.
 
     Args:
         *files: Paths of `.tflite` files.
@@ -72,7 +74,10 @@ def bench(
         length: Ids of an example, or words of a text, where the file leaves it open.
         num_ids: Ids are below; `None`: the vocabulary of the file.
         texts: For files that take text; `None`: made-up words.
-        seed: Of the inputs.
+        data: Rows to run on, one in each run, in place of random inputs: an array, or for several
+            inputs what `model.fit` takes: a list or tuple of arrays in the order of the model, or a
+            dictionary of them by name.
+        seed: Seed of the random inputs.
 
     Returns: A `Timing` of each file.
 
@@ -90,13 +95,15 @@ def bench(
     checks.integer_in("num_threads", num_threads, 1)
     if not files:
         checks.fail("files", "at least one path of a .tflite file", files)
+    if data is not None and texts is not None:
+        checks.fail("texts", "None, if `data` are given", texts)
     options: dict[str, Any] = {"length": length, "num_ids": num_ids, "texts": texts, "seed": seed}
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         children = []
         for number, file in enumerate(files):
             inputs = folder / f"{number}.npz"
-            np.savez(inputs, **_inputs(Path(file), options))  # type: ignore[arg-type]
+            np.savez(inputs, **_inputs(Path(file), data, options))  # type: ignore[arg-type]
             children.append(stack.enter_context(_child(Path(file), inputs, num_threads)))
         found = [_measured(Path(file), child) for file, child in zip(files, children, strict=True)]
         seconds: list[list[float]] = [[] for _ in children]
@@ -107,7 +114,7 @@ def bench(
     return [_timing(timing, own) for timing, own in zip(found, seconds, strict=True)]
 
 
-def _inputs(file: Path, options: dict[str, Any]) -> dict[str, np.ndarray]:
+def _inputs(file: Path, data: Any, options: dict[str, Any]) -> dict[str, np.ndarray]:
     """Checks a file, too: what is damaged is not run."""
     try:
         model = flatbuffer.read(file)[1]
@@ -117,7 +124,12 @@ def _inputs(file: Path, options: dict[str, Any]) -> dict[str, np.ndarray]:
             raise ValueError(
                 f"it must run on built-in operators. Received: one that needs {names}."
             )
-        if (flatbuffer.metadata_of(model) or {}).get("text") is None:
+        takes_text = (flatbuffer.metadata_of(model) or {}).get("text") is not None
+        if data is not None and not takes_text:
+            return given_inputs(model, data)
+        if data is not None:
+            options = {**options, "texts": given_texts("data", data)}
+        if not takes_text:
             options = {**options, "texts": None}
         return random_inputs(model, **options)
     except ValueError as error:

@@ -28,6 +28,9 @@ def metadata_fits(found: Any) -> bool:
         for entry in entries:
             if not isinstance(entry, dict) or not {*keys} <= {*entry}:
                 return False
+    inputs = found.get("inputs", [])
+    if not isinstance(inputs, list) or not all(isinstance(name, str) for name in inputs):
+        return False
     models = found.get("signatures", {})
     if not isinstance(models, dict) or not all(map(metadata_fits, models.values())):
         return False

@@ -9,6 +9,7 @@ from kerascompact.core import checks
 from kerascompact.export import flatbuffer, utf8
 from kerascompact.export.constants import constants
 from kerascompact.export.layout import TYPE_NAMES
+from kerascompact.export.named_inputs import named_inputs
 
 LETTERS = "etaoinshrdlucmfwypvbgkjqxz"
 
@@ -67,9 +68,58 @@ def random_inputs(
     return found
 
 
-def _shape(tensor: Any, length: int) -> list[int]:
+def given_inputs(model: Any, data: Any) -> dict[str, np.ndarray]:
+    """Rows of the user's as inputs of a file, as `random_inputs` gives them.
+
+    Args:
+        model: The schema's `ModelT`.
+        data: An array; for several inputs a list or tuple of arrays, in the order of the model that
+            the file was made from (of the file, if that does not tell it), or a dictionary of them
+            by name.
+
+    Returns: For each input of the first graph, in its order, an array `(rows, 1, ...)`.
+
+    Raises: ValueError, if they do not fit the file.
+
+    >>> from kerascompact.layers import ClusterEmbedding
+    >>> ids = keras.Input((4,), dtype="int32", name="ids")
+    >>> model = keras.Model(ids, ClusterEmbedding(9, 2, num_clusters=3)(ids))
+    >>> parsed = kerascompact.export.flatbuffer.parse(kerascompact.export.convert(model))
+    >>> given_inputs(parsed, [[1, 2, 3, 4], [5, 6, 7, 8]])["0 ids"].shape
+    (2, 1, 4)
+    """
+    graph = model.subgraphs[0]
+    names = {index: (graph.tensors[index].name or b"").decode() for index in graph.inputs}
+    for signature in (model.signatureDefs or [])[:1]:
+        names |= {one.tensorIndex: one.name.decode() for one in signature.inputs}
+    told = (flatbuffer.metadata_of(model) or {}).get("inputs", [])
+    order = told if {*told} == {*names.values()} else [names[index] for index in graph.inputs]
+    tensors = {names[index]: graph.tensors[index] for index in graph.inputs}
+    arrays = named_inputs("data", data, {name: len(_dims(tensors[name])) for name in order})
+    return {
+        f"{place} {names[index]}": _rows(names[index], arrays[names[index]], graph.tensors[index])
+        for place, index in enumerate(graph.inputs)
+    }
+
+
+def _rows(name: str, array: np.ndarray, tensor: Any) -> np.ndarray:
+    """An array `(rows, ...)` as batches of one, of the input's type."""
+    wanted = _dims(tensor)[1:]
+    fits = array.ndim == len(wanted) + 1 and all(
+        n in (-1, found) for n, found in zip(wanted, array.shape[1:], strict=True)
+    )
+    if not fits:
+        checks.fail("data", f"rows of shape {wanted} for {name!r}", array.shape[1:])
+    return array[:, None].astype(TYPE_NAMES[tensor.type].lower())
+
+
+def _dims(tensor: Any) -> list[int]:
     dims = tensor.shape if tensor.shapeSignature is None else tensor.shapeSignature
-    dims = [] if dims is None else [int(n) for n in dims]
+    return [] if dims is None else [int(n) for n in dims]
+
+
+def _shape(tensor: Any, length: int) -> list[int]:
+    dims = _dims(tensor)
     return [(1 if axis == 0 and len(dims) > 1 else length) if n == -1 else n
             for axis, n in enumerate(dims)]  # fmt: skip
 

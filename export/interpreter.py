@@ -67,6 +67,12 @@ class Interpreter:
         """What the file's metadata say of its text, if it takes text rather than ids."""
         return (self.metadata or {}).get("text")
 
+    @property
+    def input_order(self) -> list[str]:
+        """The names of the inputs in the order of the model; of a file that does not tell, any."""
+        told = (self.metadata or {}).get("inputs", [])
+        return told if {*told} == {*self.inputs} else [*self.inputs]
+
     def run_text(self, text: str | bytes) -> dict[str, np.ndarray]:
         """Runs a file that takes text on one; what is past its number of bytes is cut.
 

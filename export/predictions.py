@@ -1,5 +1,6 @@
 """What a file and what Keras answer for rows of a data set, output by output."""
 
+import functools
 import time
 from typing import Any
 
@@ -14,6 +15,8 @@ from kerascompact.export.rows import Rows
 from kerascompact.export.serving import called
 
 Outputs = dict[str, np.ndarray]
+
+EAGER = 2  # batches that are predicted sooner than a graph is traced
 
 
 def of_file(file: Interpreter, data: Rows, progress: bool = False) -> tuple[Outputs, list[float]]:
@@ -39,33 +42,48 @@ def of_file(file: Interpreter, data: Rows, progress: bool = False) -> tuple[Outp
 
 
 def of_keras(model: Any, data: Rows, names: list[str], batch_size: int = 256) -> Outputs:
-    """Keras' outputs for rows, those of one length at a time.
+    """Keras' outputs for rows, those of one shape at a time.
 
     Args:
-        model: Frozen.
+        model: Any Keras model; it is called with `training=False`.
         data: A row, or a dictionary of rows, for each.
         names: Of the outputs in the file.
         batch_size: Rows at once.
 
-    Raises: ValueError, if it has other outputs.
+    Raises: ValueError, if it has other inputs or outputs.
     """
     found: dict[int, list[np.ndarray]] = {}
-    for rows in _of_one_shape(data):
-        batch = [data[row] for row in rows]
-        if isinstance(batch[0], dict):
-            order = _input_names(model) or [*batch[0]]
-            pieces = [batch[at : at + batch_size] for at in range(0, len(batch), batch_size)]
-            parts = [
-                _named(model, called(model, _tensors(piece, order)), names) for piece in pieces
-            ]
-            outputs = [np.concatenate(part) for part in zip(*parts, strict=True)]
-        else:
-            answer = model.predict(np.stack(batch), batch_size=batch_size, verbose=0)
-            outputs = _named(model, answer, names)
+    pieces = [
+        rows[at : at + batch_size]
+        for rows in _of_one_shape(data)
+        for at in range(0, len(rows), batch_size)
+    ]
+    call: Any = functools.partial(called, model)
+    if len(pieces) > EAGER:
+        call = tf.function(call, reduce_retracing=True)
+    for rows in pieces:
+        answer = call(_tensors(model, [data[row] for row in rows]))
+        outputs = _named(model, answer, names)
         for place, row in enumerate(rows):
             found[row] = [output[place] for output in outputs]
     columns = zip(*(found[row] for row in range(len(data))), strict=True)
     return {name: _stacked([*column]) for name, column in zip(names, columns, strict=True)}
+
+
+def predict_alone(model: Any, data: Rows, outputs: Outputs, rows: np.ndarray) -> None:
+    """Puts Keras' outputs for some rows, each in a batch of its own, in the place of others.
+
+    Keras' float32 result depends on the batch size; a phone has batch 1.
+
+    Args:
+        model: As in `of_keras`.
+        data: As in `of_keras`.
+        outputs: Those of `of_keras`, of all rows; changed.
+        rows: Whether a row is to be predicted again, `(rows,)`; the first 1000 are.
+    """
+    for row in np.flatnonzero(rows)[:1000]:
+        for name, alone in of_keras(model, [data[row]], [*outputs]).items():
+            outputs[name][row][: len(alone[0])] = alone[0]
 
 
 def _named(model: Any, outputs: Any, names: list[str]) -> list[np.ndarray]:
@@ -85,7 +103,14 @@ def _named(model: Any, outputs: Any, names: list[str]) -> list[np.ndarray]:
     return [np.asarray(keras.ops.convert_to_numpy(found[name])) for name in names]
 
 
-def _tensors(rows: Rows, order: list[str]) -> dict[str, Any]:
+def _tensors(model: Any, rows: Rows) -> dict[str, Any]:
+    """A batch of rows as the named inputs of a model, in its order."""
+    if not isinstance(rows[0], dict):
+        names = _input_names(model) or ["ids"]
+        if len(names) != 1:
+            checks.fail("data", f"a dictionary with the keys {sorted(names)}", rows[0])
+        return {names[0]: tf.constant(np.stack(rows))}
+    order = _input_names(model) or [*rows[0]]
     if {*order} != {*rows[0]}:
         checks.fail("data", f"a dictionary with the keys {sorted(order)}", sorted(rows[0]))
     return {name: tf.constant(np.stack([row[name] for row in rows])) for name in order}

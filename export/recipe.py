@@ -47,6 +47,11 @@ class Recipe(NamedTuple):
         """Whether the file computes what the frozen Keras model does, up to float32 rounding."""
         return self.rest in ("float32", "int8")
 
+    @property
+    def rounds(self) -> bool:
+        """Whether the file's numbers are other than those that were trained."""
+        return self.tables != "float32" or self.rest != "float32"
+
     def facts(self) -> dict[str, str]:
         """What the file's metadata say of it; `Recipe(**facts)` is the recipe."""
         defaults = self._field_defaults

@@ -9,6 +9,7 @@ from kerascompact.core import checks
 from kerascompact.core.projection import Projection
 from kerascompact.export import utf8
 from kerascompact.export.interpreter import Interpreter
+from kerascompact.export.named_inputs import given_texts, named_inputs
 from kerascompact.text.ngrams import projection_bits
 from kerascompact.text.rules import named
 from kerascompact.text.vocabulary import Vocabulary
@@ -16,46 +17,45 @@ from kerascompact.text.vocabulary import Vocabulary
 Rows = list[Any]  # arrays, one for each row
 
 
-def rows_of(data: Any, file: Interpreter, vocabulary: Vocabulary | None) -> tuple[Rows, Rows]:
+def rows_of(
+    data: Any,
+    file: Interpreter,
+    vocabulary: Vocabulary | None = None,
+    names: Sequence[str] = (),
+    structure: Any = None,
+) -> tuple[Rows, Rows]:
     """The inputs of the file, and those of Keras: the same, unless the file takes text.
 
     Args:
-        data: An array `(rows, length)`, or texts; a dictionary of arrays for several inputs.
-        file: That will be run on them.
+        data: An array `(rows, length)`, or texts; for several inputs see `named_inputs`.
+        file: The file that will be run on them.
         vocabulary: The model's, for a file that takes text and knows words.
+        names: The model's inputs in its order; none, if only the file knows them.
+        structure: How the model takes them, see `named_inputs`.
 
     Raises: ValueError, if they do not fit.
 
     >>> from kerascompact.layers import ClusterEmbedding
     >>> model = keras.Sequential([keras.Input((4,), dtype="int32"), ClusterEmbedding(9, 2, 3)])
     >>> file = Interpreter(kerascompact.export.convert(model))
-    >>> given, asked = rows_of([[1, 2, 3, 4]], file, None)
+    >>> given, asked = rows_of([[1, 2, 3, 4]], file)
     >>> given[0].tolist(), asked[0].tolist()
     ([1, 2, 3, 4], [1, 2, 3, 4])
     """
     if file.text is not None:
         return _texts(data, file, vocabulary)
-    return _several(data, file) if len(file.inputs) > 1 else _rows(data)
-
-
-def _several(data: Any, file: Interpreter) -> tuple[Rows, Rows]:
-    """A dictionary of rows for each run of a file of several inputs."""
-    names = sorted(file.inputs)
-    if not isinstance(data, dict) or sorted(data) != names:
-        checks.fail("data", f"a dictionary of arrays with the keys {names}", data)
-    arrays = {name: np.asarray(array) for name, array in data.items()}
-    sizes = {len(array) if array.ndim else 0 for array in arrays.values()}
-    if len(sizes) != 1 or not min(sizes):
-        checks.fail("data", "arrays of as many rows each, at least one", sorted(sizes))
-    rows = [{name: array[row] for name, array in arrays.items()} for row in range(*sizes)]
+    known = {*names} == {*file.inputs}  # a file of another maker may call them differently
+    order, structure = (names, structure) if known else (file.input_order, None)
+    ranks = {name: len(file.inputs[name]["shape_signature"]) for name in order}
+    arrays = named_inputs("data", data, ranks, structure)
+    if len(arrays) == 1:
+        (array,) = arrays.values()
+        if array.ndim < 2:
+            checks.fail("data", "an array (rows, length) with at least one row", data)
+        return [*array], [*array]
+    count = len(arrays[order[0]])
+    rows = [{name: array[row] for name, array in arrays.items()} for row in range(count)]
     return rows, rows
-
-
-def _rows(data: Any) -> tuple[Rows, Rows]:
-    data = np.asarray(data)
-    if data.ndim < 2 or len(data) == 0:
-        checks.fail("data", "an array (rows, length) with at least one row", data)
-    return list(data), list(data)
 
 
 def _texts(data: Any, file: Interpreter, vocabulary: Vocabulary | None) -> tuple[Rows, Rows]:
@@ -65,10 +65,8 @@ def _texts(data: Any, file: Interpreter, vocabulary: Vocabulary | None) -> tuple
         not isinstance(vocabulary, Vocabulary) or vocabulary.sha256 != known.get("sha256")
     ):
         checks.fail("vocabulary", "the model's, since the file takes text", vocabulary)
-    if isinstance(data, str | bytes) or not isinstance(data, Sequence) or len(data) == 0:
-        checks.fail("data", "a list of at least one text, since the file takes text", data)
     given, asked = [], []
-    for text in data:
+    for text in given_texts("data", data):
         numbers, used = utf8.encode(text, facts["max_bytes"])
         given.append(numbers[0])
         whole = text.encode("utf-8", "surrogateescape") if isinstance(text, str) else text

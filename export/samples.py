@@ -1,6 +1,6 @@
-"""The inputs that a file of integers takes the ranges of its numbers from."""
+"""Calibration data: runs of representative inputs for recipes of integers between the layers."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -8,19 +8,21 @@ import tensorflow as tf
 
 from kerascompact.core import checks
 from kerascompact.export import utf8
+from kerascompact.export.named_inputs import given_texts, named_inputs
 
 
 def samples(
-    data: Any, specs: dict[str, tf.TensorSpec], text: bool = False
+    data: Any, specs: dict[str, tf.TensorSpec], text: bool = False, structure: Any = None
 ) -> Callable[[], Iterator[dict[str, np.ndarray]]]:
     """Makes runs of batch 1 of representative data.
 
     Args:
-        data: An array `(rows, ...)` for a model of one input; a dictionary of such arrays, of equal
-            rows, for more; or a list of texts, if the file takes text. Some hundred rows of the
-            training data are enough.
-        specs: The inputs of the file.
+        data: An array `(rows, ...)` for a model of one input; for more, such arrays of equal rows,
+            as `model.fit` takes them (see `named_inputs`); or a list of texts, if the file takes
+            text. Some hundred rows of the training data are enough.
+        specs: The inputs of the file, in the order of the model.
         text: Whether it takes text.
+        structure: How the model takes its inputs: lists and dictionaries of their names.
 
     Returns: What gives an iterator of them.
 
@@ -34,21 +36,14 @@ def samples(
         checks.fail("representative", "given: rows of the training data", data)
     if text:
         ((name, spec),) = specs.items()
-        given = isinstance(data, Sequence) and not isinstance(data, str | bytes) and len(data)
-        if not given or not all(isinstance(one, str | bytes) for one in data):
-            checks.fail("representative", "a list of texts, since the file takes text", data)
-        rows = {name: [utf8.encode(one, spec.shape[1]).numbers for one in data]}
+        texts = given_texts("representative", data)
+        rows = {name: [utf8.encode(text, spec.shape[1]).numbers for text in texts]}
     else:
-        arrays = data if isinstance(data, dict) else dict.fromkeys(specs, data)
-        if set(arrays) != set(specs) or (len(specs) > 1 and not isinstance(data, dict)):
-            checks.fail("representative", f"a dictionary with the keys {[*specs]}", data)
+        ranks = {name: spec.shape.rank for name, spec in specs.items()}
+        arrays = named_inputs("representative", data, ranks, structure)
         rows = {
-            name: [_row(name, row, specs[name]) for row in np.asarray(array)]
-            for name, array in arrays.items()
+            name: [_row(name, row, specs[name]) for row in array] for name, array in arrays.items()
         }
-    numbers = {name: len(found) for name, found in rows.items()}
-    if len(set(numbers.values())) != 1 or 0 in numbers.values():
-        checks.fail("representative", "as many rows for each input, at least one", numbers)
 
     def runs() -> Iterator[dict[str, np.ndarray]]:
         for values in zip(*rows.values(), strict=True):

@@ -171,6 +171,13 @@ def input_specs(
     return specs
 
 
+def input_structure(model: Any) -> Any:
+    """The names of the inputs, nested as the model takes them; `None` of a subclassed model."""
+    if not is_graph(model):
+        return None
+    return keras.tree.map_structure(lambda tensor: tensor.name, _inputs(model))
+
+
 def called(model: Any, given: dict[str, tf.Tensor]) -> Any:
     """What a model gives for named inputs, in the structure that it is called with."""
     flat = list(given.values())

@@ -9,7 +9,7 @@ from kerascompact.core import checks
 from kerascompact.export import facts, refusals
 from kerascompact.export.recipe import Recipe
 from kerascompact.export.samples import samples
-from kerascompact.export.serving import Serve, input_specs
+from kerascompact.export.serving import Serve, input_specs, input_structure
 from kerascompact.export.text_in import TextIn, over_bits
 from kerascompact.forms.base import Form
 from kerascompact.text.vocabulary import Vocabulary
@@ -59,7 +59,7 @@ def signature(
         name: Of the function, another one for each of a file.
         labels: Names of the classes.
         inputs: Of a subclassed model.
-        representative: Rows of data.
+        representative: Rows of data, in any structure that the model takes.
 
     Raises: ValueError, if something does not fit, or cannot be converted.
     """
@@ -82,12 +82,13 @@ def signature(
     specs = specs if text_in is None else text_in.specs
     found = {
         "labels": facts.of_labels(labels, module.output_shapes),
+        "inputs": [*specs] if len(specs) > 1 else None,  # the file has them in another order
         "text": None if text_in is None else text_in.facts(),
         "embeddings": facts.of_embeddings(forms),
     }
     runs = None
     if recipe.rest in OF_INTEGERS:
-        runs = samples(representative, specs, text_in is not None)
+        runs = samples(representative, specs, text_in is not None, input_structure(model))
     elif representative is not None:
         checks.fail("representative", f"None for the recipe {recipe.name!r}", representative)
     return Signature(module, forms, specs, runs, found)

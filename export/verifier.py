@@ -1,7 +1,6 @@
 """Proves that the file predicts what Keras measured, on a whole data set."""
 
-import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -9,90 +8,20 @@ import keras
 import numpy as np
 
 from kerascompact.core import checks
+from kerascompact.export.differences import accuracy, differ, difference
 from kerascompact.export.freezing import shipped
 from kerascompact.export.interpreter import Interpreter
-from kerascompact.export.predictions import Outputs, of_file, of_keras
+from kerascompact.export.predictions import Outputs, of_file, of_keras, predict_alone
 from kerascompact.export.quiet import quiet
 from kerascompact.export.recipe import RECIPES, Recipe
-from kerascompact.export.rows import rows_of
+from kerascompact.export.report import Report
+from kerascompact.export.rows import Rows, rows_of
+from kerascompact.export.serving import input_structure
 from kerascompact.export.text_in import over_bits
+from kerascompact.export.trained import as_trained
 from kerascompact.text.vocabulary import Vocabulary
 
-# What float32 sums in another order may differ by after an LSTM of hundreds of steps.
-ROUNDING = 1e-5
-# Largest difference and smallest agreement: of files that add the same float32 products in another
-# order, 100 times the error seen for that; of those that multiply rounded inputs as integers.
-EXACT, ROUNDED = (1e-4, 1.0), (math.inf, 0.98)
-
-Data = np.ndarray | Sequence[str] | Sequence[bytes] | dict[str, np.ndarray]
-
-
-class Report(NamedTuple):
-    """What `verify` measured; differences are between the outputs of Keras and of the file.
-
-    `agreement`: share of rows with the same argmax, of every output. `ties`: rows with another
-    argmax although no output differs by more than `ROUNDING`, so that neither answer is decided.
-    `microseconds`: median of one run of the file, one thread. `outputs` are the file's, a
-    dictionary if it has several.
-
-    Accuracies are `None` without labels: `keras_accuracy` is that of the model as it ships, its
-    tables rounded by the recipe, and `trained_accuracy`, if it was asked for, that of the model as
-    it was trained. `exact`: whether the file's recipe computes what Keras does, up to the order of
-    float32 sums.
-    """
-
-    rows: int
-    agreement: float
-    ties: int
-    largest_difference: float
-    mean_difference: float
-    file_bytes: int
-    microseconds: float
-    keras_accuracy: float | None
-    file_accuracy: float | None
-    outputs: Any
-    worst_row: int = 0
-    trained_accuracy: float | None = None
-    exact: bool = True
-
-    def __str__(self) -> str:
-        accuracy = ""
-        if self.keras_accuracy is not None:
-            accuracy = f", accuracy Keras {self.keras_accuracy:.4f} file {self.file_accuracy:.4f}"
-        if self.trained_accuracy is not None:
-            accuracy += f" (as trained {self.trained_accuracy:.4f})"
-        ties = f" ({self.ties} ties within float32 rounding)" if self.ties else ""
-        return (
-            f"{self.rows} rows, argmax agreement {self.agreement:.6f}{ties}, largest difference "
-            f"{self.largest_difference:.2e}, mean {self.mean_difference:.2e}{accuracy}, "
-            f"{self.file_bytes} bytes, {self.microseconds:.1f} us"
-        )
-
-    def check(
-        self,
-        tolerance: float | None = None,
-        min_agreement: float | None = None,
-        max_loss: float | None = None,
-    ) -> None:
-        """Raises `ValueError`, if the file is past what is allowed, see `verify`."""
-        usual = EXACT if self.exact else ROUNDED
-        tolerance = usual[0] if tolerance is None else tolerance
-        min_agreement = usual[1] if min_agreement is None else min_agreement
-        same = self.agreement + self.ties / self.rows
-        # Not `largest_difference > tolerance`: a NaN must fail as well.
-        fits = self.largest_difference <= tolerance and same >= min_agreement - 1e-12
-        if not fits:
-            raise ValueError(
-                f"The file does not predict what Keras does: {self}. Worst row: {self.worst_row}. "
-                f"Allowed: difference {tolerance:g}, agreement {min_agreement:g}."
-            )
-        before = self.keras_accuracy if self.trained_accuracy is None else self.trained_accuracy
-        if max_loss is None:
-            return
-        if before is None or self.file_accuracy is None:
-            checks.fail("labels", "given, for a bound of the loss of accuracy", None)
-        if before - self.file_accuracy > max_loss + 1e-12:
-            raise ValueError(f"The file loses accuracy: {self}. Allowed: {max_loss:g}.")
+Data = np.ndarray | Sequence[Any] | Mapping[str, Any]
 
 
 def verify(
@@ -111,32 +40,45 @@ def verify(
 ) -> Report:
     """Compares every row of `data` in Keras and in the file, and raises if they differ.
 
-    The model is taken as it ships: its embeddings frozen (hard assignments) and their tables
-    rounded by the recipe that the file names, so that a difference is the file's, not the
-    recipe's.
+    Three pairs are compared, see `Report`:
+
+    1. the file and the model as it ships: its embeddings frozen (hard assignments), its tables and
+       kernels rounded by the recipe that the file names. Always held to the limits, so that a
+       difference is the file's, not the recipe's;
+    2. the trained model itself (hard assignments, float32) and its frozen copy before anything is
+       rounded. Always held to the limits, so that an error of freezing is found under any recipe;
+    3. the file and the trained model. Held to the limits if the recipe rounds nothing ("float32");
+       else reported, and what it costs is bounded by `max_loss`.
+
+    Keras predicts in batches, but a row in which two disagree alone, as the file does.
 
     Args:
-        model: The trained model, or the frozen one.
+        model: The trained model, or a frozen one, of which freezing is not compared then.
         flatbuffer: The file's path or bytes.
         data: Inputs `(rows, length)`, or texts, if the file takes text; they go to the file one by
             one. Keras then gets the ids of `vocabulary.encode`, or the bits of
             `text.ngrams.projection_bits`, so that what the file finds in a text is compared, too.
-            For a file of several inputs, a dictionary of arrays.
+            For a file of several inputs, what `model.fit` takes: a list or tuple of arrays in the
+            order of `model.inputs`, a dictionary of them by name, or nested as the model's inputs
+            are. A list of texts always means texts.
         labels: Class of each row, to report accuracies; of files of one output.
         vocabulary: The model's, for a file that takes text.
-        tolerance: Largest allowed difference of an output, absolute. `None`: 1e-4; any, if the
-            recipe computes with rounded inputs.
-        min_agreement: Smallest allowed share of rows with the same argmax; a tie counts as the
-            same here, and is reported. `None`: 1; 0.98, if the recipe computes with rounded inputs.
-        max_loss: Largest allowed loss of accuracy, from the model as it was trained to the file;
-            0.01 is one point. `None`: any.
+        tolerance: Largest allowed difference of an output, absolute, for each pair that is held.
+            `None`: 1e-4, which is 100 times what float32 sums in another order were seen to differ
+            by; for the file, any, if the recipe computes with rounded inputs.
+        min_agreement: Smallest allowed share of rows with the same argmax, for each pair that is
+            held; a tie counts as the same here, and is reported. `None`: 1; for the file, 0.98, if
+            the recipe computes with rounded inputs.
+        max_loss: Largest allowed loss of accuracy, from the trained model to the file; 0.01 is one
+            point. `None`: any.
         signature: Of a file of several models, the name of this one.
         batch_size: Rows that Keras predicts at once.
         progress: Shows a progress bar.
 
     Returns: A `Report`.
 
-    Raises: ValueError, past tolerance, naming the worst row; or if the shapes do not fit.
+    Raises: ValueError, past a limit, naming the pair and its worst row; or if the shapes do not
+        fit.
 
     >>> from kerascompact.layers import ClusterEmbedding
     >>> model = keras.Sequential([keras.Input((4,), dtype="int32"), ClusterEmbedding(9, 2, 3)])
@@ -146,11 +88,9 @@ def verify(
     """
     report = compare(
         model, flatbuffer, data, labels,
-        vocabulary=vocabulary, signature=signature, batch_size=batch_size,
-        trained=max_loss is not None, progress=progress,
+        vocabulary=vocabulary, signature=signature, batch_size=batch_size, progress=progress,
     )  # fmt: skip
-    report.check(tolerance, min_agreement, max_loss)
-    return report
+    return report.held_to(tolerance, min_agreement, max_loss).check()
 
 
 def compare(
@@ -162,22 +102,19 @@ def compare(
     vocabulary: Vocabulary | None = None,
     signature: str | None = None,
     batch_size: int = 256,
-    trained: bool = False,
     progress: bool = False,
 ) -> Report:
-    """Measures what `verify` does, whatever the difference is.
+    """Measures what `verify` does, whatever the differences are; `Report.check` judges them.
 
     Args:
-        model: This and the next as in `verify`.
-        flatbuffer: The file.
-        data: Inputs.
+        model: The trained model, or a frozen one.
+        flatbuffer: The file's path or bytes.
+        data: Inputs or texts.
         labels: Class of each row.
-        vocabulary: The model's.
+        vocabulary: The model's, for a file that takes text.
         signature: Of a file of several models, the name of this one.
         batch_size: Rows that Keras predicts at once.
         progress: Shows a progress bar.
-        trained: Whether to measure the accuracy of the model as it was trained, too, with tables
-            in float32 and hard assignments.
 
     Raises: ValueError, if the shapes do not fit.
 
@@ -188,67 +125,74 @@ def compare(
     (1, True)
     """
     file = Interpreter(flatbuffer, signature=signature)
-    given, asked = rows_of(data, file, vocabulary)
+    structure = input_structure(model)
+    names = [] if structure is None else keras.tree.flatten(structure)
+    given, asked = rows_of(data, file, vocabulary, names, structure)
     if labels is not None and len(labels) != len(given):
         checks.fail("labels", f"one label for each of the {len(given)} rows", labels)
     stored = (file.metadata or {}).get("recipe")
     recipe = Recipe(**stored) if stored else RECIPES["float32"]
     found, seconds = of_file(file, given, progress)
-    names = [*found]
-    if labels is not None and len(names) != 1:
-        checks.fail("labels", f"None for a file with the outputs {names}", labels)
-    bits = "projection" in (file.text or {})
-    with quiet(), shipped(model, recipe) as (frozen, _):
-        frozen = over_bits(frozen)[0] if bits else frozen
-        wanted = of_keras(frozen, asked, names, batch_size)
-        shapes = [list(array.shape) for array in found.values()]
-        if shapes != (expected := [list(array.shape) for array in wanted.values()]):
-            raise ValueError(
-                f"`flatbuffer` must give outputs of shape {str(expected)[1:-1]}, as the model "
-                f"does. Received: outputs of shape {str(shapes)[1:-1]}."
-            )
-        # Keras rounds a row otherwise in a batch than alone; the phone sees it alone.
-        for row in np.flatnonzero(_differ(found, wanted))[:1000]:
-            for name, alone in of_keras(frozen, [asked[row]], names).items():
-                wanted[name][row][: len(alone[0])] = alone[0]
-    before = None
-    if trained and labels is not None:
-        with quiet(), shipped(model, RECIPES["float32"]) as (exact, _):
-            exact = over_bits(exact)[0] if bits else exact
-            before = _accuracy(of_keras(exact, asked, names, batch_size), labels)
-    pairs = [(found[name].astype(np.float64), wanted[name]) for name in names]
-    flat = [np.abs(got - expected).reshape(len(given), -1) for got, expected in pairs]
-    difference, same = np.concatenate(flat, axis=1), ~_differ(found, wanted)
+    if labels is not None and len(found) != 1:
+        checks.fail("labels", f"None for a file with the outputs {[*found]}", labels)
+    in_keras = _InKeras(model, asked, [*found], "projection" in (file.text or {}), batch_size)
+    with quiet():
+        frozen = in_keras.frozen(recipe, found, of_file=True)
+        trained = in_keras.trained()
+        unrounded = in_keras.frozen(RECIPES["float32"], trained) if recipe.rounds else frozen
+        apart = differ(trained, unrounded)
+        in_keras.trained_alone(trained, apart if recipe.rounds else apart | differ(trained, found))
     return Report(
         rows=len(given),
-        agreement=float(np.mean(same)),
-        ties=int(np.count_nonzero(~same & (difference.max(axis=1) <= ROUNDING))),
-        largest_difference=float(difference.max()),
-        mean_difference=float(difference.mean()),
+        frozen_file=difference(found, frozen),
+        trained_frozen=difference(trained, unrounded),
+        trained_file=difference(found, trained),
         file_bytes=len(file.data),
         microseconds=float(np.median(seconds) * 1e6),
-        keras_accuracy=_accuracy(wanted, labels),
-        file_accuracy=_accuracy(found, labels),
-        outputs=found if len(names) > 1 else found[names[0]],
-        worst_row=int(np.argmax(np.nan_to_num(difference, nan=np.inf).max(axis=1))),
-        trained_accuracy=before,
+        trained_accuracy=accuracy(trained, labels),
+        keras_accuracy=accuracy(frozen, labels),
+        file_accuracy=accuracy(found, labels),
+        outputs=found if len(found) > 1 else next(iter(found.values())),
+        rounds=recipe.rounds,
         # A layer of tf_keras that was trained for quantization, whatever the recipe is.
-        exact=recipe.exact and not any(_rounds(layer) for layer in model._flatten_layers()),
+        exact=recipe.exact and not any(_rounds_itself(layer) for layer in model._flatten_layers()),
     )
 
 
-def _rounds(layer: keras.layers.Layer) -> bool:
+class _InKeras(NamedTuple):
+    """A model, and what it is asked."""
+
+    model: keras.Model
+    asked: Rows
+    names: list[str]
+    bits: bool
+    batch_size: int
+
+    def frozen(self, recipe: Recipe, other: Outputs, of_file: bool = False) -> Outputs:
+        """Outputs as the model ships; a row in which `other` disagrees is predicted alone."""
+        with shipped(self.model, recipe) as (model, _):
+            model = over_bits(model)[0] if self.bits else model
+            outputs = of_keras(model, self.asked, self.names, self.batch_size)
+            shapes, expected = ([[*a.shape] for a in side.values()] for side in (other, outputs))
+            if shapes != expected:
+                what = "flatbuffer" if of_file else "model"
+                raise ValueError(
+                    f"`{what}` must give outputs of shape {str(expected)[1:-1]}, as the frozen "
+                    f"model does. Received: outputs of shape {str(shapes)[1:-1]}."
+                )
+            predict_alone(model, self.asked, outputs, differ(other, outputs))
+        return outputs
+
+    def trained(self) -> Outputs:
+        """Outputs of the model as it was trained."""
+        with as_trained(self.model, self.bits) as model:
+            return of_keras(model, self.asked, self.names, self.batch_size)
+
+    def trained_alone(self, outputs: Outputs, rows: np.ndarray) -> None:
+        """Predicts some rows of `trained` alone."""
+        with as_trained(self.model, self.bits) as model:
+            predict_alone(model, self.asked, outputs, rows)
+
+
+def _rounds_itself(layer: keras.layers.Layer) -> bool:
     return getattr(layer, "rounds_itself", False)
-
-
-def _differ(one: Outputs, other: Outputs) -> np.ndarray:
-    """Rows in which any argmax differs, `(rows,)`; a row may hold many, one per token."""
-    differ = [one[name].argmax(axis=-1) != other[name].argmax(axis=-1) for name in one]
-    return np.any([rows.reshape(len(rows), -1).any(axis=1) for rows in differ], axis=0)
-
-
-def _accuracy(outputs: Outputs, labels: np.ndarray | None) -> float | None:
-    if labels is None:
-        return None
-    (answers,) = outputs.values()
-    return float(np.mean(np.argmax(answers, axis=-1) == labels))

@@ -91,7 +91,8 @@ def measure(
 
     With the `texts` of the test split, the file of a projection takes text, see `size_up`.
 
-    Raises `ValueError`, if the file and Keras disagree on the argmax of a row that is no tie.
+    Raises `ValueError`, if the file and the frozen model, or the frozen model before rounding and
+    the trained one, disagree on the argmax of a row that is no tie, see `export.verify`.
 
     Returns: The file, and the row of `size_up` with
         soft_accuracy: with relaxed codes (of clusters: soft random Gumbel samples, as the paper's
@@ -100,6 +101,8 @@ def measure(
         keras_accuracy: of the Keras model that ships (tables rounded by the recipe);
         file_accuracy: of the `.tflite` file;
         argmax_agreement, argmax_ties, largest_difference: Keras that ships against the file;
+        frozen_difference: the largest of the trained model against the frozen one, before rounding;
+        trained_agreement, trained_difference: the trained model against the file;
         microseconds: median of one run of the file on one thread.
     """
     row, file = size_up(model, data, recipe, sequence_length, texts is not None)
@@ -114,6 +117,9 @@ def measure(
         "argmax_agreement": report.agreement,
         "argmax_ties": report.ties,
         "largest_difference": report.largest_difference,
+        "frozen_difference": report.trained_frozen.largest,
+        "trained_agreement": report.trained_file.agreement,
+        "trained_difference": report.trained_file.largest,
         "test_rows": report.rows,
         "microseconds": round(report.microseconds, 1),
     }

@@ -66,11 +66,11 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         options |= {"vocabulary": vocabulary}
     data = export.convert(model, recipe, **options)
-    # Without a data set at hand, the words themselves are the texts on which both must agree.
+    # Without a data set at hand, the words themselves are the texts to compare on.
     texts = [" ".join(vocabulary.words[start::16][:length]) for start in range(16)]
     texts = [text for text in texts if text]
     given = texts if text_in else vocabulary.encode_all(texts, length)
-    export.verify(model, data, given, vocabulary=vocabulary)
+    report = export.verify(model, data, given, vocabulary=vocabulary)
     export.save(data, out, vocabulary=None if text_in else vocabulary)
     print(summary(export.freeze(of_bits(model) if projection else model, recipe)))
     size = f"{out}: {len(data):,} bytes"
@@ -79,6 +79,7 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"{size}, text in; {f'{inside:,} of them are the' if inside else 'no'} vocabulary")
     else:
         print(f"{size}; the vocabulary beside it: {vocabulary.num_bytes:,} bytes")
+    print(f"compared on the words of the vocabulary: {report}")
     return 0
 
 

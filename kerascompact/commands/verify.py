@@ -1,4 +1,4 @@
-"""Compare a .tflite file with its Keras model on every row; exit status 1 if they differ."""
+"""Compare a .tflite file with the trained and the frozen Keras model; status 1 if they differ."""
 
 import argparse
 import json
@@ -28,11 +28,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_source(parser)
     parser.add_argument(
         "--tolerance", type=float, metavar="X",
-        help="largest difference allowed (1e-4; any, if the file computes with rounded inputs)",
+        help="largest difference allowed, of the frozen model from the trained one and of the file "
+        "from the frozen one (1e-4; for the file, any, if it computes with rounded inputs)",
     )  # fmt: skip
     parser.add_argument(
         "--min-agreement", type=float, metavar="SHARE",
-        help="of rows with the same answer (1; 0.98, if the file computes with rounded inputs)",
+        help="of rows with the same answer, in the same pairs (1; for the file, 0.98, if it "
+        "computes with rounded inputs)",
     )  # fmt: skip
     parser.add_argument(
         "--max-loss", type=float, metavar="SHARE",
@@ -64,12 +66,11 @@ def run(arguments: argparse.Namespace) -> int:
         split.texts if classifier.text else _ids(classifier, split.texts),
         split.labels,
         vocabulary=_vocabulary(classifier, arguments.model),
-        trained=True,
         progress=not arguments.json,
-    )
+    ).held_to(arguments.tolerance, arguments.min_agreement, arguments.max_loss)
     if arguments.json:
-        print(json.dumps({k: v for k, v in report._asdict().items() if k != "outputs"}, indent=2))
-    report.check(arguments.tolerance, arguments.min_agreement, arguments.max_loss)
+        print(json.dumps(report.facts(), indent=2))
+    report.check()
     if not arguments.json:
         print(report)
     return 0

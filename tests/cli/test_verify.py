@@ -16,24 +16,31 @@ def options(trained, table):
 def test_reports_every_row(trained, options, capsys):
     assert main(["verify", str(trained / "model.tflite"), *options]) == 0
     out = capsys.readouterr().out
-    assert "240 rows, argmax agreement 1.000000, largest difference" in out
-    assert "accuracy Keras" in out
+    size, frozen_file, trained_frozen, trained_file, accuracy = out.splitlines()[-5:]
+    assert size.startswith("240 rows, ")
+    assert "frozen model - file: argmax agreement 1.000000, largest difference" in frozen_file
+    assert frozen_file.endswith("(allowed: difference 0.0001, agreement 1)")
+    assert "trained model - frozen model, before rounding: argmax agreement 1.0" in trained_frozen
+    assert trained_frozen.endswith("(allowed: difference 0.0001, agreement 1)")
+    assert "trained model - file: argmax" in trained_file and "reported, since" in trained_file
+    assert "(any loss allowed)" in accuracy
 
 
 def test_says_what_the_recipe_costs(trained, options, capsys):
     assert main(["verify", str(trained / "model.tflite"), *options, "--max-loss", "0.01"]) == 0
-    assert "(as trained " in capsys.readouterr().out
+    assert "(loss allowed: 0.01)" in capsys.readouterr().out
 
 
 def test_json_is_there_even_if_it_fails(trained, options, capsys):
     file = str(trained / "model.tflite")
     assert main(["verify", file, *options, "--json"]) == 0
     good = json.loads(capsys.readouterr().out)
-    assert good["rows"] == 240 and good["agreement"] == 1 and good["exact"]
+    assert good["rows"] == 240 and good["exact"] and good["rounds"]
+    assert good["frozen_file"]["agreement"] == good["trained_frozen"]["agreement"] == 1
     assert good["file_accuracy"] == good["keras_accuracy"] >= good["trained_accuracy"] - 0.05
     assert main(["verify", file, *options, "--json", "--tolerance", "1e-12"]) == 1
     found = capsys.readouterr()
-    assert json.loads(found.out)["largest_difference"] == good["largest_difference"]
+    assert json.loads(found.out)["frozen_file"] == good["frozen_file"]
     assert "does not predict what Keras does" in found.err
 
 
@@ -50,12 +57,12 @@ def test_one_row_is_enough(trained, tmp_path, capsys):
     options = ["--data", str(tmp_path / "one.tsv"), "--text-column=say", "--label-column=what"]
     model = str(trained / "model.keras")
     assert main(["verify", str(trained / "model.tflite"), "--model", model, *options]) == 0
-    assert "1 rows, argmax agreement 1.000000" in capsys.readouterr().out
+    assert "\n1 rows, " in capsys.readouterr().out
 
 
 def test_past_tolerance_is_an_error(trained, options, fails):
     line = fails("verify", trained / "model.tflite", *options, "--tolerance", "1e-12")
-    assert "The file does not predict what Keras does: 240 rows" in line
+    assert "The file does not predict what Keras does with the frozen model: 240 rows" in line
     assert "`tolerance` must be" in fails("verify", "x", *options, "--tolerance", "-1")
 
 

@@ -64,6 +64,23 @@ def test_files_take_turns(files, monkeypatch):
     assert (found[0].load_ms, found[0].first_ms, found[0].resident) == (1e3, 2e3, None)
 
 
+def test_rows_of_the_user_take_turns(files, monkeypatch):
+    given = []
+    monkeypatch.setattr(module, "_child", lambda file, path, threads: given.append(np.load(path)))
+    ids = np.arange(10).reshape(2, 5)
+    for data, expected in ((ids, ids), ([ids], ids), ({"ids": ids}, ids)):
+        with pytest.raises(TypeError):  # there is no child
+            bench(files["lstm"], data=data)
+        np.testing.assert_array_equal(given[-1]["0 ids"], expected[:, None])
+    with pytest.raises(TypeError):
+        bench(files["text"], data=["word1", "word2"])
+    assert given[-1]["0 text"][1, 0].astype(np.uint8).tobytes().rstrip(b"\0") == b"word2"
+    with pytest.raises(ValueError, match="`data` must be a list of at least one text"):
+        bench(files["text"], data=ids)
+    with pytest.raises(ValueError, match="`texts` must be None, if `data` are given"):
+        bench(files["text"], data=ids, texts=["a"])
+
+
 def test_percentiles_are_those_of_all_runs():
     timing = module.Timing("a", 1, 0, 0, 0, 0, 0, 0, None, None)
     found = module._timing(timing, [1e-6 * n for n in range(1, 102)])

@@ -1,5 +1,6 @@
 """Inputs that fit: in the vocabulary, of the type and shape that the file takes."""
 
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -7,7 +8,7 @@ import tensorflow as tf
 from export_models import V, cluster, mean, standard
 from kerascompact import export
 from kerascompact.export import flatbuffer
-from kerascompact.export.inputs import random_inputs
+from kerascompact.export.inputs import given_inputs, random_inputs
 from kerascompact.text import Vocabulary
 
 WORDS = Vocabulary([f"word{i}" for i in range(V - 2)])
@@ -111,3 +112,24 @@ def test_refuses_inputs_that_are_no_numbers():
     graph.tensors[graph.inputs[0]].type = flatbuffer.schema.TensorType.STRING
     with pytest.raises(ValueError, match="an input of string, for which there are no random ones"):
         random_inputs(model)
+
+
+def three_inputs():
+    """A file whose inputs are in another order than the model's."""
+    inputs = [keras.Input((n,), name=name) for n, name in ((1, "z"), (2, "m"), (3, "a"))]
+    return keras.Model(inputs, keras.layers.Concatenate()(inputs[::-1]))
+
+
+def test_rows_of_the_user():
+    model, random = parsed(three_inputs(), recipe="float32"), np.random.default_rng(0)
+    rows = {name: random.normal(size=(4, n)) for n, name in ((1, "z"), (2, "m"), (3, "a"))}
+    for data in ([*rows.values()], (*rows.values(),), dict(reversed(rows.items()))):
+        found = given_inputs(model, data)
+        names = [name.split(" ")[1] for name in found]
+        assert names != [*rows] and [name[0] for name in found] == ["0", "1", "2"]
+        for name, array in zip(names, found.values(), strict=True):
+            np.testing.assert_array_equal(array, rows[name][:, None].astype(np.float32))
+    with pytest.raises(ValueError, match=r"`data` must be rows of shape \[3\] for 'a'. Received"):
+        given_inputs(model, [rows["z"]] * 3)
+    with pytest.raises(ValueError, match=r"arrays for the inputs \['z', 'm', 'a'\]"):
+        given_inputs(model, rows["a"])

@@ -16,6 +16,9 @@ def test_rows_of_one_input_and_of_two():
     data = {"ids": [[0, 1, 2]], "scores": [[0.5]]}
     (run,) = samples(data, {"ids": IDS, "scores": SCORES})()
     assert run["scores"].dtype == np.float32 and run["scores"].shape == (1, 1)
+    for same in ([[[0, 1, 2]], [[0.5]]], (np.array([[0, 1, 2]]), np.array([[0.5]]))):
+        (again,) = samples(same, {"ids": IDS, "scores": SCORES})()
+        assert {k: v.tolist() for k, v in again.items()} == {k: v.tolist() for k, v in run.items()}
 
 
 def test_texts_are_their_bytes():
@@ -29,8 +32,8 @@ def test_texts_are_their_bytes():
     [
         (None, "`representative` must be given"),
         (np.zeros((2, 4)), r"must be rows of shape \[3\] for 'ids'. Received: representative=\(4,"),
-        (np.zeros((0, 3)), "as many rows for each input, at least one"),
-        ({"other": np.zeros((2, 3))}, r"a dictionary with the keys \['ids'\]"),
+        (np.zeros((0, 3)), "`representative` must be an array with at least one row"),
+        ({"other": np.zeros((2, 3))}, r"arrays for the inputs \['ids'\]"),
     ],
 )
 def test_refuses_data_that_does_not_fit(data, message):
@@ -40,10 +43,10 @@ def test_refuses_data_that_does_not_fit(data, message):
 
 def test_refuses_unequal_rows_and_what_is_no_text():
     specs = {"ids": IDS, "scores": SCORES}
-    with pytest.raises(ValueError, match="as many rows for each input"):
+    with pytest.raises(ValueError, match="as many rows each"):
         samples({"ids": np.zeros((2, 3)), "scores": np.zeros((1, 2))}, specs)
-    with pytest.raises(ValueError, match="a dictionary with the keys"):
+    with pytest.raises(ValueError, match="arrays for the inputs"):
         samples(np.zeros((2, 3)), specs)
     for data in ("text", [1], []):
-        with pytest.raises(ValueError, match="`representative` must be a list of texts"):
+        with pytest.raises(ValueError, match="`representative` must be a list of at least"):
             samples(data, {"text": tf.TensorSpec((1, 4), tf.int32)}, text=True)

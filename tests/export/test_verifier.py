@@ -7,7 +7,10 @@ import tensorflow as tf
 
 from export_models import CLASSES, Subclassed, cluster, lstm, mean, mixture, some_ids, standard
 from kerascompact import export
+from kerascompact.core.cloning import copy_with
 from kerascompact.export import flatbuffer, verifier
+from kerascompact.layers import ClusterEmbedding
+from kerascompact.training.soft import soft_copy
 
 IDS = some_ids(rows=20)
 LABELS = np.arange(20) % CLASSES
@@ -70,8 +73,12 @@ def test_report_has_numpys_numbers(model, data):
     assert report.file_accuracy == np.mean(got.argmax(1) == LABELS)
     assert report.keras_accuracy == np.mean(wanted.argmax(1) == LABELS)
     assert 0 < report.file_accuracy < 1 and 0 < report.microseconds < 1e6
-    for part in ("20 rows", f"{len(data)} bytes", f"accuracy Keras {report.keras_accuracy:.4f}"):
-        assert part in str(report)
+    trained = model.predict(IDS, verbose=0)
+    rounding = np.abs(got.astype(np.float64) - trained).max()
+    np.testing.assert_allclose(report.trained_file.largest, rounding, atol=1e-6)
+    assert report.trained_file.largest > 100 * report.frozen_file.largest  # int8 tables
+    assert report.trained_frozen.largest < 1e-6  # the same table, in float32
+    assert report.trained_accuracy == np.mean(trained.argmax(1) == LABELS)
 
 
 def test_without_labels_there_are_no_accuracies(model, data):
@@ -108,7 +115,7 @@ def test_fails_for_changed_weights_and_names_the_worst_row(model, data):
     wanted = export.freeze(model, "int8").predict(IDS, verbose=0)
     worst = np.abs(run_raw(changed, IDS) - wanted).max(1).argmax()
     with pytest.raises(
-        ValueError, match=rf"does not predict what Keras does.*Worst row: {worst}\."
+        ValueError, match=rf"does not predict what Keras does with.*Worst row: {worst}\."
     ):
         export.verify(model, changed, IDS)
     with pytest.raises(ValueError, match="does not predict what Keras does"):  # argmax still does
@@ -118,7 +125,7 @@ def test_fails_for_changed_weights_and_names_the_worst_row(model, data):
 
 
 def test_fails_for_nan(model, data):
-    with pytest.raises(ValueError, match="does not predict what Keras does: .*difference nan"):
+    with pytest.raises(ValueError, match="does not predict what Keras does with .*difference nan"):
         export.verify(model, tampered(data, nan), IDS, tolerance=1e9, min_agreement=0.0)
 
 
@@ -158,8 +165,12 @@ def test_several_inputs_and_outputs():
     for name, array in zip(("z", "a"), wanted, strict=True):
         # Keras adds in another order when its batches have another size
         np.testing.assert_allclose(report.outputs[name], array, atol=1e-5)
+    for same in ([ids[::-1], ids], (ids[::-1], ids)):  # in the order of the model, not of names
+        again = export.verify(model, data, same, batch_size=7)
+        assert again.frozen_file == report.frozen_file
+        np.testing.assert_array_equal(again.outputs["z"], report.outputs["z"])
     other = two_of_each()
-    with pytest.raises(ValueError, match="does not predict what Keras does: 20 rows"):
+    with pytest.raises(ValueError, match="what Keras does with the frozen model: 20 rows"):
         export.verify(other, data, rows)
     with pytest.raises(ValueError, match=r"shape .*\[20, 4\].* Received: .*\[20, 3\]"):
         export.verify(two_of_each(4), data, rows)
@@ -168,8 +179,8 @@ def test_several_inputs_and_outputs():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"data": IDS}, r"`data` must be a dictionary of arrays with the keys \['first', 'second"),
-        ({"data": {"first": IDS}}, "`data` must be a dictionary of arrays with the keys"),
+        ({"data": IDS}, r"`data` must be arrays for the inputs \['second', 'first'\], in a list"),
+        ({"data": {"first": IDS}}, "`data` must be arrays for the inputs"),
         ({"data": {"first": IDS, "second": IDS[:3]}}, "`data` must be arrays of as many rows each"),
         ({"labels": LABELS}, "`labels` must be None for a file with the outputs"),
         ({"model": mean(cluster())}, "`flatbuffer` must be a file with the outputs|`data` must be"),
@@ -182,6 +193,54 @@ def test_several_inputs_that_do_not_fit(change, message):
         export.verify(
             **{"model": model, "flatbuffer": export.convert(model), "data": rows} | change
         )
+
+
+class OfLists(keras.Model):
+    """Called on a list, of ids and of numbers, whose order no name tells."""
+
+    def __init__(self):
+        super().__init__()
+        self.embedding, self.head = cluster(seed=0), keras.layers.Dense(CLASSES)
+
+    def call(self, inputs):
+        ids, scores = inputs
+        return self.head(keras.ops.mean(self.embedding(ids), axis=1) * scores)
+
+
+def test_a_subclassed_model_of_a_list_of_two_types():
+    scores = np.random.default_rng(0).normal(size=(20, 1))  # float64, as NumPy has them
+    model = OfLists()
+    model([IDS, scores.astype("float32")])
+    data = export.convert(model, inputs={"words": IDS, "score": scores.astype("float32")})
+    assert export.read_metadata(data)["inputs"] == ["words", "score"]
+    for rows in ([IDS, scores], (IDS, scores), {"score": scores, "words": IDS}):
+        report = export.verify(model, data, rows)
+        assert report.agreement == 1 and report.largest_difference < 1e-6
+
+
+def test_nested_inputs():
+    ids, other, scores = (keras.Input((9,), dtype=t, name=n) for n, t in NAMED.items())
+    embedding = cluster(seed=0)
+    vectors = [keras.layers.GlobalAveragePooling1D()(embedding(x)) for x in (ids, other)]
+    outputs = keras.layers.Dense(3)(keras.layers.Concatenate()([*vectors, scores]))
+    model = keras.Model({"texts": [ids, other], "scores": scores}, outputs)
+    rows = np.maximum(IDS, 1), np.maximum(IDS[::-1], 1), np.arange(180.0).reshape(20, 9) / 90
+    first, second, third = rows
+    data = export.convert(model)
+    wanted = export.freeze(model, "int8").predict(
+        {"texts": [first, second], "scores": third}, verbose=0
+    )
+    for given in (
+        {"texts": [first, second], "scores": third},
+        {"scores": third, "texts": (first, second)},
+        dict(zip(NAMED, rows, strict=True)),
+        [third, first, second],  # model.inputs: keys in the order of the alphabet
+    ):
+        report = export.verify(model, data, given)
+        np.testing.assert_allclose(report.outputs, wanted, atol=1e-5)  # another batch size
+
+
+NAMED = {"ids": "int32", "other": "int32", "scores": "float32"}
 
 
 def test_a_model_of_several_in_one_file(model):
@@ -213,7 +272,7 @@ def test_a_model_that_hands_out_its_states():
     ("change", "message"),
     [
         ({"labels": [0, 1]}, "`labels` must be one label for each of the 20 rows"),
-        ({"data": IDS[:0]}, r"`data` must be an array \(rows, length\) with at least one row"),
+        ({"data": IDS[:0]}, "`data` must be an array with at least one row"),
         ({"data": IDS[0]}, r"`data` must be an array \(rows, length\) with at least one row"),
         ({"data": IDS + 30}, r"`ids` must lie in \[0, 30\)"),
         ({"flatbuffer": b"no file"}, "`flatbuffer` must be a TFLite model"),
@@ -234,29 +293,75 @@ def test_a_loss_of_accuracy_past_the_bound(model, data):
     labels = model.predict(IDS, verbose=0).argmax(-1)
     report = export.verify(model, data, IDS, labels, max_loss=0.0)
     assert report.trained_accuracy == 1.0 and report.file_accuracy == 1.0
-    assert "(as trained 1.0000)" in str(report)
-    assert export.verify(model, data, IDS, labels).trained_accuracy is None
+    assert "file 1.0000 (loss allowed: 0)" in str(report)
     changed = tampered(data, negative)
     loose = dict(tolerance=10.0, min_agreement=0.0)
-    with pytest.raises(ValueError, match="The file loses accuracy: 20 rows.*Allowed: 0.1"):
+    with pytest.raises(ValueError, match=r"loses accuracy: .*trained 1\.0000.*Allowed: 0\.1\."):
         export.verify(model, changed, IDS, labels, max_loss=0.1, **loose)
     assert export.verify(model, changed, IDS, labels, max_loss=1.0, **loose).file_accuracy < 0.9
-    with pytest.raises(ValueError, match="`labels` must be given, for a bound of the loss"):
+    with pytest.raises(ValueError, match="`labels` must be given, since `max_loss`"):
         export.verify(model, data, IDS, max_loss=0.1)
-
-
-def test_bounds_of_recipes_that_round_inputs():
-    report = verifier.Report(100, 0.985, 0, 0.02, 0.001, 1, 1.0, None, None, IDS)
-    with pytest.raises(ValueError, match="does not predict what Keras does"):
-        report.check()
-    report._replace(exact=False).check()
-    with pytest.raises(ValueError, match="Allowed: difference inf, agreement 0.98"):
-        report._replace(exact=False, agreement=0.97).check()
-    report._replace(exact=False, agreement=0.97, ties=1).check()  # a tie is the same
-    with pytest.raises(ValueError, match="Allowed: difference 0.01, agreement 0.98"):
-        report._replace(exact=False).check(tolerance=0.01)
 
 
 def test_compare_raises_for_no_difference(model, data):
     report = verifier.compare(model, tampered(data, nan), IDS)
     assert np.isnan(report.largest_difference) and report.rows == 20
+
+
+def reversed_codebook(layer):
+    """A wrong `freeze`: every word gets the vector of another cluster."""
+    form = RIGHT(layer)
+    form.codebook.assign(form.codebook.numpy()[::-1])
+    return form
+
+
+RIGHT = ClusterEmbedding.freeze
+
+
+@pytest.mark.parametrize("recipe", ["float32", "int8"])
+def test_fails_for_a_wrong_freeze_that_file_and_frozen_model_share(model, recipe, monkeypatch):
+    labels = model.predict(IDS, verbose=0).argmax(-1)
+    monkeypatch.setattr(ClusterEmbedding, "freeze", reversed_codebook)
+    data, frozen = export.convert(model, recipe), export.freeze(model, recipe)
+    share = np.mean(frozen.predict(IDS, verbose=0).argmax(-1) == labels)
+    assert share < 0.9
+    message = "The frozen model does not predict what the trained model does: 20 rows"
+    with pytest.raises(ValueError, match=message):
+        export.verify(model, data, IDS)
+    report = verifier.compare(model, data, IDS, labels)
+    assert report.agreement == 1.0 and report.largest_difference < 1e-6  # file and frozen model
+    assert report.trained_frozen.agreement == report.trained_file.agreement == share
+    assert report.trained_accuracy == 1.0 and report.file_accuracy == share
+    with pytest.raises(ValueError, match="The file loses accuracy: 20 rows, trained 1.0000"):
+        report.held_to(tolerance=9.0, min_agreement=0.0, max_loss=0.1).check()
+    # a frozen model has nothing to freeze any more
+    assert export.verify(frozen, data, IDS, labels).trained_accuracy == share
+
+
+def test_a_subclassed_model_is_asked_before_its_layers_are_lent(monkeypatch):
+    other = Subclassed(cluster(seed=0, embeddings_initializer=keras.initializers.RandomNormal()))
+    other(IDS)
+    assert export.verify(other, export.convert(other), IDS).trained_frozen.largest < 1e-6
+    monkeypatch.setattr(ClusterEmbedding, "freeze", reversed_codebook)
+    with pytest.raises(ValueError, match="The frozen model does not predict what the trained"):
+        export.verify(other, export.convert(other), IDS)
+
+
+def test_layers_with_soft_inference_are_compared_hard(model, data):
+    soft = soft_copy(model)
+    report = export.verify(soft, data, IDS)
+    assert report.trained_frozen.largest < 1e-6
+    assert np.abs(soft.predict(IDS, verbose=0) - model.predict(IDS, verbose=0)).max() > 0.01
+    assert soft.get_layer("embedding").inference == "soft"
+
+
+def test_mixed_precision_is_compared_in_float32(model):
+    """float16 alone would be past the tolerance, and hide an error of freezing of that size."""
+    half = copy_with(
+        model, lambda layer: None, lambda layer: {**layer.get_config(), "dtype": "mixed_float16"}
+    )
+    file = export.convert(half, "float32")
+    assert export.verify(half, file, IDS).trained_file.largest < 1e-6
+    rounding = np.abs(half.predict(IDS, verbose=0) - model.predict(IDS, verbose=0)).max()
+    assert rounding > 1e-4
+    assert {layer.dtype_policy.name for layer in half.layers[1:]} == {"mixed_float16"}

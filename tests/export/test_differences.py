@@ -1,0 +1,22 @@
+"""Differences against NumPy, ties and NaN."""
+
+import numpy as np
+
+from kerascompact.export.differences import Bounds, differ, difference
+
+
+def test_a_difference_is_numpys():
+    one = {"x": np.array([[0.1, 0.9], [0.4, 0.6]]), "y": np.array([[[1.0, 0.0]], [[0.0, 1.0]]])}
+    other = {"x": np.array([[0.1, 0.8], [0.6, 0.4]]), "y": np.array([[[1.0, 0.0]], [[0.0, 1.0]]])}
+    found = difference(one, other)
+    assert differ(one, other).tolist() == [False, True]
+    assert (found.agreement, found.ties, found.worst_row) == (0.5, 0, 1)
+    np.testing.assert_allclose([found.largest, found.mean], [0.2, 0.5 / 8])
+    tie = difference({"x": np.array([[0.5, 0.5 + 1e-7]])}, {"x": np.array([[0.5, 0.5 - 1e-7]])})
+    assert (tie.agreement, tie.ties) == (0.0, 1)
+    assert np.isnan(difference({"x": np.array([[np.nan, 0]])}, {"x": np.zeros((1, 2))}).largest)
+
+
+def test_nan_is_within_no_bounds():
+    found = difference({"x": np.array([[np.nan, 1.0]])}, {"x": np.array([[0.0, 1.0]])})
+    assert not found.within(Bounds(np.inf, 0.0), 1)
