@@ -26,7 +26,7 @@ def quantization_aware(model: keras.Model, recipe: str | Recipe = "int4") -> ker
         model: Functional or Sequential model, trained; it is not changed.
         recipe: "int4", "int8" or a `Recipe`; of it, how tables are stored.
 
-    Raises: ValueError, if the model is subclassed or not built, an embedding is inside a layer other
+    Raises: ValueError, if the model is subclassed or not built, an embedding is in a layer other
         than `TimeDistributed`, or no table has integers.
 
     >>> from kerascompact.layers import ClusterEmbedding

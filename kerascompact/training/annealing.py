@@ -11,6 +11,8 @@ from kerascompact.core import checks
 class Annealing(keras.callbacks.Callback):
     """Sets a number of layers before each batch. A subclass names it, and checks the layers.
 
+    With `steps_per_execution`, all steps of a call have the number of the first.
+
     Args:
         schedule: Step (0 at the first batch of `fit`) -> number; any callable, such as
             `GeometricDecay` or one of Keras' learning-rate schedules.
@@ -27,6 +29,7 @@ class Annealing(keras.callbacks.Callback):
             )
         self.schedule = schedule
         self.step = 0
+        self.first = 0
 
     def checked(self, value: float) -> float:
         """The number of a step."""
@@ -45,7 +48,13 @@ class Annealing(keras.callbacks.Callback):
         value = self.checked(float(self.schedule(self.step)))
         for layer in self.layers:
             getattr(layer, f"current_{self.NUMBER}").assign(value)
-        self.step += 1
+        self.first = batch
+
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        # Several with `steps_per_execution`, of which Keras counts those past the epoch's end.
+        steps = (self.params or {}).get("steps")
+        last = batch if steps is None else min(batch, steps - 1)
+        self.step += last + 1 - self.first
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         if logs is not None:

@@ -187,3 +187,14 @@ def test_refuses_a_schedule_that_cannot_be_called(schedule):
         TemperatureAnnealing(schedule)
     with pytest.raises(ValueError, match="`schedule` must be a callable: step -> noise scale"):
         NoiseAnnealing(schedule)
+
+
+def test_counts_every_step_of_a_call_of_several():
+    cluster = ClusterEmbedding(9, 2, 3, straight_through=False)
+    trained = model(cluster)
+    trained.compile("sgd", "mse", steps_per_execution=3)
+    asked = []
+    callback = TemperatureAnnealing(lambda step: asked.append(step) or 1.0)
+    trained.fit(IDS, LABELS, batch_size=1, epochs=2, verbose=0, callbacks=[callback])
+    # calls of 3, 3 and 2 steps in an epoch of 8, each with the number of its first
+    assert asked == [0, 3, 6, 8, 11, 14] and callback.step == 16
