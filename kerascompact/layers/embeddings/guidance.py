@@ -123,7 +123,7 @@ class PretrainedGuidance(_Guidance):
     """
 
     def __init__(
-        self, table: Any = None, weight: float = 1000.0, logits_weight: float = 0.0, **kwargs: Any
+        self, table: Any, weight: float = 1000.0, logits_weight: float = 0.0, **kwargs: Any
     ) -> None:
         super().__init__(weight, **kwargs)
         self.start = None if table is None else checks.finite("table", np.asarray(table, "float32"))
@@ -183,3 +183,7 @@ class PretrainedGuidance(_Guidance):
 
     def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "logits_weight": self.logits_weight}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> "PretrainedGuidance":
+        return cls(**{"table": None, **config})  # the table is a weight, which is loaded afterwards

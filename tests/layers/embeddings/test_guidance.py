@@ -116,6 +116,8 @@ def test_guidance_is_gone_when_the_layer_ships():
 def test_rejects():
     with pytest.raises(ValueError, match=r"`table` must have the embedding's shape \(20, 4\)"):
         guided(PretrainedGuidance(np.zeros((V, 3))))
+    with pytest.raises(TypeError, match="missing 1 required positional argument: 'table'"):
+        PretrainedGuidance()  # a table of zeros would draw all vectors towards 0
     with pytest.raises(ValueError, match="`table` must hold finite numbers only"):
         PretrainedGuidance(np.full((V, WIDTH), np.nan))
     with pytest.raises(ValueError, match=r"`kd_probability` must be a number in \(0, 1\]"):
