@@ -1,6 +1,5 @@
 """Post-SH with k-SVD: a dictionary, and sparse codes in it, fitted to a trained table."""
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -8,9 +7,8 @@ import numpy as np
 from kerascompact.compress.base import Compressor
 from kerascompact.compress.nearest_anchors import form_of
 from kerascompact.core import checks
-from kerascompact.core.extras import require
 from kerascompact.forms.sparse import SparseForm
-from kerascompact.ops.kmeans import ROWS, kmeans
+from kerascompact.ops.k_svd import k_svd
 
 
 class KSVD(Compressor):
@@ -64,73 +62,14 @@ class KSVD(Compressor):
 
     def compress(self, table: np.ndarray, counts: np.ndarray | None, **form: Any) -> SparseForm:
         checks.integer_in("num_anchors", self.num_anchors, 2, len(table))
-        _, start = kmeans(
-            table, self.num_anchors, counts, seed=self.seed, max_points=self.max_points
+        transform, anchors = k_svd(
+            table,
+            self.num_anchors,
+            self.num_neighbors,
+            counts,
+            iterations=self.iterations,
+            seed=self.seed,
+            max_points=self.max_points,
+            steps=self.steps,
         )
-        points, weights = self._points(table, counts)
-        anchors = _unit(start.astype(np.float64))
-        for _ in self.steps(self.iterations, "k-SVD"):
-            transform = self._codes(points, anchors)
-            _fit_anchors(points, weights, transform.tocsc(), anchors)
-        return form_of(self._codes(table, anchors), anchors.astype(np.float32), **form)
-
-    def _points(
-        self, table: np.ndarray, counts: np.ndarray | None
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """The rows that anchors are fitted to, and their weights."""
-        weights = np.ones(len(table)) if counts is None else counts / counts.max()
-        chosen = np.arange(len(table))
-        most = max(self.max_points, self.num_anchors)
-        if len(table) > most and counts is None:
-            chosen = np.random.default_rng(self.seed).choice(len(table), most, replace=False)
-        elif len(table) > most:
-            chosen = np.argsort(-weights, kind="stable")[:most]
-        return table[chosen].astype(np.float64), weights[chosen]
-
-    def _codes(self, points: np.ndarray, anchors: np.ndarray) -> Any:
-        """The `s` weights of each point by orthogonal matching pursuit, a SciPy csr matrix."""
-        linear_model = require("sklearn.linear_model", "compress")
-        sparse = require("scipy.sparse", "compress")
-        gram, parts = anchors @ anchors.T, []
-        # No point needs more anchors than it has numbers.
-        count = min(self.num_neighbors, points.shape[1])
-        with warnings.catch_warnings():
-            # A point that fewer anchors give exactly: nothing is lost.
-            warnings.filterwarnings("ignore", "Orthogonal matching pursuit ended", RuntimeWarning)
-            for start in range(0, len(points), ROWS):
-                products = anchors @ points[start : start + ROWS].T
-                found = linear_model.orthogonal_mp_gram(gram, products, n_nonzero_coefs=count)
-                parts.append(sparse.csr_matrix(found.reshape(len(anchors), -1).T))
-        return sparse.vstack(parts, format="csr")
-
-
-def _fit_anchors(
-    points: np.ndarray, weights: np.ndarray, transform: Any, anchors: np.ndarray
-) -> None:
-    """Changes anchors, one after the other, to fit weighted points better.
-
-    The entries stay where they are and follow each anchor; the next pursuit finds them anew.
-    """
-    rest = points - transform @ anchors
-    for k in range(len(anchors)):
-        entries = slice(transform.indptr[k], transform.indptr[k + 1])
-        rows = transform.indices[entries]
-        own = transform.data[entries]
-        if not len(rows):
-            worst = np.argmax(weights * np.sum(np.square(rest), axis=1))
-            if np.any(rest[worst]):
-                anchors[k] = _unit(points[None, worst])[0]
-                rest[worst] = 0  # so that the next one is another
-            continue
-        wanted = rest[rows] + own[:, None] * anchors[k]
-        direction = (weights[rows] * own) @ wanted
-        length = np.linalg.norm(direction)
-        if length > 0:
-            anchors[k] = direction / length
-        rest[rows] = wanted - np.outer(wanted @ anchors[k], anchors[k])
-
-
-def _unit(vectors: np.ndarray) -> np.ndarray:
-    """Vectors of length 1, which matching pursuit compares; zeros stay zeros."""
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return vectors / np.where(lengths > 0, lengths, 1)
+        return form_of(transform, anchors, **form)

@@ -9,6 +9,7 @@ from kerascompact.core import checks
 from kerascompact.core.extras import require
 from kerascompact.forms.sparse import SparseForm
 from kerascompact.ops.kmeans import ROWS, kmeans
+from kerascompact.ops.nearest import least_squares_on, neighbors
 
 WEIGHTS = ("least_squares", "kernel")
 
@@ -62,7 +63,7 @@ class NearestAnchors(Compressor):
         _, anchors = kmeans(
             table, self.num_anchors, counts, seed=self.seed, max_points=self.max_points
         )
-        near = [_neighbors(table[rows], anchors, self.num_neighbors) for rows in _parts(table)]
+        near = [neighbors(table[rows], anchors, self.num_neighbors) for rows in _parts(table)]
         distances = np.concatenate([found[1] for found in near])
         width = max(float(distances.mean()), np.finfo(np.float32).tiny)
         values = np.empty(distances.shape, np.float32)
@@ -72,7 +73,7 @@ class NearestAnchors(Compressor):
                 similar = np.exp(-(squares - squares.min(axis=1, keepdims=True)) / width)
                 values[rows] = similar / similar.sum(axis=1, keepdims=True)
             else:
-                values[rows] = _least_squares(table[rows], anchors[columns])
+                values[rows] = least_squares_on(table[rows], anchors[columns])
         return combined(np.concatenate([found[0] for found in near]), values, anchors, **form)
 
 
@@ -104,28 +105,3 @@ def form_of(transform: Any, anchors: np.ndarray, **form: Any) -> SparseForm:
 
 def _parts(table: np.ndarray) -> list[slice]:
     return [slice(start, start + ROWS) for start in range(0, len(table), ROWS)]
-
-
-def _neighbors(
-    points: np.ndarray, anchors: np.ndarray, count: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """The nearest anchors of each point, `(n, s)`, and their squared distances."""
-    squares = np.sum(np.square(points), axis=1)[:, None] + np.sum(np.square(anchors), axis=1)
-    squares = np.maximum(squares - 2 * points @ anchors.T, 0)
-    columns = np.argpartition(squares, count - 1, axis=1)[:, :count]
-    return columns, np.take_along_axis(squares, columns, axis=1)
-
-
-def _least_squares(points: np.ndarray, near: np.ndarray) -> np.ndarray:
-    """Weights `(n, s)` with which anchors `(n, s, d)` come nearest to points `(n, d)`."""
-    values = np.empty(near.shape[:2])
-    for start in range(0, len(points), 512):  # float64, some at a time
-        rows = slice(start, start + 512)
-        basis = near[rows].astype(np.float64)
-        gram = basis @ basis.transpose(0, 2, 1)
-        # Anchors may depend on each other; so little changes no weight that is determined.
-        ridge = 1e-9 * np.trace(gram, axis1=1, axis2=2)[:, None, None] + 1e-30
-        gram += ridge * np.eye(basis.shape[1])
-        right = basis @ points[rows, :, None].astype(np.float64)
-        values[rows] = np.linalg.solve(gram, right)[..., 0]
-    return values

@@ -163,16 +163,41 @@ def refit(
     starts = np.arange(words + 1) * length
     size = (words, codebooks.shape[0] * codebooks.shape[1])
     one_hot = sparse.csr_matrix((np.ones(words * length, np.float32), columns, starts), shape=size)
-    weight = np.ones((words, 1), np.float32)
+    start = codebooks.reshape(size[1], -1)
+    return least_squares(one_hot, table, start, weights, steps).reshape(codebooks.shape)
+
+
+def least_squares(
+    matrix: Any,
+    table: np.ndarray,
+    start: np.ndarray,
+    weights: np.ndarray | None = None,
+    steps: int = 10,
+) -> np.ndarray:
+    """`X` with a smaller `sum_i n_i ||E[i] - M[i] X||^2`, by conjugate gradients.
+
+    Args:
+        matrix: `M` `(V, b)`, a SciPy sparse matrix, float32.
+        table: `E` `(V, d)` float32.
+        start: `X` `(b, d)` to start from.
+        weights: `n` `(V,)`.
+        steps: Of conjugate gradients.
+
+    >>> matrix = require("scipy.sparse", "compress").csr_matrix(np.ones((2, 1), np.float32))
+    >>> least_squares(matrix, np.array([[1.0], [3.0]]), np.zeros((1, 1))).tolist()
+    [[2.0]]
+    """
+    weight = np.ones((len(table), 1), np.float32)
     if weights is not None:
         weight = (weights / weights.mean()).astype(np.float32)[:, None]
-    often = np.maximum(one_hot.T @ weight, 1e-12)  # the diagonal, which preconditions
-    solution = codebooks.reshape(size[1], -1).astype(np.float32)
-    rest = table - one_hot @ solution
+    # The diagonal of what is solved preconditions it.
+    often = np.maximum(matrix.multiply(matrix).T @ weight, 1e-12)
+    solution = start.astype(np.float32)
+    rest = table - matrix @ solution
     direction: Any = 0.0
     before = None
     for _ in range(steps):
-        gradient = one_hot.T @ (weight * rest)
+        gradient = matrix.T @ (weight * rest)
         downhill = gradient / often
         slope = np.sum(gradient * downhill, axis=0, dtype=np.float64)
         left = np.sum(weight * np.square(rest), axis=0, dtype=np.float64)
@@ -182,13 +207,13 @@ def refit(
         if not slope.any():
             break
         direction = downhill + (0.0 if before is None else _ratio(slope, before) * direction)
-        change = one_hot @ direction
+        change = matrix @ direction
         curvature = np.sum(weight * np.square(change), axis=0, dtype=np.float64)
         step = _ratio(slope, curvature)
         solution += step * direction
         rest -= step * change
         before = slope
-    return solution.reshape(codebooks.shape)
+    return solution
 
 
 def _ratio(above: Any, below: Any) -> np.ndarray:

@@ -15,9 +15,12 @@ from kerascompact.forms.sparse import SparseForm
 from kerascompact.initializers.half_normal import HalfNormal
 from kerascompact.initializers.orthogonal_rows import OrthogonalRows
 from kerascompact.layers.embeddings.anchor_sets import AnchorSets
+from kerascompact.layers.embeddings.anchor_start import anchor_start
 from kerascompact.layers.embeddings.base import CompactEmbedding
+from kerascompact.layers.embeddings.starts import given
 from kerascompact.ops.random_bits import random_bits
 from kerascompact.ops.row_logits import product_logits
+from kerascompact.ops.softmax_rows import softmax_over_zeros
 from kerascompact.ops.sparse_gradient import sparse_gradient_product
 from kerascompact.ops.unique import unique_ids
 from kerascompact.optimizers.pending import caught_up, caught_up_rows, proximal_rule
@@ -94,7 +97,6 @@ class AnchorTransformEmbedding(CompactEmbedding):
     """
 
     EXAMPLE: dict[str, Any] = dict(input_dim=20, output_dim=4, num_anchors=6, strength=1e-4)
-    UNSTARTED = "it has no compressor yet"
     UNCONSTRAINED = "its vectors are combinations of anchors"
 
     def __init__(
@@ -142,6 +144,10 @@ class AnchorTransformEmbedding(CompactEmbedding):
         )
         if self.gradient_threshold and mixture == "softmax":
             checks.fail("gradient_threshold", "0 with a softmax over rows", gradient_threshold)
+        if self.start_table is not None and mixture == "softmax":
+            checks.fail(
+                "mixture", "'linear' with `weights`: a softmax mixes, it adds nothing", mixture
+            )
         if transform_initializer is None:
             transform_initializer = HalfNormal()
         self.transform_initializer = keras.initializers.get(transform_initializer)
@@ -151,9 +157,13 @@ class AnchorTransformEmbedding(CompactEmbedding):
             self.draws = keras.random.SeedGenerator(seed)
 
     def build(self, input_shape: Any = None) -> None:
+        draw: Any = self.transform_initializer.clone()
+        if (table := self.take_start()) is not None:
+            found = anchor_start(table, self.sets, self.nonnegative, self.seed or 0)
+            draw, self.sets.vectors = given(found[0]), found[1]
         self.transform = self.add_weight(
             shape=(self.input_dim, self.sets.total),
-            initializer=self._start_of_transform,
+            initializer=lambda *of, **more: self.sets.with_one_hot_rows(draw(*of, **more)),
             dtype="float32",
             trainable=self.trainable_transform,
             autocast=False,
@@ -164,15 +174,12 @@ class AnchorTransformEmbedding(CompactEmbedding):
             proximal_rule(self, self.transform, rule)
         self.anchors = [self._add_anchors(place) for place in range(len(self.sets.sizes))]
 
-    def _start_of_transform(self, shape: Any, dtype: Any = None) -> tf.Tensor:
-        return self.sets.with_one_hot_rows(self.transform_initializer.clone()(shape, dtype=dtype))
-
     def _add_anchors(self, place: int) -> keras.Variable:
-        given, start = self.sets.vectors[place], self.embeddings_initializer.clone()
+        vectors, start = self.sets.vectors[place], self.embeddings_initializer.clone()
         penalised = self.orthogonality or self.embeddings_regularizer is not None
         return self.add_weight(
             shape=(self.sets.sizes[place], self.output_dim),
-            initializer=start if given is None else lambda *_, **__: tf.constant(given),
+            initializer=start if vectors is None else given(vectors),
             regularizer=self._penalty if self.trainable_anchors and penalised else None,
             dtype="float32",
             trainable=self.trainable_anchors,
@@ -242,7 +249,7 @@ class AnchorTransformEmbedding(CompactEmbedding):
             rows = self._rows(ids).numpy()
             if stored and self.mixture == "softmax":
                 rows = np.hstack(
-                    [_over_zeros(p) for p in np.split(rows, self.sets.offsets[1:-1], 1)]
+                    [softmax_over_zeros(p) for p in np.split(rows, self.sets.offsets[1:-1], 1)]
                 )
             where, columns = np.nonzero(rows)
             yield np.bincount(where, minlength=len(rows)), columns, rows[where, columns]
@@ -288,18 +295,3 @@ class AnchorTransformEmbedding(CompactEmbedding):
             "transform_initializer": keras.initializers.serialize(self.transform_initializer),
             "seed": self.seed,
         }
-
-
-def _over_zeros(rows: np.ndarray) -> np.ndarray:
-    """Softmax over rows `(n, a)` as multiples of the anchors, and one of the sum of them all.
-
-    A row without a 0 has none of that sum: where all of it is below 0, `1 / Z` would be so large
-    that the differences cancel.
-    """
-    rows = rows.astype(np.float64)  # differences of float32 numbers are finite
-    largest = rows.max(axis=1, keepdims=True)
-    weights = np.exp(rows - largest)
-    with_zero = np.any(rows == 0, axis=1, keepdims=True)  # then the largest is not below 0
-    base = np.where(with_zero, np.exp(-np.maximum(largest, 0)), 0.0)
-    total = weights.sum(axis=1, keepdims=True)
-    return np.hstack([(weights - base) / total, base / total]).astype(np.float32)

@@ -5,6 +5,7 @@ import json
 import keras
 import numpy as np
 import pytest
+from scipy.optimize import nnls
 
 from kerascompact import compress, layers
 
@@ -40,6 +41,16 @@ def basis(rank):
 
 FIXED = np.random.default_rng(6).integers(0, 4, (V, 3))
 ONE_HOT = np.eye(4)[FIXED].reshape(V, 12)
+
+
+def nearest_anchors():
+    """The ten of twelve anchors that are nearest to a word, with the best weights >= 0."""
+    anchors = compress.NearestAnchors(12).fit(TABLE).anchors.numpy()
+    expected = np.zeros_like(TABLE)
+    for row, vector in zip(TABLE, expected, strict=True):
+        near = anchors[np.argsort(np.linalg.norm(anchors - row, axis=1))[:10]]
+        vector[:] = nnls(near.T.astype(np.float64), row)[0] @ near
+    return expected
 
 
 def mixture():
@@ -186,6 +197,17 @@ CASES = {
         dict(cardinality=9, code_length=2, shared_codebook=True),
         lambda: clusters(TABLE.reshape(-1, 4), 9).reshape(V, WIDTH),
     ),
+    "anchors": (layers.AnchorTransformEmbedding, dict(num_anchors=12), nearest_anchors),
+    "anchors, any sign": (
+        layers.AnchorTransformEmbedding,
+        dict(num_anchors=12, nonnegative=False, seed=4, strength=0.0),
+        lambda: of(compress.KSVD(12, 10, seed=4)),
+    ),
+    "anchors, sets": (
+        layers.AnchorTransformEmbedding,
+        dict(num_anchors=[8, 4], nonnegative=False, strength=0.0),
+        lambda: of(compress.KSVD(12, 10)),
+    ),
     "tensor train": (layers.TensorTrainEmbedding, dict(rank=3), tensor_train),
 }
 
@@ -309,6 +331,24 @@ def test_kd_codes_say_what_they_cannot_start_from(arguments, message):
     arguments = {"cardinality": 4, "code_length": 3, **arguments}
     with pytest.raises(ValueError, match=message):
         layers.KDCodeEmbedding(V, WIDTH, weights=TABLE, **arguments).build()
+
+
+def test_words_and_vectors_that_are_anchors_stay():
+    layer = layers.AnchorTransformEmbedding(
+        V, WIDTH, [3, 4], anchor_ids=[[7, 1, 9], None], weights=TABLE
+    )
+    np.testing.assert_allclose(vectors(layer)[[7, 1, 9]], TABLE[[7, 1, 9]], rtol=1e-6)
+    assert np.mean((vectors(layer) - TABLE) ** 2) < 0.7 * np.mean(TABLE**2)
+    given = np.eye(WIDTH)
+    layer = layers.AnchorTransformEmbedding(
+        V, WIDTH, WIDTH, anchors=given, nonnegative=False, strength=0.0, weights=TABLE
+    )
+    np.testing.assert_allclose(vectors(layer), TABLE, atol=1e-6)  # a basis
+    np.testing.assert_array_equal(layer.anchors[0], given)
+    with pytest.raises(ValueError, match="`mixture` must be 'linear' with `weights`"):
+        layers.AnchorTransformEmbedding(V, WIDTH, 4, mixture="softmax", weights=TABLE)
+    with pytest.raises(ValueError, match=r"`num_anchors` must be an integer in \[1, 20\]"):
+        layers.AnchorTransformEmbedding(V, WIDTH, 30, weights=TABLE).build()
 
 
 @pytest.mark.parametrize(
