@@ -8,8 +8,7 @@ import tensorflow as tf
 from kerascompact.core import checks
 from kerascompact.core.cloning import is_graph
 from kerascompact.core.storage import total_bits
-from kerascompact.forms.projected import ProjectedForm
-from kerascompact.forms.words import WordsThere
+from kerascompact.forms.words import OfWords, WordsThere
 from kerascompact.layers.text_to_bits import TextToBits
 from kerascompact.layers.text_to_ids import TextToIds
 from kerascompact.ops import byte_text
@@ -40,7 +39,7 @@ class TextIn:
         self,
         specs: dict[str, tf.TensorSpec],
         text: Vocabulary | str,
-        form: ProjectedForm | None = None,
+        form: OfWords | None = None,
         max_bytes: int | None = None,
         max_words: int | None = None,
         fingerprint_bits: int = 32,
@@ -101,18 +100,19 @@ class TextIn:
         return {**facts, "fingerprint_bits": self.layer.fingerprint_bits}
 
 
-def over_bits(model: Any) -> tuple[keras.Model, ProjectedForm]:
-    """A frozen model of words, bits or ids as one of the bits that its projection reads.
+def over_bits(model: Any) -> tuple[keras.Model, OfWords]:
+    """A model of words, bits or ids as one of the bits that its projection reads.
 
     Args:
-        model: Functional or Sequential model with one `ProjectedForm`; it shares its layers.
+        model: Functional or Sequential model with one projection, trained or frozen; its layers
+            are shared.
 
-    Returns: The model and the form; its input is `bits`, uint8 `(batch, length, T d)`, or
+    Returns: The model and the projection; its input is `bits`, uint8 `(batch, length, T d)`, or
         `(batch, T d)` if the words of a text are together.
 
     Raises: ValueError, if the model is of another kind.
     """
-    forms = [layer for layer in model._flatten_layers() if isinstance(layer, ProjectedForm)]
+    forms = [layer for layer in model._flatten_layers() if isinstance(layer, OfWords)]
     fits = is_graph(model) and len(forms) == len(model.inputs) == 1
     if not fits or forms[0] not in model.layers or len(forms[0]._inbound_nodes) != 1:
         raise ValueError(
