@@ -9,6 +9,7 @@ import numpy as np
 
 from kerascompact.core import checks
 from kerascompact.export import beside, utf8
+from kerascompact.export.batches import batches
 from kerascompact.export.interpreter import Interpreter
 from kerascompact.text import rules
 from kerascompact.text.vocabulary import NUM_RESERVED, Vocabulary
@@ -103,6 +104,24 @@ class TextClassifier:
 
         Raises: ValueError, if it is no valid UTF-8 (with the position) or has no token.
         """
+        return self._predictions([self._encoded(text)])[0]
+
+    def predict_many(self, texts: Iterable[str | bytes]) -> list[Prediction]:
+        """Classifies texts, each as `predict` does: in batches of the size of the file.
+
+        Raises: ValueError, as `predict`, with the index of the text.
+        """
+        if isinstance(texts, str | bytes) or not isinstance(texts, Iterable):
+            checks.fail("texts", "a list of str or UTF-8 bytes", texts)
+        encoded = []
+        for index, text in enumerate(texts):
+            try:
+                encoded.append(self._encoded(text))
+            except ValueError as error:
+                raise ValueError(f"texts[{index}]: {error}") from error
+        return self._predictions(encoded)
+
+    def _encoded(self, text: str | bytes) -> "_Encoded":
         text, notes = _decoded(text), []
         named = rules.named(self._rules)
         tokens = len(named.tokens(text))
@@ -111,7 +130,8 @@ class TextClassifier:
         read = text
         if self.text is not None:
             size, data = self.text["max_bytes"], text.encode()
-            numbers, used = utf8.encode(data, size)
+            encoded, used = utf8.encode(data, size)
+            numbers = encoded[0]
             if used < len(data):
                 notes.append(f"text cut to its first {used} of {len(data)} bytes")
                 read = data[:used].decode("utf-8", "surrogateescape")
@@ -124,33 +144,39 @@ class TextClassifier:
             if not known:
                 notes.insert(0, "no word of the text is in the vocabulary")
         if self.text is None:
-            numbers = np.pad(ids, (0, max(0, (self.length or 0) - len(ids))))[None]
-        probabilities = self.interpreter.run({self._input: numbers})[self._output][0]
-        best = int(np.argmax(probabilities))
-        return Prediction(
-            label=self.labels[best],
-            probability=float(probabilities[best]),
-            probabilities=probabilities,
-            labels=self.labels,
-            tokens=tokens,
-            known=known,
-            notes=tuple(notes),
-        )
+            numbers = np.pad(ids, (0, max(0, (self.length or 0) - len(ids))))
+        return _Encoded(numbers, tokens, known, tuple(notes))
 
-    def predict_many(self, texts: Iterable[str | bytes]) -> list[Prediction]:
-        """Classifies texts one by one, each as `predict` does.
-
-        Raises: ValueError, as `predict`, with the index of the text.
-        """
-        if isinstance(texts, str | bytes) or not isinstance(texts, Iterable):
-            checks.fail("texts", "a list of str or UTF-8 bytes", texts)
+    def _predictions(self, texts: list["_Encoded"]) -> list[Prediction]:
+        rows = [{self._input: one.numbers} for one in texts]
+        found: dict[int, np.ndarray] = {}
+        for places, inputs in batches(rows, self.interpreter.batch_size or 1):
+            outputs = self.interpreter.run(inputs)[self._output]
+            found |= zip(places, outputs[: len(places)], strict=True)
         predictions = []
-        for index, text in enumerate(texts):
-            try:
-                predictions.append(self.predict(text))
-            except ValueError as error:
-                raise ValueError(f"texts[{index}]: {error}") from error
+        for place, one in enumerate(texts):
+            best = int(np.argmax(found[place]))
+            predictions.append(
+                Prediction(
+                    label=self.labels[best],
+                    probability=float(found[place][best]),
+                    probabilities=found[place],
+                    labels=self.labels,
+                    tokens=one.tokens,
+                    known=one.known,
+                    notes=one.notes,
+                )
+            )
         return predictions
+
+
+class _Encoded(NamedTuple):
+    """What the file gets of a text, and what `Prediction` says of it."""
+
+    numbers: np.ndarray
+    tokens: int
+    known: int | None
+    notes: tuple[str, ...]
 
 
 def _read(file: str | os.PathLike[str]) -> tuple[bytes, Path]:

@@ -27,7 +27,7 @@ from kerascompact.export.freezing import shipped
 from kerascompact.export.interpreter import Interpreter
 from kerascompact.export.recipe import Recipe, resolve
 from kerascompact.export.serving import to_tflite
-from kerascompact.export.signature import SINGLE, Signature, TextOptions, for_each, signature
+from kerascompact.export.signature import SINGLE, Signature, Sizes, TextOptions, for_each, signature
 from kerascompact.text.vocabulary import Vocabulary
 
 
@@ -39,6 +39,7 @@ def convert(
     vocabulary: Vocabulary | None = None,
     sequence_length: int | None = None,
     text: Vocabulary | str | None = None,
+    batch_size: int | None = 1,
     max_bytes: int | None = None,
     max_words: int | None = None,
     fingerprint_bits: int = 32,
@@ -51,8 +52,7 @@ def convert(
 
     Every compact embedding that is not frozen yet is frozen first, then its tables are stored as
     the recipe says, and the kernels of the other layers, too; no table is unpacked in memory. The
-    batch is 1 (an LSTM needs that to do without Flex operators); a length that the model leaves
-    open stays open.
+    batch is 1 unless `batch_size` says otherwise; a length that the model leaves open stays open.
 
     With `text`, the file takes the text itself: its input is `text`, int32 `(1, max_bytes)`, the
     UTF-8 bytes with zeros behind, and the words and their ids are found inside (see `TextToIds`).
@@ -75,6 +75,12 @@ def convert(
         vocabulary: Its size, token rules and SHA-256 are written into the metadata; the words
             are saved beside the file, see `save`.
         sequence_length: Fixes the length of the ids where the model leaves it open.
+        batch_size: Rows of a run: 1, as a phone needs; another number; or `None` for a file whose
+            inputs can be resized to any batch (`resize_tensor_input`), and take one row until they
+            are. Any number costs some hundred bytes more; with more rows than one, each code of a
+            sum of codes costs 600. Keras' LSTM and GRU, and any layer that returns sequences from a
+            loop, need a number, or `unroll=True`: TFLite must know the size of their list of
+            states. A file that takes text takes one at a time.
         text: For a file that takes text, the model's vocabulary; or the name of the token rules of
             a model whose embedding is a `ProjectionEmbedding`, which has none.
         max_bytes: Bytes of a text in that file; `None`: any number.
@@ -82,9 +88,10 @@ def convert(
         fingerprint_bits: Of a word: 32, 40 or 64. With 3,000 known words a file takes one unknown
             word in 1.4 million for another, in 370 million, or in 2^64 / 3,000. Unknown pairs of
             words are many: `verify` says whether 32 are enough.
-        inputs: Of a subclassed model, unless it takes ids alone: `keras.Input(...)` or an array for
-            each name. A `call` of several arguments has their names, a `call` of a list their
-            order.
+        inputs: Inputs of a subclassed model, a `keras.Input(...)` or an array for each name. A
+            `call` of several arguments has their names, a `call` of a list their order. `None`, for
+            a model of one input: ids of any length if it holds an embedding, otherwise numbers of
+            the shape that it was called on or built for.
         representative: Rows of the training data, for recipes that compute with integers between
             the layers, such as "full_int8": an array, a dictionary of them for several inputs, or
             texts.
@@ -112,6 +119,7 @@ def convert(
     recipe = resolve(recipe)
     refusals.check_fused(fused_lstm, recipe)
     tensor_names.check(names)
+    refusals.check_batch(batch_size, text is not None, fused_lstm)
     several = isinstance(model, dict)
     models = model if isinstance(model, dict) else {SINGLE: model}
     if not models or not all(isinstance(name, str) and name for name in models):
@@ -123,6 +131,7 @@ def convert(
     if vocabulary is not None:
         refusals.check_vocabulary(list(models.values()), vocabulary)
     options = TextOptions(text, max_bytes, max_words, fingerprint_bits)
+    sizes = Sizes(batch_size, sequence_length)
     arguments = {"labels": labels, "inputs": inputs, "representative": representative}
     own = {key: for_each(key, value, models, several) for key, value in arguments.items()}
     parts: dict[str, Signature] = {}
@@ -133,9 +142,7 @@ def convert(
                 stack.enter_context(fused.fused(frozen))
             rest = {key: values[name] for key, values in own.items()}
             function = f"serve_{len(parts):03}"
-            parts[name] = signature(
-                frozen, forms, recipe, sequence_length, options, function, **rest
-            )
+            parts[name] = signature(frozen, forms, recipe, sizes, options, function, **rest)
         parsed = flatbuffer.parse(to_tflite(parts, recipe.rest))
         every = [form for part in parts.values() for form in part.forms]
         precisions, scales, rows = facts.precisions(every), facts.scales(every), facts.rows(every)
@@ -143,6 +150,7 @@ def convert(
             "kerascompact": kerascompact.__version__,
             "recipe": recipe.facts(),
             "vocabulary": facts.of_vocabulary(vocabulary),
+            "batch_size": facts.of_batch(batch_size),
             **({} if several else parts[SINGLE].facts),
         }
         if several:
@@ -211,8 +219,12 @@ def save(
 
 def _check_runs(data: bytes, specs: dict[str, tf.TensorSpec], name: str) -> None:
     """A file that this runtime cannot run never leaves `convert`."""
-    zeros = {
-        name: np.zeros([4 if n is None else n for n in spec.shape], spec.dtype.as_numpy_dtype)
-        for name, spec in specs.items()
-    }
-    Interpreter(data, signature=name).run(zeros)
+    file = Interpreter(data, signature=name)
+    shapes = {key: spec.shape.as_list() for key, spec in specs.items()}
+    any_batch = any(shape[:1] == [None] for shape in shapes.values())
+    for rows in (1, 2) if any_batch else (1,):
+        zeros = {}
+        for key, shape in shapes.items():
+            sizes = [(4 if axis else rows) if n is None else n for axis, n in enumerate(shape)]
+            zeros[key] = np.zeros(sizes, specs[key].dtype.as_numpy_dtype)
+        file.run(zeros)

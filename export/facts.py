@@ -31,6 +31,15 @@ def of_labels(labels: Any, shapes: Sequence[tf.TensorShape]) -> list[str] | None
     return labels
 
 
+def of_batch(batch_size: int | None) -> int | str | None:
+    """The rows of a run: `None` for one, as nearly every file has.
+
+    >>> of_batch(1), of_batch(8), of_batch(None)
+    (None, 8, 'any')
+    """
+    return "any" if batch_size is None else None if batch_size == 1 else batch_size
+
+
 def of_vocabulary(vocabulary: Vocabulary | None) -> dict[str, Any] | None:
     """Size, rules and checksum of a vocabulary."""
     if vocabulary is None:

@@ -26,7 +26,7 @@ def fused(model: Any) -> Iterator[list[str]]:
     text here. All others stay loops, GRUs among them: TFLite has no such operator for them.
 
     Args:
-        model: Keras model of any kind, called with batch 1.
+        model: Keras model of any kind, called with a batch of known size.
 
     Yields: The names of the layers that are fused.
     """
@@ -61,13 +61,13 @@ _NUMBERS = itertools.count()
 def _loop(
     layer: Any, sequences: Any, initial_state: Any, mask: Any, training: bool = False
 ) -> tuple[Any, Any, Any]:
-    """What `LSTM.inner_loop` returns, but no cell; `sequences` is `(1, steps, width)`."""
+    """What `LSTM.inner_loop` returns, but no cell; `sequences` is `(batch, steps, width)`."""
     mask = mask[0] if isinstance(mask, list | tuple) else mask
     mask = None if mask is None else tf.convert_to_tensor(mask)
     length = None if mask is None else tf.reduce_sum(tf.cast(mask, tf.int32), axis=1)
     if layer.go_backwards:
         sequences = _reversed(sequences, length)
-    zeros = tf.zeros((1, layer.units))
+    zeros = tf.zeros((sequences.shape[0], layer.units))
     last, outputs = _operator(layer)(
         sequences,
         zeros,

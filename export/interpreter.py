@@ -97,8 +97,16 @@ class Interpreter:
         sizes = [e["input_dim"] for e in facts.get("embeddings", []) if e["input_dim"] is not None]
         return min(sizes) if sizes else (facts.get("vocabulary") or {}).get("size")
 
+    @property
+    def batch_size(self) -> int | None:
+        """Rows of a run, the first dimension of every input; `None`: any number."""
+        shapes = [details["shape_signature"] for details in self.inputs.values()]
+        sizes = {int(shape[0]) for shape in shapes if len(shape)}
+        size = sizes.pop() if len(sizes) == 1 else 1
+        return None if size == -1 else size
+
     def run(self, inputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """Runs one example, a batch of 1.
+        """Runs a batch: one row, unless the file was converted for another `batch_size`.
 
         Raises: ValueError, if a name, a shape or an id does not fit, or the runtime fails.
         """

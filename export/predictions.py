@@ -10,6 +10,7 @@ import tensorflow as tf
 
 from kerascompact.core import checks
 from kerascompact.core.cloning import is_graph
+from kerascompact.export.batches import batches
 from kerascompact.export.interpreter import Interpreter
 from kerascompact.export.rows import Rows
 from kerascompact.export.serving import called
@@ -19,26 +20,30 @@ Outputs = dict[str, np.ndarray]
 EAGER = 2  # batches that are predicted sooner than a graph is traced
 
 
-def of_file(file: Interpreter, data: Rows, progress: bool = False) -> tuple[Outputs, list[float]]:
+def of_file(
+    file: Interpreter, data: Rows, progress: bool = False, batch_size: int = 1
+) -> tuple[Outputs, list[float]]:
     """The outputs of a file for each row, and the seconds of each run.
 
     Args:
-        file: To run.
+        file: File to run.
         data: A row, or a dictionary of rows, for each run.
         progress: Shows a progress bar.
+        batch_size: Rows of a run, of a file that takes any number; another has its own.
     """
     names = [name for name in file.outputs if file.text is None or name != "spans"]
-    found: dict[str, Rows] = {name: [] for name in names}
+    given = next(iter(file.inputs))
+    rows = [row if isinstance(row, dict) else {given: row} for row in data]
+    found: dict[int, list[np.ndarray]] = {}
     seconds = []
-    for row in _tracked(data, progress):
-        rows = row if isinstance(row, dict) else {next(iter(file.inputs)): row}
-        inputs = {name: array[None] for name, array in rows.items()}
+    for places, inputs in _tracked([*batches(rows, file.batch_size or batch_size)], progress):
         start = time.perf_counter()
         result = file.run(inputs)
         seconds.append(time.perf_counter() - start)
-        for name in names:
-            found[name].append(result[name][0])
-    return {name: _stacked(outputs) for name, outputs in found.items()}, seconds
+        for place, row in enumerate(places):
+            found[row] = [result[name][place] for name in names]
+    columns = zip(*(found[row] for row in range(len(data))), strict=True)
+    return {name: _stacked([*column]) for name, column in zip(names, columns, strict=True)}, seconds
 
 
 def of_keras(model: Any, data: Rows, names: list[str], batch_size: int = 256) -> Outputs:

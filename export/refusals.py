@@ -2,10 +2,12 @@
 
 import contextlib
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
 import keras
+import numpy as np
+import tensorflow as tf
 
 from kerascompact.core import checks
 from kerascompact.core.cloning import is_graph
@@ -67,8 +69,12 @@ def _is_same(layer: Any, model: Any) -> bool:
 
 
 @contextlib.contextmanager
-def traced() -> Iterator[None]:
-    """Turns the error of a layer that cannot be traced into a ValueError with the layer's path."""
+def traced(batch_size: int | None = 1) -> Iterator[None]:
+    """Turns the error of a layer that cannot be traced into a ValueError with the layer's path.
+
+    Args:
+        batch_size: Rows of the inputs; `None`: any.
+    """
     filtering = keras.config.is_traceback_filtering_enabled()
     keras.config.disable_traceback_filtering()
     try:
@@ -87,7 +93,8 @@ def traced() -> Iterator[None]:
             raise
         said = " ".join(str(error).splitlines()[:1])
         raise ValueError(
-            "`model` must run as a TensorFlow function of inputs of batch 1. Received: "
+            "`model` must run as a TensorFlow function of inputs of "
+            f"{'any batch' if batch_size is None else f'batch {batch_size}'}. Received: "
             f"{'/'.join(names)}, which says: {type(error).__name__}: {said}"
         ) from error
     finally:
@@ -106,17 +113,41 @@ def check_fused(fused_lstm: bool, recipe: Recipe) -> None:
         )
 
 
+def check_batch(batch_size: Any, takes_text: bool, fused_lstm: bool) -> None:
+    """Raises ValueError if `batch_size` is no number of rows and not `None`, or does not fit.
+
+    Args:
+        batch_size: Rows of a run; `None`: any.
+        takes_text: Whether the file takes text.
+        fused_lstm: Whether LSTMs become operators that keep their state.
+    """
+    if batch_size is not None:
+        checks.integer_in("batch_size", batch_size, 1)
+    if takes_text and batch_size != 1:
+        checks.fail("batch_size", "1 for a file that takes text, one at a time", batch_size)
+    if fused_lstm and batch_size is None:
+        checks.fail(
+            "batch_size", "a number with `fused_lstm`, whose states have a fixed size", batch_size
+        )
+
+
 def check_operators(function: Any, recipe: Recipe, forms: list[Form]) -> None:
     """Raises ValueError if an operator of a traced function has no place in a file of the recipe.
 
     Args:
-        function: A concrete function.
+        function: Concrete function.
         recipe: How kernels are stored.
         forms: The embeddings of the model.
     """
     bad = found(function, OPERATORS.fullmatch)
     if bad:
         raise ValueError(f"`model` must have operators that TFLite has. Received: {bad}.")
+    if lists := open_lists(function):
+        raise ValueError(
+            "`batch_size` must be a number for a model with a loop that keeps a list of states, of "
+            "which TFLite must know the size; or build Keras' LSTM or GRU with unroll=True. "
+            f"Received: batch_size=None, and {', '.join(lists)}."
+        )
     for kind, tensor in (("input", function.inputs), ("output", function.outputs)):
         for one in tensor:
             if one.dtype.name in ("string", "float64", "complex64", "complex128", "variant"):
@@ -146,6 +177,27 @@ def check_operators(function: Any, recipe: Recipe, forms: list[Form]) -> None:
             )
 
 
+def advice(function: Any, unknown: Collection[str]) -> str:
+    """What to give `convert` where an operator only lacks a size that the inputs leave open.
+
+    Args:
+        function: A concrete function.
+        unknown: Operators that the converter does not know for these sizes.
+
+    >>> ids = tf.TensorSpec((1, None), tf.int32)
+    >>> advice(tf.function(lambda x: x + 1).get_concrete_function(ids), ["StridedSlice"])
+    '; give `sequence_length=`, the length that the model leaves open'
+    """
+    shapes = [one.shape for one in function.inputs if one.shape.rank]
+    if not {"StridedSlice", "TensorListReserve"} & {*unknown}:
+        return ""
+    if any(None in shape[1:].as_list() for shape in shapes):
+        return "; give `sequence_length=`, the length that the model leaves open"
+    if any(shape[0] is None for shape in shapes):
+        return "; give `batch_size=` a number"
+    return ""
+
+
 def found(function: Any, matches: Callable[[str], Any]) -> str:
     """Operators of a traced function that match, with the layers that they are in; at most three.
 
@@ -159,6 +211,29 @@ def found(function: Any, matches: Callable[[str], Any]) -> str:
     nodes = [*graph.node, *(node for one in functions for node in one.node_def)]
     names = [f"{node.op} in {layer_of(node.name)}" for node in nodes if matches(node.op)]
     return ", ".join(list(dict.fromkeys(names))[:3])
+
+
+def open_lists(function: Any) -> list[str]:
+    """Layers that keep a list of tensors whose size depends on an open batch; at most three.
+
+    >>> @tf.function(input_signature=[tf.TensorSpec((None, 2))])
+    ... def twice(x):
+    ...     return tf.TensorArray(tf.float32, 1, element_shape=x.shape).write(0, x).stack()
+    >>> open_lists(twice.get_concrete_function())
+    ['TensorArrayV2']
+    """
+    if not any(one.shape.rank and one.shape[0] is None for one in function.inputs):
+        return []
+    graph, found = function.graph.as_graph_def(), []
+    for nodes in (graph.node, *(one.node_def for one in graph.library.function)):
+        named = {node.name: node for node in nodes}
+        for node in nodes:
+            if node.op == "TensorListReserve":
+                shape: Any = named.get(node.input[0].split(":")[0])
+                known = shape is not None and shape.op == "Const"
+                if not known or np.any(tf.make_ndarray(shape.attr["value"].tensor) < 0):
+                    found.append(layer_of(node.name))
+    return list(dict.fromkeys(found))[:3]
 
 
 def layer_of(node: str) -> str:

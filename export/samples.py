@@ -14,7 +14,7 @@ from kerascompact.export.named_inputs import given_texts, named_inputs
 def samples(
     data: Any, specs: dict[str, tf.TensorSpec], text: bool = False, structure: Any = None
 ) -> Callable[[], Iterator[dict[str, np.ndarray]]]:
-    """Makes runs of batch 1 of representative data.
+    """Makes runs of representative data, of as many rows as the file takes; one, if it takes any.
 
     Args:
         data: An array `(rows, ...)` for a model of one input; for more, such arrays of equal rows,
@@ -24,7 +24,8 @@ def samples(
         text: Whether it takes text.
         structure: How the model takes its inputs: lists and dictionaries of their names.
 
-    Returns: What gives an iterator of them.
+    Returns: What gives an iterator of them. Where the last run lacks rows, it has the first ones
+        again.
 
     Raises: ValueError, if data and inputs do not fit.
 
@@ -45,8 +46,10 @@ def samples(
             name: [_row(name, row, specs[name]) for row in array] for name, array in arrays.items()
         }
 
+    batches = [_batches(found, specs[name]) for name, found in rows.items()]
+
     def runs() -> Iterator[dict[str, np.ndarray]]:
-        for values in zip(*rows.values(), strict=True):
+        for values in zip(*batches, strict=True):
             yield dict(zip(rows, values, strict=True))
 
     return runs
@@ -54,7 +57,16 @@ def samples(
 
 def _row(name: str, row: Any, spec: tf.TensorSpec) -> np.ndarray:
     found = np.asarray(row)[None].astype(spec.dtype.as_numpy_dtype)
-    if not spec.shape.is_compatible_with(found.shape):
+    if not spec.shape[1:].is_compatible_with(found.shape[1:]):
         expected = f"rows of shape {spec.shape.as_list()[1:]} for {name!r}"
         checks.fail("representative", expected, found.shape[1:])
     return found
+
+
+def _batches(rows: list[np.ndarray], spec: tf.TensorSpec) -> list[np.ndarray]:
+    """Rows in batches of the size of an input, the first again where the last one lacks some."""
+    size = spec.shape[0] or 1
+    return [
+        np.concatenate([rows[place % len(rows)] for place in range(start, start + size)])
+        for start in range(0, len(rows), size)
+    ]

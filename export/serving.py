@@ -3,7 +3,7 @@
 import inspect
 import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import keras
@@ -14,6 +14,7 @@ from tensorflow.lite.python.convert_phase import ConverterError
 from kerascompact.core import checks
 from kerascompact.core.cloning import is_graph
 from kerascompact.export import flatbuffer, refusals
+from kerascompact.export.freezing import outermost
 from kerascompact.export.quiet import quiet
 from kerascompact.export.recipe import REST
 from kerascompact.export.text_in import INPUT, SPANS, TextIn
@@ -111,10 +112,12 @@ def to_tflite(parts: dict[str, Any], rest: str = "float32") -> bytes:
 
 def _reason(message: str, functions: list[Any]) -> str:
     """The operators that the converter does not know, with their layers, or its own first line."""
-    unknown = set(re.findall(r"'tf\.(\w+)' op is neither", message))
+    unknown = set(re.findall(r"'tf\.(\w+)' op (?:is neither|requires element_shape)", message))
     found = [refusals.found(function, unknown.__contains__) for function in functions]
     lines = [line for line in message.splitlines() if line.strip()]
-    return ", ".join(filter(None, found)) or f"a model of which the converter says: {lines[0]}"
+    reason = ", ".join(filter(None, found))
+    advice = "".join(refusals.advice(function, unknown) for function in functions[:1])
+    return f"{reason or f'a model of which the converter says: {lines[0]}'}{advice}"
 
 
 def _runs(parts: list[Any]) -> Iterator[Any]:
@@ -141,9 +144,19 @@ def has_trained_ranges(function: Any) -> bool:
 
 
 def input_specs(
-    model: Any, sequence_length: int | None, inputs: dict[str, Any] | None = None
+    model: Any,
+    sequence_length: int | None,
+    inputs: dict[str, Any] | None = None,
+    batch_size: int | None = 1,
 ) -> dict[str, tf.TensorSpec]:
-    """Batch 1, and the lengths that the model fixes; others stay open unless they are given."""
+    """Names, shapes and types of the inputs of the file.
+
+    Args:
+        model: As it ships.
+        sequence_length: Length in place of those that the model leaves open; `None`: they stay so.
+        inputs: Inputs of a subclassed model, as `convert` takes them.
+        batch_size: Rows of a run; `None`: any number.
+    """
     if sequence_length is not None:
         checks.integer_in("sequence_length", sequence_length, 1)
     if is_graph(model):
@@ -154,10 +167,10 @@ def input_specs(
         inputs = {tensor.name: tensor for tensor in keras.tree.flatten(_inputs(model))}
     elif inputs is None:
         shape = next(iter(model._build_shapes_dict.values()))
-        if len(_arguments(model)) > 1 or not _is_shape(shape) or len(shape) != 2:
+        if len(_arguments(model)) > 1 or not _is_shape(shape):
             expected = "a keras.Input for each name, for a subclassed model of several inputs"
             checks.fail("inputs", expected, inputs)
-        inputs = {"ids": keras.Input((None,), dtype="int32")}
+        inputs = _inferred(model, shape)
     if not isinstance(inputs, dict) or not inputs or not all(isinstance(k, str) for k in inputs):
         checks.fail("inputs", "a dictionary of names and keras.Input or arrays", inputs)
     specs = {}
@@ -165,7 +178,7 @@ def input_specs(
         if not isinstance(tensor, keras.KerasTensor):
             tensor = np.asarray(tensor)
             tensor = tensor.astype("int32") if tensor.dtype == "int64" else tensor  # NumPy's own
-        shape = [1, *(sequence_length if n is None else n for n in tensor.shape[1:])]
+        shape = [batch_size, *(sequence_length if n is None else n for n in tensor.shape[1:])]
         dtype = tf.as_dtype(keras.backend.standardize_dtype(tensor.dtype))
         specs[name] = tf.TensorSpec(shape, dtype, name=name)
     return specs
@@ -176,6 +189,24 @@ def input_structure(model: Any) -> Any:
     if not is_graph(model):
         return None
     return keras.tree.map_structure(lambda tensor: tensor.name, _inputs(model))
+
+
+def _inferred(model: Any, shape: Sequence[int | None]) -> dict[str, Any]:
+    """The input of a subclassed model that has one.
+
+    Args:
+        model: As it ships.
+        shape: The shape that it was called on, or built for.
+
+    Raises: ValueError, if it holds an embedding and its input is no `(batch, length)`.
+    """
+    if not any(True for _ in outermost(model)):
+        name = next(iter(_arguments(model)), "inputs")
+        return {name: keras.Input(shape[1:], dtype=model.input_dtype)}
+    if len(shape) != 2:
+        expected = "a keras.Input for its name, for a subclassed model of ids that are no (batch, "
+        checks.fail("inputs", f"{expected}length)", None)
+    return {"ids": keras.Input((None,), dtype="int32")}
 
 
 def called(model: Any, given: dict[str, tf.Tensor]) -> Any:

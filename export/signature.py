@@ -18,6 +18,13 @@ SINGLE = "serving_default"  # the name that TensorFlow gives to the only one
 OF_INTEGERS = ("full_int8", "int16x8")
 
 
+class Sizes(NamedTuple):
+    """Dimensions that `convert` is told: rows of a run (`None`: any), and the length of ids."""
+
+    batch_size: int | None = 1
+    sequence_length: int | None = None
+
+
 class TextOptions(NamedTuple):
     """What `convert` is told of text in."""
 
@@ -41,7 +48,7 @@ def signature(
     model: Any,
     forms: list[Form],
     recipe: Recipe,
-    sequence_length: int | None,
+    sizes: Sizes,
     options: TextOptions,
     name: str = "serve",
     labels: Any = None,
@@ -54,7 +61,7 @@ def signature(
         model: As it ships.
         forms: Its embeddings.
         recipe: How it is stored.
-        sequence_length: Of ids, where the model leaves it open.
+        sizes: Rows of a run, and the length of ids where the model leaves it open.
         options: Of text.
         name: Of the function, another one for each of a file.
         labels: Names of the classes.
@@ -68,15 +75,15 @@ def signature(
     if isinstance(options.text, str):
         model, form = over_bits(model)
         if form.together and max_words is None:
-            max_words = sequence_length
-    specs = input_specs(model, sequence_length, inputs)
+            max_words = sizes.sequence_length
+    specs = input_specs(model, sizes.sequence_length, inputs, sizes.batch_size)
     if options.text is not None:
         text_in = TextIn(
             specs, options.text, form, options.max_bytes, max_words, options.fingerprint_bits
         )
     elif options.max_bytes is not None or max_words is not None:
         checks.fail("text", "a vocabulary, with `max_bytes` or `max_words`", options.text)
-    with refusals.traced():
+    with refusals.traced(sizes.batch_size):
         module = Serve(model, forms, specs, text_in, name)
     refusals.check_operators(module.function, recipe, forms)
     specs = specs if text_in is None else text_in.specs

@@ -22,11 +22,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--max-bytes", type=int, metavar="N", help="of a text, with --text-in (any number)"
     )
     parser.add_argument(
+        "--batch-size",
+        type=batch_size,
+        default=1,
+        metavar="N",
+        help="texts of a run, or 'any' for a file that can be resized (%(default)s)",
+    )
+    parser.add_argument(
         "--names",
         action=argparse.BooleanOptionalAction,
         help="names of inner tensors, for tools such as litert-quantizer (from 64 KiB on; below "
         "it numbers)",
     )
+
+
+def batch_size(text: str) -> int | None:
+    return None if text == "any" else int(text)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -59,7 +70,7 @@ def run(arguments: argparse.Namespace) -> int:
     from kerascompact.size import summary
 
     options: dict[str, Any] = {"labels": labels, "sequence_length": length}
-    options |= {"names": arguments.names}
+    options |= {"names": arguments.names, "batch_size": arguments.batch_size}
     if text_in:
         text = vocabulary.rules if projection else vocabulary
         options |= {"text": text, "max_bytes": arguments.max_bytes}

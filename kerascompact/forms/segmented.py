@@ -244,10 +244,18 @@ class SegmentedForm(keras.layers.RNN):
     def _to_units(self, groups: list[tf.Tensor]) -> tf.Tensor:
         """`(..., N, batch, s)` for each group -> `(..., batch, h)`."""
         parts: dict[int, tf.Tensor] = {}
+        # Of several rows the parts keep their axis until they are joined: the TFLite converter
+        # makes one reshape of an unstack and a concat, which is right for a single row only.
+        single = groups[0].shape[-2] == 1
         for group, values in zip(self.groups, groups, strict=True):
-            parts |= zip(group, tf.unstack(values, num=len(group), axis=-3), strict=True)
+            if single:
+                found = tf.unstack(values, num=len(group), axis=-3)
+            else:
+                found = tf.split(values, len(group), axis=-3)
+            parts |= zip(group, found, strict=True)
         ordered = [parts[n] for n in range(len(self.lengths))]
-        return ordered[0] if len(ordered) == 1 else tf.concat(ordered, axis=-1)
+        joined = ordered[0] if len(ordered) == 1 else tf.concat(ordered, axis=-1)
+        return joined if single else tf.squeeze(joined, axis=-3)
 
     def get_config(self) -> dict[str, Any]:
         loop = ("return_sequences", "return_state", "go_backwards", "stateful")

@@ -81,3 +81,16 @@ def test_what_is_missing_or_damaged_is_named(folder, tmp_path, fails):
     (folder / "labels.txt").write_bytes(b"a\n\nb\n")
     assert "labels.txt, line 2: a label is empty" in fails("export", folder, "--out", out)
     assert not out.exists()
+
+
+@pytest.mark.parametrize(("given", "recorded"), [("3", 3), ("any", "any")])
+def test_files_of_several_texts_at_once(folder, tmp_path, given, recorded):
+    out = tmp_path / "new.tflite"
+    arguments = ["export", str(folder), "--batch-size", given, "--out", str(out)]
+    assert main(arguments) == 0  # verified
+    assert export.read_metadata(out)["batch_size"] == recorded
+    texts = ["one", "two three", "what is it", "four"]
+    alone = TextClassifier(folder / "model.tflite").predict_many(texts)
+    for found, expected in zip(TextClassifier(out).predict_many(texts), alone, strict=True):
+        # the same float32 products, added in another order
+        assert found.probabilities == pytest.approx(expected.probabilities, abs=1e-6)

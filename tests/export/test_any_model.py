@@ -187,6 +187,17 @@ def test_a_subclassed_model_of_numbers():
     np.testing.assert_allclose(run(data, {"scores": SCORES})["output_0"], expected, **CLOSE)
 
 
+@pytest.mark.parametrize("batch_size", [1, None])
+def test_a_subclassed_model_of_numbers_that_was_called(batch_size):
+    """The file has the shape of the call and the name of the argument."""
+    outer = NoConfigModel(keras.Sequential([keras.layers.Dense(3), keras.layers.Dense(2)]))
+    expected = outer(SCORES)
+    data = export.convert(outer, "float32", batch_size=batch_size)
+    rows = "?" if batch_size is None else "1"
+    assert export.inspect(data).inputs == [f"numbers float32[{rows}, 3]"]
+    np.testing.assert_allclose(run(data, {"numbers": SCORES})["output_0"], expected, **CLOSE)
+
+
 class NoConfigModel(keras.Model):
     def __init__(self, inner):
         super().__init__()

@@ -167,3 +167,28 @@ def test_needs_neither_tensorflow_nor_keras(folder):
     label, modules = done.stdout.split()
     assert label in LABELS
     assert modules == "[]"
+
+
+@pytest.mark.parametrize("batch_size", [3, None])
+@pytest.mark.parametrize("length", [5, None])
+def test_a_file_of_several_rows_answers_each_text_as_alone(model, folder, batch_size, length):
+    """Texts of many lengths, and more than a batch has."""
+    options = dict(vocabulary=VOCABULARY, labels=LABELS, recipe="float32")
+    data = export.convert(model, sequence_length=length, batch_size=batch_size, **options)
+    several = TextClassifier(data, VOCABULARY)
+    texts = [
+        "turn it",
+        "off now",
+        "music",
+        "up",
+        "turn it down now please",
+        "down it",
+        "off, please",
+    ]
+    alone = [TextClassifier(folder / "open.tflite").predict(text) for text in texts]
+    for found in (several.predict_many(texts), [several.predict(text) for text in texts]):
+        for one, expected in zip(found, alone, strict=True):
+            assert (one.label, one.tokens, one.known) == expected[:1] + expected[4:6]
+            # the same float32 products, added in another order
+            np.testing.assert_allclose(one.probabilities, expected.probabilities, atol=1e-6)
+    assert several.predict_many([]) == []

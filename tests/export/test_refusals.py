@@ -8,6 +8,7 @@ import tensorflow as tf
 from export_models import cluster
 from kerascompact import export
 from kerascompact.export import refusals, serving
+from kerascompact.export.interpreter import Interpreter
 from kerascompact.export.recipe import Recipe
 
 
@@ -130,6 +131,33 @@ def test_names_layers_of_operators_that_only_the_converter_knows():
     model(np.array([[1, 2, 3, 4]]))
     with pytest.raises(ValueError, match="built-in TFLite op.*BesselI0 in .*inner.*/bad"):
         export.convert(model)
+
+
+def future(vectors):
+    """A mask of two ranges as long as the text, which TFLite compares only at a known length."""
+    places = tf.range(tf.shape(vectors)[1])
+    earlier = places[:, None] >= places[None, :]
+    return vectors * tf.cast(earlier, tf.float32)[None, :, :1]
+
+
+@pytest.mark.filterwarnings("ignore:Layer 'bad':UserWarning")
+def test_names_the_length_that_would_help():
+    model, ids = Outer(future), np.array([[1, 2, 3, 4]])
+    expected = model(ids)
+    with pytest.raises(ValueError, match="StridedSlice in .*/bad.*; give `sequence_length=`, the"):
+        export.convert(model)
+    data = export.convert(model, "float32", sequence_length=4)
+    np.testing.assert_allclose(Interpreter(data).run({"ids": ids})["output_0"], expected, rtol=1e-6)
+
+
+def test_advice_is_for_dimensions_that_are_open():
+    def advice(*shape, unknown=("StridedSlice",)):
+        function = tf.function(tf.abs).get_concrete_function(tf.TensorSpec(shape))
+        return refusals.advice(function, unknown)
+
+    assert advice(1, 4) == "" and advice(1, None, unknown=("BesselI0",)) == ""
+    assert advice(None, 4) == "; give `batch_size=` a number"
+    assert "`sequence_length=`" in advice(None, None) and "`sequence_length=`" in advice(1, None)
 
 
 def test_paths_of_nested_layers():

@@ -21,6 +21,17 @@ def test_rows_of_one_input_and_of_two():
         assert {k: v.tolist() for k, v in again.items()} == {k: v.tolist() for k, v in run.items()}
 
 
+def test_batches_of_the_size_of_the_input():
+    """The first rows again, where the last batch lacks some; one row where any number fits."""
+    rows, three = np.arange(12).reshape(4, 3), tf.TensorSpec((3, 3), tf.int32)
+    found = [run["ids"].tolist() for run in samples(rows, {"ids": three})()]
+    assert found == [rows[[0, 1, 2]].tolist(), rows[[3, 0, 1]].tolist()]
+    (first, *_) = samples(rows, {"ids": tf.TensorSpec((None, 3), tf.int32)})()
+    assert first["ids"].tolist() == rows[:1].tolist()
+    with pytest.raises(ValueError, match="as many rows for each input"):
+        samples({"ids": rows, "scores": rows[:3]}, {"ids": three, "scores": three})
+
+
 def test_texts_are_their_bytes():
     text = tf.TensorSpec((1, 4), tf.int32)
     (run,) = samples(["hi"], {"text": text}, text=True)()
