@@ -103,14 +103,18 @@ def given_inputs(model: Any, data: Any) -> dict[str, np.ndarray]:
 
 
 def _rows(name: str, array: np.ndarray, tensor: Any) -> np.ndarray:
-    """An array `(rows, ...)` as batches of one, of the input's type."""
+    """An array `(rows, ...)` as batches of the input's size and type, the first rows again in the
+    last one; a batch of one, where the file takes any number."""
     wanted = _dims(tensor)[1:]
     fits = array.ndim == len(wanted) + 1 and all(
         n in (-1, found) for n, found in zip(wanted, array.shape[1:], strict=True)
     )
     if not fits:
         checks.fail("data", f"rows of shape {wanted} for {name!r}", array.shape[1:])
-    return array[:, None].astype(TYPE_NAMES[tensor.type].lower())
+    size = max(1, *_dims(tensor)[:1])
+    places = np.arange(-(-len(array) // size) * size) % len(array)
+    batches = array[places].reshape(-1, size, *array.shape[1:])
+    return batches.astype(TYPE_NAMES[tensor.type].lower())
 
 
 def _dims(tensor: Any) -> list[int]:

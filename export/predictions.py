@@ -40,10 +40,34 @@ def of_file(
         start = time.perf_counter()
         result = file.run(inputs)
         seconds.append(time.perf_counter() - start)
+        size = len(next(iter(inputs.values())))
+        wrong = [name for name in names if size > 1 and result[name].shape[:1] != (size,)]
+        if wrong:
+            shape = list(result[wrong[0]].shape)
+            raise ValueError(
+                f"`flatbuffer` must give {size} rows for {size} in each output. Received: "
+                f"{wrong[0]!r} of shape {shape}."
+            )
         for place, row in enumerate(places):
             found[row] = [result[name][place] for name in names]
     columns = zip(*(found[row] for row in range(len(data))), strict=True)
     return {name: _stacked([*column]) for name, column in zip(names, columns, strict=True)}, seconds
+
+
+def keep_worse(found: Outputs, again: Outputs, wanted: Outputs) -> None:
+    """Puts rows of `again` that are farther from what is wanted, or NaN, in their place in `found`.
+
+    >>> found, again = {"y": np.array([[1.0], [2.0]])}, {"y": np.array([[1.0], [5.0]])}
+    >>> keep_worse(found, again, {"y": np.array([[1.0], [2.0]])})
+    >>> found["y"].tolist()
+    [[1.0], [5.0]]
+    """
+    for name, array in found.items():
+        one, other = (
+            np.abs(outputs.astype(np.float64) - wanted[name]).reshape(len(array), -1).max(axis=1)
+            for outputs in (array, again[name])
+        )
+        array[~(other <= one)] = again[name][~(other <= one)]
 
 
 def of_keras(model: Any, data: Rows, names: list[str], batch_size: int = 256) -> Outputs:

@@ -45,7 +45,6 @@ def samples(
         rows = {
             name: [_row(name, row, specs[name]) for row in array] for name, array in arrays.items()
         }
-
     batches = [_batches(found, specs[name]) for name, found in rows.items()]
 
     def runs() -> Iterator[dict[str, np.ndarray]]:

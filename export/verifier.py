@@ -11,7 +11,7 @@ from kerascompact.core import checks
 from kerascompact.export.differences import accuracy, differ, difference
 from kerascompact.export.freezing import shipped
 from kerascompact.export.interpreter import Interpreter
-from kerascompact.export.predictions import Outputs, of_file, of_keras, predict_alone
+from kerascompact.export.predictions import Outputs, keep_worse, of_file, of_keras, predict_alone
 from kerascompact.export.quiet import quiet
 from kerascompact.export.recipe import RECIPES, Recipe
 from kerascompact.export.report import Report
@@ -20,6 +20,8 @@ from kerascompact.export.serving import input_structure
 from kerascompact.export.text_in import over_bits
 from kerascompact.export.trained import as_trained
 from kerascompact.text.vocabulary import Vocabulary
+
+ANOTHER = 7  # rows of a run, beside one, of a file that takes any number
 
 Data = np.ndarray | Sequence[Any] | Mapping[str, Any]
 
@@ -50,7 +52,10 @@ def verify(
     3. the file and the trained model. Held to the limits if the recipe rounds nothing ("float32");
        else reported, and what it costs is bounded by `max_loss`.
 
-    Keras predicts in batches, but a row in which two disagree alone, as the file does.
+    Keras predicts in batches, but a row in which two disagree alone, as the file does. A file that
+    was converted for a number of rows gets batches of so many, the last one filled with its last
+    row again. One of any number gets every row twice, alone and in batches of seven, and the answer
+    that is farther from the frozen model counts.
 
     Args:
         model: The trained model, or a frozen one, of which freezing is not compared then.
@@ -138,6 +143,8 @@ def compare(
     in_keras = _InKeras(model, asked, [*found], "projection" in (file.text or {}), batch_size)
     with quiet():
         frozen = in_keras.frozen(recipe, found, of_file=True)
+        if file.batch_size is None:
+            keep_worse(found, of_file(file, given, progress, ANOTHER)[0], frozen)
         trained = in_keras.trained()
         unrounded = in_keras.frozen(RECIPES["float32"], trained) if recipe.rounds else frozen
         apart = differ(trained, unrounded)

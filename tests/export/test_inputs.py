@@ -129,6 +129,10 @@ def test_rows_of_the_user():
         assert names != [*rows] and [name[0] for name in found] == ["0", "1", "2"]
         for name, array in zip(names, found.values(), strict=True):
             np.testing.assert_array_equal(array, rows[name][:, None].astype(np.float32))
+    three = parsed(three_inputs(), recipe="float32", batch_size=3)
+    for name, array in given_inputs(three, rows).items():  # two runs: rows 0, 1, 2 and 3, 0, 1
+        expected = np.take(rows[name.split(" ")[1]], [[0, 1, 2], [3, 0, 1]], axis=0)
+        np.testing.assert_array_equal(array, expected.astype(np.float32))
     with pytest.raises(ValueError, match=r"`data` must be rows of shape \[3\] for 'a'. Received"):
         given_inputs(model, [rows["z"]] * 3)
     with pytest.raises(ValueError, match=r"arrays for the inputs \['z', 'm', 'a'\]"):

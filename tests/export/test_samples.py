@@ -28,7 +28,7 @@ def test_batches_of_the_size_of_the_input():
     assert found == [rows[[0, 1, 2]].tolist(), rows[[3, 0, 1]].tolist()]
     (first, *_) = samples(rows, {"ids": tf.TensorSpec((None, 3), tf.int32)})()
     assert first["ids"].tolist() == rows[:1].tolist()
-    with pytest.raises(ValueError, match="as many rows for each input"):
+    with pytest.raises(ValueError, match="as many rows each"):
         samples({"ids": rows, "scores": rows[:3]}, {"ids": three, "scores": three})
 
 

@@ -365,3 +365,40 @@ def test_mixed_precision_is_compared_in_float32(model):
     rounding = np.abs(half.predict(IDS, verbose=0) - model.predict(IDS, verbose=0)).max()
     assert rounding > 1e-4
     assert {layer.dtype_policy.name for layer in half.layers[1:]} == {"mixed_float16"}
+
+
+@pytest.mark.parametrize("batch_size", [3, None])
+def test_files_of_several_rows(model, data, batch_size):
+    """Twenty rows in batches of three, or alone and in batches of seven: as those of one row."""
+    several = export.convert(model, batch_size=batch_size)
+    expected, found = (export.verify(model, file, IDS, LABELS) for file in (data, several))
+    # the same float32 products, added in another order
+    np.testing.assert_allclose(found.outputs, expected.outputs, atol=1e-6)
+    assert (found.rows, found.file_accuracy) == (20, expected.file_accuracy)
+    with pytest.raises(ValueError, match="Worst row"):
+        export.verify(model, tampered(several, negative), IDS)
+
+
+class Mixes(keras.layers.Layer):
+    """Rows that are alone stay as they are."""
+
+    def call(self, rows):
+        return rows * tf.cast(tf.shape(rows)[0], tf.float32)
+
+
+class Fewer(keras.layers.Layer):
+    def call(self, rows):
+        return tf.reduce_sum(rows, axis=0, keepdims=True)
+
+
+@pytest.mark.parametrize(
+    ("layer", "message"), [(Mixes, "Worst row"), (Fewer, "must give 7 rows for 7 in each output")]
+)
+def test_a_file_of_any_batch_is_wrong_if_it_is_so_for_seven_rows(layer, message):
+    ids = keras.Input((9,), dtype="int32", name="ids")
+    hidden = keras.layers.GlobalAveragePooling1D()(keras.layers.Embedding(30, 4)(ids))
+    wrong = keras.Model(ids, layer()(hidden))
+    data = export.convert(wrong, "float32", batch_size=None)
+    export.verify(wrong, export.convert(wrong, "float32"), IDS, batch_size=1)
+    with pytest.raises(ValueError, match=message):
+        export.verify(wrong, data, IDS, batch_size=1)
