@@ -3,6 +3,7 @@
 from typing import Any
 
 import keras
+import numpy as np
 import tensorflow as tf
 
 from kerascompact.core import checks
@@ -12,7 +13,9 @@ from kerascompact.forms.composed import SplitForm, split_ids
 from kerascompact.forms.dense import DenseForm
 from kerascompact.forms.hashed import HashedForm
 from kerascompact.layers.embeddings.base import CompactEmbedding
+from kerascompact.layers.embeddings.starts import given
 from kerascompact.ops.hashing import hash_ids
+from kerascompact.ops.shared_buckets import shared_buckets
 
 
 @register
@@ -58,7 +61,6 @@ class HashEmbedding(CompactEmbedding):
     """
 
     EXAMPLE = dict(input_dim=20, output_dim=4, num_buckets=7, num_frequent=5)
-    UNSTARTED = "it has no compressor yet"
 
     def __init__(
         self,
@@ -92,17 +94,34 @@ class HashEmbedding(CompactEmbedding):
         self.importance_initializer = keras.initializers.get(importance_initializer)
 
     def build(self, input_shape: Any = None) -> None:
-        self.buckets = self.add_vectors("buckets", (self.num_buckets, self.output_dim))
+        start, own, buckets = self.take_start(), None, None
+        draw: Any = self.importance_initializer.clone()
+        if start is not None:
+            frequent = self.num_reserved + np.arange(self.num_frequent)
+            own, rest = start[frequent], np.delete(start, frequent, axis=0)
+            sizes = self.num_buckets, self.importance, self.seed
+            buckets, weights = shared_buckets(rest, self._places(), *sizes)
+            draw = given(weights)
+        self.buckets = self.add_vectors("buckets", (self.num_buckets, self.output_dim), buckets)
         if self.importance:
             self.weights_of_ids = self.add_weight(
                 shape=(self.num_hashed, self.num_hashes),
-                initializer=self.importance_initializer.clone(),
+                initializer=draw,
                 dtype="float32",
                 autocast=False,
                 name="importance",
             )
         if self.num_frequent:
-            self.frequent = self.add_vectors("frequent", (self.num_frequent, self.output_dim))
+            shape = (self.num_frequent, self.output_dim)
+            self.frequent = self.add_vectors("frequent", shape, own)
+
+    def _places(self) -> np.ndarray:
+        """The buckets of all words that are hashed, `(V - f, k)`."""
+        with tf.init_scope():  # its first batch may build the layer inside a graph
+            ids = tf.range(self.num_hashed)
+            seeds = [self.seed + j for j in range(self.num_hashes)]
+            found = [hash_ids(ids, seed, self.num_buckets).numpy() for seed in seeds]
+        return np.stack(found, axis=1)
 
     def lookup(self, ids: tf.Tensor, training: bool | None) -> tf.Tensor:
         if not self.num_frequent:

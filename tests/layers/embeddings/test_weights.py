@@ -5,9 +5,11 @@ import json
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 from scipy.optimize import nnls
 
 from kerascompact import compress, layers
+from kerascompact.ops.hashing import hash_ids
 
 V, WIDTH = 20, 8
 TABLE = np.random.default_rng(5).normal(size=(V, WIDTH)).astype(np.float32)
@@ -50,6 +52,16 @@ def nearest_anchors():
     for row, vector in zip(TABLE, expected, strict=True):
         near = anchors[np.argsort(np.linalg.norm(anchors - row, axis=1))[:10]]
         vector[:] = nnls(near.T.astype(np.float64), row)[0] @ near
+    return expected
+
+
+def hashed():
+    """Ids 1 to 5 have their own vectors; the others the best sums of two of seven buckets."""
+    rest, expected = np.r_[0, 6:V], TABLE.copy()
+    places = [hash_ids(tf.range(len(rest)), seed, 7).numpy() for seed in (3, 4)]
+    matrix = np.eye(7)[places[0]] + np.eye(7)[places[1]]
+    found = np.linalg.lstsq(matrix, TABLE[rest].astype(np.float64), rcond=None)[0]
+    expected[rest] = matrix @ found
     return expected
 
 
@@ -208,6 +220,11 @@ CASES = {
         dict(num_anchors=[8, 4], nonnegative=False, strength=0.0),
         lambda: of(compress.KSVD(12, 10)),
     ),
+    "hashed, no weights": (
+        layers.HashEmbedding,
+        dict(num_buckets=7, importance=False, num_frequent=5, num_reserved=1, seed=3),
+        hashed,
+    ),
     "tensor train": (layers.TensorTrainEmbedding, dict(rank=3), tensor_train),
 }
 
@@ -218,14 +235,16 @@ def test_starts_where_its_compressor_ends(case):
     layer = cls(V, WIDTH, weights=TABLE, **arguments)
     # 1e-6: products of float32 factors are summed in another order. Codebooks for given codes come
     # from conjugate gradients, which stop at 1e-5 of the error that is left.
-    tolerance = 1e-5 if case == "kd, fixed" else 1e-6
+    tolerance = 1e-5 if case in ("kd, fixed", "hashed, no weights") else 1e-6
     np.testing.assert_allclose(vectors(layer), expected(), atol=tolerance)
     np.testing.assert_allclose(layer.freeze()(EVERY), vectors(layer), atol=1e-6)
     assert layer.start_table is None  # the table is the user's, not the layer's
     assert "weights" not in layer.get_config()
 
 
-@pytest.mark.parametrize("case", ["kd, hidden", "mixture", "tensor train", "quantized, table"])
+@pytest.mark.parametrize(
+    "case", ["kd, hidden", "hashed, no weights", "tensor train", "quantized, table"]
+)
 def test_a_model_that_its_first_batch_builds_starts_there(case, tmp_path):
     """Keras builds it symbolically; it trains, and a file holds the weights, not the table."""
     cls, arguments, expected = CASES[case]
@@ -331,6 +350,23 @@ def test_kd_codes_say_what_they_cannot_start_from(arguments, message):
     arguments = {"cardinality": 4, "code_length": 3, **arguments}
     with pytest.raises(ValueError, match=message):
         layers.KDCodeEmbedding(V, WIDTH, weights=TABLE, **arguments).build()
+
+
+def test_hashed_words_start_with_weights_of_their_own():
+    """Buckets are the best ones for these weights; and one bucket for each direction is exact."""
+    layer = layers.HashEmbedding(V, WIDTH, num_buckets=6, weights=TABLE, seed=1)
+    error = np.mean((vectors(layer) - TABLE) ** 2)
+    places = [hash_ids(tf.range(V), seed, 6).numpy() for seed in (1, 2)]
+    weights = layer.weights_of_ids.numpy().astype(np.float64)
+    matrix = sum(weights[:, [j]] * np.eye(6)[places[j]] for j in range(2))
+    best = matrix @ np.linalg.lstsq(matrix, TABLE.astype(np.float64), rcond=None)[0]
+    np.testing.assert_allclose(vectors(layer), best, atol=1e-4)  # conjugate gradients
+    without = layers.HashEmbedding(V, WIDTH, 6, importance=False, weights=TABLE, seed=1)
+    assert error < 0.8 * np.mean((vectors(without) - TABLE) ** 2)
+    directions = np.random.default_rng(0).normal(size=(6, WIDTH))
+    table = directions[places[0]] * np.random.default_rng(1).uniform(1, 3, (V, 1))
+    layer = layers.HashEmbedding(V, WIDTH, 6, num_hashes=1, weights=table, seed=1)
+    np.testing.assert_allclose(vectors(layer), table, atol=1e-5)
 
 
 def test_words_and_vectors_that_are_anchors_stay():
