@@ -2,18 +2,13 @@
 
 from typing import Any
 
-import keras
 import numpy as np
-import tensorflow as tf
 
 from kerascompact.compress.base import Compressor
 from kerascompact.core import checks
 from kerascompact.core.storage import code_bits
 from kerascompact.forms.codebook import CodebookForm
-from kerascompact.ops import additive
-from kerascompact.ops.chunks import in_chunks
-from kerascompact.ops.code_encoder import code_logits, hidden_units
-from kerascompact.ops.gumbel import gumbel_softmax
+from kerascompact.ops.code_autoencoder import encode_table
 
 
 class CompositionalCodes(Compressor):
@@ -80,83 +75,21 @@ class CompositionalCodes(Compressor):
         self.verbose = checks.boolean("verbose", verbose)
 
     def compress(self, table: np.ndarray, counts: np.ndarray | None, **form: Any) -> CodebookForm:
-        deviation = float(table.std()) or 1.0
-        scaled = table / deviation
-        trained = _AutoEncoder(table.shape[1], self)
-        random = np.random.default_rng(self.seed)
-        shares = None if counts is None else counts / counts.sum()
-        best, kept = np.inf, None
-        for _ in self.steps(self.epochs, "compositional codes"):
-            order = random.permutation(len(table))
-            if shares is not None:
-                order = random.choice(len(table), len(table), p=shares)
-            trained.epoch(scaled, order)
-            codes, codebooks = trained.codes(scaled), trained.codebooks()
-            error = additive.error(scaled, codes, codebooks, counts)
-            if error < best or kept is None:
-                best, kept = error, (codes, codebooks)
-        assert kept is not None, "there is at least one epoch"
-        codes, codebooks = kept
-        if self.refit:
-            codebooks = additive.refit(scaled, codes, codebooks, counts, steps=30)
-        codebooks = deviation * codebooks
-        paper = codes.size * code_bits(self.cardinality) + 32 * codebooks.size
-        return CodebookForm.from_codes(codes, codebooks, **{"paper_bits": paper, **form})
-
-
-class _AutoEncoder:
-    """The encoder and its codebooks."""
-
-    def __init__(self, width: int, settings: CompositionalCodes) -> None:
-        self.settings = settings
-        self.pairs = settings.code_length * settings.cardinality
-        hidden = hidden_units(settings.cardinality, settings.code_length)
-        random = np.random.default_rng(settings.seed)
-        shapes = (
-            (width, hidden),
-            (hidden,),
-            (hidden, self.pairs),
-            (self.pairs,),
-            (self.pairs, width),
+        found = encode_table(
+            table,
+            self.cardinality,
+            self.code_length,
+            counts,
+            epochs=self.epochs,
+            batch_size=self.batch_size,
+            learning_rate=self.learning_rate,
+            temperature=self.temperature,
+            clip_norm=self.clip_norm,
+            refit=self.refit,
+            seed=self.seed,
+            steps=self.steps,
         )
-        self.weights = [
-            keras.Variable(random.uniform(-0.01, 0.01, shape).astype("float32")) for shape in shapes
-        ]
-        self.noise = keras.random.SeedGenerator(settings.seed)
-        self.optimizer = keras.optimizers.Adam(
-            settings.learning_rate, global_clipnorm=settings.clip_norm
+        paper = found.codes.size * code_bits(self.cardinality) + 32 * found.codebooks.size
+        return CodebookForm.from_codes(
+            found.codes, found.codebooks, **{"paper_bits": paper, **form}
         )
-        self.optimizer.build(self.weights)
-        self.run = tf.function(self._steps)
-
-    def epoch(self, table: np.ndarray, order: np.ndarray) -> None:
-        """Trains on the rows `order`; the last batch is as large as the others."""
-        size = min(self.settings.batch_size, len(order))
-        order = np.resize(order, -(-len(order) // size) * size).reshape(-1, size)
-        self.run(table, order.astype(np.int32))
-
-    def codes(self, table: np.ndarray) -> np.ndarray:
-        """The codes `(V, M)` of all rows."""
-        return in_chunks(lambda ids: self._codes(tf.gather(table, ids)), len(table), "int32", 1024)
-
-    def codebooks(self) -> np.ndarray:
-        """`(M, K, d)`."""
-        shape = self.settings.code_length, self.settings.cardinality, -1
-        return self.weights[-1].numpy().reshape(shape)
-
-    def _logits(self, rows: tf.Tensor) -> tf.Tensor:
-        a, a_bias, b, b_bias, _ = (weight.value for weight in self.weights)
-        return code_logits(rows, (a, b), (a_bias, b_bias), self.settings.cardinality)
-
-    def _codes(self, rows: tf.Tensor) -> tf.Tensor:
-        return tf.argmax(self._logits(rows), axis=-1, output_type=tf.int32)
-
-    def _steps(self, table: tf.Tensor, batches: tf.Tensor) -> None:
-        for step in tf.range(tf.shape(batches)[0]):
-            rows = tf.gather(table, batches[step])
-            with tf.GradientTape() as tape:
-                choice = gumbel_softmax(self._logits(rows), self.settings.temperature, self.noise)
-                vectors = tf.matmul(tf.reshape(choice, [-1, self.pairs]), self.weights[-1].value)
-                loss = 0.5 * tf.reduce_mean(tf.reduce_sum(tf.square(rows - vectors), axis=-1))
-            variables = [weight.value for weight in self.weights]
-            self.optimizer.apply(tape.gradient(loss, variables), self.weights)

@@ -33,8 +33,7 @@ def test_training_lowers_the_error_of_the_codes():
 
 
 def test_keeps_the_epoch_with_the_smallest_error(monkeypatch):
-    from kerascompact.compress import compositional
-    from kerascompact.ops import additive
+    from kerascompact.ops import additive, code_autoencoder
 
     seen = []
 
@@ -46,7 +45,7 @@ def test_keeps_the_epoch_with_the_smallest_error(monkeypatch):
         error = staticmethod(watched)
         refit = staticmethod(additive.refit)
 
-    monkeypatch.setattr(compositional, "additive", Watched)
+    monkeypatch.setattr(code_autoencoder, "additive", Watched)
     config = {**QUICK, "epochs": 12, "learning_rate": 0.3, "refit": False}  # it jumps about
     form = CompositionalCodes(**config).fit(TABLE)
     assert len(seen) == 12 and np.argmin(seen) < 11

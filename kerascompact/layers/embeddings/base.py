@@ -45,7 +45,6 @@ class CompactEmbedding(Reversible):
 
     EXAMPLE: dict[str, Any] = {}
     UNCONSTRAINED = ""  # why a constraint of its weights would not hold for its vectors, if so
-    UNSTARTED = ""  # why it cannot start from a table, if so
     LOGITS_CHUNK = 2048
 
     def __init__(
@@ -74,8 +73,6 @@ class CompactEmbedding(Reversible):
             )
         self.start_table = None
         if weights is not None:
-            if self.UNSTARTED:
-                checks.fail("weights", f"None: {self.UNSTARTED}", type(weights))
             self.start_table = table_of(weights, self.input_dim, self.output_dim)
         self.mask_zero = checks.boolean("mask_zero", mask_zero)
         self.supports_masking = True

@@ -11,7 +11,9 @@ from kerascompact.core.registration import register
 from kerascompact.core.storage import code_bits
 from kerascompact.forms.codebook import CodebookForm
 from kerascompact.layers.embeddings.base import CompactEmbedding
+from kerascompact.layers.embeddings.starts import given
 from kerascompact.ops.chunks import in_chunks
+from kerascompact.ops.code_autoencoder import encode_table
 from kerascompact.ops.code_encoder import code_logits, hidden_units
 from kerascompact.ops.codes import relaxed_one_hot
 from kerascompact.ops.gumbel import gumbel_noise, gumbel_softmax
@@ -72,7 +74,6 @@ class CompositionalCodeEmbedding(CompactEmbedding):
     """
 
     EXAMPLE = dict(input_dim=20, output_dim=4, cardinality=4, code_length=3)
-    UNSTARTED = "it has no compressor yet"
     UNCONSTRAINED = "its vectors are sums of rows of several codebooks"
 
     def __init__(
@@ -115,22 +116,40 @@ class CompositionalCodeEmbedding(CompactEmbedding):
         self.encoder_initializer = keras.initializers.get(encoder_initializer)
         self.seed = None if seed is None else checks.integer_in("seed", seed, 0)
         self.noise = keras.random.SeedGenerator(seed)
+        # Table, encoder and codebooks; found here, since `build` may be inside a graph.
+        self.found: list[np.ndarray] = []
+        if self.start_table is not None:
+            self.found = self._encoded(self.take_start(), table)
+
+    def _encoded(self, start: Any, table: Any) -> list[np.ndarray]:
+        """The weights under which the layer gives the codes of an auto-encoder of a table."""
+        if table is not None:
+            checks.fail("table", "None with `weights`, which are the table then", table)
+        if self.table_dim != self.output_dim:
+            expected = f"output_dim={self.output_dim} with `weights`, which are the table then"
+            checks.fail("table_dim", expected, self.table_dim)
+        sizes = self.cardinality, self.code_length
+        found = encode_table(start, *sizes, hidden_dim=self.hidden_dim, seed=self.seed or 0)
+        return [start / found.scale, *found.encoder, found.codebooks]
 
     def _checked(self, table: Any) -> np.ndarray:
-        given = np.asarray(table, np.float32)
-        if given.ndim != 2 or given.shape[0] != self.input_dim:
+        known = np.asarray(table, np.float32)
+        if known.ndim != 2 or known.shape[0] != self.input_dim:
             raise ValueError(
                 f"`table` must be a matrix of input_dim={self.input_dim} rows. "
-                f"Received: an array of shape {given.shape}."
+                f"Received: an array of shape {known.shape}."
             )
-        return checks.finite("table", given)
+        return checks.finite("table", known)
 
     def build(self, input_shape: Any = None) -> None:
+        weights: list[Any] = [*self.found] or [None] * 6
+        start, *encoder, codebooks = weights
+        self.found = []
         if self.fixed:
-            given = self.given  # None where the weights are loaded afterwards
+            fixed = self.given  # None where the weights are loaded afterwards
             self.table = self.add_weight(
                 shape=(self.input_dim, self.table_dim),
-                initializer="zeros" if given is None else lambda *_, **__: tf.constant(given),
+                initializer="zeros" if fixed is None else given(fixed),
                 dtype="float32",
                 trainable=False,
                 autocast=False,
@@ -138,15 +157,17 @@ class CompositionalCodeEmbedding(CompactEmbedding):
             )
             self.given = None  # one copy is enough
         else:
-            self.table = self.add_vectors("table", (self.input_dim, self.table_dim))
+            self.table = self.add_vectors("table", (self.input_dim, self.table_dim), start)
         shape = (self.code_length, self.cardinality, self.output_dim)
-        self.codebooks = self.add_vectors("codebooks", shape)
+        self.codebooks = self.add_vectors("codebooks", shape, codebooks)
         widths = (self.table_dim, self.hidden_dim, self.code_length * self.cardinality)
         self.kernels, self.biases = [], []
         for name, before, after in zip(("hidden", "logits"), widths, widths[1:], strict=False):
-            kernel = self.encoder_initializer.clone()
+            kernel: Any = self.encoder_initializer.clone()
+            bias: Any = keras.initializers.RandomUniform(-0.01, 0.01)
+            if start is not None:
+                kernel, bias = given(encoder.pop(0)), given(encoder.pop(0))
             self.kernels.append(self._float(f"{name}_kernel", (before, after), kernel))
-            bias = keras.initializers.RandomUniform(-0.01, 0.01)
             self.biases.append(self._float(f"{name}_bias", (after,), bias))
         self.current_temperature = self.add_annealed("temperature", self.temperature)
         self.current_noise_scale = self.add_annealed("noise_scale", self.noise_scale)

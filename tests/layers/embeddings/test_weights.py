@@ -225,6 +225,11 @@ CASES = {
         dict(num_buckets=7, importance=False, num_frequent=5, num_reserved=1, seed=3),
         hashed,
     ),
+    "compositional": (
+        layers.CompositionalCodeEmbedding,
+        dict(cardinality=4, code_length=3, seed=1),
+        lambda: of(compress.CompositionalCodes(4, 3, seed=1)),
+    ),
     "tensor train": (layers.TensorTrainEmbedding, dict(rank=3), tensor_train),
 }
 
@@ -243,7 +248,8 @@ def test_starts_where_its_compressor_ends(case):
 
 
 @pytest.mark.parametrize(
-    "case", ["kd, hidden", "hashed, no weights", "tensor train", "quantized, table"]
+    "case",
+    ["compositional", "kd, hidden", "hashed, no weights", "tensor train", "quantized, table"],
 )
 def test_a_model_that_its_first_batch_builds_starts_there(case, tmp_path):
     """Keras builds it symbolically; it trains, and a file holds the weights, not the table."""
@@ -259,6 +265,12 @@ def test_a_model_that_its_first_batch_builds_starts_there(case, tmp_path):
     assert "weights" not in json.dumps(model.get_config()["layers"][-2]["config"])
     loaded = keras.models.load_model(tmp_path / "model.keras")
     np.testing.assert_array_equal(loaded.predict(ids, verbose=0), model.predict(ids, verbose=0))
+
+
+def test_every_embedding_has_a_case():
+    kinds = [getattr(layers, name) for name in layers.__all__ if name.endswith("Embedding")]
+    kinds.remove(layers.ProjectionEmbedding)  # which has no table, and says so
+    assert {cls for cls, *_ in CASES.values()} == set(kinds)
 
 
 def test_copies_start_from_the_initializer_as_those_of_keras():
@@ -367,6 +379,14 @@ def test_hashed_words_start_with_weights_of_their_own():
     table = directions[places[0]] * np.random.default_rng(1).uniform(1, 3, (V, 1))
     layer = layers.HashEmbedding(V, WIDTH, 6, num_hashes=1, weights=table, seed=1)
     np.testing.assert_allclose(vectors(layer), table, atol=1e-5)
+
+
+def test_an_encoder_has_one_table():
+    arguments = dict(cardinality=4, code_length=3, weights=TABLE)
+    with pytest.raises(ValueError, match="`table` must be None with `weights`"):
+        layers.CompositionalCodeEmbedding(V, WIDTH, table=TABLE, **arguments)
+    with pytest.raises(ValueError, match="`table_dim` must be output_dim=8 with `weights`"):
+        layers.CompositionalCodeEmbedding(V, WIDTH, table_dim=5, **arguments)
 
 
 def test_words_and_vectors_that_are_anchors_stay():
