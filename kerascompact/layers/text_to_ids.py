@@ -122,6 +122,8 @@ class TextToIds(keras.layers.Layer):
         return self.seed + fingerprints.SEEDS
 
     def build(self, input_shape: Any = None) -> None:
+        if self.built:  # since it was made: the sizes do not depend on the input
+            return
         self.fingerprints = self._array("fingerprints", self.num_words, "int32")
         if not self.in_order:
             size = len(_packed(np.zeros(self.num_words, np.int64), self.order_bits))

@@ -1,5 +1,6 @@
 """Optimizers that update only the rows of a table that the batch has touched."""
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -159,7 +160,9 @@ def lazy_class(kind: type) -> Any:
 def derived_class(step: type, kind: type, name: str, module: str) -> Any:
     """A class with the step of one and the formulas of another, registered with Keras."""
     text = f"`{kind.__name__}` with the step of `{step.__name__}`.\n\n    Args: its own.\n    "
-    return register(type(name, (step, kind), {"__module__": module, "__doc__": text}))
+    made = register(type(name, (step, kind), {"__module__": module, "__doc__": text}))
+    setattr(sys.modules[module], name, made)  # where `pickle` and `copy` look for it
+    return made
 
 
 _CLASSES: dict[type, type] = {

@@ -131,7 +131,7 @@ def sum_repeated(gradient: tf.IndexedSlices) -> tf.IndexedSlices:
     >>> summed.indices.numpy().tolist(), summed.values.numpy().tolist()
     ([5, 3], [[5.0], [2.0]])
     """
-    ids, values = sum_by_id(gradient.indices, gradient.values)
+    ids, values = sum_by_id(tf.convert_to_tensor(gradient.indices), gradient.values)
     return tf.IndexedSlices(values, ids, gradient.dense_shape)
 
 

@@ -1,5 +1,8 @@
 """Lazy SGD and all other lazy optimizers against formulas in NumPy and Keras on dense gradients."""
 
+import copy
+import pickle
+
 import keras
 import numpy as np
 import pytest
@@ -7,7 +10,7 @@ import tensorflow as tf
 
 from graphs import tensors_with_rows
 from kerascompact.layers import ClusterEmbedding
-from kerascompact.optimizers import LazyAdam, LazySGD, lazy
+from kerascompact.optimizers import LazyAdam, LazySGD, Proximal, lazy
 from kerascompact.optimizers.lazy import ELEMENTWISE
 from sparse_steps import (
     ALL,
@@ -168,6 +171,16 @@ def test_lazy_takes_names_and_new_instances():
     assert config == given.get_config()
     same = LazyAdam()
     assert lazy(same) is same
+
+
+@pytest.mark.parametrize("kind", ELEMENTWISE)
+def test_copies_and_pickles(kind):
+    made = [lazy(kind(0.5))]
+    made += [] if kind is keras.optimizers.Ftrl else [Proximal(kind(0.5))]
+    for one in made:
+        again = pickle.loads(pickle.dumps(one)), copy.deepcopy(one)
+        for other in again:
+            assert type(other) is type(one) and other.get_config() == one.get_config()
 
 
 def test_a_derived_class_keeps_what_it_overrides():
