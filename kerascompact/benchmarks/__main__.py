@@ -17,6 +17,7 @@ MODULES = {
     "clinc150": "cluster_paper",
     "trec": "cluster_paper",
     "kd_text": "kd_paper",
+    "kd_text_dev": "kd_paper",
     "ant_text": "anchors_text",
     "ant_text_dev": "anchors_text",
     "ant_ptb": "anchors_ptb",

@@ -59,3 +59,15 @@ def test_table_has_a_line_for_each_set_and_method(tmp_path, monkeypatch):
     assert {line.count("|") for line in lines} == {13}
     assert all(" | 2 | " in line for line in lines[2:])
     assert len(results.rows("kd_text")) == 8
+
+
+def test_dev_rows_are_of_codes_without_a_guide():
+    found = kd_paper.dev_specs((0, 1))
+    assert len(set(found)) == 2 * 4 * 2
+    rows = [{"spec": spec.facts(), "dev_accuracy": 0.5} for spec in found]
+    lines = kd_paper.table(rows).splitlines()
+    assert lines[2:4] == [
+        "| trec | KD, no guide | 2 | 50.00 ± 0.00 |",
+        "| trec | KD, no guide, logits normalized | 2 | 50.00 ± 0.00 |",
+    ]
+    assert not any("guidance" in spec.facts()["options"] for spec in found)
