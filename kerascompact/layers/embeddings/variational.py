@@ -73,12 +73,19 @@ class VariationalEmbedding(CompactEmbedding):
         )
 
     def charge(self, unique: tf.Tensor, divergence: tf.Tensor) -> None:
-        """Adds to the loss what the words of a batch owe: `unique` `(n,)`, `divergence` `(n,)`."""
+        """Adds to the loss what the words of a batch owe: `unique` `(n,)`, `divergence` `(n,)`.
+
+        Padding, id 0 with `mask_zero`, is no word: it pays nothing, and is never met.
+        """
         steps = self.steps.value + 1
         self.steps.assign(steps)
         owed = tf.cast(steps - tf.gather(self.paid.value, unique), tf.float32)
         # `steps` once for each row, whatever shape XLA says `unique` has.
         now = tf.ones_like(unique) * steps
+        if self.mask_zero:
+            is_word = tf.not_equal(unique, 0)
+            now = tf.where(is_word, now, 0)
+            divergence = tf.where(is_word, divergence, 0.0)
         self.paid.value.scatter_update(tf.IndexedSlices(now, unique))
         weight = self.kl_weight * tf.minimum(
             1.0, tf.cast(steps, tf.float32) / float(max(self.warmup, 1))
