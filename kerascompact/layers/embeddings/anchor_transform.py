@@ -78,7 +78,9 @@ class AnchorTransformEmbedding(CompactEmbedding):
             length 1; in a set of more than `d` anchors, which cannot all be orthogonal, a tight
             frame of the same mean length, see `initializers.OrthogonalRows`.
         seed: Seed of the drawn pairs.
-        **kwargs: `embeddings_regularizer` (of `A`), `mask_zero` and those of `keras.layers.Layer`.
+        **kwargs: `embeddings_regularizer` (of `A`), `weights` (anchors by k-SVD, or by k-means if
+            `nonnegative`, and the best weights of those near a word; one linear mixture),
+            `mask_zero` and those of `keras.layers.Layer`.
 
     Shapes: ids `(...)`, integers in `[0, V)` -> vectors `(..., d)`.
     Storage: those of `forms.SparseForm`: 24 bits an entry in int8 with up to 32,768 anchors, 9 a

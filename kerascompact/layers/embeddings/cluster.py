@@ -49,7 +49,8 @@ class ClusterEmbedding(CompactEmbedding):
         logits_initializer: Of `a`. Default: U(0, 1), as in the paper's code.
         seed: Seed of the Gumbel noise.
         **kwargs: `embeddings_initializer`, `embeddings_regularizer`, `embeddings_constraint`,
-            `mask_zero` and those of `keras.layers.Layer`.
+            `weights` (clusters by k-means, which nine of ten samples take at first), `mask_zero`
+            and those of `keras.layers.Layer`.
 
     Shapes: ids `(...)`, integers in `[0, V)` -> vectors `(..., d)`.
     Storage: `V ceil(log2 k) + 32 k d` bits once frozen, the paper's formula; training holds

@@ -55,7 +55,8 @@ class CompositionalCodeEmbedding(CompactEmbedding):
         encoder_initializer: Of `A` and `B`. Default: Glorot's uniform.
         seed: Seed of the Gumbel noise.
         **kwargs: `embeddings_initializer` and `embeddings_regularizer` (of the codebooks and of a
-            trained table), `mask_zero` and those of `keras.layers.Layer`.
+            trained table), `weights` (the auto-encoder of `compress.CompositionalCodes`, trained
+            when the layer is made), `mask_zero` and those of `keras.layers.Layer`.
 
     Shapes: ids `(...)`, integers in `[0, V)` -> vectors `(..., d)`.
     Storage: `V M ceil(log2 K) + 32 M K d` bits. Training holds `32 V t` bits of table.

@@ -29,8 +29,8 @@ class GroupLassoEmbedding(CompactEmbedding):
         input_dim: Vocabulary size `V`, in tokens.
         output_dim: Embedding width `d`.
         strength: Of the penalty, `>= 0`, or a schedule of Keras that gives it for a step.
-        **kwargs: `embeddings_initializer`, `embeddings_regularizer`, `mask_zero` and those of
-            `keras.layers.Layer`.
+        **kwargs: `embeddings_initializer`, `embeddings_regularizer`, `weights`, `mask_zero` and
+            those of `keras.layers.Layer`.
 
     Shapes: ids `(...)`, integers in `[0, V)` -> vectors `(..., d)`.
     Storage: `32 n d` bits for `n` words that are left (the paper's count), and which these are:

@@ -40,8 +40,9 @@ class HashEmbedding(CompactEmbedding):
         seed: Of the hash functions.
         importance_initializer: Of `p`. Default: normal around `1 / sqrt(k)`, so that the entries of
             `E` start with the variance of those of `B`.
-        **kwargs: `embeddings_initializer`, `embeddings_regularizer`, `embeddings_constraint`
-            (with one hash and no weights), `mask_zero` and those of `keras.layers.Layer`.
+        **kwargs: `embeddings_initializer`, `embeddings_regularizer`, `embeddings_constraint` (with
+            one hash and no weights of words), `weights` (buckets and weights of words by least
+            squares), `mask_zero` and those of `keras.layers.Layer`.
 
     Shapes: ids `(...)`, integers in `[0, V)` -> vectors `(..., d)`.
     Storage: `32 (b d + f d)` bits, and `32 (V - f) k` for the weights, `f` the frequent words: the

@@ -32,7 +32,8 @@ class LowRankEmbedding(CompactEmbedding):
             the full table's parameters.
         kernel_initializer: Of `W`. Default: uniform with variance `1 / r`.
         **kwargs: `embeddings_initializer` (of `U`), `embeddings_regularizer` (of `U` and `W`),
-            `mask_zero` and those of `keras.layers.Layer`.
+            `weights` (`U W` is the nearest table of rank `r`), `mask_zero` and those of
+            `keras.layers.Layer`.
 
     Shapes: ids `(...)`, integers in `[0, V)` -> vectors `(..., d)`.
     Storage: `32 r (V + d)` bits.

@@ -49,8 +49,8 @@ class PredefinedSparseEmbedding(CompactEmbedding):
         variational_dropout: Share of the dimensions that are 0 in all vectors of a text, in
             training: one mask for all of the last axis of the ids.
         seed: Of the random order and of both dropouts.
-        **kwargs: `embeddings_initializer` (of the blocks), `embeddings_regularizer`, `mask_zero`
-            and those of `keras.layers.Layer`.
+        **kwargs: `embeddings_initializer` (of the blocks), `embeddings_regularizer`, `weights`
+            (without the entries that do not exist), `mask_zero` and those of `keras.layers.Layer`.
 
     Shapes: ids `(...)`, integers in `[0, V)` -> vectors `(..., d)`.
     Storage: for `n` entries `32 n` bits (the paper's count), `n = density V d` up to half a word of

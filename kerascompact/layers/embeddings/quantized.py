@@ -39,7 +39,8 @@ class QuantizedEmbedding(CompactEmbedding):
         output_dim: Embedding width `d`.
         bits: `b`, 1 to 8.
         scale: "row" or "table": what shares one `s`.
-        **kwargs: `embeddings_initializer`, `embeddings_regularizer`, `mask_zero` and those of
+        **kwargs: `embeddings_initializer`, `embeddings_regularizer`, `weights` (cut off where that
+            makes the error of rounding the smallest), `mask_zero` and those of
             `keras.layers.Layer`.
 
     Shapes: ids `(...)`, integers in `[0, V)` -> vectors `(..., d)`.

@@ -31,7 +31,8 @@ class SelectedEmbedding(CompactEmbedding):
             which are the most frequent words of a `Vocabulary` (and padding).
         others: "shared": one trained vector for all other words, as for an unknown word; "zeros".
         **kwargs: `embeddings_initializer`, `embeddings_regularizer`, `embeddings_constraint`,
-            `mask_zero` and those of `keras.layers.Layer`.
+            `weights` (the shared vector is the mean of the others), `mask_zero` and those of
+            `keras.layers.Layer`.
 
     Shapes: ids `(...)`, integers in `[0, V)` -> vectors `(..., d)`.
     Storage: `32 n d` bits (the paper's count), `32 d` for the shared vector, and which ids are

@@ -35,7 +35,8 @@ class SparseVariationalEmbedding(VariationalEmbedding):
         log_variance_initializer: Of `log sigma^2`. Default: -10.
         seed: Of the noise.
         **kwargs: `embeddings_initializer`, `embeddings_regularizer` and `embeddings_constraint` (of
-            `T`), `mask_zero` and those of `keras.layers.Layer`.
+            `T`), `weights` (entries below the noise at the start are 0), `mask_zero` and those of
+            `keras.layers.Layer`.
 
     Shapes: ids `(...)`, integers in `[0, V)` -> vectors `(..., d)`.
     Storage: for `n` entries that are left `32 n` bits (the paper's count), `8 n` for their columns,

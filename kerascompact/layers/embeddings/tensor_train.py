@@ -39,8 +39,8 @@ class TensorTrainEmbedding(CompactEmbedding):
         num_cores: Cores, 2 or more.
         rows: Bases `v_k`, whose product is at least `V`. Default: as near to each other as can be.
         columns: `d_k`, whose product is `d`. Default: as near to each other as can be.
-        **kwargs: `embeddings_initializer`, `embeddings_regularizer` (of the cores), `mask_zero` and
-            those of `keras.layers.Layer`.
+        **kwargs: `embeddings_initializer`, `embeddings_regularizer` (of the cores), `weights`
+            (cores by TT-SVD), `mask_zero` and those of `keras.layers.Layer`.
 
     Shapes: ids `(...)`, integers in `[0, V)` -> vectors `(..., d)`.
     Storage: `32 sum_k v_k r_k d_k r_{k+1}` bits, the paper's count.

@@ -33,6 +33,7 @@ class VariationalVocabularyEmbedding(VariationalEmbedding):
         log_alpha_initializer: Of `log alpha`. Default: uniform in [0, 3], as the paper's code.
         seed: Of the noise.
         **kwargs: `embeddings_initializer`, `embeddings_regularizer`, `embeddings_constraint`,
+            `weights` (training keeps more of them with a lower `log_alpha_initializer`),
             `mask_zero` and those of `keras.layers.Layer`.
 
     Shapes: ids `(...)`, integers in `[0, V)` -> vectors `(..., d)`.

@@ -1,6 +1,7 @@
 """`weights=`: each method starts at the best approximation of a trained table it can store."""
 
 import json
+import sys
 
 import keras
 import numpy as np
@@ -265,6 +266,33 @@ def test_a_model_that_its_first_batch_builds_starts_there(case, tmp_path):
     assert "weights" not in json.dumps(model.get_config()["layers"][-2]["config"])
     loaded = keras.models.load_model(tmp_path / "model.keras")
     np.testing.assert_array_equal(loaded.predict(ids, verbose=0), model.predict(ids, verbose=0))
+
+
+@pytest.mark.parametrize("case", ["clusters", "kd", "dpq", "anchors", "tensor train"])
+def test_words_are_scored_by_the_same_vectors(case):
+    cls, arguments, expected = CASES[case]
+    layer, hidden = cls(V, WIDTH, weights=TABLE, **arguments), TABLE[:3]
+    layer(EVERY)
+    # sums of eight products of numbers near 1
+    np.testing.assert_allclose(layer(hidden, reverse=True), hidden @ expected().T, atol=1e-5)
+
+
+class NotInstalled:
+    """Finds no scikit-learn, as where it is not installed."""
+
+    def find_spec(self, name, *_):
+        if name.split(".")[0] == "sklearn":
+            raise ModuleNotFoundError("No module named 'sklearn'", name="sklearn")
+
+
+@pytest.mark.parametrize("case", ["clusters", "kd", "dpq", "anchors"])
+def test_a_missing_extra_is_named(case, monkeypatch):
+    for name in [name for name in sys.modules if name.split(".")[0] == "sklearn"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setattr(sys, "meta_path", [NotInstalled(), *sys.meta_path])
+    cls, arguments, _ = CASES[case]
+    with pytest.raises(ImportError, match=r"pip install 'kerascompact\[compress\]'"):
+        cls(V, WIDTH, weights=TABLE, **arguments).build()
 
 
 def test_every_embedding_has_a_case():
