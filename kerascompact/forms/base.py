@@ -198,14 +198,18 @@ class Form(Reversible):
         flat = tf.reshape(hidden, [-1, self.output_dim])
 
         def columns_of(ids: tf.Tensor) -> tf.Tensor:
-            vectors = self.lookup(ids[None])[0]  # as for one text, which no id occurs in twice
-            return tf.matmul(flat, vectors, transpose_b=True)
+            return tf.matmul(flat, self._rows(ids), transpose_b=True)  # no id occurs twice
 
         logits = in_parts(columns_of, self.input_dim, flat)
         return reshape_as(logits, hidden[..., 0], self.input_dim)
 
-    def call(self, inputs: Any, reverse: bool = False) -> tf.Tensor:
-        return self.call_in_reverse(inputs) if reverse else call_on_ids(self, inputs, self.lookup)
+    def call(self, inputs: Any, reverse: bool = False, training: bool | None = None) -> tf.Tensor:
+        if reverse:
+            return self.call_in_reverse(inputs, self._rows if training else None)
+        return call_on_ids(self, inputs, self.lookup)
+
+    def _rows(self, ids: tf.Tensor) -> tf.Tensor:
+        return self.lookup(ids[None])[0]  # as for one text
 
     @property
     def float32_bits(self) -> int:

@@ -1,5 +1,6 @@
 """Embeddings that are called in reverse: from vectors to the logits of all words."""
 
+from collections.abc import Callable
 from typing import Any
 
 import keras
@@ -7,6 +8,7 @@ import tensorflow as tf
 from keras import ops
 
 from kerascompact.core import checks
+from kerascompact.ops.sampled_softmax import Scorer, attach_scorer
 
 
 class Reversible(keras.layers.Layer):
@@ -42,13 +44,17 @@ class Reversible(keras.layers.Layer):
         """Logits `(..., V)` of float32 vectors `(..., d)`."""
         raise NotImplementedError(f"{type(self).__name__} must define `word_logits`.")
 
-    def call_in_reverse(self, hidden: Any) -> tf.Tensor:
-        """The logits of vectors of any float type."""
-        return self.word_logits(self.hidden_of(hidden))
+    def call_in_reverse(
+        self, inputs: Any, rows: Callable[[tf.Tensor], tf.Tensor] | None = None
+    ) -> tf.Tensor:
+        """The logits of vectors of any float type.
 
-    def hidden_of(self, inputs: Any) -> tf.Tensor:
-        """Vectors of any float type as float32."""
-        return tf.cast(ops.convert_to_tensor(inputs), tf.float32)
+        In training `rows` gives the vectors `(m, d)` of ids `(m,)`, from which a loss over a sample
+        of the words computes their logits.
+        """
+        hidden = tf.cast(ops.convert_to_tensor(inputs), tf.float32)
+        scorer = None if rows is None else Scorer(hidden, rows)
+        return attach_scorer(self.word_logits(hidden), scorer)
 
     def check_width(self, hidden: Any) -> None:
         """Raises `ValueError` if vectors do not have the embedding's width."""

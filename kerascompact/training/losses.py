@@ -7,6 +7,7 @@ import tensorflow as tf
 
 from kerascompact.core import checks
 from kerascompact.core.registration import register
+from kerascompact.core.symbolic import in_symbolic_scope
 from kerascompact.ops.cross_entropy import sparse_cross_entropy
 from kerascompact.ops.sampled_softmax import (
     Candidates,
@@ -73,20 +74,22 @@ class SampledSoftmaxCrossEntropy(SparseSoftmaxCrossEntropy):
     drawn anew in each step by Zipf's law `p`, the same for the whole batch. It is an estimate of
     the full loss, from below, and tends to it as `S` grows.
 
-    The logits must come from `layers.WordLogits`, or from an embedding called with `reverse=True`,
-    as the last layer of the model: their own logits tell this loss how to compute some of them, see
-    `WordLogits`. Logits from any other layer, and all logits outside of training, give
-    the full loss. A metric of training that reads logits brings the full softmax back; `val_loss`
-    is the full cross entropy, and its exponential the perplexity.
+    The logits must come from `layers.WordLogits`, or from an embedding called with `reverse=True`
+    (and its `layers.WordBias`), as the last layer of the model: these tell the loss how to compute
+    some of their logits, see `WordLogits`. Other logits are refused, be it the output of `Dense` or
+    of an activation behind `WordLogits`. What is called with `training=False` gives the full loss,
+    as `evaluate` does: `val_loss` is the full cross entropy, and its exponential the perplexity. A
+    training step of your own must call the model with `training=True`. A metric of training that
+    reads logits brings the full softmax back.
 
     Args:
         num_sampled: Words `S` drawn in a step, with replacement.
-        seed: Of the draws.
+        seed: Seed of the draws.
         **kwargs: Those of `SparseSoftmaxCrossEntropy`; `jit_compile` is that of the full loss.
 
     Shapes: labels `(...)` or `(..., 1)`, in `[0, V)`, ids ordered by frequency, the most frequent
         first; logits `(..., V)`.
-    Raises: ValueError, if `num_sampled` is no integer above 0.
+    Raises: ValueError, if `num_sampled` is no integer above 0, or the logits come from elsewhere.
     Example:
     >>> from kerascompact.layers import WordLogits
     >>> model = keras.Sequential([keras.layers.Embedding(99, 4), WordLogits(99)])
@@ -111,7 +114,8 @@ class SampledSoftmaxCrossEntropy(SparseSoftmaxCrossEntropy):
         self.noise = keras.random.SeedGenerator(seed)
 
     def call(self, y_true: Any, y_pred: Any) -> tf.Tensor:
-        scorer = scorer_of(y_pred)
+        # Keras asks for shapes with tensors that no layer has made.
+        scorer = None if in_symbolic_scope() else scorer_of(y_pred)
         if scorer is None:
             return super().call(y_true, y_pred)
         labels = tf.cast(labels_for(y_true, y_pred), tf.int32)

@@ -22,20 +22,21 @@ class NoiseContrastiveEstimation(SampledSoftmaxCrossEntropy):
 
     It takes the place of `SampledSoftmaxCrossEntropy`, with the same heads: `layers.WordLogits`, or
     an embedding called with `reverse=True`, as the last layer of the model. What is said there of
-    other heads, metrics and evaluation holds here. Its values are no cross entropies: compare
-    `val_loss`, which is one.
+    other logits (which are refused), metrics and evaluation holds here. Its values are no cross
+    entropies: compare `val_loss`, which is one.
 
     Args:
         num_sampled: Words of noise `S` drawn in a step, with replacement.
         log_normalizer: `c`, the constant in the place of `log sum_v exp(x_v)`. 0 as in the paper
             asks for logits of about `-log V`, which a bias learns in some steps; `log V` starts at
             even probabilities.
-        seed: Of the draws.
+        seed: Seed of the draws.
         **kwargs: Those of `SparseSoftmaxCrossEntropy`; `jit_compile` is that of the full loss.
 
     Shapes: labels `(...)` or `(..., 1)`, in `[0, V)`, ids ordered by frequency, the most frequent
         first; logits `(..., V)`.
-    Raises: ValueError, if `num_sampled` is no integer above 0, or `log_normalizer` no number.
+    Raises: ValueError, if `num_sampled` is no integer above 0, `log_normalizer` no number, or the
+        logits come from elsewhere.
     Example:
     >>> from kerascompact.layers import WordLogits
     >>> model = keras.Sequential([keras.layers.Embedding(99, 4), WordLogits(99)])

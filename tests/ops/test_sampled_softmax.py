@@ -9,6 +9,7 @@ from kerascompact.ops.sampled_softmax import (
     Candidates,
     Scorer,
     attach_scorer,
+    has_scorer,
     log_uniform_candidates,
     sampled_cross_entropy,
     sampled_loss,
@@ -185,5 +186,8 @@ def test_labels_that_are_all_drawn_leave_the_loss_finite():
 
 def test_logits_carry_their_scorer():
     logits, scorer = tf.zeros((2, 3)), Scorer(tf.zeros((2, 1)), tf.identity)
-    assert scorer_of(logits) is None
+    with pytest.raises(ValueError, match=r"`y_pred` must be logits as .* the shape \(2, 3\)\."):
+        scorer_of(logits)
+    assert not has_scorer(logits) and scorer_of(attach_scorer(logits, None)) is None
     assert scorer_of(attach_scorer(logits, scorer)) is scorer
+    assert has_scorer(logits) and not has_scorer(tf.identity(logits))

@@ -12,7 +12,6 @@ from kerascompact.forms.base import Form, call_on_ids, reshape_as
 from kerascompact.forms.reversible import Reversible
 from kerascompact.layers.embeddings.starts import given, table_of
 from kerascompact.ops.row_logits import row_logits
-from kerascompact.ops.sampled_softmax import Scorer, attach_scorer
 
 
 class CompactEmbedding(Reversible):
@@ -162,11 +161,7 @@ class CompactEmbedding(Reversible):
 
     def call(self, inputs: Any, training: bool | None = None, reverse: bool = False) -> tf.Tensor:
         if reverse:
-            logits = self.call_in_reverse(inputs)
-            if not training:
-                return logits
-            # A loss over a sample of the words computes these from it; nothing else does.
-            return attach_scorer(logits, Scorer(self.hidden_of(inputs), self.output_rows))
+            return self.call_in_reverse(inputs, self.output_rows if training else None)
         return call_on_ids(self, inputs, lambda known: self.lookup(known, training))
 
     def form_config(self) -> dict[str, Any]:

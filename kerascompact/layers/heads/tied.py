@@ -9,7 +9,7 @@ from keras import ops
 from kerascompact.core import checks
 from kerascompact.core.registration import register
 from kerascompact.forms.reversible import Reversible
-from kerascompact.ops.sampled_softmax import attach_scorer, scorer_of
+from kerascompact.ops.sampled_softmax import attach_scorer, has_scorer, scorer_of
 
 
 def tied_softmax(
@@ -99,12 +99,12 @@ class WordBias(keras.layers.Layer):
         )
 
     def call(self, logits: Any) -> tf.Tensor:
-        scorer = scorer_of(logits)
         result = tf.cast(ops.convert_to_tensor(logits), tf.float32) + self.bias.value
-        if scorer is None:
+        if not has_scorer(logits):
             return result
+        scorer = scorer_of(logits)
         # A loss over a sample of the words adds the biases of these.
-        return attach_scorer(result, scorer._replace(bias=self.bias_of))
+        return attach_scorer(result, scorer and scorer._replace(bias=self.bias_of))
 
     def bias_of(self, ids: tf.Tensor) -> tf.Tensor:
         """The numbers of ids `(m,)`."""

@@ -27,7 +27,8 @@ class WordLogits(keras.layers.Layer):
     were made, as Keras attaches a mask; the loss computes from that what it needs, and TensorFlow
     drops from the graph what nothing uses. So the model has one input and one output, any other
     loss trains it as well (by the full softmax), and nothing of the sampling is saved with it.
-    It must be the model's last layer; with `run_eagerly=True` all logits are computed.
+    It must be the model's last layer: these two losses refuse what an activation, a scaling or a
+    cast has made of its logits. With `run_eagerly=True` all logits are computed.
 
     Args:
         num_words: `V`. Sampling needs ids that are ordered by frequency, the most frequent first.
@@ -78,15 +79,18 @@ class WordLogits(keras.layers.Layer):
         if self.use_bias:
             logits += self.bias.value
         logits = reshape_as(logits, hidden[..., 0], self.num_words)
-        return attach_scorer(logits, self.scorer(hidden)) if training else logits
+        return attach_scorer(logits, self.scorer(hidden) if training else None)
 
     def scorer(self, hidden: tf.Tensor) -> Scorer:
         """What computes logits of some words only."""
         bias = (lambda ids: tf.gather(self.bias.value, ids)) if self.use_bias else None
         return Scorer(hidden, lambda ids: tf.gather(self.kernel.value, ids), bias)
 
+    def compute_output_shape(self, input_shape: tuple[int | None, ...]) -> tuple[int | None, ...]:
+        return (*input_shape[:-1], self.num_words)
+
     def compute_output_spec(self, hidden: Any, training: Any = None) -> keras.KerasTensor:
-        return keras.KerasTensor((*hidden.shape[:-1], self.num_words), "float32")
+        return keras.KerasTensor(self.compute_output_shape(hidden.shape), "float32")
 
     def get_config(self) -> dict[str, Any]:
         return {
