@@ -99,6 +99,8 @@ def build_embedding(spec: Spec, corpus: ptb.Corpus, work: Path) -> keras.layers.
     if spec.method == "kd_characters":
         options["codes"], letters = character_codes(corpus.words, 10)
         cardinality, length = len(letters), 10
+    if "codes" not in options:
+        options |= {"logits_batch_norm": True, "logit_scale": 1.0}
     return layers.KDCodeEmbedding(
         vocabulary,
         size.units,
@@ -106,9 +108,7 @@ def build_embedding(spec: Spec, corpus: ptb.Corpus, work: Path) -> keras.layers.
         length,
         hidden_dim=HIDDEN,
         composition="mean",
-        logits_batch_norm=True,
         batch_norm=True,
-        logit_scale=1.0,
         seed=spec.seed,
         **common,
         **options,

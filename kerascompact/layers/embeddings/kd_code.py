@@ -12,6 +12,12 @@ from kerascompact.core.storage import code_bits
 from kerascompact.forms.base import Form
 from kerascompact.layers.embeddings.base import CompactEmbedding
 from kerascompact.layers.embeddings.composition import CodeComposition
+from kerascompact.layers.embeddings.fixed_codes import (
+    OF_LOGITS,
+    codes_at_start,
+    fixed_codes,
+    refuse_options_of_logits,
+)
 from kerascompact.layers.embeddings.kd_start import KDStart, check_composition, kd_start
 from kerascompact.layers.embeddings.starts import given, logits_for
 from kerascompact.layers.row_normalization import RowBatchNormalization
@@ -43,6 +49,9 @@ class KDCodeEmbedding(CompactEmbedding):
         shared_codebook: Whether one codebook `(K, d')` serves all positions.
         codes: `None` learns them. An integer array `(V, D)` fixes them (characters of the word,
             pre-trained codes); "random" draws them from `seed`; "fixed": they are loaded later.
+            Such codes have no logits, and refuse every argument about these: `temperature`,
+            `straight_through`, `inference`, `entropy_weight`, `logits_batch_norm`, `logit_scale`,
+            `logits_initializer`, and guidance with `logits_weight`.
         temperature: `tau > 0`. With `straight_through` it changes the gradient and the entropy,
             not the codes. A weight, so that `training.TemperatureAnnealing` can change it.
         straight_through: `False` trains with the relaxed codes themselves.
@@ -57,7 +66,7 @@ class KDCodeEmbedding(CompactEmbedding):
         logit_scale: Number that the stored logits are multiplied with to give `pi`. Adam moves a
             stored logit by its learning rate; aim at a scale times learning rate of about 0.01.
         logits_initializer: Of `pi`. Default: U(-0.05, 0.05).
-        seed: Of random codes.
+        seed: Seed of random codes.
         **kwargs: `embeddings_initializer` and `embeddings_regularizer` (of the codebooks),
             `weights` (the start is that of `compress.KDCodes`), `mask_zero` (padding is then left
             out of batch normalization, entropy and guidance) and those of `keras.layers.Layer`.
@@ -65,7 +74,8 @@ class KDCodeEmbedding(CompactEmbedding):
     Shapes: ids `(...)`, integers in `[0, V)` -> vectors `(..., d)`.
     Storage: `V D ceil(log2 K) + 32 (K D d' + C)` bits, `C` the other parameters of `f`. Training
         holds `32 V D K` bits of logits: 41 MB for 10,000 words at K = D = 32, 1.1 GB for 268,000.
-    Raises: ValueError, if a size is out of range, or codes do not fit `V`, `D` and `K`.
+    Raises: ValueError, if a size is out of range, codes do not fit `V`, `D` and `K`, or an argument
+        does not apply to codes that are given.
     Example:
     >>> layer = KDCodeEmbedding(10_000, 16, cardinality=32, code_length=8)
     >>> layer(np.array([[3, 7]])).shape
@@ -108,21 +118,29 @@ class KDCodeEmbedding(CompactEmbedding):
         self.code_length = checks.integer_in("code_length", code_length, 1)
         self.seed = None if seed is None else checks.integer_in("seed", seed, 0)
         self.learned = codes is None
-        self.given = None if codes is None else self._fixed(codes)
+        self.given = codes
+        if codes is not None:
+            shape = (self.input_dim, self.code_length)
+            self.given = fixed_codes(codes, shape, self.cardinality)
         self.temperature = checks.number("temperature", temperature, above=0)
         self.straight_through = checks.boolean("straight_through", straight_through)
         self.inference = checks.choice("inference", inference, ("hard", "soft"))
         self.entropy_weight = checks.number("entropy_weight", entropy_weight, at_least=0)
         self.logits_batch_norm = checks.boolean("logits_batch_norm", logits_batch_norm)
         self.logit_scale = checks.number("logit_scale", logit_scale, above=0)
-        if logits_initializer is None:
-            logits_initializer = keras.initializers.RandomUniform(-0.05, 0.05)
-        self.logits_initializer = keras.initializers.get(logits_initializer)
+        start = logits_initializer
+        if start is None:
+            start = keras.initializers.RandomUniform(-0.05, 0.05)
+        self.logits_initializer = keras.initializers.get(start)
         if isinstance(guidance, dict):  # read back from a file
             guidance = keras.saving.deserialize_keras_object(guidance)
         if guidance is not None and not hasattr(guidance, "guide"):
             checks.fail("guidance", "an OnlineGuidance, a PretrainedGuidance or None", guidance)
         self.guidance = guidance
+        if not self.learned:
+            options = {name: getattr(self, name) for name in OF_LOGITS}
+            options["logits_initializer"] = logits_initializer
+            refuse_options_of_logits(guidance, options)
         self.composition = CodeComposition(
             self.output_dim,
             self.cardinality,
@@ -138,24 +156,13 @@ class KDCodeEmbedding(CompactEmbedding):
         if self.start_table is not None:
             check_composition(composition, shared_codebook, codes)
         self.logits_norm = None
-        if self.logits_batch_norm and self.learned:
+        if self.logits_batch_norm:
             self.logits_norm = RowBatchNormalization(name="logits_norm")
-
-    def _fixed(self, codes: Any) -> Any:
-        """Codes from outside, checked: "random", "fixed" or an array."""
-        if isinstance(codes, str):
-            return checks.choice("codes", codes, ("random", "fixed"))
-        codes = checks.ids_below("codes", np.asarray(codes), self.cardinality)
-        if codes.shape != (self.input_dim, self.code_length):
-            raise ValueError(
-                f"`codes` must have the shape {(self.input_dim, self.code_length)}, a code of "
-                f"{self.code_length} letters for each id. Received: {codes.shape}."
-            )
-        return codes.astype(np.int32)
 
     def build(self, input_shape: Any = None) -> None:
         draw: Any = self.logits_initializer.clone()
-        table, codes = self.take_start(), self._codes_at_start()
+        table, shape = self.take_start(), (self.input_dim, self.code_length)
+        codes = codes_at_start(self.given, shape, self.cardinality, self.seed)
         if table is not None:
             found = self._begin(table, codes)
             draw = given(self.temperature * logits_for(found.codes, self.cardinality))
@@ -168,9 +175,10 @@ class KDCodeEmbedding(CompactEmbedding):
                 autocast=False,
                 name="logits",
             )
+            self.current_temperature = self.add_annealed("temperature", self.temperature)
         else:
             self.fixed_codes = self.add_weight(
-                shape=(self.input_dim, self.code_length),
+                shape=shape,
                 initializer=given(codes),
                 dtype="int32",
                 trainable=False,
@@ -179,21 +187,11 @@ class KDCodeEmbedding(CompactEmbedding):
             )
             if isinstance(self.given, np.ndarray):
                 self.given = "fixed"  # the weight holds them now
-        self.current_temperature = self.add_annealed("temperature", self.temperature)
         self.composition.build()
         if self.logits_norm is not None:
             self.logits_norm.build((None, self.code_length, self.cardinality))
         if self.guidance is not None:
             self.guidance.attach(self)
-
-    def _codes_at_start(self) -> np.ndarray | None:
-        """Fixed codes `(V, D)`: those given, random ones, or zeros that a file will overwrite."""
-        if self.given is None or isinstance(self.given, np.ndarray):
-            return self.given
-        shape = self.input_dim, self.code_length
-        if self.given == "fixed":
-            return np.zeros(shape, np.int32)
-        return np.random.default_rng(self.seed).integers(0, self.cardinality, shape, np.int32)
 
     def _begin(self, table: np.ndarray, codes: np.ndarray | None) -> KDStart:
         """Codes of a table, whose codebooks the composition starts with."""
@@ -277,7 +275,7 @@ class KDCodeEmbedding(CompactEmbedding):
 
     def get_config(self) -> dict[str, Any]:
         serialize = keras.saving.serialize_keras_object
-        return {
+        config = {
             **super().get_config(),
             "cardinality": self.cardinality,
             "code_length": self.code_length,
@@ -296,3 +294,4 @@ class KDCodeEmbedding(CompactEmbedding):
             "logits_initializer": keras.initializers.serialize(self.logits_initializer),
             "seed": self.seed,
         }
+        return {key: config[key] for key in config if self.learned or key not in OF_LOGITS}

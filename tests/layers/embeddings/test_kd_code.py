@@ -1,3 +1,5 @@
+import inspect
+
 import keras
 import numpy as np
 import pytest
@@ -6,6 +8,7 @@ import tensorflow as tf
 from contracts import check_embedding
 from kerascompact.core.storage import total_bits
 from kerascompact.layers import KDCodeEmbedding, OnlineGuidance, PretrainedGuidance
+from kerascompact.layers.embeddings.fixed_codes import OF_LOGITS
 from kerascompact.optimizers import LazyAdam
 from kerascompact.training import GeometricDecay, TemperatureAnnealing, soft_copy
 
@@ -257,6 +260,51 @@ def test_rejects(name, bad, expected):
 def test_rejects_codes_that_do_not_fit(codes, what):
     with pytest.raises(ValueError, match=f"`codes` must .*{what}"):
         built(codes=codes)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("temperature", 0.5),
+        ("straight_through", False),
+        ("inference", "soft"),
+        ("entropy_weight", 0.1),
+        ("logits_batch_norm", True),
+        ("logit_scale", 1.0),
+        ("logits_initializer", "zeros"),
+    ],
+)
+def test_codes_that_are_given_refuse_what_they_would_ignore(name, value):
+    """It was accepted, and training and result were those of the default, to the last bit."""
+    for codes in ("random", "fixed", np.zeros((V, D), int)):
+        with pytest.raises(
+            ValueError, match=f"`{name}` must be left at .* where `codes` are given"
+        ):
+            built(codes=codes, **{name: value})
+        parameter = inspect.signature(KDCodeEmbedding.__init__).parameters[name]
+        assert parameter.default == OF_LOGITS[name]
+        built(codes=codes, **{name: parameter.default})
+    assert name in built().get_config() and name not in built(codes="random").get_config()
+
+
+def test_codes_that_are_given_have_no_logits_to_guide_and_nothing_to_anneal():
+    table = np.random.default_rng(0).normal(size=(V, WIDTH)).astype(np.float32)
+    with pytest.raises(ValueError, match="`guidance` must have logits_weight=0 where `codes` are"):
+        built(codes="random", guidance=PretrainedGuidance(table, logits_weight=10.0))
+    layer = built(codes="random", seed=1, guidance=PretrainedGuidance(table, weight=2.0))
+    table = layer.guidance.table.numpy()  # `built` has drawn it anew
+    vectors = layer(np.array([3, 3, 5]), training=True).numpy()
+    expected = 2 * np.mean((vectors - table[[3, 3, 5]]) ** 2)
+    np.testing.assert_allclose(layer.losses, [expected], rtol=1e-5)  # float32 sums
+    assert not hasattr(layer, "current_temperature")
+    model = keras.Sequential([keras.Input((2,), dtype="int32"), built(codes="random")])
+    soft = soft_copy(model)
+    np.testing.assert_array_equal(soft(np.array([[1, 2]])), model(np.array([[1, 2]])))
+    model.compile("sgd", "mse")
+    with pytest.raises(
+        ValueError, match="`TemperatureAnnealing` must be used with a model that has"
+    ):
+        model.fit(np.ones((4, 2)), np.ones((4, 2, WIDTH)), callbacks=[TemperatureAnnealing(float)])
 
 
 @pytest.mark.parametrize(

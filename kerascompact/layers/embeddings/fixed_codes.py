@@ -1,0 +1,78 @@
+"""Codes that are given and not learned: what fits them, and what does not apply to them."""
+
+from typing import Any
+
+import numpy as np
+
+from kerascompact.core import checks
+
+OF_LOGITS = {  # arguments that have no meaning where codes are given, and their defaults
+    "temperature": 1.0,
+    "straight_through": True,
+    "inference": "hard",
+    "entropy_weight": 0.0,
+    "logits_batch_norm": False,
+    "logit_scale": 10.0,
+    "logits_initializer": None,
+}
+
+
+def fixed_codes(codes: Any, shape: tuple[int, int], cardinality: int) -> Any:
+    """Codes from outside, checked: "random", "fixed" or an int32 array.
+
+    Args:
+        codes: As in `KDCodeEmbedding`.
+        shape: Ids and letters of a code, `(V, D)`.
+        cardinality: Letters of the alphabet `K`.
+
+    Raises: ValueError, if the array has another shape or a letter that is not in `[0, K)`.
+
+    >>> fixed_codes([[1, 0], [2, 2]], (2, 2), 3).tolist()
+    [[1, 0], [2, 2]]
+    """
+    if isinstance(codes, str):
+        return checks.choice("codes", codes, ("random", "fixed"))
+    codes = checks.ids_below("codes", np.asarray(codes), cardinality)
+    if codes.shape != shape:
+        raise ValueError(
+            f"`codes` must have the shape {shape}, a code of {shape[1]} letters for each id. "
+            f"Received: {codes.shape}."
+        )
+    return codes.astype(np.int32)
+
+
+def codes_at_start(
+    codes: Any, shape: tuple[int, int], cardinality: int, seed: int | None
+) -> np.ndarray | None:
+    """Codes `(V, D)`: those given, random ones, or zeros that a file will overwrite.
+
+    `None` if `codes` are, which are learned then.
+
+    >>> codes_at_start("fixed", (1, 3), 8, seed=None).tolist()
+    [[0, 0, 0]]
+    """
+    if codes is None or isinstance(codes, np.ndarray):
+        return codes
+    if codes == "fixed":
+        return np.zeros(shape, np.int32)
+    return np.random.default_rng(seed).integers(0, cardinality, shape, np.int32)
+
+
+def refuse_options_of_logits(guidance: Any, options: dict[str, Any]) -> None:
+    """Raises `ValueError` for an option of a layer of fixed codes that would be ignored.
+
+    Args:
+        guidance: Of the codes; `None`, or one without `logits_weight`.
+        options: The values of `OF_LOGITS`, of which only the defaults are taken.
+
+    >>> refuse_options_of_logits(None, dict(OF_LOGITS))
+    """
+    for name, default in OF_LOGITS.items():
+        if options[name] != default:
+            expected = f"left at {default!r} where `codes` are given, which have no logits"
+            checks.fail(name, expected, options[name])
+    if getattr(guidance, "logits_weight", 0):
+        raise ValueError(
+            "`guidance` must have logits_weight=0 where `codes` are given, which have no logits. "
+            f"Received: logits_weight={guidance.logits_weight}."
+        )
