@@ -99,7 +99,7 @@ class ProjectedForm(OfWords, Form):
             return centred * scale + self.beta.value
         return vectors
 
-    def call(self, inputs: Any, reverse: bool = False) -> Any:
+    def call(self, inputs: Any, reverse: bool = False, training: bool | None = None) -> Any:
         if reverse:
             checks.fail("reverse", "False: a projection has no list of words", reverse)
         found = self.encoded(inputs, self.encode)
