@@ -18,6 +18,9 @@ class MagnitudePruning(keras.callbacks.Callback):
     after every batch, which costs as much as the whole matrix, and once more when training ends
     (an optimizer that averages its weights puts the averages there).
 
+    Another `fit` goes on with the same callback object: a new one, as in a run that was killed and
+    loaded, begins at step 0 and knows of no zeros until it chooses.
+
     Stored as its entries that are not zero, a pruned `keras.layers.Embedding` is smaller:
     `compress.compress_model(model, compress.Pruning())`. Other kernels are stored in a `.tflite`
     file with their zeros, so that pruning makes no smaller file of them: smaller is only what a
