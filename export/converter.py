@@ -77,7 +77,7 @@ def convert(
         sequence_length: Fixes the length of the ids where the model leaves it open.
         batch_size: Rows of a run: 1, as a phone needs; another number; or `None` for a file whose
             inputs can be resized to any batch (`resize_tensor_input`), and take one row until they
-            are. Any number costs some hundred bytes more; with more rows than one, each code of a
+            are. Any number costs 100 to 1,300 bytes more; with more rows than one, each code of a
             sum of codes costs 600. Keras' LSTM and GRU, and any layer that returns sequences from a
             loop, need a number, or `unroll=True`: TFLite must know the size of their list of
             states. A file that takes text takes one at a time.

@@ -30,7 +30,9 @@ LOOPS = re.compile(r"(Stateless)?While")
 
 
 def check_model(model: Any) -> None:
-    """Raises ValueError for what is no built model of finite weights, or has layers of strings."""
+    """Raises ValueError for what is no built model of finite weights, or has layers of strings or
+    with states.
+    """
     if not isinstance(model, keras.Model):
         checks.fail("model", "a keras.Model", model)
     if not model.built or (not is_graph(model) and not getattr(model, "_build_shapes_dict", None)):
@@ -41,6 +43,12 @@ def check_model(model: Any) -> None:
     for variable in model.weights:
         checks.finite(variable.path, keras.ops.convert_to_numpy(variable))
     for path, layer in paths(model):
+        if isinstance(layer, keras.layers.RNN) and layer.stateful:
+            raise ValueError(
+                "`model` must have no states of its own, which a file does not keep: convert "
+                "`export.with_states(model)`, which hands them in and out. "
+                f"Received: {path}, a stateful {type(layer).__name__}."
+            )
         if type(layer).__name__ in LAYERS and type(layer).__module__.startswith("keras."):
             raise ValueError(
                 "`model` must have layers of numbers only: take words apart before it, or give "

@@ -76,7 +76,7 @@ def with_states(model: keras.Model, length: int | None = 1) -> keras.Model:
     outputs = functional._run_through_graph(
         keras.tree.pack_sequence_as(functional._inputs_struct, ids), copy, call
     )
-    named = dict(zip(model.output_names, keras.tree.flatten(outputs), strict=True))
+    named = dict(zip(functional.output_names, keras.tree.flatten(outputs), strict=True))
     made = keras.Model([*ids, *states.values()], {**named, **ends}, name=model.name)
     for layer, new in copies.values():
         new.set_weights(layer.get_weights())

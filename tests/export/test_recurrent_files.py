@@ -73,6 +73,21 @@ def test_steps_with_kernels_of_int8():
         states = outputs
 
 
+def test_a_sequential_model_steps_through_several_texts():
+    """One step of a sparse layer has no loop, so that its file takes any number of texts."""
+    embedding = keras.layers.Embedding(9, 8)
+    sparse = SparseLSTM(6, 2, 0.5, return_sequences=True, name="sparse")
+    model = keras.Sequential([keras.Input((None,), dtype="int32", name="ids"), embedding, sparse])
+    data = export.convert(export.with_states(model), "float32", batch_size=None)
+    file = Interpreter(data)
+    texts = np.concatenate([IDS, IDS[:, ::-1], IDS + 1])
+    states = {name: np.zeros((3, 6), np.float32) for name in file.inputs if name != "ids"}
+    for time in range(IDS.shape[1]):
+        states = file.run({**states, "ids": texts[:, time : time + 1]})
+        outputs = states.pop("sparse")[:, 0]
+        np.testing.assert_allclose(outputs, model(texts)[:, time], atol=1e-5)
+
+
 def test_refuses_models_that_cannot_be_stepped():
     backward = tagger(keras.layers.Bidirectional(keras.layers.LSTM(2, return_sequences=True)))
     none = models.mean_classifier(keras.layers.Embedding(9, 4), 3)

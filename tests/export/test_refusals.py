@@ -10,6 +10,7 @@ from kerascompact import export
 from kerascompact.export import refusals, serving
 from kerascompact.export.interpreter import Interpreter
 from kerascompact.export.recipe import Recipe
+from kerascompact.layers import SparseLSTM
 
 
 class Layer(keras.layers.Layer):
@@ -109,6 +110,14 @@ def test_names_layers_of_strings(no_converter, layer):
     model = keras.Model(outer, inner(outer))
     with pytest.raises(ValueError, match="layers of numbers only.*Received: inner/lookup, a "):
         export.convert(model)
+
+
+@pytest.mark.parametrize("layer", [keras.layers.GRU, SparseLSTM])
+def test_names_layers_that_keep_states(no_converter, layer):
+    ids = keras.Input(batch_shape=(2, 3), dtype="int32")
+    model = keras.Model(ids, layer(4, stateful=True, name="reader")(cluster()(ids)))
+    with pytest.raises(ValueError, match="`export.with_states.*Received: reader, a stateful"):
+        export.convert(model, batch_size=2)
 
 
 @pytest.mark.parametrize("dtype", ["string", "float64"])
