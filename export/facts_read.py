@@ -1,14 +1,36 @@
-"""What is read of a file's metadata must be there: anybody can write under our name."""
+"""Schema of a file's metadata, checked on reading: other tools may have written it."""
 
+from collections.abc import Callable
 from typing import Any
 
-# For each entry that `export` reads, what it must have, if it is there.
-NEEDED = {
-    "embeddings": ("form", "input_dim", "output_dim", "stored_bits"),
-    "recipe": ("name", "tables"),
-    "text": ("input", "max_bytes", "length", "max_words", "rules", "bytes"),
-    "vocabulary": ("size", "rules", "bytes", "sha256"),
-}
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_count(value: Any) -> bool:
+    return type(value) is int and value >= 0
+
+
+def _is_size(value: Any) -> bool:
+    return value is None or type(value) is int and value > 0
+
+
+def _is_bits(value: Any) -> bool:
+    return value is None or type(value) in (int, float) and 0 <= value < 2**63
+
+
+# For each entry that `export` reads, what it must have, if it is present.
+_Fields = dict[str, Callable[[Any], bool]]
+NEEDED: dict[str, _Fields] = {
+    "embeddings": {"form": _is_text, "input_dim": _is_size, "output_dim": _is_count,
+                   "stored_bits": _is_count},
+    "recipe": {"name": _is_text, "tables": _is_text},
+    "text": {"input": _is_text, "max_bytes": _is_size, "length": _is_size, "max_words": _is_size,
+             "rules": _is_text, "bytes": _is_count},
+    "vocabulary": {"size": _is_count, "rules": _is_text, "bytes": _is_count, "sha256": _is_text},
+}  # fmt: skip
+OPTIONAL: dict[str, _Fields] = {"embeddings": {"paper_bits": _is_bits}}
 
 
 def metadata_fits(found: Any) -> bool:
@@ -19,21 +41,21 @@ def metadata_fits(found: Any) -> bool:
     """
     if not isinstance(found, dict):
         return False
-    for name, keys in NEEDED.items():
+    for name, fields in NEEDED.items():
         entries = found.get(name, [])
         if name != "embeddings" and name in found:
             entries = [entries]
         if not isinstance(entries, list):
             return False
         for entry in entries:
-            if not isinstance(entry, dict) or not {*keys} <= {*entry}:
+            if not isinstance(entry, dict) or not {*fields} <= {*entry}:
                 return False
-    inputs = found.get("inputs", [])
-    if not isinstance(inputs, list) or not all(isinstance(name, str) for name in inputs):
-        return False
+            known = fields | OPTIONAL.get(name, {})
+            if not all(fits(entry[key]) for key, fits in known.items() if key in entry):
+                return False
+    for name in ("labels", "inputs"):
+        texts = found.get(name, [])
+        if not isinstance(texts, list) or not all(map(_is_text, texts)):
+            return False
     models = found.get("signatures", {})
-    if not isinstance(models, dict) or not all(map(metadata_fits, models.values())):
-        return False
-    text = found.get("text", {})
-    sizes = [text.get(key) for key in ("max_bytes", "length", "max_words")]
-    return all(size is None or type(size) is int and size > 0 for size in sizes)
+    return isinstance(models, dict) and all(map(metadata_fits, models.values()))

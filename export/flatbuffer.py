@@ -77,6 +77,8 @@ def parse(data: bytes) -> Any:
             _fill(graph, "tensors", "inputs", "outputs", "operators")
             for operator in graph.operators:
                 _fill(operator, "inputs", "outputs")
+        for signature in model.signatureDefs or []:
+            _fill(signature, "inputs", "outputs")
     except _DAMAGE as error:
         raise ValueError(
             f"`flatbuffer` must be a whole TFLite model. Received: {len(data)} bytes that are "
@@ -191,7 +193,14 @@ def metadata_of(model: Any) -> dict[str, Any] | None:
     """The metadata of a parsed model, or `None` in a file of another maker."""
     for entry in model.metadata or []:
         if entry.name == METADATA_NAME:
-            found = json.loads(bytes(bytearray(model.buffers[entry.buffer].data)))
+            content = bytes(bytearray(model.buffers[entry.buffer].data))
+            try:
+                found = json.loads(content)
+            except (ValueError, RecursionError) as error:
+                raise ValueError(
+                    "`flatbuffer` must be a file with metadata as kerascompact writes them, JSON. "
+                    f"Received: metadata of {len(content)} bytes that are none ({error})."
+                ) from error
             if not metadata_fits(found):
                 checks.fail("flatbuffer", "a file with metadata as kerascompact writes them", found)
             found.pop("crc32", None)  # of the file, not of the model

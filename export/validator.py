@@ -94,6 +94,8 @@ def _check_tensor(model: Any, tensor: Any) -> bool:
     signature = [int(n) for n in _listed(tensor.shapeSignature)]
     if min(shape, default=0) < 0 or min(signature, default=0) < -1:
         raise ValueError(f"a tensor of shape {shape}")
+    if tensor.isVariable and -1 in signature:
+        raise ValueError("a variable of a size that is open")
     if signature and (
         len(signature) != len(shape)
         or any(n not in (-1, m) for n, m in zip(signature, shape, strict=True))

@@ -80,6 +80,11 @@ def set_(path, value):
     return change
 
 
+def open_variable(model):
+    tensor = model.subgraphs[0].tensors[model.subgraphs[0].outputs[0]]
+    tensor.shapeSignature, tensor.isVariable = np.array([-1] * len(tensor.shape)), True
+
+
 def reads_the_future(model):
     (graph, *_) = model.subgraphs
     graph.operators = graph.operators[::-1]
@@ -101,6 +106,7 @@ def reads_the_future(model):
         (shaped([1, 4], np.array([1, 5])), r"shape \[1, 4\] and signature \[1, 5\]"),
         (shaped([1, 4], np.array([-1])), r"shape \[1, 4\] and signature \[-1\]"),
         (shaped([2**16, 2**14]), "more than 2147483647 bytes"),
+        (open_variable, "a variable of a size that is open"),
         (quantized([np.nan], [0]), "a scale that is negative, infinite or NaN"),
         (quantized([-1.0], [0]), "a scale that is negative, infinite or NaN"),
         (quantized([1.0, 1.0], [0, 0, 0]), "2 scales and 3 zero points"),
