@@ -54,6 +54,7 @@ MODULES = {
     "budgets_dev": "budgets",
     "budgets_long": "budgets",
     "runtimes": "elsewhere",
+    "fuzz": "fuzz",
     "aarch64": "elsewhere",
     "browser": "elsewhere",
     "ptb": "ptb",

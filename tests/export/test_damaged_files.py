@@ -13,17 +13,17 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from damage import damaged
 from export_models import cluster, lstm, mean, standard
 from form_examples import sparse
 from kerascompact import export
+from kerascompact.benchmarks.damage import damaged
 from kerascompact.export import flatbuffer
 from kerascompact.text import Vocabulary
 
 SCRIPT = """
 import sys
 import numpy as np
-from damage import damaged
+from kerascompact.benchmarks.damage import damaged
 from kerascompact import export
 from kerascompact.export.classifier import TextClassifier
 from kerascompact.export.doctor import diagnose
