@@ -9,6 +9,7 @@ import tensorflow as tf
 from export_models import cluster, inverse, mean
 from kerascompact import export
 from kerascompact.export import flatbuffer
+from kerascompact.export.doctor import diagnose
 
 
 @pytest.fixture(scope="module")
@@ -182,3 +183,15 @@ def test_packing_twice_gives_the_same_bytes():
     assert flatbuffer.pack(model) == flatbuffer.pack(model) == data
     model.subgraphs[0].tensors[0].table.name = b"renamed"
     assert flatbuffer.parse(flatbuffer.pack(model)).subgraphs[0].tensors[0].name == b"renamed"
+
+
+def test_a_signature_without_ports_is_read(data):
+    """As a file has it whose two vectors a damage took; all readers go through them."""
+    model = flatbuffer.parse(data)
+    model.metadata = None
+    model.signatureDefs[0].inputs = model.signatureDefs[0].outputs = None
+    packed = flatbuffer.pack(model)
+    (signature,) = flatbuffer.parse(packed).signatureDefs
+    assert signature.inputs == signature.outputs == []
+    assert export.inspect(packed).signatures == {"serving_default": ([], [])}
+    assert diagnose(packed).num_bytes == len(packed)
