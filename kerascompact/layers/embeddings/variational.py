@@ -1,4 +1,4 @@
-"""What embeddings share whose words pay, in training, for the precision of their vectors."""
+"""Base of the variational-dropout embeddings: one KL term per word, charged when it occurs."""
 
 from typing import Any
 
@@ -14,8 +14,8 @@ class VariationalEmbedding(CompactEmbedding):
 
     A batch charges only its own words, so that a step costs what their rows cost: word `i` pays
     `kl_weight * n_i KL_i`, `n_i` the steps since it last paid (once for each, had the whole table
-    been in every loss). A word that training never meets pays nothing and has nothing to say: it is
-    dropped.
+    been in every loss). Inputs of a model that share the layer are one batch. A word that training
+    never meets pays nothing and has nothing to say: it is dropped.
 
     Args:
         input_dim: Vocabulary size `V`, in tokens.
@@ -47,6 +47,7 @@ class VariationalEmbedding(CompactEmbedding):
         self.threshold = checks.number("threshold", threshold, above=-10, up_to=10)
         self.seed = None if seed is None else checks.integer_in("seed", seed, 0)
         self.noise = keras.random.SeedGenerator(seed)
+        self._charged: tf.Tensor | None = None  # by the call before this one
 
     def build(self, input_shape: Any = None) -> None:
         shape = (self.input_dim, self.output_dim)
@@ -73,12 +74,19 @@ class VariationalEmbedding(CompactEmbedding):
         )
 
     def charge(self, unique: tf.Tensor, divergence: tf.Tensor) -> None:
-        """Adds to the loss what the words of a batch owe: `unique` `(n,)`, `divergence` `(n,)`.
+        """Adds to the loss what the words of a batch owe.
 
+        Inputs that share the layer are one step: a word that several of them have pays once.
         Padding, id 0 with `mask_zero`, is no word: it pays nothing, and is never met.
+
+        Args:
+            unique: Ids `(n,)`, each once.
+            divergence: Of their posteriors, `(n,)`.
         """
-        steps = self.steps.value + 1
-        self.steps.assign(steps)
+        # Keras forgets the losses of a model when it is called anew.
+        if not any(loss is self._charged for loss in self.losses):
+            self.steps.assign_add(1)
+        steps = tf.convert_to_tensor(self.steps.value)
         owed = tf.cast(steps - tf.gather(self.paid.value, unique), tf.float32)
         # `steps` once for each row, whatever shape XLA says `unique` has.
         now = tf.ones_like(unique) * steps
@@ -90,7 +98,8 @@ class VariationalEmbedding(CompactEmbedding):
         weight = self.kl_weight * tf.minimum(
             1.0, tf.cast(steps, tf.float32) / float(max(self.warmup, 1))
         )
-        self.add_loss(weight * tf.reduce_sum(owed * divergence))
+        self._charged = weight * tf.reduce_sum(owed * divergence)
+        self.add_loss(self._charged)
 
     def met(self, ids: tf.Tensor) -> tf.Tensor:
         """Which words training has met; all of them before it has begun."""

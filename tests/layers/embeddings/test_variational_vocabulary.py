@@ -72,6 +72,30 @@ def test_each_word_pays_for_all_steps():
     assert not layer.losses, "evaluation pays nothing"
 
 
+@pytest.mark.parametrize("how", ["eager", "graph", "xla"])
+def test_inputs_that_share_it_pay_once_for_a_step(how):
+    """Each word for the steps it was away, whichever input has it; with a regularizer as well."""
+    layer = built(embeddings_regularizer=keras.regularizers.L2(0.5))
+    each = kl(layer.log_alpha.numpy())
+    inputs = [keras.Input((None,), dtype="int32") for _ in range(2)]
+    model = keras.Model(inputs, [layer(one) for one in inputs])
+
+    def charged(ids, others):
+        model([ids, others], training=True)
+        return tf.add_n(model.losses[:2])  # the regularizer's is behind them
+
+    if how != "eager":
+        charged = tf.function(charged, jit_compile=how == "xla")
+    batches = [([1, 2], [2, 3]), ([4, 4], [1, 4]), ([3, 1], [5, 2])]
+    owed = [{1: 1, 2: 1, 3: 1}, {4: 2, 1: 1}, {3: 2, 1: 1, 5: 3, 2: 2}]
+    for (ids, others), expected in zip(batches, owed, strict=True):
+        found = charged(tf.constant([ids]), tf.constant([others]))
+        total = 0.01 * sum(n * each[i] for i, n in expected.items())
+        assert float(found) == pytest.approx(total, rel=1e-5)  # float32 sums of some terms
+    assert layer.steps.numpy() == 3
+    np.testing.assert_array_equal(layer.paid.numpy()[:7], [0, 3, 3, 3, 2, 3, 0])
+
+
 def test_the_weight_rises():
     layer = built(warmup=4)
     ids, found = np.array([7]), []
