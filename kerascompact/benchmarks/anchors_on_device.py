@@ -46,7 +46,7 @@ def measure(words: int, anchors: int, head: str, recipe: str) -> dict[str, Any]:
     A float table of 10,000 x 300 takes turns with it: gathered from, or (tied) multiplied with.
 
     Raises: ValueError, if the file does not give what the frozen Keras model does, is larger than
-        1.02 times the stored bytes and 8 KB, or a lookup needs more memory than the file's bytes
+        1.02 times the stored bytes and 9 KB, or a lookup needs more memory than the file's bytes
         and `MEMORY`.
     """
     model = model_of(random_form(words, anchors), head)
@@ -75,8 +75,8 @@ def measure(words: int, anchors: int, head: str, recipe: str) -> dict[str, Any]:
         "largest_difference": difference,
         **facts,
     }
-    if row["file_bytes"] > 1.02 * row["theory_bytes"] + 8 * 1024:
-        raise ValueError(f"The file is larger than what it stores, 2 % and 8 KB: {row}.")
+    if row["file_bytes"] > 1.02 * row["theory_bytes"] + 9 * 1024:
+        raise ValueError(f"The file is larger than what it stores, 2 % and 9 KB: {row}.")
     if head == "lookup" and row["resident_bytes"] > row["file_bytes"] + MEMORY:
         raise ValueError(f"The file needs more memory than its size and 4 MiB: {row}.")
     return row

@@ -153,9 +153,14 @@ class SparseForm(Form):
         row, place = sparse.entries_of_rows(*found, self.longest_row)
         column = tf.cast(tf.gather(self.columns.value, place), tf.int32)
         value = tf.cast(tf.gather(self.values.value, place), tf.float32)
-        parts = self.raw_rows("anchors", column) * tf.expand_dims(value, 1)
+        if self.precision == "float32":
+            parts = self.raw_rows("anchors", column) * tf.expand_dims(value, 1)
+            return tf.math.unsorted_segment_sum(parts, row, tf.size(ids))
+        # Entries in [-1, 1]: in a recipe that rounds between layers, the converter gives the 8-bit
+        # anchors the range of their product as well. A product up to 127 * 255 left them one bit.
+        parts = self.raw_rows("anchors", column) * tf.expand_dims(value * (1 / self.entry_steps), 1)
         sums = tf.math.unsorted_segment_sum(parts, row, tf.size(ids))
-        return self.with_scale("anchors", sums)
+        return sums * (self.anchors_scale.value * self.entry_steps)
 
     def word_logits(self, hidden: tf.Tensor) -> tf.Tensor:
         """`T (A h)` for one text: `|A| d` products and one for each entry of `T`.
@@ -183,6 +188,11 @@ class SparseForm(Form):
         lengths = tf.reshape(tf.cast(self._all("lengths", zero), tf.int32), [-1])
         logits = sparse.sum_runs(products, lengths[: self.input_dim], bound)
         return reshape_as(tf.transpose(logits), hidden[..., 0], self.input_dim)
+
+    @property
+    def entry_steps(self) -> int:
+        """The largest 8-bit entry of `T`."""
+        return 127 if self.signed else 255
 
     def _all(self, name: str, zero: tf.Tensor) -> tf.Tensor:
         """A whole array of integers: the converter would store it as wide as it is cast to."""
@@ -215,9 +225,11 @@ class SparseForm(Form):
             np.maximum.at(largest, columns, np.abs(values))
             largest[largest == 0] = 1
             anchors = anchors * largest[:, None]
-            steps = 127 if self.signed else 255
-            scale = np.float32(1 / steps)
-            exact, kind = values / largest[columns] * steps, "int8" if self.signed else "uint8"
+            scale = np.float32(1 / self.entry_steps)
+            exact, kind = (
+                values / largest[columns] * self.entry_steps,
+                "int8" if self.signed else "uint8",
+            )
             values = np.rint(exact).astype(kind)
             rows = np.repeat(np.arange(self.input_dim), lengths)[values != 0]
             lengths = np.bincount(rows, minlength=self.input_dim)

@@ -109,16 +109,18 @@ def test_a_softmax_of_any_numbers_freezes_to_what_it_evaluates(nonnegative):
     assert layer.paper_bits() == bits
 
 
-@pytest.mark.parametrize("recipe", ["float32", "int8", "int4"])
+@pytest.mark.parametrize("recipe", ["float32", "int8", "int4", "full_int8"])
 def test_a_file_of_a_softmax_predicts_what_was_trained(recipe):
     signed, positive = softmax_of_extremes(), softmax_of_extremes(nonnegative=True)
     ids = keras.Input((1,), dtype="int32", name="ids")
     model = keras.Model(ids, keras.layers.Concatenate(name="both")([signed(ids), positive(ids)]))
     words = np.arange(V, dtype=np.int32)[:, None]
-    file = Interpreter(export.convert(model, recipe))
+    given = {"representative": words} if recipe == "full_int8" else {}
+    file = Interpreter(export.convert(model, recipe, **given))
     found = np.concatenate([file.run({"ids": word[None]})["both"] for word in words])
     expected = model.predict(words, verbose=0)
-    steps = {"float32": 1e6, "int8": 127, "int4": 7}[recipe]
+    # "full_int8" rounds products and sums as well
+    steps = {"float32": 1e6, "int8": 127, "int4": 7, "full_int8": 127 / 2}[recipe]
     # An anchor is rounded by half a step of the largest; weights add up to 1, and the common
     # entry's anchor is a sum of up to 4.
     assert np.abs(found - expected).max() <= 2 * np.abs(expected).max() / steps
