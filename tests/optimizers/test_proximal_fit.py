@@ -7,6 +7,7 @@ import keras
 import numpy as np
 import pytest
 
+from kerascompact.layers import AnchorTransformEmbedding, GroupLassoEmbedding
 from kerascompact.optimizers import (
     LazyAdam,
     Proximal,
@@ -160,6 +161,18 @@ def test_other_optimizers_do_not_train_it_silently(optimizer, jit_compile):
         model.fit(IDS, LABELS, verbose=0)
     for old, new in zip(before, model.get_weights(), strict=True):
         np.testing.assert_array_equal(old, new)
+
+
+@pytest.mark.parametrize("metric", ["plain", "adaptive"])
+def test_a_model_that_its_first_batch_builds(metric):
+    """The optimizer is built while the first step is traced: the weights have no values yet."""
+    layer = GroupLassoEmbedding(9, 2, 0.0) if metric == "plain" else None
+    layer = layer or AnchorTransformEmbedding(9, 2, 3, strength=0.01)
+    model = keras.Sequential([layer, keras.layers.Flatten()])
+    model.compile(Proximal("adam", metric), "mse")
+    model.fit(np.array([[1, 1]]), np.zeros((1, 4)), verbose=0)
+    (pending,) = filter(None, map(pending_of, layer.trainable_variables))
+    np.testing.assert_array_equal(pending.last, np.tile(pending.total, (9, 1)))
 
 
 def test_a_layer_without_a_rule_is_trained_as_by_lazy():
