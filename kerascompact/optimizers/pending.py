@@ -82,7 +82,7 @@ class Pending:
     def settle_in_chunks(self) -> None:
         """As `settle`, outside graphs: only the rows that owe, some at a time."""
         if not self.last.value.is_initialized():
-            return  # the first batch builds the model, and its step is being traced: nothing is owed
+            return  # the first step is being traced: nothing is owed
         late = np.flatnonzero(np.any(self.last.numpy() != self.total.numpy(), axis=1))
         for start in range(0, len(late), CHUNK):
             ids = tf.constant(late[start : start + CHUNK], tf.int32)
