@@ -42,6 +42,9 @@ class ProximalStep(LazyStep):
         # nothing; the average of the weights is over tables, not rows.
         traced = self.metric == "adaptive" and not tf.executing_eagerly()
         self._settles_each_step = traced or self.use_ema
+        if self.use_ema:
+            ruled = [variable for variable in variables if pending_of(variable) is not None]
+            self._whole_averages = self.add_optimizer_variables(ruled, "whole_average")
         for index, variable in enumerate(variables):
             pending = pending_of(variable)
             if pending is None:
@@ -105,14 +108,22 @@ class ProximalStep(LazyStep):
                 pending.settle_in_chunks()
         super().finalize_variable_values(var_list)
 
-    def _overwrite_model_variables_with_average_value(self, trainable_variables: Any) -> None:
-        """An average of a weight that was not always zero is not zero: keeps the zeros."""
-        ruled = [v.value for v in trainable_variables if pending_of(v) is not None]
-        support = [tf.not_equal(tf.convert_to_tensor(v), 0) for v in ruled]
-        super()._overwrite_model_variables_with_average_value(trainable_variables)  # type: ignore[misc]
-        update = self._distribution_strategy.extended.update
-        for value, kept in zip(ruled, support, strict=True):
-            update(value, lambda v, k: v.assign(tf.where(k, v, tf.zeros_like(v))), args=(kept,))
+    def _update_model_variables_moving_average(self, trainable_variables: Any) -> None:
+        """Moves averages of ruled variables as Keras does, then gives them the latest zeros.
+
+        An average of a weight that was not always zero is not zero. Whoever reads the averages
+        (Keras' `SwapEMAWeights`, the end of `fit`) finds them sparse; they move as they would be
+        without the zeros, which is kept beside them.
+        """
+        ruled = [i for i, v in enumerate(trainable_variables) if pending_of(v) is not None]
+        sparse = [self._model_variables_moving_average[i] for i in ruled]
+        for average, whole in zip(sparse, self._whole_averages, strict=True):
+            average.assign(whole)
+        super()._update_model_variables_moving_average(trainable_variables)  # type: ignore[misc]
+        for i, average, whole in zip(ruled, sparse, self._whole_averages, strict=True):
+            whole.assign(average)
+            value = tf.convert_to_tensor(trainable_variables[i])
+            average.assign(tf.where(tf.equal(value, 0), tf.zeros_like(value), whole))
 
     def pending_at(self, index: int) -> Pending | None:
         return pending_of(self._trainable_variables[index])

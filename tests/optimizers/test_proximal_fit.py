@@ -119,6 +119,39 @@ def test_an_average_keeps_the_zeros():
     assert (again.layers[0].table.numpy() == 0).any()
 
 
+@pytest.mark.parametrize("on_epoch", [False, True])
+def test_swapped_averages_have_the_zeros_of_the_latest_weights(on_epoch):
+    class Zeros(keras.callbacks.Callback):
+        evaluated, trained = [], []
+
+        def zeros(self):
+            return self.model.layers[0].table.numpy() == 0
+
+        def on_train_batch_end(self, batch, logs=None):
+            self.last = self.zeros()
+
+        def on_test_begin(self, logs=None):
+            self.evaluated.append(self.zeros())
+            self.trained.append(self.last)
+
+    plain, seen = fitted(optimizer := averaged(), epochs=6), Zeros()
+    model = classifier()
+    model.compile(averaged(), "mse")
+    callbacks = [keras.callbacks.SwapEMAWeights(swap_on_epoch=on_epoch), seen]
+    data = dict(batch_size=12, shuffle=False, validation_data=(IDS, LABELS), verbose=0)
+    model.fit(IDS, LABELS, epochs=6, callbacks=callbacks, **data)
+    np.testing.assert_array_equal(seen.evaluated, seen.trained)
+    table = model.layers[0].table.numpy()
+    assert (table == 0).any() and optimizer.use_ema
+    # swapped by sums and differences, each rounded
+    np.testing.assert_allclose(table, plain.layers[0].table, rtol=1e-4, atol=1e-5)
+    np.testing.assert_array_equal(table == 0, plain.layers[0].table.numpy() == 0)
+
+
+def averaged():
+    return Proximal(keras.optimizers.Adam(0.1, use_ema=True))
+
+
 def test_gradient_accumulation_thresholds_at_updates_only():
     chosen = Proximal(keras.optimizers.SGD(0.1, gradient_accumulation_steps=4))
     model = fitted(chosen, epochs=2)  # 8 batches
