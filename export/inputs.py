@@ -89,9 +89,10 @@ def given_inputs(model: Any, data: Any) -> dict[str, np.ndarray]:
     (2, 1, 4)
     """
     graph = model.subgraphs[0]
-    names = {index: (graph.tensors[index].name or b"").decode() for index in graph.inputs}
+    names = {n: (graph.tensors[n].name or b"").decode("utf-8", "replace") for n in graph.inputs}
     for signature in (model.signatureDefs or [])[:1]:
-        names |= {one.tensorIndex: one.name.decode() for one in signature.inputs}
+        known = {one.tensorIndex: one.name for one in signature.inputs or []}
+        names |= {n: known[n].decode("utf-8", "replace") for n in names if known.get(n)}
     told = (flatbuffer.metadata_of(model) or {}).get("inputs", [])
     order = told if {*told} == {*names.values()} else [names[index] for index in graph.inputs]
     tensors = {names[index]: graph.tensors[index] for index in graph.inputs}

@@ -50,6 +50,7 @@ MODULES = {
     "text_in": "text_in",
     "aware": "aware",
     "phone": "phone",
+    "reverify": "reverify",
     "budgets": "budgets",
     "budgets_dev": "budgets",
     "budgets_long": "budgets",

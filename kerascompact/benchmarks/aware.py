@@ -64,11 +64,8 @@ RUNS = [
 
 def run(spec: Spec, data: TextData, verbose: int = 0) -> dict[str, Any]:
     """Trains, exports, fine-tunes and exports again; a row of accuracies and bytes of each file."""
-    keras.utils.set_random_seed(spec.seed)
-    embedding = build_embedding(spec.method, spec.size, spec.width, **dict(spec.options))
-    model = models.mean_classifier(embedding, len(data.label_names), dropout=spec.dropout)
     options = {"batch_size": spec.batch_size, "seed": spec.seed, "verbose": verbose}
-    train(model, data, epochs=spec.epochs, learning_rate=spec.learning_rate, **options)
+    model = trained(spec, data, verbose)
     files = {recipe: _measured(model, recipe, data) for recipe in RECIPES}
     aware = export.quantization_aware(model, "int4")
     start = time.perf_counter()
@@ -80,6 +77,16 @@ def run(spec: Spec, data: TextData, verbose: int = 0) -> dict[str, Any]:
         "tuning_seconds": round(time.perf_counter() - start, 1),
         "files": files,
     }
+
+
+def trained(spec: Spec, data: TextData, verbose: int = 0) -> keras.Model:
+    """The trained model of a run, before fine-tuning."""
+    keras.utils.set_random_seed(spec.seed)
+    embedding = build_embedding(spec.method, spec.size, spec.width, **dict(spec.options))
+    model = models.mean_classifier(embedding, len(data.label_names), dropout=spec.dropout)
+    options = {"batch_size": spec.batch_size, "seed": spec.seed, "verbose": verbose}
+    train(model, data, epochs=spec.epochs, learning_rate=spec.learning_rate, **options)
+    return model
 
 
 def _measured(model: keras.Model, recipe: str, data: TextData) -> dict[str, Any]:

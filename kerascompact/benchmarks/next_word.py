@@ -7,7 +7,7 @@ import numpy as np
 
 from kerascompact import export
 
-CHUNK = 200  # windows verified at once; their logits, twice, must fit in memory
+CHUNK = 100  # windows verified at once; their logits, four times, must fit in memory
 
 
 def windows(ids: np.ndarray, steps: int) -> tuple[np.ndarray, np.ndarray]:
@@ -24,7 +24,8 @@ def windows(ids: np.ndarray, steps: int) -> tuple[np.ndarray, np.ndarray]:
 def measure(model: keras.Model, ids: np.ndarray, steps: int, recipe: str) -> dict[str, Any]:
     """Exports a model without state, and reads a text with it, window by window.
 
-    Raises `ValueError`, if the file and Keras disagree on the next word of a token that is no tie.
+    Raises `ValueError`, if the file and the frozen model, or that before rounding and the trained
+    model, disagree on the next word of a token that is no tie.
 
     Returns: A row with
         file_bytes: of the file; windows: how many of `steps` tokens;

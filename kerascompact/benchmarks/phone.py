@@ -62,8 +62,15 @@ ARMS = {
 }
 
 
-def trained(arm: Arm, data: TextData, seed: int, guide: np.ndarray | None = None) -> keras.Model:
+def trained(
+    arm: Arm,
+    data: TextData,
+    seed: int,
+    guide: np.ndarray | None = None,
+    epochs: int | None = None,
+) -> keras.Model:
     """The trained model of an arm; `guide` is the plain table that codes learn from (PDG)."""
+    epochs = EPOCHS if epochs is None else epochs
     keras.utils.set_random_seed(seed)
     options: dict[str, Any] = dict(arm.options)
     size, optimizer, first = len(data.vocabulary), LazyAdam, 0
@@ -71,7 +78,7 @@ def trained(arm: Arm, data: TextData, seed: int, guide: np.ndarray | None = None
         options |= {"mask_zero": True, "name": "embedding", "seed": seed}
         options.setdefault("embeddings_initializer", HalfNormal())  # as in the committed rows
         embedding: Any = layers.AnchorTransformEmbedding(size, WIDTH, **options)
-        optimizer, first = anchor_methods.optimizer_of("anchors"), EPOCHS // 2
+        optimizer, first = anchor_methods.optimizer_of("anchors"), epochs // 2
     else:
         if arm.method == "kd" and guide is not None:
             options["guidance"] = layers.PretrainedGuidance(guide, 1000.0)
@@ -86,12 +93,12 @@ def trained(arm: Arm, data: TextData, seed: int, guide: np.ndarray | None = None
     train(
         model,
         data,
-        epochs=EPOCHS,
+        epochs=epochs,
         batch_size=BATCH,
         learning_rate=arm.rate,
         seed=seed,
         optimizer=optimizer,
-        start_from_epoch=min(first, EPOCHS - 1),
+        start_from_epoch=min(first, epochs - 1),
     )
     return model
 

@@ -80,16 +80,10 @@ def load(spec: Spec, data_dir: str | None = None) -> TextData:
     return encode(loaded, spec.size, spec.length, spec.rules)
 
 
-def run(
-    spec: Spec,
-    data: TextData,
-    *,
-    test: bool = True,
-    jit_compile: bool = False,
-    verbose: int = 0,
-) -> dict[str, Any]:
-    """Trains one model and returns its row; `test=False` leaves the test split untouched."""
-    start = time.perf_counter()
+def trained(
+    spec: Spec, data: TextData, *, jit_compile: bool = False, verbose: int = 0
+) -> tuple[keras.Model, dict[str, list[float]]]:
+    """The trained model of a run, and its history; codes with "guidance" after their teacher."""
     options: dict[str, Any] = {
         "epochs": spec.epochs,
         "batch_size": spec.batch_size,
@@ -104,7 +98,20 @@ def run(
         train(teacher, data, **{**options, "learning_rate": dict(spec.options)["teacher_rate"]})
         table = teacher.get_layer("embedding").embeddings.numpy()
     model = build(spec, data, table)
-    history = train(model, data, **options)
+    return model, train(model, data, **options)
+
+
+def run(
+    spec: Spec,
+    data: TextData,
+    *,
+    test: bool = True,
+    jit_compile: bool = False,
+    verbose: int = 0,
+) -> dict[str, Any]:
+    """Trains one model and returns its row; `test=False` leaves the test split untouched."""
+    start = time.perf_counter()
+    model, history = trained(spec, data, jit_compile=jit_compile, verbose=verbose)
     dev = history["val_accuracy"]
     row: dict[str, Any] = {
         "spec": spec.facts(),

@@ -16,8 +16,13 @@ def test_rows_of_one_input_and_of_two():
     data = {"ids": [[0, 1, 2]], "scores": [[0.5]]}
     (run,) = samples(data, {"ids": IDS, "scores": SCORES})()
     assert run["scores"].dtype == np.float32 and run["scores"].shape == (1, 1)
-    for same in ([[[0, 1, 2]], [[0.5]]], (np.array([[0, 1, 2]]), np.array([[0.5]]))):
-        (again,) = samples(same, {"ids": IDS, "scores": SCORES})()
+    nested = {"a": ["scores"], "b": "ids"}
+    for same, structure in (
+        ([[[0, 1, 2]], [[0.5]]], None),
+        ((np.array([[0, 1, 2]]), np.array([[0.5]])), ["ids", "scores"]),
+        ({"a": [[[0.5]]], "b": [[0, 1, 2]]}, nested),
+    ):
+        (again,) = samples(same, {"ids": IDS, "scores": SCORES}, structure=structure)()
         assert {k: v.tolist() for k, v in again.items()} == {k: v.tolist() for k, v in run.items()}
 
 
