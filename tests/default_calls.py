@@ -149,6 +149,7 @@ CALLS = {
     "training.CodeStatistics": ((), coded),
     "training.EpochDecay": ((1.0, 0.5, 2, 10), once(25)),
     "training.GeometricDecay": ((1.0, 0.5, 10), once(5)),
+    "training.CatchUp": ((), dense_one),
     "training.MagnitudePruning": ((lambda step: (True, 0.5),), dense_one),
     "training.NTASGD": ((), dense_one),
     "training.NearestWords": (

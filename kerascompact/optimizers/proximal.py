@@ -1,6 +1,7 @@
 """Optimizers that take the proximal step of a penalty right after their own."""
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import keras
@@ -18,6 +19,10 @@ METRICS = ("plain", "adaptive")
 
 class ProximalStep(LazyStep):
     """Takes the proximal step of every variable that has a rule; see `Proximal`."""
+
+    # What the Keras optimizer beside it brings.
+    add_optimizer_variables: Callable[[list[Any], str], list[Any]]
+    _model_variables_moving_average: list[Any]
 
     def __init__(self, *args: Any, metric: str = "plain", **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -184,9 +189,10 @@ def Proximal(optimizer: Any, metric: str = "plain") -> Any:
     in another metric: [Duchi et al., JMLR 2011](https://jmlr.org/papers/v12/duchi11a.html), sec. 5.
     Differs: their public code takes the adaptive step on the whole table, with the momentum tail of
     a dense Adam. "adaptive" here has its thresholds without the `1 / (1 - beta_1^t)`, which belongs
-    to the mean of the gradient and not to its metric. Weights saved without the optimizer in the
-    midst of a `fit` lose what rows owe in the adaptive metric, if `catch_up(model)` is not called
-    before; in the plain one they hold it.
+    to the mean of the gradient and not to its metric. Weights kept or saved without the optimizer
+    in the midst of a `fit` lose what rows owe in the adaptive metric, and in the plain one hold it
+    as debts: put `training.CatchUp()` before callbacks that do so (`EarlyStopping` that restores
+    the best weights, `ModelCheckpoint` of weights alone).
     """
     chosen = lazy(optimizer)
     kind: Any = type(chosen)

@@ -7,7 +7,7 @@ from kerascompact.training.anchors import (
     words_of_anchors,
 )
 from kerascompact.training.annealing import NoiseAnnealing, TemperatureAnnealing
-from kerascompact.training.callbacks import ResetStates
+from kerascompact.training.callbacks import CatchUp, ResetStates
 from kerascompact.training.code_statistics import CodeStatistics
 from kerascompact.training.inspection import plot_clusters, words_per_cluster, words_per_code
 from kerascompact.training.losses import SampledSoftmaxCrossEntropy, SparseSoftmaxCrossEntropy
@@ -21,6 +21,7 @@ from kerascompact.training.soft import soft_copy
 from kerascompact.training.vocabulary_choice import choose_words
 
 __all__ = [
+    "CatchUp",
     "CodeStatistics",
     "EpochDecay",
     "GeometricDecay",

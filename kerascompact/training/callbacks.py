@@ -1,8 +1,10 @@
-"""A Keras callback for stateful recurrent layers."""
+"""Keras callbacks that keep a model in order: states of RNNs, rows that owe steps."""
 
 from typing import Any
 
 import keras
+
+from kerascompact.optimizers.pending import catch_up
 
 
 class ResetStates(keras.callbacks.Callback):
@@ -24,3 +26,18 @@ class ResetStates(keras.callbacks.Callback):
 
     def on_test_begin(self, logs: Any = None) -> None:
         self._reset()
+
+
+class CatchUp(keras.callbacks.Callback):
+    """Writes the proximal steps that rows owe into the weights at the end of every epoch.
+
+    Put it before callbacks that keep or save weights without the optimizer: `EarlyStopping` with
+    `restore_best_weights=True`, whose weights would owe again after `fit`, and `ModelCheckpoint`
+    with `save_weights_only=True`, whose files lose what rows owe if the optimizer is
+    `Proximal(..., metric="adaptive")`. Evaluation and whole saved models need it not.
+
+    >>> callback = CatchUp()
+    """
+
+    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+        catch_up(self.model)
