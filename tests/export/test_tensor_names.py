@@ -1,5 +1,7 @@
 """Names of tensors: which a file has, what they cost, and who reads them."""
 
+from pathlib import Path
+
 import keras
 import numpy as np
 import pytest
@@ -109,6 +111,7 @@ def test_every_file_opens_in_litert_quantizer():
     files["text"] = export.convert(mean(cluster()), text=words)
     files["names"] = export.convert(mean(mixture()), names=True)
     files["64 KiB"] = export.convert(mean(keras.layers.Embedding(3000, 32)), sequence_length=9)
+    files["shipped"] = (Path(export.__file__).parent / "testvectors/intents.tflite").read_bytes()
     for data in files.values():
         assert quantizer.Quantizer(data, recipe).quantize().quantized_model
     with pytest.raises(AttributeError, match="'NoneType' object has no attribute 'decode'"):
