@@ -7,9 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import keras
+import numpy as np
 import tensorflow as tf
 
+from kerascompact.core import checks
 from kerascompact.core.extras import require
+from kerascompact.export import flatbuffer
 from kerascompact.export.quiet import quiet
 
 
@@ -38,26 +41,44 @@ def by_dynamic_range(model: keras.Model) -> bytes:
         return bytes(converter.convert())
 
 
-def by_quantizer(model: keras.Model, recipe: str = "dynamic_wi8_afp32") -> bytes:
-    """ai-edge-quantizer over the file of `by_keras`, with one of its recipes.
+def by_quantizer(
+    model: keras.Model, recipe: str = "dynamic_wi8_afp32", rows: np.ndarray | None = None
+) -> bytes:
+    """litert-quantizer over the file of `by_keras`, with one of its recipes.
 
-    It quantizes the weights of `EMBEDDING_LOOKUP`, while Keras' tables are read by `GATHER`.
+    Its dynamic and weight-only recipes quantize the weights of `EMBEDDING_LOOKUP`, while Keras'
+    tables are read by `GATHER`, which only its static recipes quantize.
 
-    Raises: ImportError, without the package ai-edge-quantizer.
+    Args:
+        model: The Keras model.
+        recipe: A function of `litert_quantizer.recipe`.
+        rows: Rows of the training data, for static recipes, which compute with integers.
+
+    Raises: ImportError, without the package litert-quantizer.
     """
-    quantizer = require("ai_edge_quantizer.quantizer", "bench")
-    recipes = require("ai_edge_quantizer.recipe", "bench")
-    with tempfile.TemporaryDirectory() as folder, quiet(native=True):
-        path = Path(folder) / "model.tflite"
-        path.write_bytes(by_keras(model))
-        with contextlib.redirect_stdout(io.StringIO()):  # sizes, of which rows tell more
-            made = quantizer.Quantizer(str(path), getattr(recipes, recipe)()).quantize()
-        return bytes(made.quantized_model)
+    quantizer = require("litert_quantizer.quantizer", "bench")
+    recipes = require("litert_quantizer.recipe", "bench")
+    with quiet(native=True), contextlib.redirect_stdout(io.StringIO()):  # rows tell more
+        file = by_keras(model)
+        made = quantizer.Quantizer(file, getattr(recipes, recipe)())
+        ranges = None
+        if made.need_calibration:
+            if rows is None:
+                checks.fail("rows", f"rows of ids, for the recipe {recipe!r}", rows)
+            (found,) = flatbuffer.parse(file).signatureDefs
+            name = found.inputs[0].name.decode()
+            given = [{name: row[None].astype(np.int32)} for row in rows]
+            ranges = made.calibrate({found.signatureKey.decode(): given})
+        return bytes(made.quantize(ranges).quantized_model)
 
 
-ROUTES: dict[str, Callable[[keras.Model], bytes]] = {
-    "Keras `model.export`": by_keras,
-    "converter, dynamic range": by_dynamic_range,
-    "ai-edge-quantizer, int8": by_quantizer,
-    "ai-edge-quantizer, int4": lambda model: by_quantizer(model, "dynamic_wi4_afp32"),
+# Each takes a trained model and rows of the training data.
+ROUTES: dict[str, Callable[[keras.Model, np.ndarray], bytes]] = {
+    "Keras `model.export`": lambda model, rows: by_keras(model),
+    "converter, dynamic range": lambda model, rows: by_dynamic_range(model),
+    "litert-quantizer, dynamic int8": lambda model, rows: by_quantizer(model),
+    "litert-quantizer, dynamic int4": lambda model, rows: by_quantizer(model, "dynamic_wi4_afp32"),
+    "litert-quantizer, static int8": lambda model, rows: by_quantizer(
+        model, "static_wi8_ai8", rows
+    ),
 }

@@ -27,14 +27,17 @@ def small(tmp_path, monkeypatch):
 
 
 def without(package):
-    def route(model):
+    def route(model, rows):
         raise ImportError(f"This needs the package {package!r}.")
 
     return route
 
 
 def test_rows_and_their_table(small, monkeypatch, capsys):
-    routes = {"Keras": stock_routes.by_keras, "other": without("other")}
+    routes = {
+        "Keras": lambda model, rows: stock_routes.by_keras(model),
+        "other": without("other"),
+    }
     monkeypatch.setattr(phone, "ROUTES", routes)
     arguments = argparse.Namespace(data=None, seeds=[1])
     rows = phone.benchmark("phone", arguments)
@@ -56,6 +59,10 @@ def test_rows_and_their_table(small, monkeypatch, capsys):
         assert 8 * row["file_bytes"] > row["stored_bits"] + row["rest_bits"]
         assert 0 < row["microseconds"] < 1e6 and row["resident_bytes"] > 0
     assert phone.benchmark("phone", arguments) == rows  # nothing is measured again
+    monkeypatch.setattr(phone, "ROUTES", {"newer": routes["Keras"]})  # and "Keras" is no more
+    *before, added = phone.benchmark("phone", arguments)
+    assert before == [row for row in rows if row["arm"] != phone.PLAIN]
+    assert added["keras_accuracy"] == plain["keras_accuracy"]  # the same model, trained again
     lines = phone.table(rows).splitlines()
     assert len(lines) == 2 + 5 and lines[-1].startswith(
         f"| {phone.PLAIN} | Keras | 3,840 | 3,840 |"
@@ -72,11 +79,16 @@ def test_a_projection_takes_text(small, monkeypatch):
 
 
 def test_the_quantizer_leaves_a_gathered_table_as_it_is(small):
-    pytest.importorskip("ai_edge_quantizer")
+    """But for its static recipes, which need data."""
+    pytest.importorskip("litert_quantizer")
     data = phone.encode(dataset(), 30, 8)
     model = phone.trained(TINY["dense"], data, 0)
     file = stock_routes.by_quantizer(model)
     assert phone.theirs(model, file, data)["stored_bits"] == 32 * 30 * 4
+    with pytest.raises(ValueError, match="`rows` must be rows of ids, for the recipe 'static_wi8"):
+        stock_routes.by_quantizer(model, "static_wi8_ai8")
+    static = stock_routes.ROUTES["litert-quantizer, static int8"](model, data.train.ids)
+    assert phone.theirs(model, static, data)["stored_bits"] == 8 * 30 * 4
 
 
 def test_the_dynamic_range_makes_int8_of_a_table(small, monkeypatch):
