@@ -184,6 +184,25 @@ def test_a_file_stores_the_table_once_and_packed(make, recipe="int8"):
     assert len(data) < total_bits(form.storage()) / 8 + lstm + 20_000
 
 
+@pytest.mark.parametrize(
+    "make",
+    [lambda: layers.SelectedEmbedding(300, 16, 299), lambda: layers.ClusterEmbedding(300, 16, 40)],
+)
+def test_integers_between_layers_leave_the_ids_of_the_words_alone(make):
+    """In full_int8, an unknown 0 was 1: words had each other's logits, or were out of range."""
+    random, ids = np.random.default_rng(0), keras.Input((6,), dtype="int32")
+    embedding = make()
+    hidden = keras.layers.Dense(16)(keras.layers.GlobalAveragePooling1D()(embedding(ids)))
+    model = keras.Model(ids, embedding(hidden, reverse=True))
+    for weight in model.trainable_weights:
+        weight.assign(random.normal(size=weight.shape))
+    rows = random.integers(0, 300, (60, 6)).astype("int32")
+    file = export.convert(model, "full_int8", representative=rows)
+    report = export.verify(model, file, rows, min_agreement=0.9)
+    # 8 bits of hidden vector and logits; another word's logits would differ by twice their range
+    assert report.largest_difference < 0.15 * np.abs(model.predict(rows, verbose=0)).max()
+
+
 def test_a_subclassed_model_is_lent_its_forms_both_ways():
     class Subclassed(keras.Model):
         def __init__(self):
