@@ -119,7 +119,7 @@ def of_phone(data_dir: str | None) -> Iterator[Case]:
 def of_aware(data_dir: str | None) -> Iterator[Case]:
     """Tables of 4 bits, rounded after training and trained as rounded."""
     for row in results.rows("aware"):
-        options = tuple(row["spec"]["options"].items())
+        options = tuple((key, value) for key, value in row["spec"]["options"])
         spec = aware.Spec(**{**row["spec"], "options": options, "epochs": EPOCHS})
 
         def make(spec: aware.Spec = spec, tuned: bool = False) -> Made:
