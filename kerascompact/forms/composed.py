@@ -175,3 +175,17 @@ def split_ids(
         second_ids = tf.maximum(ids - num_first, tf.minimum(ids, num_reserved - 1))
     # Not clip_by_value: for 7 rows the TFLite converter makes it a Relu6, which has no integers.
     return in_first, tf.where(in_first, ids - num_reserved, 0), second_ids
+
+
+def rows_of_the_batch(ids: tf.Tensor, belongs: tf.Tensor) -> tf.Tensor:
+    """The ids of a part from `split_ids`, those of the other part replaced by one of its own.
+
+    Both parts are gathered for every id, and a row that is gathered gets a gradient, even if it is
+    0: an optimizer with momentum would move rows that no text of the batch has. If the batch has no
+    id of the part, they are row 0.
+
+    >>> rows_of_the_batch(tf.constant([0, 4, 2]), tf.constant([False, True, True])).numpy().tolist()
+    [4, 4, 2]
+    """
+    one = tf.reduce_max(tf.where(belongs, ids, 0))
+    return tf.where(belongs, ids, one)

@@ -9,7 +9,7 @@ import tensorflow as tf
 from kerascompact.core import checks
 from kerascompact.core.registration import register
 from kerascompact.forms.base import Form
-from kerascompact.forms.composed import SplitForm, split_ids
+from kerascompact.forms.composed import SplitForm, rows_of_the_batch, split_ids
 from kerascompact.forms.dense import DenseForm
 from kerascompact.forms.hashed import HashedForm
 from kerascompact.layers.embeddings.base import CompactEmbedding
@@ -128,6 +128,8 @@ class HashEmbedding(CompactEmbedding):
         if not self.num_frequent:
             return self._hashed(ids)
         is_frequent, own, hashed = split_ids(ids, self.num_frequent, self.num_reserved)
+        own = rows_of_the_batch(own, is_frequent)
+        hashed = rows_of_the_batch(hashed, tf.logical_not(is_frequent))
         rows = tf.gather(self.frequent.value, own)
         return tf.where(tf.expand_dims(is_frequent, -1), rows, self._hashed(hashed))
 

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from kerascompact.core import checks
 from kerascompact.core.registration import register
-from kerascompact.forms.composed import SplitForm, split_ids
+from kerascompact.forms.composed import SplitForm, rows_of_the_batch, split_ids
 from kerascompact.forms.dense import DenseForm
 from kerascompact.layers.embeddings.base import CompactEmbedding
 from kerascompact.layers.embeddings.cluster import clusters_of, split_arguments
@@ -80,6 +80,8 @@ class MixtureEmbedding(CompactEmbedding):
 
     def _choose(self, ids: tf.Tensor, of_cluster: Callable[[tf.Tensor], tf.Tensor]) -> tf.Tensor:
         is_unique, unique_ids, cluster_ids = split_ids(ids, self.num_unique, self.num_reserved)
+        unique_ids = rows_of_the_batch(unique_ids, is_unique)
+        cluster_ids = rows_of_the_batch(cluster_ids, tf.logical_not(is_unique))
         own = tf.gather(self.unique.value, unique_ids)
         return tf.where(tf.expand_dims(is_unique, -1), own, of_cluster(cluster_ids))
 
