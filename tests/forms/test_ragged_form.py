@@ -57,7 +57,7 @@ def test_the_file_is_as_small_as_the_entries(recipe):
     entries = int(sizes @ widths)
     ids = keras.Input((None,), dtype="int32", name="ids")
     model = keras.Model(ids, form(ids))
-    data = export.convert(model, recipe)
+    data = export.convert(model, recipe, names=False)
     bits = {"float32": 32, "int8": 8, "int4": 4}[recipe]
     theory = bits * entries + (0 if recipe == "float32" else 32 * 300)
     assert len(data) <= 1.01 * theory / 8 + 4 * 1024
@@ -76,7 +76,7 @@ def test_logits_need_no_table(make):
     ids = keras.Input((1,), dtype="int32", name="ids")
     model = keras.Model(ids, form(keras.layers.Activation("tanh")(form(ids)), reverse=True))
     for recipe in OF_TABLES:
-        data, small = export.convert(model, recipe), export.freeze(model, recipe)
+        data, small = export.convert(model, recipe, names=False), export.freeze(model, recipe)
         stored = total_bits(small.layers[1].storage())
         assert len(data) <= 1.02 * stored / 8 + 9 * 1024  # most of it the graph
         # six float32 products of size 4
