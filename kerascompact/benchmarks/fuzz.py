@@ -213,19 +213,20 @@ def benchmark(name: str, arguments: argparse.Namespace) -> list[dict[str, Any]]:
 def table(rows: list[dict[str, Any]]) -> str:
     """A line for each kind of file and damage, and one for all."""
     lines = [
-        "| file | damage | files | refused | read | uncaught | run | ran | refused | crashed |",
-        "|---|---|---|---|---|---|---|---|---|---|",
+        "| file | damage | files | refused | read | uncaught | to the runtime | ran | refused "
+        "| too large | endless | crashed |",
+        "|" + "---|" * 12,
     ]
-    groups = sorted({(row["spec"]["source"], row["spec"]["by"]) for row in rows})
-    for group in [*groups, ("all", "")]:
-        own = [r for r in rows if group in ((r["spec"]["source"], r["spec"]["by"]), ("all", ""))]
-        own = rows if group[0] == "all" else own
+    groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for row in sorted(rows, key=lambda row: (row["spec"]["source"], row["spec"]["by"])):
+        groups.setdefault((row["spec"]["source"], row["spec"]["by"]), []).append(row)
+    for (source, by), own in [*groups.items(), (("all", ""), rows)]:
         sums = [sum(row[key] for row in own) for key in ("files", "refused", "read")]
         sums.append(sum(sum(row["uncaught"].values()) for row in own))
         runtime = sum((Counter(_counts(row)) for row in own), Counter[str]())
-        sums += [sum(runtime.values()), runtime["ran"], runtime["refused"]]
-        sums.append(runtime["crashed"] + runtime["endless"])
-        lines.append(f"| {group[0]} | {group[1]} | " + " | ".join(f"{n:,}" for n in sums) + " |")
+        sums.append(sum(runtime.values()))
+        sums += [runtime[how] for how in ("ran", "refused", "large", "endless", "crashed")]
+        lines.append(f"| {source} | {by} | " + " | ".join(f"{n:,}" for n in sums) + " |")
     return "\n".join(lines)
 
 

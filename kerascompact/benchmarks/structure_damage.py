@@ -13,8 +13,8 @@ from kerascompact.export.layout import schema
 
 REALS = (0.0, -1.0, 1e-38, 3e38, np.inf, -np.inf, np.nan)
 _OPTIONS = [name for name in vars(schema) if name.endswith("OptionsT")]
-# Of values that no file can hold: another number is drawn then.
-_UNWRITABLE = (error, TypeError, ValueError, AttributeError, OverflowError)
+# Of values that no file can hold, or damage to JSON that is none: other damage is drawn then.
+_UNWRITABLE = (error, TypeError, ValueError, AttributeError, OverflowError, RecursionError)
 
 
 def _graph(model: Any, random: np.random.Generator) -> Any:

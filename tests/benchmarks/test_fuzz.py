@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from kerascompact.benchmarks import fuzz, structure_damage
+from kerascompact.benchmarks import fuzz, results, structure_damage
 from kerascompact.benchmarks.structure_damage import restructured
 from kerascompact.export import flatbuffer
 from kerascompact.export.layout import schema
@@ -116,3 +116,13 @@ def test_files_of_a_process_of_its_own():
     data = tiny()
     found = fuzz.in_runtime([("a", data), ("b", b"no file"), ("c", data)])
     assert found == {"ran": 2, "refused": 1, "fatal": {}}
+
+
+def test_committed_rows():
+    """At least 200,000 files by bytes and by structure, none of them uncaught."""
+    rows = results.rows("fuzz")
+    assert {row["spec"]["source"] for row in rows} == {*fuzz.SOURCES}
+    assert sum(row["files"] for row in rows) >= 200_000
+    assert all(row["uncaught"] == {} for row in rows)
+    crashed = [row["runtime"]["fatal"] for row in rows if row["runtime"].get("crashed")]
+    assert crashed == []
