@@ -7,6 +7,7 @@ import numpy as np
 
 from kerascompact.export.layout import ITEM_BITS, TYPE_NAMES
 from kerascompact.export.operators import OPERATORS
+from kerascompact.export.tensor_names import label
 
 LOOKUPS = ("GATHER", "GATHER_ND", "EMBEDDING_LOOKUP", "EMBEDDING_LOOKUP_SPARSE")
 
@@ -121,7 +122,7 @@ def _constant(
         for port in readers.get(int(operator.outputs[0]), ())
     ]
     return Constant(
-        name=(tensor.name or b"").decode("utf-8", "replace"),
+        name=label(tensor.name),
         dtype=TYPE_NAMES[tensor.type].lower(),
         shape=() if tensor.shape is None else tuple(int(n) for n in tensor.shape),
         data=np.asarray(model.buffers[tensor.buffer].data, np.uint8),

@@ -4,7 +4,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from kerascompact.export import editing, flatbuffer
+from kerascompact.export import editing, flatbuffer, tensor_names
 
 _LIMITS = (("max_bytes", "bytes"), ("length", "words"), ("max_words", "words"))
 
@@ -138,7 +138,7 @@ def _constants(model: Any, size: int) -> list[StoredTensor]:
             if data is not None and len(data) and tensor.buffer not in found:
                 shape = () if tensor.shape is None else tuple(int(n) for n in tensor.shape)
                 dtype = flatbuffer.TYPE_NAMES[tensor.type].lower()
-                name = (tensor.name or b"").decode("utf-8", "replace")
+                name = tensor_names.label(tensor.name)
                 found[tensor.buffer] = StoredTensor(name, dtype, shape, len(data), len(data) / size)
     return sorted(found.values(), key=lambda tensor: -tensor.num_bytes)
 

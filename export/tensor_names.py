@@ -54,6 +54,16 @@ def check(names: Any) -> None:
         checks.fail("names", "True, False or None", names)
 
 
+def label(name: bytes | None) -> str:
+    """A tensor's name as people see it: a number, which says nothing, is left out.
+
+    >>> label(b"embedding/table"), label(b"17"), label(None)
+    ('embedding/table', '', '')
+    """
+    shown = (name or b"").decode("utf-8", "replace")
+    return "" if shown.isdigit() else shown
+
+
 def _ports(model: Any) -> set[tuple[int, int]]:
     """Inputs and outputs of the file, as numbers of graph and tensor."""
     graphs = {0, *(signature.subgraphIndex for signature in model.signatureDefs or [])}
@@ -102,7 +112,7 @@ def _rename(model: Any, wanted: list[bytes]) -> None:
         if wanted:
             tensor.name = _free(wanted[place], taken)
             continue
-        while (name := b"%x" % number) in taken:
+        while (name := b"%d" % number) in taken:
             number += 1
         taken.add(name)
         tensor.name = name

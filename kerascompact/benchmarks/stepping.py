@@ -31,7 +31,7 @@ def measure(model: keras.Model, ids: np.ndarray, recipe: str = "float32") -> dic
         step_microseconds: median time of a step on one thread, busy or not.
     """
     stepping = export.with_states(model)
-    data = export.convert(stepping, recipe)
+    data = export.convert(stepping, recipe, names=False)
     file = Interpreter(data)
     (name,) = (key for key in file.inputs if "_state_" not in key)
     states = {

@@ -31,7 +31,9 @@ def soft_copy(model: keras.Model, seed: int = 0) -> keras.Model:
 
     soft = copy_with(model, lambda layer: None, soft_config)
     for layer in soft._flatten_layers():
-        if getattr(layer, "inference", "soft") == "hard":
+        # Codes that are given have no soft assignment, and no such entry in their configuration.
+        hard = getattr(layer, "inference", "soft") == "hard"
+        if hard and layer.get_config().get("inference") == "hard":
             expected = "must have its clusters in its own graph, or in models of its graph"
             raise ValueError(f"`model` {expected}. Received: {layer.name!r} inside another layer.")
     return soft
