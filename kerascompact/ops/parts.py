@@ -20,7 +20,7 @@ def in_parts(
     Args:
         columns_of: int32 ids `(m,)` -> `(n, m)`.
         count: Number of ids.
-        anything: Any float tensor of the model, to take the unknown 0 from.
+        anything: Any float tensor `(..., d)` of the model, to take the unknown 0 from.
 
     Returns: `(n, count)`.
 
@@ -54,6 +54,10 @@ def unknown_zero(anything: tf.Tensor) -> tf.Tensor:
 
     >>> int(unknown_zero(tf.constant([float("nan"), float("inf")])))
     0
+    >>> int(unknown_zero(tf.zeros((0, 4))))
+    0
     """
     # In a file of full_int8 both are integers of one scale; infinity, to compare with, is none.
-    return tf.cast(tf.reduce_max(anything) < tf.reduce_min(anything), tf.int32)  # nor for NaN
+    # Row by row, so that it also holds without any row; NaN is not below itself.
+    below = tf.reduce_max(anything, axis=-1) < tf.reduce_min(anything, axis=-1)
+    return tf.cast(tf.reduce_any(below), tf.int32)
