@@ -1,8 +1,4 @@
-"""Freeze, convert, verify and inspect: from a trained Keras model to a small `.tflite` file.
-
-`convert`, `freeze`, `save`, `verify` and `with_states` load TensorFlow when first used; `inspect`,
-`diagnose`, `read_metadata` and `TextClassifier` never do.
-"""
+"""The exporter: a trained Keras model in, a small `.tflite` file out, and proof that they agree."""
 
 if __name__ != "kerascompact.export":  # `import export` would load a second copy
     raise ImportError("Import `kerascompact.export`, not the checkout folder `export`.")
@@ -11,48 +7,36 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from kerascompact.export.aware import quantization_aware
-    from kerascompact.export.classifier import TextClassifier
     from kerascompact.export.converter import convert, save
-    from kerascompact.export.doctor import diagnose
-    from kerascompact.export.flatbuffer import read_metadata
     from kerascompact.export.freezing import freeze
-    from kerascompact.export.inspector import inspect
-    from kerascompact.export.legacy import from_tf_keras
+    from kerascompact.export.quantization_aware_training import quantization_aware
     from kerascompact.export.recipe import RECIPES, Recipe
-    from kerascompact.export.report import Report
-    from kerascompact.export.stepping import with_states
-    from kerascompact.export.verifier import verify
+    from kerascompact.export.states import with_states
+    from kerascompact.export.tf_keras.models import from_tf_keras
+    from kerascompact.export.verification.report import Report
+    from kerascompact.export.verification.verifier import verify
 
-_WHERE = {
+_WHERE = {  # the command line reads RECIPES without loading TensorFlow
     "RECIPES": "recipe",
     "Recipe": "recipe",
-    "Report": "report",
-    "TextClassifier": "classifier",
+    "Report": "verification.report",
     "convert": "converter",
-    "diagnose": "doctor",
     "freeze": "freezing",
-    "from_tf_keras": "legacy",
-    "inspect": "inspector",
-    "quantization_aware": "aware",
-    "read_metadata": "flatbuffer",
+    "from_tf_keras": "tf_keras.models",
+    "quantization_aware": "quantization_aware_training",
     "save": "converter",
-    "verify": "verifier",
-    "with_states": "stepping",
+    "verify": "verification.verifier",
+    "with_states": "states",
 }
 
 __all__ = [
     "RECIPES",
     "Recipe",
     "Report",
-    "TextClassifier",
     "convert",
-    "diagnose",
     "freeze",
     "from_tf_keras",
-    "inspect",
     "quantization_aware",
-    "read_metadata",
     "save",
     "verify",
     "with_states",

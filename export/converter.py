@@ -1,4 +1,4 @@
-"""Keras models -> the bytes of a `.tflite` file."""
+"""Converter from Keras models to the bytes of a `.tflite` file."""
 
 import contextlib
 import os
@@ -12,23 +12,16 @@ import tensorflow as tf
 
 import kerascompact
 from kerascompact.core import checks, files
-from kerascompact.export import (
-    beside,
-    facts,
-    flatbuffer,
-    fused,
-    kernels,
-    lookups,
-    narrow,
-    refusals,
-    tensor_names,
-)
+from kerascompact.export import lstm_fusion, metadata, preconditions
 from kerascompact.export.freezing import shipped
-from kerascompact.export.interpreter import Interpreter
 from kerascompact.export.recipe import Recipe, resolve
-from kerascompact.export.serving import to_tflite
 from kerascompact.export.signature import SINGLE, Signature, Sizes, TextOptions, for_each, signature
+from kerascompact.export.trace import to_tflite
+from kerascompact.runtime import vocabulary_file
+from kerascompact.runtime.interpreter import Interpreter
 from kerascompact.text.vocabulary import Vocabulary
+from kerascompact.tflite import flatbuffer, tensor_names
+from kerascompact.tflite.passes import embedding_lookup, int4, kernels
 
 
 def convert(
@@ -96,7 +89,7 @@ def convert(
             the layers, such as "full_int8": an array, a dictionary of them for several inputs, or
             texts.
         fused_lstm: Makes one operator of each `keras.layers.LSTM` that TFLite has one for, see
-            `fused.fused`, in place of a loop. It takes some fewer bytes, and integers; on x86 it is
+            `lstm_fusion.fused`, in place of a loop. It takes fewer bytes, and integers; on x86 is
             slower, and LiteRT's `CompiledModel` does not run it.
         names: Names of inner tensors, for tools that show or quantize files: `True`: those of the
             converter, which say the layer; `False`: none, the smallest file, which litert-quantizer
@@ -117,19 +110,19 @@ def convert(
     1
     """
     recipe = resolve(recipe)
-    refusals.check_fused(fused_lstm, recipe)
+    preconditions.check_fused(fused_lstm, recipe)
     tensor_names.check(names)
-    refusals.check_batch(batch_size, text is not None, fused_lstm)
+    preconditions.check_batch(batch_size, text is not None, fused_lstm)
     several = isinstance(model, dict)
     models = model if isinstance(model, dict) else {SINGLE: model}
     if not models or not all(isinstance(name, str) and name for name in models):
         checks.fail("model", "a keras.Model, or a dictionary of them by their names", model)
     for one in models.values():
-        refusals.check_model(one)
+        preconditions.check_model(one)
     if text is not None:
-        vocabulary = refusals.same_vocabulary(text, vocabulary)
+        vocabulary = preconditions.same_vocabulary(text, vocabulary)
     if vocabulary is not None:
-        refusals.check_vocabulary(list(models.values()), vocabulary)
+        preconditions.check_vocabulary(list(models.values()), vocabulary)
     options = TextOptions(text, max_bytes, max_words, fingerprint_bits)
     sizes = Sizes(batch_size, sequence_length)
     arguments = {"labels": labels, "inputs": inputs, "representative": representative}
@@ -139,37 +132,41 @@ def convert(
         for name, one in models.items():
             frozen, forms = stack.enter_context(shipped(one, recipe))
             if fused_lstm:
-                stack.enter_context(fused.fused(frozen))
+                stack.enter_context(lstm_fusion.fused(frozen))
             rest = {key: values[name] for key, values in own.items()}
             function = f"serve_{len(parts):03}"
             parts[name] = signature(frozen, forms, recipe, sizes, options, function, **rest)
         parsed = flatbuffer.parse(to_tflite(parts, recipe.rest))
         every = [form for part in parts.values() for form in part.forms]
-        precisions, scales, rows = facts.precisions(every), facts.scales(every), facts.rows(every)
-        metadata = {
+        precisions, scales, rows = (
+            metadata.precisions(every),
+            metadata.scales(every),
+            metadata.rows(every),
+        )
+        entries = {
             "kerascompact": kerascompact.__version__,
             "recipe": recipe.facts(),
-            "vocabulary": facts.of_vocabulary(vocabulary),
-            "batch_size": facts.of_batch(batch_size),
-            **({} if several else parts[SINGLE].facts),
+            "vocabulary": metadata.of_vocabulary(vocabulary),
+            "batch_size": metadata.of_batch(batch_size),
+            **({} if several else parts[SINGLE].metadata),
         }
         if several:
-            metadata["embeddings"] = facts.of_embeddings(every)
-            metadata["signatures"] = {
-                name: {k: v for k, v in part.facts.items() if v} for name, part in parts.items()
+            entries["embeddings"] = metadata.of_embeddings(every)
+            entries["signatures"] = {
+                name: {k: v for k, v in part.metadata.items() if v} for name, part in parts.items()
             }
     if rows:
-        lookups.store_rows(parsed, rows)
+        embedding_lookup.store_rows(parsed, rows)
     if precisions & {"int8", "int4"}:
-        narrow.dequantize_kernels_once(parsed)
+        int4.dequantize_kernels_once(parsed)
     if "int4" in precisions:
-        narrow.store_tables_as_int4(parsed)
+        int4.store_tables_as_int4(parsed)
     if recipe.rest in ("int8", "dynamic"):
         kernels.store_kernels_as_int8(parsed, recipe.rest == "dynamic", scales)
     if fused_lstm:
-        fused.forget_states(parsed)
+        lstm_fusion.forget_states(parsed)
     flatbuffer.slim(parsed)
-    flatbuffer.add_metadata(parsed, {k: v for k, v in metadata.items() if v})
+    flatbuffer.add_metadata(parsed, {k: v for k, v in entries.items() if v})
     data = tensor_names.pack(parsed, names)
     for name, part in parts.items():
         _check_runs(data, part.specs, name)
@@ -212,8 +209,8 @@ def save(
     else:
         data = convert(model, vocabulary=vocabulary, **options)
     if vocabulary is not None:
-        beside.check(Path(path), vocabulary)
-        vocabulary.save(Path(path).parent / beside.NAME)
+        vocabulary_file.check(Path(path), vocabulary)
+        vocabulary.save(Path(path).parent / vocabulary_file.NAME)
     return files.write_bytes(path, data)
 
 

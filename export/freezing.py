@@ -1,4 +1,4 @@
-"""Replaces every compact layer by the form it ships as."""
+"""Freezing: every compact layer of a model becomes the form that ships."""
 
 import contextlib
 from collections.abc import Iterator
@@ -8,17 +8,16 @@ import keras
 import numpy as np
 
 from kerascompact.core import checks
-from kerascompact.core.cloning import copy_with, is_graph
-from kerascompact.core.stock import is_stock_embedding
-from kerascompact.export import kernels
+from kerascompact.core.keras_graph import copy_with, is_graph, is_stock_embedding
 from kerascompact.export.recipe import Recipe, resolve
+from kerascompact.export.trainable_form import TrainableForm
 from kerascompact.forms.base import Form
 from kerascompact.forms.dense import DenseForm
-from kerascompact.forms.latent import LatentForm
-from kerascompact.forms.rows import RowsForm
+from kerascompact.forms.row_scaled_table import RowScaledForm
 from kerascompact.layers.embeddings.base import CompactEmbedding
 from kerascompact.layers.embeddings.projection import ProjectionEmbedding
 from kerascompact.layers.recurrent.base import SparseRecurrent
+from kerascompact.tflite.passes import kernels
 
 
 def freeze(model: keras.Model, recipe: str | Recipe = "float32") -> keras.Model:
@@ -26,7 +25,7 @@ def freeze(model: keras.Model, recipe: str | Recipe = "float32") -> keras.Model:
 
     The copy evaluates, saves and loads like any Keras model; its outputs are those of `model` with
     hard assignments, up to the rounding of tables and kernels that the recipe asks for. What is
-    frozen already stays; a plain `keras.layers.Embedding` becomes a `DenseForm` or a `RowsForm`.
+    frozen already stays; a `keras.layers.Embedding` becomes a `DenseForm` or a `RowScaledForm`.
     Sparse LSTMs and GRUs become one loop each. A model trained in mixed precision ships in float32.
 
     Args:
@@ -65,14 +64,14 @@ def is_embedding(layer: Any) -> bool:
 def as_form(layer: keras.layers.Layer, recipe: Recipe) -> Form:
     """The form of one embedding under a recipe; always a layer of its own, never `layer` itself."""
     form: Form
-    if isinstance(layer, LatentForm):
+    if isinstance(layer, TrainableForm):
         form = layer.settled()
     elif isinstance(layer, Form):
         form = type(layer).from_config(_float32(layer))
         form.build()
         form.set_weights(layer.get_weights())
     elif isinstance(layer, CompactEmbedding | ProjectionEmbedding):
-        form = layer.freeze()
+        form = layer.to_form()
         form.dtype_policy = "float32"
     else:
         form = DenseForm.from_arrays(
@@ -87,14 +86,14 @@ def as_form(layer: keras.layers.Layer, recipe: Recipe) -> Form:
     plain = type(form) is DenseForm and form.precision == "float32"
     if plain and recipe.plain != "columns":
         return _by_rows(form, recipe)
-    return form if recipe.tables == "float32" else form.quantize(recipe.tables)
+    return form if recipe.tables == "float32" else form.stored_as(recipe.tables)
 
 
-def _by_rows(form: DenseForm, recipe: Recipe) -> RowsForm:
+def _by_rows(form: DenseForm, recipe: Recipe) -> RowScaledForm:
     """A table with scales for each row, or for each block of a row."""
     config = {key: getattr(form, key) for key in ("mask_zero", "paper_bits", "name")}
     block = 32 if recipe.plain == "blocks" else None
-    return RowsForm.from_table(form.table_values("table"), recipe.tables, block, **config)
+    return RowScaledForm.from_table(form.table_values("table"), recipe.tables, block, **config)
 
 
 def round_kernels(model: Any, by_inputs: bool = True) -> list[tuple[Any, np.ndarray]]:
@@ -191,13 +190,13 @@ def _same_function(layer: Any) -> keras.layers.Layer:
 def _one_loop(layer: Any) -> keras.layers.Layer | None:
     """A sparse recurrent layer, or two in a `Bidirectional`, as one loop; `None` for others."""
     if isinstance(layer, SparseRecurrent):
-        return layer.freeze()
+        return layer.to_form()
     if type(layer) is not keras.layers.Bidirectional:
         return None
     sides = (layer.forward_layer, layer.backward_layer)
     if not all(isinstance(side, SparseRecurrent) for side in sides):
         return None
-    forward, backward = (side.freeze() for side in sides)
+    forward, backward = (side.to_form() for side in sides)
     both = keras.layers.Bidirectional(
         forward,
         merge_mode=layer.merge_mode,

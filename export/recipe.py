@@ -1,4 +1,4 @@
-"""How a model's arrays are stored in the file. A recipe is data."""
+"""Recipes: how a model's arrays are stored in the file. A recipe is data."""
 
 from typing import Any, NamedTuple
 

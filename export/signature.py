@@ -1,4 +1,4 @@
-"""One way to call a file: a model, traced, with everything that the file says of it."""
+"""Signature of a file: one traced model with its calibration data and metadata."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from kerascompact.core import checks
-from kerascompact.export import facts, refusals
+from kerascompact.export import metadata, preconditions
+from kerascompact.export.calibration import samples
 from kerascompact.export.recipe import Recipe
-from kerascompact.export.samples import samples
-from kerascompact.export.serving import Serve, input_specs, input_structure
 from kerascompact.export.text_in import TextIn, over_bits
+from kerascompact.export.trace import Serve, input_specs, input_structure
 from kerascompact.forms.base import Form
 from kerascompact.text.vocabulary import Vocabulary
 
@@ -41,7 +41,7 @@ class Signature(NamedTuple):
     forms: list[Form]
     specs: dict[str, tf.TensorSpec]
     runs: Callable[[], Any] | None
-    facts: dict[str, Any]
+    metadata: dict[str, Any]
 
 
 def signature(
@@ -83,15 +83,15 @@ def signature(
         )
     elif options.max_bytes is not None or max_words is not None:
         checks.fail("text", "a vocabulary, with `max_bytes` or `max_words`", options.text)
-    with refusals.traced(sizes.batch_size):
+    with preconditions.traced(sizes.batch_size):
         module = Serve(model, forms, specs, text_in, name)
-    refusals.check_operators(module.function, recipe, forms)
+    preconditions.check_operators(module.function, recipe, forms)
     specs = specs if text_in is None else text_in.specs
     found = {
-        "labels": facts.of_labels(labels, module.output_shapes),
+        "labels": metadata.of_labels(labels, module.output_shapes),
         "inputs": [*specs] if len(specs) > 1 else None,  # the file has them in another order
         "text": None if text_in is None else text_in.facts(),
-        "embeddings": facts.of_embeddings(forms),
+        "embeddings": metadata.of_embeddings(forms),
     }
     runs = None
     if recipe.rest in OF_INTEGERS:

@@ -1,4 +1,4 @@
-"""Text in: what stands in a file between the bytes of a text and a model of words."""
+"""Text input of a file: the operators between a text's bytes and a model of words."""
 
 from typing import Any
 
@@ -6,9 +6,9 @@ import keras
 import tensorflow as tf
 
 from kerascompact.core import checks
-from kerascompact.core.cloning import is_graph
+from kerascompact.core.keras_graph import is_graph
 from kerascompact.core.storage import total_bits
-from kerascompact.forms.words import OfWords, WordsThere
+from kerascompact.forms.words import NonEmptyWords, ProjectionBase
 from kerascompact.layers.text_to_bits import TextToBits
 from kerascompact.layers.text_to_ids import TextToIds
 from kerascompact.ops import byte_text
@@ -39,7 +39,7 @@ class TextIn:
         self,
         specs: dict[str, tf.TensorSpec],
         text: Vocabulary | str,
-        form: OfWords | None = None,
+        form: ProjectionBase | None = None,
         max_bytes: int | None = None,
         max_words: int | None = None,
         fingerprint_bits: int = 32,
@@ -100,7 +100,7 @@ class TextIn:
         return {**facts, "fingerprint_bits": self.layer.fingerprint_bits}
 
 
-def over_bits(model: Any) -> tuple[keras.Model, OfWords]:
+def over_bits(model: Any) -> tuple[keras.Model, ProjectionBase]:
     """A model of words, bits or ids as one of the bits that its projection reads.
 
     Args:
@@ -112,7 +112,7 @@ def over_bits(model: Any) -> tuple[keras.Model, OfWords]:
 
     Raises: ValueError, if the model is of another kind.
     """
-    forms = [layer for layer in model._flatten_layers() if isinstance(layer, OfWords)]
+    forms = [layer for layer in model._flatten_layers() if isinstance(layer, ProjectionBase)]
     fits = is_graph(model) and len(forms) == len(model.inputs) == 1
     if not fits or forms[0] not in model.layers or len(forms[0]._inbound_nodes) != 1:
         raise ValueError(
@@ -129,7 +129,7 @@ def over_bits(model: Any) -> tuple[keras.Model, OfWords]:
     bits = keras.Input((*shape, form.projection.num_bits), dtype="uint8", name="bits")
 
     def call(layer: Any, *args: Any, **kwargs: Any) -> Any:
-        of_words = layer is form or isinstance(layer, WordsThere)
+        of_words = layer is form or isinstance(layer, NonEmptyWords)
         return layer(bits) if of_words else layer(*args, **kwargs)
 
     outputs = functional._run_through_graph(

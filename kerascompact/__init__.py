@@ -26,8 +26,11 @@ _ROOMS = (
     "models",
     "optimizers",
     "regularizers",
+    "runtime",
     "size",
     "text",
+    "tflite",
+    "tools",
     "training",
 )
 

@@ -113,7 +113,7 @@ def _plain_row(layer: keras.layers.Layer, weights: list[keras.Variable]) -> Row:
 
 
 def _embedding_row(layer: keras.layers.Layer) -> Row:
-    form = layer if isinstance(layer, Form) else layer.freeze()
+    form = layer if isinstance(layer, Form) else layer.to_form()
     stored = total_bits(form.storage())
     paper = stored if form.paper_bits is None else form.paper_bits
     table = form.float32_bits

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from kerascompact import export
+from kerascompact import export, tools
 from kerascompact.core.storage import total_bits
 from kerascompact.export.recipe import OF_TABLES
-from kerascompact.forms import CodebookForm, DenseForm, Form, ScalarForm
+from kerascompact.forms import CodebookForm, DenseForm, Form, PackedTableForm
 from kerascompact.layers.embeddings.base import CompactEmbedding
 from kerascompact.optimizers import Proximal
 from kerascompact.optimizers.pending import pending_of
@@ -163,7 +163,7 @@ def computes_in_mixed_float16(cls):
     layer = example(cls, dtype="mixed_float16")
     assert layer(some_ids(cls)).dtype == tf.float16
     assert {weight.dtype for weight in layer.trainable_weights} == {"float32"}
-    form = layer.freeze()
+    form = layer.to_form()
     assert form(some_ids(cls)).dtype == tf.float16
     model = classifier(layer)
     inner = optimizer(cls, keras.optimizers.SGD(0.1))
@@ -230,9 +230,9 @@ def starts_differently_in_every_weight(cls):
 
 def freezes_to_what_it_evaluates(cls):
     with pytest.raises(ValueError, match="has no weights yet"):
-        example(cls).freeze()
+        example(cls).to_form()
     layer = trained(cls, mask_zero=True).layers[1]
-    form, every = layer.freeze(), np.arange(cls.EXAMPLE["input_dim"])
+    form, every = layer.to_form(), np.arange(cls.EXAMPLE["input_dim"])
     assert isinstance(form, Form) and form.name == layer.name and not form.trainable_weights
     found, expected = np.asarray(form(every)), np.asarray(layer(every, training=False))
     if only_gathers(form):
@@ -243,9 +243,9 @@ def freezes_to_what_it_evaluates(cls):
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5 * np.abs(expected).max())
     assert np.asarray(form.compute_mask(np.array([0, 1]))).tolist() == [False, True]
     for precision, largest in (("int8", 127), ("int4", 7)):
-        small = form.quantize(precision)
-        assert small.quantize(precision) is small
-        if isinstance(form, ScalarForm):  # nothing left to round
+        small = form.stored_as(precision)
+        assert small.stored_as(precision) is small
+        if isinstance(form, PackedTableForm):  # nothing left to round
             assert small is form
             continue
         assert small is not form and total_bits(small.storage()) < total_bits(form.storage())
@@ -264,7 +264,7 @@ def only_gathers(form):
     if isinstance(form, CodebookForm):
         return form.code_length == 1 or form.combine == "concat"
     parts = getattr(form, "parts", None)
-    return all(map(only_gathers, parts)) if parts else isinstance(form, DenseForm | ScalarForm)
+    return all(map(only_gathers, parts)) if parts else isinstance(form, DenseForm | PackedTableForm)
 
 
 def rms(numbers):
@@ -278,14 +278,14 @@ def refuses_to_freeze_nan(cls):
         good = weight.numpy()
         weight.assign(np.full(weight.shape, np.nan))
         with pytest.raises(ValueError, match="must hold finite numbers only"):
-            layer.freeze()
+            layer.to_form()
         weight.assign(good)
 
 
 def counts_what_it_stores(cls):
     model = classifier(example(cls))
     row = summary(model).rows[0]
-    form = model.layers[1].freeze()
+    form = model.layers[1].to_form()
     assert row.stored_bits == total_bits(form.storage())
     assert row.paper_bits == model.layers[1].paper_bits() == form.paper_bits
     assert row.float32_bits == 32 * cls.EXAMPLE["input_dim"] * cls.EXAMPLE["output_dim"]
@@ -324,10 +324,10 @@ def exports_what_it_evaluates(cls, every_overrides, recipes):
     for overrides in every_overrides:
         model = trained(cls, **overrides)
         ids[:, 4:] = 0  # the last ones are padding
-        gathers = only_gathers(model.layers[1].freeze())
+        gathers = only_gathers(model.layers[1].to_form())
         for recipe in recipes:
             file = export.convert(model, recipe)
             # sums of codes are logits of size 10 before the softmax, rounded at 2**-24 of that
             report = export.verify(model, file, ids, tolerance=TOLERANCE * (1 if gathers else 10))
             assert report.agreement == 1.0
-            assert not export.inspect(file).custom
+            assert not tools.inspect(file).custom

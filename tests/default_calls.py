@@ -48,7 +48,7 @@ from default_uses import (
     with_table,
     words,
 )
-from kerascompact import compress, export, layers, text
+from kerascompact import compress, layers, text, tools
 from kerascompact.forms import DenseForm
 from kerascompact.ops.graph import normalized_adjacency
 from kerascompact.training.schedules import GeometricDecay
@@ -87,15 +87,15 @@ FORMS = {  # the same
     "DenseForm": (),
     "FactoredForm": (DenseForm(V, 2),),
     "HashedForm": (5,),
-    "LatentForm": (ROUNDED,),
-    "RaggedForm": ([4, 8], [4, 2]),
-    "RecurrentForm": (3, 2, 3),
+    "TrainableForm": (ROUNDED,),
+    "PrefixTableForm": ([4, 8], [4, 2]),
+    "CodeLSTMForm": (3, 2, 3),
     "RemappedForm": (DenseForm(5, D),),
-    "RowsForm": (),
-    "ScalarForm": (8,),
-    "ScaledForm": ([DenseForm(V, D), DenseForm(V, 1)],),
+    "RowScaledForm": (),
+    "PackedTableForm": (8,),
+    "DirectionNormForm": ([DenseForm(V, D), DenseForm(V, 1)],),
     "SparseForm": (3, 1, 1),
-    "SparseRowsForm": (1, 1),
+    "SparseTableForm": (1, 1),
     "SplitForm": ([DenseForm(5, D), DenseForm(7, D)],),
     "TensorTrainForm": ([3, 2, 2], [1, 2, 2], [2, 2]),
 }
@@ -103,7 +103,7 @@ CALLS = {
     **{f"layers.{name}": ((V, D, *more), both(IDS)) for name, more in EMBEDDINGS.items()},
     **{f"forms.{name}": ((V, D, *more), once(IDS)) for name, more in FORMS.items()},
     "forms.ProjectedForm": ((PROJECTION, D), once(np.array([["turn", "on"]]))),
-    "forms.SegmentedForm": (("lstm", D, [3, 3], [0, 0], D), once(SEQUENCES)),
+    "forms.FrozenRNN": (("lstm", D, [3, 3], [0, 0], D), once(SEQUENCES)),
     # layers that are no embeddings
     "layers.ActivationRegularization": ((), both(SEQUENCES)),
     "layers.BitCache": ((V,), once(IDS)),
@@ -221,13 +221,13 @@ CALLS = {
     # files
     "export.Recipe": (("mine", "int8"), held),
     "export.Report": ((1, 1.0, 0, 0.0, 0.0, 1, 1.0, None, None, {}), held),
-    "export.TextClassifier": (saved, lambda made: made.predict("w3").label),
-    "export.convert": (lambda: classifier()[:1], export.inspect),
-    "export.diagnose": (lambda: classifier()[1:2], held),
+    "runtime.TextClassifier": (saved, lambda made: made.predict("w3").label),
+    "export.convert": (lambda: classifier()[:1], tools.inspect),
+    "tools.diagnose": (lambda: classifier()[1:2], held),
     "export.freeze": (lambda: classifier()[:1], once(IDS)),
-    "export.inspect": (lambda: classifier()[1:2], held),
+    "tools.inspect": (lambda: classifier()[1:2], held),
     "export.quantization_aware": (lambda: classifier()[:1], both(IDS)),
-    "export.read_metadata": (lambda: classifier()[1:2], held),
+    "tflite.read_metadata": (lambda: classifier()[1:2], held),
     "export.save": (lambda: (classifier()[1], Path("a.tflite")), held),
     "export.verify": (lambda: (*classifier()[:2], IDS), lambda made: made.agreement),
     "export.with_states": (stepping, held),

@@ -4,17 +4,17 @@ import numpy as np
 
 from kerascompact.forms import (
     CodebookForm,
+    CodeLSTMForm,
     ConcatForm,
     DenseForm,
+    DirectionNormForm,
     FactoredForm,
     HashedForm,
-    RaggedForm,
-    RecurrentForm,
+    PackedTableForm,
+    PrefixTableForm,
     RemappedForm,
-    ScalarForm,
-    ScaledForm,
     SparseForm,
-    SparseRowsForm,
+    SparseTableForm,
     SplitForm,
     TensorTrainForm,
 )
@@ -86,12 +86,12 @@ def scalar(rows=V, width=4, bits=5, seed=1, **config):
     codes = random.integers(0, 2**bits, (rows, width))
     scales = random.uniform(0.1, 0.2, rows).astype(np.float32)
     table = scales[:, None] * (codes - np.float32((2**bits - 1) / 2)).astype(np.float32)
-    return ScalarForm.from_codes(codes, scales, bits=bits, **config), table
+    return PackedTableForm.from_codes(codes, scales, bits=bits, **config), table
 
 
 def scaled(**config):
     (vectors, table), (lengths, numbers) = codes_concat(), codebook(width=1)
-    return ScaledForm(V, 6, [vectors, lengths], **config), table * numbers
+    return DirectionNormForm(V, 6, [vectors, lengths], **config), table * numbers
 
 
 def recurrent(rows=V, length=3, cardinality=5, width=3, units=4, shared=False, seed=1, **config):
@@ -111,7 +111,7 @@ def recurrent(rows=V, length=3, cardinality=5, width=3, units=4, shared=False, s
         cell = sigmoid(keep) * cell + sigmoid(entry) * np.tanh(new)
         hidden = sigmoid(exit) * np.tanh(cell)
         total = total + hidden
-    return RecurrentForm.from_codes(codes, books, **lstm, **config), total.astype(np.float32)
+    return CodeLSTMForm.from_codes(codes, books, **lstm, **config), total.astype(np.float32)
 
 
 def remapped(kept=(1, 4, 5, 11, 22), shared=False, make=dense, **config):
@@ -133,7 +133,7 @@ def sparse_rows(rows=V, width=4, share=0.4, seed=1, **config):
     table = numbers(rows, width, seed=seed)
     table *= np.random.default_rng(seed).random(table.shape) < share
     table[[0, 7, -1]] = 0
-    return SparseRowsForm.from_table(table, **config), table
+    return SparseTableForm.from_table(table, **config), table
 
 
 def hashed(rows=V, width=4, buckets=6, seed=1, **config):
@@ -160,7 +160,7 @@ def ragged(rows=V, width=6, bins=((5, 6), (7, 4), (11, 2)), ranks=None, seed=1, 
     ends = ends if ranks is None else ends[ranks]
     table *= np.arange(width) < ends[:, None]
     sizes, widths = zip(*bins, strict=True)
-    return RaggedForm.from_table(table, sizes, widths, ranks, **config), table
+    return PrefixTableForm.from_table(table, sizes, widths, ranks, **config), table
 
 
 def ragged_permuted(**config):

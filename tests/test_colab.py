@@ -13,7 +13,8 @@ from jupyter_client import AsyncKernelManager
 from jupyter_client.kernelspec import KernelSpecManager
 from nbclient import NotebookClient
 
-from kerascompact.export import TextClassifier, read_metadata
+from kerascompact.runtime import TextClassifier
+from kerascompact.tflite import read_metadata
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 NOTEBOOKS = sorted((CHECKOUT / "colab").glob("*.ipynb"))

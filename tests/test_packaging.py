@@ -144,7 +144,16 @@ def test_another_backend_is_refused_at_import():
 
 def test_rooms_load_on_first_use_and_others_are_refused():
     names = "compress datasets export forms initializers knowledge layers models optimizers"
-    rooms = [*names.split(), "regularizers", "size", "text", "training"]
+    rooms = [
+        *names.split(),
+        "regularizers",
+        "runtime",
+        "size",
+        "text",
+        "tflite",
+        "tools",
+        "training",
+    ]
     code = (
         "import kerascompact as k; rooms = [n for n in dir(k) if n[0] != '_']; print(*rooms); "
         "print(*[getattr(k, n).__name__ for n in rooms])"

@@ -13,7 +13,7 @@ import numpy as np
 from kerascompact import export
 from kerascompact.benchmarks import results
 from kerascompact.core.storage import total_bits
-from kerascompact.forms import CodebookForm, DenseForm, FactoredForm, Form, RecurrentForm
+from kerascompact.forms import CodebookForm, CodeLSTMForm, DenseForm, FactoredForm, Form
 
 WORDS, CARDINALITY, CODE_LENGTH, WIDTH, NARROW, TOKENS = (10_000, 268_000), 32, 32, 300, 100, 32
 MEMORY = 4 * 2**20  # bytes beside the file's own that the first run may make resident, of sums
@@ -84,7 +84,7 @@ def random_form(words: int, composition: str, hidden: int | None) -> Form:
         form = CodebookForm.from_codes(codes, books)
     else:
         kernel, recurrent = numbers(2, width, 4 * width) / np.float32(width**0.5)
-        form = RecurrentForm.from_codes(codes, books, kernel, recurrent, numbers(4 * width))
+        form = CodeLSTMForm.from_codes(codes, books, kernel, recurrent, numbers(4 * width))
     return FactoredForm.from_parts(form, numbers(width, WIDTH)) if hidden else form
 
 

@@ -23,7 +23,7 @@ from kerascompact.benchmarks.text_task import (
     train,
 )
 from kerascompact.core import checks, files
-from kerascompact.export.classifier import TextClassifier
+from kerascompact.runtime.classifier import TextClassifier
 
 VOCABULARY_SIZE, LENGTH = 3000, 32  # CLINC150's longest query has 30 tokens
 EXAMPLES = (

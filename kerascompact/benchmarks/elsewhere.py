@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from kerascompact import export
+from kerascompact import tflite
 from kerascompact.benchmarks import results
 from kerascompact.benchmarks.every_form import APPROXIMATE, HASHES, ROOT, Case, cases
 
@@ -83,7 +83,7 @@ def compare(
 
 def _kinds(file: bytes) -> list[str]:
     """The classes of the forms in a file, as its metadata name them."""
-    return [facts["form"] for facts in export.read_metadata(file).get("embeddings", [])]
+    return [facts["form"] for facts in tflite.read_metadata(file).get("embeddings", [])]
 
 
 def _run(command: Command, folder: str, out: str) -> dict[str, Any]:

@@ -10,19 +10,19 @@ import numpy as np
 from kerascompact import export, layers, models
 from kerascompact.benchmarks import vectors
 from kerascompact.core.projection import Projection
-from kerascompact.export import utf8
 from kerascompact.export.recipe import Recipe
 from kerascompact.forms import (
     CodebookForm,
     DenseForm,
+    DirectionNormForm,
     Form,
     HashedForm,
-    ScaledForm,
     SparseForm,
-    SparseRowsForm,
+    SparseTableForm,
 )
 from kerascompact.layers.text_to_bits import TextToBits
 from kerascompact.layers.text_to_ids import TextToIds
+from kerascompact.runtime import encoding
 from kerascompact.text.vocabulary import Vocabulary
 
 ROOT = Path(__file__).parents[2]  # the checkout
@@ -55,7 +55,7 @@ def _scaled() -> Form:
     directions = CodebookForm.from_codes(codes, _numbers(4, 8, WIDTH // 4), combine="concat")
     sizes: dict[str, Any] = dict(input_dim=WORDS, output_dim=1)
     lengths = DenseForm.from_arrays({"table": np.abs(_numbers(WORDS, 1))}, **sizes)
-    return ScaledForm(WORDS, WIDTH, [directions, lengths], mask_zero=True)
+    return DirectionNormForm(WORDS, WIDTH, [directions, lengths], mask_zero=True)
 
 
 def _normal(deviation: float = 1.0) -> keras.initializers.Initializer:
@@ -88,7 +88,7 @@ EMBEDDINGS: dict[str, Callable[[], keras.layers.Layer]] = {
     ),
     "selected": _layer("SelectedEmbedding", selected=np.arange(2, 200, 3)),
     "ragged": _layer("PredefinedSparseEmbedding", density=0.5),
-    "sparse rows": lambda: SparseRowsForm.from_table(
+    "sparse rows": lambda: SparseTableForm.from_table(
         _numbers(WORDS, WIDTH, share=0.3), mask_zero=True
     ),
     "directions and lengths": _scaled,
@@ -120,7 +120,7 @@ def ids(rows: int = ROWS) -> np.ndarray:
 def texts() -> np.ndarray:
     """The test vectors, in bytes."""
     given = map(vectors.given, vectors.texts())
-    return np.concatenate([utf8.encode(text, vectors.MAX_BYTES).numbers for text in given])
+    return np.concatenate([encoding.encode(text, vectors.MAX_BYTES).numbers for text in given])
 
 
 def segments() -> bytes:

@@ -27,9 +27,10 @@ from kerascompact import layers
 from kerascompact.benchmarks import results
 from kerascompact.benchmarks.damage import KINDS, damaged
 from kerascompact.benchmarks.structure_damage import restructured
-from kerascompact.export import convert, flatbuffer
-from kerascompact.export.doctor import diagnose
-from kerascompact.export.inspector import inspect
+from kerascompact.export import convert
+from kerascompact.tflite import flatbuffer
+from kerascompact.tools.doctor import diagnose
+from kerascompact.tools.inspector import inspect
 
 SEEDS = (0, 1)
 BY_BYTES, BY_STRUCTURE = 12_500, 4_500  # files of each kind and seed: 204,000 in all

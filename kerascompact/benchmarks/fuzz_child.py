@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from kerascompact.export import flatbuffer
-from kerascompact.export.interpreter import Interpreter
+from kerascompact.runtime.interpreter import Interpreter
+from kerascompact.tflite import flatbuffer
 
 SECONDS = 5  # of CPU for one file: a damaged loop may never end, which is no crash
 LARGE = 2**24  # entries of a tensor, past which a file is left out: memory is not the question

@@ -31,7 +31,7 @@ def parameters(embedding: keras.layers.Layer) -> int:
         return int(embedding.count_params())
     if not embedding.built:
         embedding.build()
-    stored = embedding.freeze().storage()  # columns of sparse rows are in no paper's count
+    stored = embedding.to_form().storage()  # columns of sparse rows are in no paper's count
     codes = sum(array.total_bits for array in stored if array.name.split("/")[-1] == "codes")
     return (embedding.paper_bits() - codes) // 32
 

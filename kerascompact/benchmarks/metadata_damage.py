@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from kerascompact.export import flatbuffer, seal
-from kerascompact.export.layout import schema
+from kerascompact.tflite import checksum, flatbuffer
+from kerascompact.tflite.layout import schema
 
 NUMBERS = (-(2**31), -7, -2, -1, 0, 1, 2, 3, 7, 127, 128, 255, 999, 65536, 2**31 - 1, 2**40)
 VALUES: tuple[Any, ...] = (
@@ -53,7 +53,7 @@ def metadata(model: Any, random: np.random.Generator) -> None:
         return
     if random.random() < 0.05:
         deep = b"[" * 100_000
-        buffer.data = np.frombuffer(b"{" + seal.EMPTY.encode() + b',"a":' + deep, np.uint8)
+        buffer.data = np.frombuffer(b"{" + checksum.EMPTY.encode() + b',"a":' + deep, np.uint8)
         return
     target = root = json.loads(text)
     root.pop("crc32", None)
@@ -72,5 +72,5 @@ def metadata(model: Any, random: np.random.Generator) -> None:
             target[key] = copy.deepcopy(pick(random, VALUES))
         break
     written = json.dumps(root, separators=(",", ":"))
-    written = "{" + seal.EMPTY + ("," if root else "") + written[1:]
+    written = "{" + checksum.EMPTY + ("," if root else "") + written[1:]
     buffer.data = np.frombuffer(written.encode(), np.uint8)

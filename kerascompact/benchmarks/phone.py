@@ -21,12 +21,13 @@ from kerascompact.benchmarks.measure import accuracy
 from kerascompact.benchmarks.named_embeddings import build_embedding, logit_scale
 from kerascompact.benchmarks.stock_routes import ROUTES
 from kerascompact.benchmarks.text_task import TextData, encode, train
-from kerascompact.export import flatbuffer, kernels
-from kerascompact.export.bench import bench
 from kerascompact.export.recipe import RECIPES
 from kerascompact.initializers import HalfNormal
 from kerascompact.optimizers import LazyAdam
 from kerascompact.size import summary
+from kerascompact.tflite import flatbuffer
+from kerascompact.tflite.passes import kernels
+from kerascompact.tools.bench import bench
 
 DATASET, WORDS, WIDTH, LENGTH = "clinc150", 4000, 32, 32
 RULES, MAX_BYTES = "wordpunct", 192  # of the arm that takes text

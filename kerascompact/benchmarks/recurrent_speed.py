@@ -19,10 +19,10 @@ import numpy as np
 from kerascompact import export
 from kerascompact.benchmarks import results
 from kerascompact.benchmarks.speed import step_seconds
-from kerascompact.export.interpreter import Interpreter
-from kerascompact.forms import SegmentedForm
+from kerascompact.forms import FrozenRNN
 from kerascompact.layers import SparseLSTM, equal_parameters
 from kerascompact.ops.segments import num_parameters
+from kerascompact.runtime.interpreter import Interpreter
 
 ROUNDS = 100
 
@@ -184,8 +184,8 @@ def _trainable(arm: str, case: Case) -> list[keras.layers.Layer]:
     else:
         layer = _sparse(case, return_sequences=True)
     if arm == LOOP:  # the form with its weights to be trained
-        form = layer.freeze()
-        layer = SegmentedForm.from_config({**form.get_config(), "trainable": True})
+        form = layer.to_form()
+        layer = FrozenRNN.from_config({**form.get_config(), "trainable": True})
         layer.build((None, None, case.input_dim))
         layer.set_weights(form.get_weights())
     return [layer, keras.layers.Dense(1)]

@@ -20,7 +20,7 @@ from kerascompact import datasets, export
 from kerascompact.benchmarks import aware, phone, results, runs, text_in
 from kerascompact.benchmarks.text_task import TextData, encode, encode_by, train
 from kerascompact.datasets.base import Dataset, Split
-from kerascompact.export.verifier import compare
+from kerascompact.export.verification.verifier import compare
 from kerascompact.text.vocabulary import Vocabulary
 
 EPOCHS, TRAIN_ROWS, TEST_ROWS = 5, 10_000, 1000

@@ -8,8 +8,8 @@ import numpy as np
 
 from kerascompact import export
 from kerascompact.core.storage import total_bits
-from kerascompact.export.interpreter import Interpreter
 from kerascompact.forms.base import Form
+from kerascompact.runtime.interpreter import Interpreter
 
 CHUNK = 200  # tokens whose logits Keras computes at once
 

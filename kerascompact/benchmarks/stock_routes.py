@@ -12,8 +12,8 @@ import tensorflow as tf
 
 from kerascompact.core import checks
 from kerascompact.core.extras import require
-from kerascompact.export import flatbuffer
-from kerascompact.export.quiet import quiet
+from kerascompact.export.silence import quiet
+from kerascompact.tflite import flatbuffer
 
 
 def by_keras(model: keras.Model) -> bytes:

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from kerascompact.benchmarks.metadata_damage import NUMBERS, metadata, pick
-from kerascompact.export import flatbuffer
-from kerascompact.export.layout import schema
+from kerascompact.tflite import flatbuffer
+from kerascompact.tflite.layout import schema
 
 REALS = (0.0, -1.0, 1e-38, 3e38, np.inf, -np.inf, np.nan)
 _OPTIONS = [name for name in vars(schema) if name.endswith("OptionsT")]

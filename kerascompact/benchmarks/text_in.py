@@ -17,15 +17,15 @@ from typing import Any
 import keras
 import numpy as np
 
-from kerascompact import datasets, export, models
+from kerascompact import datasets, export, models, tflite
 from kerascompact.benchmarks import named_embeddings, results
 from kerascompact.benchmarks.batches import LengthBatches
 from kerascompact.benchmarks.hostile import hostile_texts
 from kerascompact.core.projection import Projection
 from kerascompact.datasets.base import Dataset
-from kerascompact.export import utf8
 from kerascompact.layers import BitCache, ProjectionEmbedding
 from kerascompact.optimizers import LazyAdam
+from kerascompact.runtime import encoding
 from kerascompact.text.ngrams import projection_bits
 from kerascompact.text.rules import tokenize
 from kerascompact.text.vocabulary import Vocabulary
@@ -172,7 +172,7 @@ def measure(
         "hostile_rows": hostile,
         "hostile_differing": differing,
         "file_bytes": len(files["text"]),
-        "inside_bytes": export.read_metadata(files["text"])["text"]["bytes"],
+        "inside_bytes": tflite.read_metadata(files["text"])["text"]["bytes"],
         "microseconds": round(times["text"], 1),
         "words_per_text": float(np.mean(tokens)),
     }
@@ -209,7 +209,7 @@ def microseconds(
     with tempfile.TemporaryDirectory() as folder:
         for name, data in files.items():
             (Path(folder) / f"{name}.tflite").write_bytes(data)
-        encoded = [utf8.encode(text, MAX_BYTES).numbers[0] for text in texts]
+        encoded = [encoding.encode(text, MAX_BYTES).numbers[0] for text in texts]
         np.save(f"{folder}/text.npy", np.stack(encoded))
         np.save(f"{folder}/ids.npy", vocabulary.encode_all(texts, length))
         command = [sys.executable, "-c", _CHILD, folder, *files]

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from kerascompact.core import files
-from kerascompact.export import utf8
-from kerascompact.export.interpreter import Interpreter
+from kerascompact.runtime import encoding
+from kerascompact.runtime.interpreter import Interpreter
 
 OUT = "export/testvectors"  # in a checkout
 MODEL, VECTORS = "intents.tflite", "vectors.json"
@@ -134,7 +134,7 @@ def vectors(file: bytes) -> dict[str, Any]:
     assert interpreter.text is not None and interpreter.metadata is not None
     size, name = interpreter.text["max_bytes"], interpreter.text["input"]
     for vector in texts():
-        numbers = utf8.encode(given(vector), size).numbers
+        numbers = encoding.encode(given(vector), size).numbers
         (probabilities,) = interpreter.run({name: numbers}).values()
         best = int(np.argmax(probabilities))
         used = int(np.flatnonzero(numbers[0])[-1]) + 1 if numbers.any() else 0

@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from kerascompact.export.bench import bench
+    from kerascompact.tools.bench import bench
 
     files = [arguments.file, *([arguments.baseline] if arguments.baseline else [])]
     found = bench(

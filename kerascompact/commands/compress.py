@@ -182,7 +182,7 @@ def _compress_and_write(
         form = next(layer for layer in model._flatten_layers() if layer.name == table.name)
     else:
         form = compressor.fit(table.vectors, counts)
-        form = form if recipe == "float32" else form.quantize(recipe)
+        form = form if recipe == "float32" else form.stored_as(recipe)
         model = form_model(form, arguments.length)
     print(report(table.vectors, form, counts))
     if arguments.whole:

@@ -17,7 +17,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from kerascompact.commands.folder import naming
     from kerascompact.core import checks
-    from kerascompact.export.doctor import diagnose
+    from kerascompact.tools.doctor import diagnose
 
     if arguments.limit != 0:
         checks.number("limit", arguments.limit, above=0, up_to=1)

@@ -43,7 +43,7 @@ def batch_size(text: str) -> int | None:
 def run(arguments: argparse.Namespace) -> int:
     from kerascompact.commands import folder
     from kerascompact.core import checks
-    from kerascompact.export import beside
+    from kerascompact.runtime import vocabulary_file
     from kerascompact.text import Vocabulary
 
     out = arguments.out or arguments.folder / folder.FILE
@@ -63,9 +63,9 @@ def run(arguments: argparse.Namespace) -> int:
     if not text_in:
         if arguments.max_bytes is not None:
             raise ValueError("--max-bytes is of files that take text: give --text-in, too.")
-        beside.check(out, vocabulary)
+        vocabulary_file.check(out, vocabulary)
 
-    from kerascompact import export
+    from kerascompact import export, tflite
     from kerascompact.models import of_bits
     from kerascompact.size import summary
 
@@ -86,7 +86,7 @@ def run(arguments: argparse.Namespace) -> int:
     print(summary(export.freeze(of_bits(model) if projection else model, recipe)))
     size = f"{out}: {len(data):,} bytes"
     if text_in:
-        inside = export.read_metadata(data)["text"]["bytes"]
+        inside = tflite.read_metadata(data)["text"]["bytes"]
         print(f"{size}, text in; {f'{inside:,} of them are the' if inside else 'no'} vocabulary")
     else:
         print(f"{size}; the vocabulary beside it: {vocabulary.num_bytes:,} bytes")

@@ -14,7 +14,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     from kerascompact.commands.folder import naming
-    from kerascompact.export.inspector import inspect
+    from kerascompact.tools.inspector import inspect
 
     with naming(arguments.file):
         found = inspect(arguments.file)
@@ -24,7 +24,7 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         print(found)
     if arguments.plot is not None:
-        from kerascompact.export.treemap import draw
+        from kerascompact.tools.treemap import draw
 
         draw(arguments.file, arguments.plot)
     return 0

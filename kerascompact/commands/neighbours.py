@@ -62,7 +62,7 @@ def _read(arguments: argparse.Namespace) -> "tuple[NearestWords, np.ndarray]":
     layer = _embedding(folder.load_model(path), arguments.layer, path)
     if hasattr(layer, "vectors"):
         return NearestWords(words, layer.vectors(words)), layer.vectors(arguments.word)
-    table = read_table(layer if not hasattr(layer, "freeze") else layer.freeze())
+    table = read_table(layer if not hasattr(layer, "to_form") else layer.to_form())
     if max(ids) >= len(table.vectors):
         raise ValueError(
             f"{arguments.words} has {max(ids) + 1} lines, and {path} vectors of "

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from kerascompact.export.classifier import Prediction
+    from kerascompact.runtime.classifier import Prediction
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     from kerascompact.core import checks
-    from kerascompact.export.classifier import TextClassifier
+    from kerascompact.runtime.classifier import TextClassifier
 
     checks.integer_in("top", arguments.top, 1)
     classifier = TextClassifier(arguments.file, arguments.vocabulary, signature=arguments.signature)

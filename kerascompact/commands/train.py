@@ -99,13 +99,13 @@ def run(arguments: argparse.Namespace) -> int:
             raise ValueError(f"{arguments.data}: the label {label!r} has a line break inside.")
 
     from kerascompact.benchmarks import text_task
-    from kerascompact.export import beside
+    from kerascompact.runtime import vocabulary_file
 
     # A projection learns nothing of a word by its id; its vocabulary holds bits, of any words.
     projected = arguments.method == "projection"
     size = None if projected else arguments.vocabulary_size
     data = text_task.encode(loaded, size, arguments.length, arguments.rules, projected)
-    beside.check(arguments.out / folder.FILE, data.vocabulary)
+    vocabulary_file.check(arguments.out / folder.FILE, data.vocabulary)
     if arguments.clusters is None:
         arguments.clusters = max(2, min(100, len(data.vocabulary) // 10))
     if arguments.unique is None:

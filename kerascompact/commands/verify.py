@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     import numpy as np
 
-    from kerascompact.export.classifier import TextClassifier
+    from kerascompact.runtime.classifier import TextClassifier
     from kerascompact.text import Vocabulary
 
 
@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from kerascompact.commands import source
     from kerascompact.core import checks
-    from kerascompact.export.classifier import TextClassifier
+    from kerascompact.runtime.classifier import TextClassifier
 
     if arguments.tolerance is not None:
         checks.number("tolerance", arguments.tolerance, above=0)
@@ -58,7 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
     split = source.all_rows(arguments, classifier.labels)
 
     from kerascompact.commands.folder import load_model
-    from kerascompact.export.verifier import compare
+    from kerascompact.export.verification.verifier import compare
 
     report = compare(
         load_model(arguments.model),

@@ -10,8 +10,7 @@ import numpy as np
 from kerascompact.compress.base import Compressor
 from kerascompact.compress.tables import embeddings_of, values_of
 from kerascompact.core import checks
-from kerascompact.core.cloning import copy_with
-from kerascompact.core.stock import is_stock_embedding
+from kerascompact.core.keras_graph import copy_with, is_stock_embedding
 from kerascompact.forms.base import Form
 
 

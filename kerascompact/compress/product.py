@@ -9,7 +9,7 @@ from kerascompact.core import checks
 from kerascompact.core.storage import code_bits
 from kerascompact.forms.base import Form
 from kerascompact.forms.codebook import CodebookForm
-from kerascompact.forms.scaled import ScaledForm
+from kerascompact.forms.direction_norm import DirectionNormForm
 from kerascompact.ops.kmeans import kmeans
 from kerascompact.ops.product_codes import product_codes
 
@@ -85,7 +85,7 @@ class ProductQuantization(Compressor):
         codes, numbers = self._kmeans(norms, min(NORM_CARDINALITY, rows), counts)
         parts = [directions, CodebookForm.from_codes(codes, numbers)]
         bits += rows * code_bits(len(numbers)) + 32 * len(numbers)
-        scaled = ScaledForm(rows, width, parts, **{"paper_bits": bits, **form})
+        scaled = DirectionNormForm(rows, width, parts, **{"paper_bits": bits, **form})
         scaled.build()
         return scaled
 

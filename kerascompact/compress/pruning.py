@@ -7,7 +7,7 @@ import numpy as np
 from kerascompact.compress.base import Compressor
 from kerascompact.core import checks
 from kerascompact.forms.base import Form
-from kerascompact.forms.sparse_rows import rows_with_zeros
+from kerascompact.forms.sparse_table import rows_with_zeros
 from kerascompact.ops.magnitude import entries_left, largest_entries
 
 

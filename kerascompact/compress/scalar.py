@@ -8,7 +8,7 @@ from kerascompact.compress.base import Compressor
 from kerascompact.core import checks
 from kerascompact.forms.base import Form
 from kerascompact.forms.dense import DenseForm
-from kerascompact.forms.scalar import ScalarForm
+from kerascompact.forms.packed_table import PackedTableForm
 from kerascompact.ops.scalar_codes import row_scales, scalar_codes, table_scale
 
 
@@ -56,10 +56,10 @@ class ScalarQuantization(Compressor):
         if self.scale == "column":
             sizes = dict(input_dim=table.shape[0], output_dim=table.shape[1])
             dense = DenseForm.from_arrays({"table": table}, **sizes, **form)
-            return dense.quantize(f"int{self.bits}")
+            return dense.stored_as(f"int{self.bits}")
         if self.scale == "row":
             scales = row_scales(table, self.bits)
         else:
             scales = table_scale(table, self.bits, counts)
         codes = scalar_codes(table, scales if scales.ndim == 0 else scales[:, None], self.bits)
-        return ScalarForm.from_codes(codes, scales, bits=self.bits, **form)
+        return PackedTableForm.from_codes(codes, scales, bits=self.bits, **form)

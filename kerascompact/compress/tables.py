@@ -11,7 +11,7 @@ import numpy as np
 
 from kerascompact.compress.word_vectors import read_word_vectors
 from kerascompact.core import checks
-from kerascompact.core.stock import is_stock_embedding
+from kerascompact.core.keras_graph import is_stock_embedding
 from kerascompact.forms.base import Form
 from kerascompact.ops.chunks import in_chunks
 

@@ -1,4 +1,4 @@
-"""Arrays of integers in a configuration: as text, and compressed."""
+"""Integer arrays in a layer's configuration, as compressed text."""
 
 import base64
 import zlib

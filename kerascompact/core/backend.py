@@ -1,4 +1,4 @@
-"""Refuses a Keras that does not run on TensorFlow, before anything fails less clearly."""
+"""Check that Keras runs on TensorFlow, before something fails less clearly."""
 
 import json
 import os

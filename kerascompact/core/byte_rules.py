@@ -1,4 +1,4 @@
-"""Token rules as tables over bytes, which is all that a file for phones can hold."""
+"""Token rules as tables over bytes, the only kind that a file can hold."""
 
 from typing import NamedTuple
 

@@ -1,4 +1,4 @@
-"""Files that are whole or absent: written under a temporary name, then renamed."""
+"""Atomic writes: a file is complete or absent."""
 
 import hashlib
 import os

@@ -1,4 +1,4 @@
-"""How a word becomes bits, written down once: NumPy, TensorFlow and phones repeat it exactly."""
+"""Settings of the LSH projection from a word to bits, the same in NumPy, TensorFlow and apps."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from kerascompact.core import checks
-from kerascompact.core.mixing import STEP, fmix32
+from kerascompact.core.hash32 import STEP, fmix32
 
 START, END = 2, 3  # the bytes around a word; no text has these control characters
 

@@ -1,4 +1,4 @@
-"""What a layer costs once stored, in bits."""
+"""Storage costs in bits."""
 
 import math
 from collections.abc import Iterable

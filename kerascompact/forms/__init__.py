@@ -1,22 +1,21 @@
 """What ships: inference-only Keras layers that hold their arrays as the file will hold them."""
 
 from kerascompact.forms.base import Form
+from kerascompact.forms.code_lstm import CodeLSTMForm
 from kerascompact.forms.codebook import CodebookForm
 from kerascompact.forms.composed import ConcatForm, SplitForm
 from kerascompact.forms.dense import DenseForm
+from kerascompact.forms.direction_norm import DirectionNormForm
 from kerascompact.forms.factored import FactoredForm
 from kerascompact.forms.hashed import HashedForm
-from kerascompact.forms.latent import LatentForm
+from kerascompact.forms.packed_table import PackedTableForm
+from kerascompact.forms.prefix_table import PrefixTableForm
 from kerascompact.forms.projected import ProjectedForm
-from kerascompact.forms.ragged import RaggedForm
-from kerascompact.forms.recurrent import RecurrentForm
 from kerascompact.forms.remapped import RemappedForm
-from kerascompact.forms.rows import RowsForm
-from kerascompact.forms.scalar import ScalarForm
-from kerascompact.forms.scaled import ScaledForm
-from kerascompact.forms.segmented import SegmentedForm
+from kerascompact.forms.row_scaled_table import RowScaledForm
 from kerascompact.forms.sparse import SparseForm
-from kerascompact.forms.sparse_rows import SparseRowsForm
+from kerascompact.forms.sparse_rnn import FrozenRNN
+from kerascompact.forms.sparse_table import SparseTableForm
 from kerascompact.forms.tensor_train import TensorTrainForm
 
 __all__ = [
@@ -26,17 +25,16 @@ __all__ = [
     "FactoredForm",
     "Form",
     "HashedForm",
-    "LatentForm",
     "ProjectedForm",
-    "RaggedForm",
-    "RecurrentForm",
+    "PrefixTableForm",
+    "CodeLSTMForm",
     "RemappedForm",
-    "RowsForm",
-    "ScalarForm",
-    "ScaledForm",
-    "SegmentedForm",
+    "RowScaledForm",
+    "PackedTableForm",
+    "DirectionNormForm",
+    "FrozenRNN",
     "SparseForm",
-    "SparseRowsForm",
+    "SparseTableForm",
     "SplitForm",
     "TensorTrainForm",
 ]

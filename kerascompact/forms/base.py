@@ -8,10 +8,10 @@ import tensorflow as tf
 from keras import ops
 
 from kerascompact.core import checks
+from kerascompact.core.quantize import quantize_columns
 from kerascompact.core.storage import Stored
 from kerascompact.forms.reversible import Reversible
 from kerascompact.ops.parts import in_parts
-from kerascompact.ops.quantize import quantize_columns
 
 TABLE_BITS = {"float32": 32, "int8": 8, "int4": 4}
 PRECISIONS = tuple(TABLE_BITS)
@@ -54,12 +54,6 @@ class Form(Reversible):
         self.paper_bits = paper_bits
         self._stored: list[Stored] = []
         self.largest: dict[str, int] = {}  # of the integers of each table that has some
-
-    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
-        form = super().__new__(cls, *args, **kwargs)
-        # Keras wraps a layer's `quantize` into one that works in place and returns nothing.
-        form.__dict__.pop("quantize")
-        return form
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, np.ndarray], **config: Any) -> Self:
@@ -168,14 +162,12 @@ class Form(Reversible):
         """Vectors `(..., d)` of int32 ids `(...)`, as float32."""
         raise NotImplementedError(f"{type(self).__name__} must define `lookup`.")
 
-    def quantize(self, precision: str = "int8", **from_keras: Any) -> "Form":
+    def stored_as(self, precision: str = "int8") -> "Form":
         """The same form with its tables stored as `precision`, "int8" or "int4".
 
-        A table that has no more bits already stays, so a form of such tables is itself. Unlike the
-        `quantize` of other Keras layers it changes nothing in place.
+        Nothing changes in place. A table that has no more bits already stays, so a form of such
+        tables is itself.
         """
-        if from_keras:  # `keras.Model.quantize` turns this error into a warning and goes on
-            raise NotImplementedError("A stored form is not quantized in place: see Form.quantize.")
         return self.quantized(checks.choice("precision", precision, ("int8", "int4")))
 
     def quantized(self, precision: str) -> "Form":

@@ -29,7 +29,7 @@ class DenseForm(Form):
     Raises: ValueError, for a wrong argument or an id out of range.
 
     >>> form = DenseForm.from_arrays({"table": np.eye(3)}, input_dim=3, output_dim=3)
-    >>> form.quantize()(np.array([2])).numpy().round(6).tolist()
+    >>> form.stored_as()(np.array([2])).numpy().round(6).tolist()
     [[0.0, 0.0, 1.0]]
     """
 

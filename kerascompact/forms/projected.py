@@ -7,17 +7,17 @@ import tensorflow as tf
 
 from kerascompact.core import checks
 from kerascompact.core.projection import Projection
+from kerascompact.core.quantize import quantize_columns
 from kerascompact.core.registration import register
 from kerascompact.forms.base import Form
-from kerascompact.forms.words import OfWords
+from kerascompact.forms.words import ProjectionBase
 from kerascompact.ops.parts import unknown_zero
-from kerascompact.ops.quantize import quantize_columns
 
 NORMALIZATIONS = (None, "layer", "l2")
 
 
 @register
-class ProjectedForm(OfWords, Form):
+class ProjectedForm(ProjectionBase, Form):
     """A network over the bits of words.
 
     `v = N(relu(... relu(b W_1 + c_1) ...) W_n + c_n)`, `b` the `T d` bits of a word, 0 or 1; `N`
@@ -71,7 +71,7 @@ class ProjectedForm(OfWords, Form):
         self.epsilon = checks.number("epsilon", epsilon, above=0)
         self.together = checks.boolean("together", together)
         self.precision = checks.choice("precision", precision, ("float32", "int8"))
-        self.take_words()
+        self.accept_words()
 
     def build(self, input_shape: Any = None) -> None:
         sizes = [self.projection.num_bits, *self.hidden_units, self.output_dim]

@@ -6,11 +6,11 @@ import numpy as np
 import tensorflow as tf
 
 from kerascompact.core import checks
+from kerascompact.core.quantize import quantize_columns
 from kerascompact.core.registration import register
 from kerascompact.forms.base import PRECISIONS, TABLE_BITS, Form, at_most, reshape_as
 from kerascompact.ops import sparse
 from kerascompact.ops.parts import run_of_ids, unknown_zero
-from kerascompact.ops.quantize import quantize_columns
 from kerascompact.ops.unique import unique_ids
 
 

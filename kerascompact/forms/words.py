@@ -11,12 +11,12 @@ from kerascompact.ops.projection import bits_of, check_bits
 
 
 @register
-class WordsThere(keras.Operation):
+class NonEmptyWords(keras.Operation):
     """Which words have bytes, or bits: a node of its own in a graph of layers, as Keras' masks are.
 
     Shapes: strings `(...)` or bits `(..., T d)` -> bool `(...)`.
 
-    >>> WordsThere()(tf.constant(["a", ""])).numpy()
+    >>> NonEmptyWords()(tf.constant(["a", ""])).numpy()
     array([ True, False])
     """
 
@@ -31,7 +31,7 @@ class WordsThere(keras.Operation):
         return keras.KerasTensor(shape, "bool")
 
 
-class OfWords(keras.layers.Layer):
+class ProjectionBase(keras.layers.Layer):
     """What a trainable projection and its form share: bits, masks and shapes of words.
 
     A subclass has `projection`, `together`, `mask_zero` and `output_dim`, and defines
@@ -43,7 +43,7 @@ class OfWords(keras.layers.Layer):
     mask_zero: bool
     output_dim: int
 
-    def take_words(self) -> None:
+    def accept_words(self) -> None:
         """To be called when the layer is made."""
         self._convert_input_args = False  # Keras would make tensors of lists of words
         self.supports_masking = True
@@ -72,7 +72,7 @@ class OfWords(keras.layers.Layer):
             return None
         if not self.mask_zero:
             return mask
-        return WordsThere()(inputs)
+        return NonEmptyWords()(inputs)
 
     def compute_output_shape(self, input_shape: tuple[int | None, ...]) -> tuple[int | None, ...]:
         return (*input_shape[:-1], self.output_dim)

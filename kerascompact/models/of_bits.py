@@ -5,7 +5,7 @@ from typing import Any
 import keras
 
 from kerascompact.core import checks
-from kerascompact.core.cloning import is_graph
+from kerascompact.core.keras_graph import is_graph
 from kerascompact.layers import BitCache
 
 

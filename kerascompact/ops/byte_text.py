@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from kerascompact.core import checks
 from kerascompact.core.byte_rules import ALONE, ByteRules
-from kerascompact.core.mixing import GOLDEN, STEP, int32
+from kerascompact.core.hash32 import GOLDEN, STEP, int32
 from kerascompact.ops.hashing import fmix32
 
 

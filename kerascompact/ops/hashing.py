@@ -2,7 +2,7 @@
 
 import tensorflow as tf
 
-from kerascompact.core.mixing import GOLDEN, STEP, int32
+from kerascompact.core.hash32 import GOLDEN, STEP, int32
 
 
 def fmix32(numbers: tf.Tensor) -> tf.Tensor:

@@ -2,7 +2,7 @@
 
 import tensorflow as tf
 
-from kerascompact.core.mixing import GOLDEN, STEP, int32
+from kerascompact.core.hash32 import GOLDEN, STEP, int32
 from kerascompact.core.projection import END, START, Projection
 from kerascompact.ops.hashing import fmix32
 

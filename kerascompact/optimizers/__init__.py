@@ -15,7 +15,7 @@ def lookup(self, ids, training):
     rows = caught_up_rows(self.transform, ids)  # never `tf.gather`: rows may be behind
     ...  # or `caught_up(self.transform)`: all rows, for a softmax over all words
 
-def freeze(self):
+def to_form(self):
     table = caught_up(self.transform).numpy()
 ```
 

@@ -151,7 +151,7 @@ def caught_up_rows(variable: keras.Variable, ids: tf.Tensor) -> tf.Tensor:
 
 
 def caught_up(variable: keras.Variable) -> tf.Tensor:
-    """All rows of `caught_up_rows`: what a softmax over all words, or `freeze`, reads.
+    """All rows of `caught_up_rows`: what a softmax over all words, or `to_form`, reads.
 
     >>> caught_up(keras.Variable([[1.0], [2.0]])).numpy().tolist()
     [[1.0], [2.0]]

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kerascompact.core import checks
-from kerascompact.core.mixing import GOLDEN, STEP, fmix32, int32
+from kerascompact.core.hash32 import GOLDEN, STEP, fmix32, int32
 
 SEEDS = 64  # tried before words are refused
 

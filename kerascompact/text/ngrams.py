@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from kerascompact.core import checks
-from kerascompact.core.mixing import GOLDEN, STEP, fmix32
+from kerascompact.core.hash32 import GOLDEN, STEP, fmix32
 from kerascompact.core.projection import END, START, Projection
 
 _ROWS = 64  # words, or features, at a time: their sums stay in a core's cache

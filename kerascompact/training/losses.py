@@ -6,8 +6,8 @@ import keras
 import tensorflow as tf
 
 from kerascompact.core import checks
+from kerascompact.core.keras_graph import in_symbolic_scope
 from kerascompact.core.registration import register
-from kerascompact.core.symbolic import in_symbolic_scope
 from kerascompact.ops.cross_entropy import sparse_cross_entropy
 from kerascompact.ops.sampled_softmax import (
     Candidates,

@@ -4,7 +4,7 @@ from typing import Any
 
 import keras
 
-from kerascompact.core.cloning import copy_with
+from kerascompact.core.keras_graph import copy_with
 
 
 def soft_copy(model: keras.Model, seed: int = 0) -> keras.Model:

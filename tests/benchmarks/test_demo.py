@@ -8,7 +8,8 @@ import pytest
 
 from kerascompact.benchmarks import demo as module
 from kerascompact.cli import main
-from kerascompact.export import TextClassifier, read_metadata
+from kerascompact.runtime import TextClassifier
+from kerascompact.tflite import read_metadata
 
 
 @pytest.fixture(scope="module")

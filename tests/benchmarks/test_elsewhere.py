@@ -8,8 +8,8 @@ import pytest
 
 from kerascompact import forms
 from kerascompact.benchmarks import elsewhere, every_form, results
-from kerascompact.export.interpreter import Interpreter
 from kerascompact.export.recipe import RECIPES
+from kerascompact.runtime.interpreter import Interpreter
 
 HERE = (sys.executable, elsewhere.SCRIPT, "{}", "{}")
 
@@ -97,7 +97,7 @@ def test_every_form_was_compared(name):
     rows = results.rows(name)
     kinds = {name for row in rows for name in row["forms"]}
     # the first is abstract, the second is only trained, the third no table
-    assert kinds >= set(forms.__all__) - {"Form", "LatentForm", "SegmentedForm"}
+    assert kinds >= set(forms.__all__) - {"Form", "TrainableForm", "FrozenRNN"}
     recipes = {row["recipe"] for row in rows}
     assert recipes >= {*RECIPES} - {"small"}  # "small" is "smallest" with tables of int8
     assert "segments of an LSTM" in {row["form"] for row in rows}

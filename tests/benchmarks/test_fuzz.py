@@ -9,8 +9,8 @@ import pytest
 
 from kerascompact.benchmarks import fuzz, results, structure_damage
 from kerascompact.benchmarks.structure_damage import restructured
-from kerascompact.export import flatbuffer
-from kerascompact.export.layout import schema
+from kerascompact.tflite import flatbuffer
+from kerascompact.tflite.layout import schema
 
 
 def tiny():

@@ -4,7 +4,7 @@ import keras
 import numpy as np
 import pytest
 
-from kerascompact import export
+from kerascompact import tflite
 from kerascompact.benchmarks.measure import accuracy, measure
 from kerascompact.benchmarks.named_embeddings import build_embedding
 from kerascompact.benchmarks.text_task import MODELS, encode, train
@@ -52,7 +52,7 @@ def test_row(trained, recipe):
     scales = 4 * 8 * (1 if method == "standard" else 2)
     int8 = (8 * floats + pointers) / 8 + scales
     assert row["stored_bytes"] == (int8 if recipe == "int8" else paper)
-    assert export.read_metadata(data)["labels"] == ["good", "bad", "odd"]
+    assert tflite.read_metadata(data)["labels"] == ["good", "bad", "odd"]
 
 
 def test_kd_codes_and_low_rank_are_counted_as_in_their_paper():

@@ -38,7 +38,7 @@ def test_a_row_of_a_committed_row():
 
 
 def test_a_disagreement_is_kept(monkeypatch):
-    right = MixtureEmbedding.freeze
+    right = MixtureEmbedding.to_form
 
     def wrong(layer):
         form = right(layer)
@@ -47,7 +47,7 @@ def test_a_disagreement_is_kept(monkeypatch):
                 weight.assign(-weight)
         return form
 
-    monkeypatch.setattr(MixtureEmbedding, "freeze", wrong)
+    monkeypatch.setattr(MixtureEmbedding, "to_form", wrong)
     (row,) = reverify.benchmark("reverify", argparse.Namespace(data=None))
     assert row["error"].startswith("The frozen model does not predict what the trained model does")
     assert row["frozen_file"]["agreement"] == 1

@@ -5,7 +5,7 @@ import argparse
 import pytest
 
 import tiny_task
-from kerascompact import datasets, export
+from kerascompact import datasets, tools
 from kerascompact.benchmarks import results, text_in
 from kerascompact.benchmarks.hostile import hostile_texts
 
@@ -48,4 +48,4 @@ def test_texts_that_differ_are_counted():
     assert text_in.count_differing(other, file, texts, words) == 0
     with pytest.raises(ValueError, match="`vocabulary` must be the model's"):
         text_in.count_differing(model, file, texts, None)
-    assert export.inspect(file).custom == []
+    assert tools.inspect(file).custom == []

@@ -9,8 +9,8 @@ import pytest
 
 from kerascompact.benchmarks import vectors
 from kerascompact.core import files
-from kerascompact.export.classifier import TextClassifier
-from kerascompact.export.interpreter import Interpreter
+from kerascompact.runtime.classifier import TextClassifier
+from kerascompact.runtime.interpreter import Interpreter
 
 FOLDER = Path(__file__).parents[2] / vectors.OUT
 

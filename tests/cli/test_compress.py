@@ -4,9 +4,9 @@ import keras
 import numpy as np
 import pytest
 
-from kerascompact import compress, export
+from kerascompact import compress, export, tools
 from kerascompact.cli import main
-from kerascompact.export.interpreter import Interpreter
+from kerascompact.runtime.interpreter import Interpreter
 
 RANDOM = np.random.default_rng(0)
 V, d = 40, 6
@@ -77,7 +77,7 @@ def test_word_vectors_become_a_file_and_a_list_of_words(method, glove, tmp_path,
     found = vectors_in(out)
     assert found.shape == TABLE.shape
     assert np.sum((found - TABLE) ** 2) < np.sum(TABLE**2)
-    assert not export.inspect(out).custom
+    assert not tools.inspect(out).custom
 
 
 @pytest.mark.parametrize("method", MAKES)

@@ -9,8 +9,8 @@ import pytest
 from export_models import mean, standard
 from kerascompact import export
 from kerascompact.cli import main
-from kerascompact.export.doctor import diagnose
 from kerascompact.forms import DenseForm
+from kerascompact.tools.doctor import diagnose
 
 
 @pytest.fixture(scope="module")

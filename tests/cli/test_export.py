@@ -6,9 +6,9 @@ import shutil
 
 import pytest
 
-from kerascompact import export
+from kerascompact import tflite
 from kerascompact.cli import main
-from kerascompact.export import TextClassifier
+from kerascompact.runtime import TextClassifier
 from kerascompact.text import Vocabulary
 
 
@@ -32,7 +32,7 @@ def test_takes_the_recipe_that_train_recorded(folder, fails):
         (folder / "report.json").write_text(json.dumps({**report, "recipe": recipe}))
         out = folder / f"{recipe}.tflite"
         assert main(["export", str(folder), "--text-in", "--out", str(out)]) == 0
-        assert export.read_metadata(out)["recipe"]["tables"] == expected
+        assert tflite.read_metadata(out)["recipe"]["tables"] == expected
     for recipe, message in (
         ("dynamic", "report.json: the model was trained for the recipe 'dynamic'.* --recipe"),
         ("tiny", "report.json: it names a recipe that does not exist, 'tiny'"),
@@ -46,7 +46,7 @@ def test_another_recipe_length_and_place(folder, tmp_path):
     out = tmp_path / "phone" / "small.tflite"
     arguments = ["--recipe", "float32", "--length", "3", "--out", str(out)]
     assert main(["export", str(folder), *arguments]) == 0
-    assert export.read_metadata(out)["recipe"]["tables"] == "float32"
+    assert tflite.read_metadata(out)["recipe"]["tables"] == "float32"
     assert TextClassifier(out).length == 3  # finds the vocabulary beside the file
     assert (folder / "model.tflite").exists()
     nameless = tmp_path / "phone" / "nameless.tflite"
@@ -88,7 +88,7 @@ def test_files_of_several_texts_at_once(folder, tmp_path, given, recorded):
     out = tmp_path / "new.tflite"
     arguments = ["export", str(folder), "--batch-size", given, "--out", str(out)]
     assert main(arguments) == 0  # verified
-    assert export.read_metadata(out)["batch_size"] == recorded
+    assert tflite.read_metadata(out)["batch_size"] == recorded
     texts = ["one", "two three", "what is it", "four"]
     alone = TextClassifier(folder / "model.tflite").predict_many(texts)
     for found, expected in zip(TextClassifier(out).predict_many(texts), alone, strict=True):

@@ -3,7 +3,7 @@
 import json
 
 from kerascompact.cli import main
-from kerascompact.export import inspect
+from kerascompact.tools import inspect
 
 
 def test_prints_what_the_function_finds(trained, capsys):

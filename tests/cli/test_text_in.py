@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from kerascompact import export
+from kerascompact import tools
 from kerascompact.cli import main
 from kerascompact.text import Vocabulary
 
@@ -27,7 +27,7 @@ def test_export_says_what_the_vocabulary_costs(trained, tmp_path, capsys):
         in capsys.readouterr().out
     )
     assert [path.name for path in tmp_path.iterdir()] == ["open.tflite"]
-    assert export.inspect(out).inputs == ["text int32[1, ?]"]
+    assert tools.inspect(out).inputs == ["text int32[1, ?]"]
 
 
 def test_predicts_as_the_file_of_ids_does(trained, file, capsys):

@@ -7,7 +7,7 @@ import shutil
 import keras
 import pytest
 
-from kerascompact import export
+from kerascompact import export, tflite
 from kerascompact.cli import main
 from kerascompact.commands.folder import load_model
 from kerascompact.text import Vocabulary
@@ -18,7 +18,7 @@ FILES = ["labels.txt", "model.keras", "model.tflite", "report.json", "vocabulary
 def test_writes_what_belongs_together(trained):
     assert sorted(path.name for path in trained.iterdir()) == FILES
     vocabulary = Vocabulary.load(trained / "vocabulary.txt")
-    metadata = export.read_metadata(trained / "model.tflite")
+    metadata = tflite.read_metadata(trained / "model.tflite")
     assert metadata["vocabulary"]["sha256"] == vocabulary.sha256
     assert (trained / "labels.txt").read_text() == "louder\nsofter\nstop\n"
     assert metadata["labels"] == ["louder", "softer", "stop"]

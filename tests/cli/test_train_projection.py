@@ -2,7 +2,7 @@
 
 import json
 
-from kerascompact import export
+from kerascompact import tflite
 from kerascompact.cli import main
 from kerascompact.commands.folder import load_model
 from kerascompact.layers import BitCache, ProjectionEmbedding
@@ -22,7 +22,7 @@ def test_trains_and_writes(table, tmp_path, capsys):
     assert layer.hidden_units == (12,) and cache.projection == layer.projection
     lines = (out / "vocabulary.txt").read_text().splitlines()
     assert len(lines) == cache.input_dim  # every word, whatever --vocabulary-size says
-    assert report["vocabulary_bytes"] == 0 and "vocabulary" not in export.read_metadata(
+    assert report["vocabulary_bytes"] == 0 and "vocabulary" not in tflite.read_metadata(
         out / "model.tflite"
     )
     (out / "vocabulary.txt").unlink()  # only `model.keras`, which reads ids, needs it

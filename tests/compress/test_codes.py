@@ -15,7 +15,7 @@ def test_reads_what_was_packed(cardinality, length):
     books = RANDOM.normal(size=(length, cardinality, 2))
     form = CodebookForm.from_codes(codes, books)
     np.testing.assert_array_equal(codes_of(form), codes)
-    np.testing.assert_array_equal(codes_of(form.quantize("int8")), codes)
+    np.testing.assert_array_equal(codes_of(form.stored_as("int8")), codes)
     behind = FactoredForm.from_parts(form, np.eye(2))
     np.testing.assert_array_equal(codes_of(behind), codes)
 

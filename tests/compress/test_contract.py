@@ -19,7 +19,7 @@ from kerascompact.compress import (
     report,
 )
 from kerascompact.core.storage import total_bits
-from kerascompact.forms import Form, SparseForm, SparseRowsForm
+from kerascompact.forms import Form, SparseForm, SparseTableForm
 
 RANDOM = np.random.default_rng(0)
 V, d = 48, 8
@@ -103,7 +103,7 @@ def test_the_form_ships_what_it_evaluates(ladder):
     assert isinstance(form, Form) and not form.trainable_weights
     assert (form.name, form.mask_zero, form.paper_bits) == ("words", True, 7)
     default = ladder[1].fit(TABLE)
-    if isinstance(default, SparseForm | SparseRowsForm):  # the paper counts no columns
+    if isinstance(default, SparseForm | SparseTableForm):  # the paper counts no columns
         assert default.paper_bits < total_bits(default.storage())
     else:
         assert default.paper_bits in (None, total_bits(default.storage()))

@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 
 from kerascompact.compress import Pruning, compress_model
-from kerascompact.forms import RemappedForm, SparseRowsForm
+from kerascompact.forms import RemappedForm, SparseTableForm
 
 TABLE = np.random.default_rng(0).normal(size=(50, 8)).astype(np.float32)
 
@@ -25,7 +25,7 @@ def test_a_pruned_model_stores_what_is_left():
     embedding = keras.layers.Embedding(50, 8)
     model = keras.Sequential([keras.Input((4,), dtype="int32"), embedding])
     table = TABLE * (np.arange(50) % 5 == 0)[:, None]
-    for values, kind in ((np.where(TABLE > 1, TABLE, 0), SparseRowsForm), (table, RemappedForm)):
+    for values, kind in ((np.where(TABLE > 1, TABLE, 0), SparseTableForm), (table, RemappedForm)):
         embedding.set_weights([values])
         small = compress_model(model, Pruning())
         assert isinstance(small.layers[-1], kind | RemappedForm)

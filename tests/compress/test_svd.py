@@ -40,7 +40,7 @@ def test_a_word_that_never_occurs_is_projected():
 
 def test_quantized_it_stays_near():
     form = TruncatedSVD(3).fit(TABLE)
-    full, small = form(np.arange(V)).numpy(), form.quantize("int8")(np.arange(V)).numpy()
+    full, small = form(np.arange(V)).numpy(), form.stored_as("int8")(np.arange(V)).numpy()
     assert 0 < np.abs(full - small).max() < 0.03 * np.abs(full).max()  # 3 products of 1/127 each
 
 

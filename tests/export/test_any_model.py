@@ -6,9 +6,9 @@ import pytest
 import tensorflow as tf
 
 from export_models import cluster, some_ids
-from kerascompact import export, layers
+from kerascompact import export, layers, tools
 from kerascompact.export.freezing import shipped
-from kerascompact.export.interpreter import Interpreter
+from kerascompact.runtime.interpreter import Interpreter
 
 ONE, TWO = some_ids(), some_ids(seed=1)
 SCORES = np.random.default_rng(0).normal(size=(6, 3)).astype(np.float32)
@@ -73,7 +73,7 @@ def run(data, inputs, recipe="float32"):
 
 
 def stores_codes_once(data):
-    found = export.inspect(data)
+    found = tools.inspect(data)
     packed = [t for t in found.tensors if t.dtype == "uint8"]
     return len(packed) == 1 and len(found.metadata["embeddings"]) == 1
 
@@ -194,7 +194,7 @@ def test_a_subclassed_model_of_numbers_that_was_called(batch_size):
     expected = outer(SCORES)
     data = export.convert(outer, "float32", batch_size=batch_size)
     rows = "?" if batch_size is None else "1"
-    assert export.inspect(data).inputs == [f"numbers float32[{rows}, 3]"]
+    assert tools.inspect(data).inputs == [f"numbers float32[{rows}, 3]"]
     np.testing.assert_allclose(run(data, {"numbers": SCORES})["output_0"], expected, **CLOSE)
 
 

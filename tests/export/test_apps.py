@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from kerascompact.benchmarks import vectors
-from kerascompact.export.flatbuffer import read_metadata
+from kerascompact.tflite.flatbuffer import read_metadata
 
 ROOT = Path(__file__).parents[2]
 APPS = Path(__file__).parent / "apps"

@@ -8,8 +8,8 @@ from ai_edge_litert import interpreter as litert
 from export_models import V as WORDS
 from export_models import cluster, lstm, mean
 from form_examples import KINDS, V
-from kerascompact import export, layers
-from kerascompact.export.interpreter import Interpreter
+from kerascompact import export, layers, tflite, tools
+from kerascompact.runtime.interpreter import Interpreter
 from kerascompact.text import Vocabulary
 
 RANDOM = np.random.default_rng(0)
@@ -90,7 +90,7 @@ def test_some_forms_in_one_file_of_any_batch():
         models[kind] = keras.Sequential([keras.Input((None,), dtype="int32"), KINDS[kind]()[0]])
         frozen[kind] = export.freeze(models[kind], "int4")
     data = export.convert(models, "int4", batch_size=None)
-    assert export.read_metadata(data)["batch_size"] == "any"
+    assert tflite.read_metadata(data)["batch_size"] == "any"
     for kind, model in frozen.items():
         check(data, model, [fed(3, 4), fed(7, 2), fed(1, 6)], kind)
 
@@ -98,8 +98,8 @@ def test_some_forms_in_one_file_of_any_batch():
 def test_an_app_resizes_a_file_and_one_row_is_the_default():
     model = reader(layers.MaskedMean())
     data = export.convert(model, batch_size=None)
-    assert export.inspect(data).inputs == ["ids int32[?, 5]"]
-    assert export.inspect(data).outputs == ["out float32[?, 7]"]
+    assert tools.inspect(data).inputs == ["ids int32[?, 5]"]
+    assert tools.inspect(data).outputs == ["out float32[?, 7]"]
     frozen, runtime = export.freeze(model, "int8"), litert.Interpreter(model_content=data)
     given = runtime.get_input_details()[0]["index"]
     for size in (1, 3, 7, 1):
@@ -117,10 +117,10 @@ def test_a_file_of_one_row_is_as_it_was():
     model = reader(layers.MaskedMean())
     one = export.convert(model)
     assert one == export.convert(model, batch_size=1)
-    assert "batch_size" not in export.read_metadata(one)
+    assert "batch_size" not in tflite.read_metadata(one)
     three, any_ = (export.convert(model, batch_size=size) for size in (3, None))
-    assert export.inspect(three).inputs == ["ids int32[3, 5]"]
-    assert export.read_metadata(three)["batch_size"] == 3
+    assert tools.inspect(three).inputs == ["ids int32[3, 5]"]
+    assert tflite.read_metadata(three)["batch_size"] == 3
     # Shapes with an open dimension, and the operators that compute them.
     assert len(one) <= len(three) + 64 <= len(any_) + 64 <= len(one) + 64 + 512
     with pytest.raises(ValueError, match=r"`ids` must have the shape \[3, 5\]"):
@@ -142,7 +142,7 @@ def test_loops_over_padded_rows(make):
     """The converter once joined the segments of several rows in the order of one."""
     model = reader(make())
     data = export.convert(model, "smallest", batch_size=3)
-    assert "WHILE" in export.inspect(data).operators
+    assert "WHILE" in tools.inspect(data).operators
     check(data, export.freeze(model, "smallest"), [padded(3), padded(3)[::-1], fed(3)])
 
 
@@ -161,7 +161,7 @@ def test_fused_lstms_of_three_rows():
         keras.layers.LSTM(5),
     )
     data = export.convert(model, "float32", fused_lstm=True, batch_size=3)
-    assert export.inspect(data).operators["UNIDIRECTIONAL_SEQUENCE_LSTM"] == 3
+    assert tools.inspect(data).operators["UNIDIRECTIONAL_SEQUENCE_LSTM"] == 3
     check(data, model, [padded(3), padded(3)[::-1], np.maximum(fed(3), 1)])
 
 
@@ -176,7 +176,7 @@ def test_passes_over_the_file_are_of_every_row(recipe, batch_size):
         embedding=stock,
     )  # fmt: skip
     data = export.convert(model, recipe, batch_size=batch_size)
-    operators = export.inspect(data).operators
+    operators = tools.inspect(data).operators
     assert ("EMBEDDING_LOOKUP" in operators) == (recipe == "blocks")
     frozen = export.freeze(model, recipe)
     if recipe == "dynamic":  # each row is rounded by its own range, as in a file of one row

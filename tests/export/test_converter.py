@@ -20,8 +20,8 @@ from export_models import (
     some_ids,
     standard,
 )
-from kerascompact import export, layers, models
-from kerascompact.export.interpreter import Interpreter
+from kerascompact import export, layers, models, tflite, tools
+from kerascompact.runtime.interpreter import Interpreter
 from kerascompact.text import Vocabulary
 
 LABELS = ["one", "two", "dr\u00e9i"]
@@ -56,7 +56,7 @@ def test_file_predicts_what_keras_does(name, kind, recipe):
         ids = some_ids(length)
         wanted = expected.predict(ids, verbose=0)
         np.testing.assert_allclose(outputs(data, ids), wanted, **CLOSE)
-    found = export.inspect(data)
+    found = tools.inspect(data)
     assert found.custom == [] and not any("FLEX" in op.upper() for op in found.operators)
     assert [port.split()[0] for port in found.inputs] == ["ids"]
     assert found.inputs == ["ids int32[1, ?]"]
@@ -70,13 +70,13 @@ def test_file_predicts_what_keras_does(name, kind, recipe):
 def test_fixed_length(kind):
     model = shuffled(MODELS[kind](cluster()))
     data = export.convert(model, sequence_length=9)
-    assert export.inspect(data).inputs == ["ids int32[1, 9]"]
+    assert tools.inspect(data).inputs == ["ids int32[1, 9]"]
     ids = some_ids()
     wanted = export.freeze(model, "int8").predict(ids, verbose=0)
     np.testing.assert_allclose(outputs(data, ids), wanted, **CLOSE)
     assert data == export.convert(model, sequence_length=9)  # the same bytes
     of_its_own = MODELS[kind](cluster(), sequence_length=4)
-    assert export.inspect(export.convert(of_its_own)).inputs == ["ids int32[1, 4]"]
+    assert tools.inspect(export.convert(of_its_own)).inputs == ["ids int32[1, 4]"]
 
 
 def test_frozen_and_trained_model_give_the_same_bytes():
@@ -98,7 +98,7 @@ def test_original_is_untouched():
 def test_metadata():
     vocabulary = Vocabulary([f"w{i}" for i in range(V - 2)])
     data = export.convert(mean(cluster()), labels=LABELS, vocabulary=vocabulary)
-    found = export.read_metadata(data)
+    found = tflite.read_metadata(data)
     assert found["labels"] == LABELS
     assert found["recipe"] == {"name": "int8", "tables": "int8"}
     assert found["vocabulary"] == {
@@ -121,7 +121,7 @@ def test_subclassed_model():
     before = model.predict(some_ids(), verbose=0)
     data = export.convert(model, "float32")
     np.testing.assert_allclose(outputs(data, some_ids(), "output_0"), before, **CLOSE)
-    assert len(export.read_metadata(data)["embeddings"]) == 1
+    assert len(tflite.read_metadata(data)["embeddings"]) == 1
     np.testing.assert_array_equal(model.predict(some_ids(), verbose=0), before)
 
 
@@ -162,7 +162,7 @@ def test_file_is_as_small_as_its_bits_say(name, recipe, kind):
     """The graph around the arrays, that of the LSTM included, costs at most 6 KB."""
     model = CLASSIFIERS[kind](BIG[name](name="embedding", mask_zero=True), 2)
     data = export.convert(model, recipe, sequence_length=400, names=False)
-    stored = stored_bytes(export.read_metadata(data))
+    stored = stored_bytes(tflite.read_metadata(data))
     limit = 1.02 * stored + 6 * 1024 + other_weight_bytes(model)
     assert stored < len(data) <= limit
 
@@ -182,7 +182,7 @@ def test_mixture_of_any_number_of_unique_words(num_unique, num_reserved):
 @pytest.mark.parametrize("recipe", ["float32", "int8"])
 def test_no_table_is_unpacked(recipe):
     model = models.mean_classifier(layers.ClusterEmbedding(50_000, 2, 50), 2)
-    found = export.inspect(export.convert(model, recipe))
+    found = tools.inspect(export.convert(model, recipe))
     # 50 clusters take 6 bits; a code that straddles two bytes is read with one byte more
     assert found.tensors[0].num_bytes == math.ceil(50_000 * 6 / 8) + 1
     assert found.tensors[0].dtype == "uint8"

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from kerascompact.export.differences import Bounds, differ, difference
+from kerascompact.export.verification.differences import Bounds, differ, difference
 
 
 def test_a_difference_is_numpys():

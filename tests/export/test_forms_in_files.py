@@ -8,11 +8,11 @@ import pytest
 import scipy.sparse
 
 from form_examples import COMPUTING, KINDS, V, numbers, sparse
-from kerascompact import export, size
+from kerascompact import export, size, tools
 from kerascompact.core.storage import total_bits
-from kerascompact.export.interpreter import Interpreter
 from kerascompact.export.recipe import OF_TABLES
-from kerascompact.forms import CodebookForm, FactoredForm, RecurrentForm, ScalarForm, SparseForm
+from kerascompact.forms import CodebookForm, CodeLSTMForm, FactoredForm, PackedTableForm, SparseForm
+from kerascompact.runtime.interpreter import Interpreter
 
 
 def lookup(form, length=None):
@@ -40,7 +40,7 @@ def test_the_file_looks_up_what_keras_does(name, recipe):
             np.testing.assert_allclose(outputs(data, ids), expected, rtol=1e-5, atol=1e-5)
         else:
             np.testing.assert_array_equal(outputs(data, ids), expected)
-    found = export.inspect(data)
+    found = tools.inspect(data)
     assert found.custom == [] and "READ_VARIABLE" not in found.operators
     stored = total_bits(small.layers[-1].storage())
     (facts,) = found.metadata["embeddings"]
@@ -125,7 +125,7 @@ def test_an_lstm_is_as_small_as_its_bits(recipe):
     }
     books = random.normal(size=(D, K, width))
     codes = random.integers(0, K, (10_000, D))
-    model = lookup(RecurrentForm.from_codes(codes, books, **kernels))
+    model = lookup(CodeLSTMForm.from_codes(codes, books, **kernels))
     data, frozen = export.convert(model, recipe, names=False), export.freeze(model, recipe)
     number = 32 if recipe == "float32" else 8
     scales = 0 if recipe == "float32" else 2 * 32 * 4 * units
@@ -143,7 +143,7 @@ def test_an_lstm_is_as_small_as_its_bits(recipe):
 def test_entries_of_few_bits_are_as_small_as_their_bits(bits):
     random = np.random.default_rng(0)
     codes = random.integers(0, 2**bits, (5000, 24))
-    model = lookup(ScalarForm.from_codes(codes, np.ones(5000), bits=bits))
+    model = lookup(PackedTableForm.from_codes(codes, np.ones(5000), bits=bits))
     data = export.convert(model, names=False)
     assert len(data) <= 5000 * (24 * bits + 32) / 8 + 4 * 1024
 

@@ -4,10 +4,10 @@ import keras
 import numpy as np
 import pytest
 
-from kerascompact import export, models
-from kerascompact.export.interpreter import Interpreter
-from kerascompact.forms import SegmentedForm
+from kerascompact import export, models, tools
+from kerascompact.forms import FrozenRNN
 from kerascompact.layers import SparseGRU, SparseLSTM
+from kerascompact.runtime.interpreter import Interpreter
 
 IDS = np.array([[3, 1, 4, 1, 5, 0, 0]], np.int32)
 
@@ -32,12 +32,12 @@ def test_convert_uses_one_loop_for_all_segments(make):
     model = tagger(make(), mask_zero=True)
     frozen = export.freeze(model)
     kinds = [type(one) for one in frozen._flatten_layers()]
-    assert SegmentedForm in kinds and SparseLSTM not in kinds and SparseGRU not in kinds
+    assert FrozenRNN in kinds and SparseLSTM not in kinds and SparseGRU not in kinds
     np.testing.assert_allclose(frozen(IDS), model(IDS), atol=1e-6)
     file = export.convert(model, "float32", sequence_length=7)
     found = Interpreter(file).run({"ids": IDS})["tags"]
     np.testing.assert_allclose(found, model(IDS), atol=1e-5)  # kernels of another runtime
-    loops = export.inspect(file).operators.get("WHILE", 0)
+    loops = tools.inspect(file).operators.get("WHILE", 0)
     assert loops == (2 if isinstance(model.layers[2], keras.layers.Bidirectional) else 1)
 
 
@@ -64,7 +64,7 @@ def test_steps_with_kernels_of_int8():
     model = tagger(keras.layers.LSTM(16, return_sequences=True))
     stepping = export.with_states(model)
     file = Interpreter(export.convert(stepping, "small"))
-    assert "DEQUANTIZE" in export.inspect(file.data).operators
+    assert "DEQUANTIZE" in tools.inspect(file.data).operators
     expected = export.freeze(model, "small")(IDS)[0]
     states = {name: np.zeros((1, 16), np.float32) for name in file.inputs if name != "ids"}
     for time, tags in enumerate(expected):

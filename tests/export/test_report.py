@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from kerascompact.export.differences import Difference
-from kerascompact.export.report import Report
+from kerascompact.export.verification.differences import Difference
+from kerascompact.export.verification.report import Report
 
 SAME, CLOSE = Difference(1.0, 0, 0.0, 0.0, 3), Difference(0.99, 0, 0.02, 0.001, 7)
 FAR = Difference(0.9, 0, 0.3, 0.01, 5)

@@ -16,7 +16,7 @@ from export_models import V, cluster, lstm, mean, some_ids, standard
 from form_examples import COMPUTING, KINDS
 from form_examples import V as ROWS
 from kerascompact import export
-from kerascompact.export import utf8
+from kerascompact.runtime import encoding
 from kerascompact.text import Vocabulary
 
 SCRIPT = """
@@ -91,7 +91,7 @@ def model_files():
     words = Vocabulary([f"word{i}" for i in range(V - 2)])
     model = mean(standard(), sequence_length=LENGTH)
     texts = ["word1 word7", "", "Word27, word3!", "nobody knows word9"]
-    rows = np.concatenate([utf8.encode(text, 40).numbers for text in texts])
+    rows = np.concatenate([encoding.encode(text, 40).numbers for text in texts])
     ids = words.encode_all(texts, LENGTH)
     expected = export.freeze(model, "int8").predict(ids, verbose=0)
     yield "text", export.convert(model, text=words, max_bytes=40), rows, expected

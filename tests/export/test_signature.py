@@ -5,11 +5,11 @@ import numpy as np
 import pytest
 
 from export_models import V, cluster, some_ids
-from kerascompact import export, layers
-from kerascompact.export.classifier import TextClassifier
-from kerascompact.export.interpreter import Interpreter
+from kerascompact import export, layers, tflite, tools
 from kerascompact.export.recipe import Recipe
 from kerascompact.export.signature import for_each
+from kerascompact.runtime.classifier import TextClassifier
+from kerascompact.runtime.interpreter import Interpreter
 from kerascompact.text import Vocabulary
 
 IDS = some_ids()
@@ -32,7 +32,7 @@ def three(embedding):
 
 
 def large(data, at_least):
-    return [t for t in export.inspect(data).tensors if t.num_bytes >= at_least]
+    return [t for t in tools.inspect(data).tensors if t.num_bytes >= at_least]
 
 
 @pytest.mark.parametrize(
@@ -61,19 +61,19 @@ def test_a_table_is_stored_once(recipe):
     models = three(keras.layers.Embedding(V, 32, mask_zero=True, name="table"))
     data = export.convert(models, recipe)
     width = {"float32": 4, "int8": 1}.get(recipe, 0.5)
-    tables = [t for t in export.inspect(data).tensors if t.shape == (V, 32)]
+    tables = [t for t in tools.inspect(data).tensors if t.shape == (V, 32)]
     assert [t.num_bytes for t in tables] == [V * 32 * width]
-    kernels = [t for t in export.inspect(data).tensors if t.shape == (24, 32)]
+    kernels = [t for t in tools.inspect(data).tensors if t.shape == (24, 32)]
     assert len(kernels) <= 1  # of `encode`, and of `encode` inside `classify`
     alone = sum(len(export.convert(model, recipe)) for model in models.values())
     assert len(data) <= alone - 2 * V * 32 * width
-    (fact,) = export.read_metadata(data)["embeddings"]
+    (fact,) = tflite.read_metadata(data)["embeddings"]
     assert fact["input_dim"] == V
 
 
 def test_packed_codes_are_stored_once():
     data = export.convert(three(cluster()))
-    assert len([t for t in export.inspect(data).tensors if t.dtype == "uint8"]) == 1
+    assert len([t for t in tools.inspect(data).tensors if t.dtype == "uint8"]) == 1
 
 
 def test_subclassed_models_that_share_a_layer():
@@ -92,7 +92,7 @@ def test_subclassed_models_that_share_a_layer():
     for name in models:
         found = Interpreter(data, signature=name).run({"ids": IDS[:1]})["out"]
         np.testing.assert_allclose(found, expected[name][:1], **CLOSE)
-    assert len([t for t in export.inspect(data).tensors if t.dtype == "uint8"]) == 1
+    assert len([t for t in tools.inspect(data).tensors if t.dtype == "uint8"]) == 1
     np.testing.assert_array_equal(models["one"](IDS)["out"], expected["one"])  # given back
 
 
@@ -101,7 +101,7 @@ def test_text_labels_and_facts_of_each():
     models = {name: three(cluster())[name] for name in ("encode", "classify")}
     labels = ["one", "two", "three"]
     data = export.convert(models, text=words, max_bytes=40, labels={"classify": labels})
-    facts = export.read_metadata(data)["signatures"]
+    facts = tflite.read_metadata(data)["signatures"]
     assert facts["classify"]["labels"] == labels and "labels" not in facts["encode"]
     file = Interpreter(data, signature="classify")
     assert file.metadata["labels"] == labels

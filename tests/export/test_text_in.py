@@ -1,16 +1,13 @@
 """Files that take text: the bytes that go in, the words inside, and what comes out."""
 
-import subprocess
-import sys
-
 import keras
 import numpy as np
 import pytest
 
 from export_models import CLASSES, EMBEDDINGS, V, cluster, lstm, mean, standard
-from kerascompact import export, models
-from kerascompact.export import TextClassifier, utf8
-from kerascompact.export.interpreter import Interpreter
+from kerascompact import export, models, tflite, tools
+from kerascompact.runtime import TextClassifier, encoding
+from kerascompact.runtime.interpreter import Interpreter
 from kerascompact.text import RULES, Vocabulary
 
 WORDS = ["turn", "it", "up", "down", "off", "n't", "'s", "do", "'", ",", "!", "?", "caf\u00e9"]
@@ -74,7 +71,7 @@ def test_file_predicts_what_keras_does_on_the_ids(make, length, max_bytes):
     options = dict(num_classes=CLASSES) if make is models.text_cnn else {}
     model = shuffled(make(cluster(), **options))
     data = export.convert(model, text=VOCABULARY, sequence_length=length, max_bytes=max_bytes)
-    found = export.inspect(data)
+    found = tools.inspect(data)
     assert found.custom == [] and not any("FLEX" in op.upper() for op in found.operators)
     assert found.inputs == [f"text int32[1, {max_bytes or '?'}]"]
     assert found.outputs == [f"probabilities float32[1, {CLASSES}]"]
@@ -101,7 +98,7 @@ def test_every_embedding_and_rule(name, rules):
     bits = 40 if RULES[rules].pairs else 64
     data = export.convert(model, text=vocabulary, max_words=7, fingerprint_bits=bits)
     assert export.verify(model, data, TEXTS, vocabulary=vocabulary).agreement == 1
-    assert export.read_metadata(data)["text"]["rules"] == rules
+    assert tflite.read_metadata(data)["text"]["rules"] == rules
 
 
 @pytest.mark.parametrize("length", [None, 9])
@@ -124,7 +121,7 @@ def test_tagger_says_where_the_words_are(length):
 
 
 def test_metadata_and_size(model, data):
-    facts = export.read_metadata(data)
+    facts = tflite.read_metadata(data)
     n = len(VOCABULARY.words)
     assert facts["text"] == {
         "input": "text",
@@ -137,7 +134,7 @@ def test_metadata_and_size(model, data):
     }
     assert facts["vocabulary"]["sha256"] == VOCABULARY.sha256
     assert "text in: UTF-8 bytes, 64 bytes and 8 words, cut by the rules 'wordpunct'" in str(
-        export.inspect(data)
+        tools.inspect(data)
     )
     ids = export.convert(model, sequence_length=8, vocabulary=VOCABULARY, recipe="float32")
     # the graph that cuts and searches: 9 KB, see its operators in `inspect`; numbers for names
@@ -231,27 +228,13 @@ def test_classifier_needs_no_vocabulary(model, data, tmp_path):
         TextClassifier(path, Vocabulary(["a"]))
 
 
-def test_classifier_loads_no_tensorflow(data, tmp_path):
-    (tmp_path / "m.tflite").write_bytes(data)
-    code = (
-        "import sys; from kerascompact.export import TextClassifier\n"
-        f"print(TextClassifier({str(tmp_path / 'm.tflite')!r}).predict('turn it up').label)\n"
-        "print(sorted({'tensorflow', 'keras', 'tensorflow_text'} & set(sys.modules)))"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True
-    )
-    label, modules = done.stdout.split()
-    assert label in LABELS and modules == "[]"
-
-
 def test_the_newer_runtime_runs_it(data):
     from ai_edge_litert.compiled_model import CompiledModel
 
     file, compiled = Interpreter(data), CompiledModel.from_buffer(data)
     given, found = compiled.create_input_buffers(0), compiled.create_output_buffers(0)
     for text in TEXTS:
-        given[0].write(utf8.encode(text, 64).numbers)
+        given[0].write(encoding.encode(text, 64).numbers)
         compiled.run_by_index(0, given, found)
         outputs = found[0].read(CLASSES, np.float32)
         wanted = file.run_text(text)["probabilities"][0]

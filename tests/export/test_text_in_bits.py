@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from kerascompact import export, models
-from kerascompact.export import TextClassifier
-from kerascompact.export.interpreter import Interpreter
+from kerascompact import export, models, tools
 from kerascompact.layers import BitCache, ProjectionEmbedding
+from kerascompact.runtime import TextClassifier
+from kerascompact.runtime.interpreter import Interpreter
 from kerascompact.text import Vocabulary
 
 SMALL = dict(num_projections=8, projection_dim=8, max_word_bytes=12)
@@ -49,7 +49,7 @@ def test_file_predicts_what_keras_does_on_the_bits(inputs, length, recipe):
     model = built(models.projection_lstm(embedding(), 3, 5, inputs=inputs, sequence_length=length))
     limit = {} if length else {"max_words": 9}
     data = export.convert(model, recipe, text="wordpunct", **limit)
-    found = export.inspect(data)
+    found = tools.inspect(data)
     assert found.inputs == ["text int32[1, ?]"]
     assert found.custom == [] and not any("FLEX" in op.upper() for op in found.operators)
     assert found.metadata["text"]["bytes"] == 0 and "no vocabulary" in str(found)

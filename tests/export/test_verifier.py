@@ -6,10 +6,11 @@ import pytest
 import tensorflow as tf
 
 from export_models import CLASSES, Subclassed, cluster, lstm, mean, mixture, some_ids, standard
-from kerascompact import export
-from kerascompact.core.cloning import copy_with
-from kerascompact.export import flatbuffer, verifier
+from kerascompact import export, tflite, tools
+from kerascompact.core.keras_graph import copy_with
+from kerascompact.export.verification import verifier
 from kerascompact.layers import ClusterEmbedding
+from kerascompact.tflite import flatbuffer
 from kerascompact.training.soft import soft_copy
 
 IDS = some_ids(rows=20)
@@ -106,7 +107,7 @@ def test_passes_for_a_frozen_and_for_a_subclassed_model(model, data):
 def test_passes_for_a_file_of_another_maker():
     model = mean(standard(), sequence_length=9)
     data = tf.lite.TFLiteConverter.from_keras_model(model).convert()
-    assert export.inspect(data).metadata is None
+    assert tools.inspect(data).metadata is None
     assert export.verify(model, data, IDS).agreement == 1
 
 
@@ -212,7 +213,7 @@ def test_a_subclassed_model_of_a_list_of_two_types():
     model = OfLists()
     model([IDS, scores.astype("float32")])
     data = export.convert(model, inputs={"words": IDS, "score": scores.astype("float32")})
-    assert export.read_metadata(data)["inputs"] == ["words", "score"]
+    assert tflite.read_metadata(data)["inputs"] == ["words", "score"]
     for rows in ([IDS, scores], (IDS, scores), {"score": scores, "words": IDS}):
         report = export.verify(model, data, rows)
         assert report.agreement == 1 and report.largest_difference < 1e-6
@@ -315,13 +316,13 @@ def reversed_codebook(layer):
     return form
 
 
-RIGHT = ClusterEmbedding.freeze
+RIGHT = ClusterEmbedding.to_form
 
 
 @pytest.mark.parametrize("recipe", ["float32", "int8"])
 def test_fails_for_a_wrong_freeze_that_file_and_frozen_model_share(model, recipe, monkeypatch):
     labels = model.predict(IDS, verbose=0).argmax(-1)
-    monkeypatch.setattr(ClusterEmbedding, "freeze", reversed_codebook)
+    monkeypatch.setattr(ClusterEmbedding, "to_form", reversed_codebook)
     data, frozen = export.convert(model, recipe), export.freeze(model, recipe)
     share = np.mean(frozen.predict(IDS, verbose=0).argmax(-1) == labels)
     assert share < 0.9
@@ -342,7 +343,7 @@ def test_a_subclassed_model_is_asked_before_its_layers_are_lent(monkeypatch):
     other = Subclassed(cluster(seed=0, embeddings_initializer=keras.initializers.RandomNormal()))
     other(IDS)
     assert export.verify(other, export.convert(other), IDS).trained_frozen.largest < 1e-6
-    monkeypatch.setattr(ClusterEmbedding, "freeze", reversed_codebook)
+    monkeypatch.setattr(ClusterEmbedding, "to_form", reversed_codebook)
     with pytest.raises(ValueError, match="The frozen model does not predict what the trained"):
         export.verify(other, export.convert(other), IDS)
 

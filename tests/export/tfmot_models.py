@@ -13,10 +13,11 @@ import tensorflow as tf
 import tensorflow_model_optimization as tfmot
 import tf_keras
 
-from kerascompact import compress, export
-from kerascompact.export import flatbuffer, legacy, legacy_layer
-from kerascompact.export.interpreter import Interpreter
+from kerascompact import compress, export, tools
+from kerascompact.export.tf_keras import layer, models
+from kerascompact.runtime.interpreter import Interpreter
 from kerascompact.text import Vocabulary
+from kerascompact.tflite import flatbuffer
 
 V, D, LENGTH, CLASSES = 30, 8, 6, 3
 IDS = np.random.default_rng(0).integers(1, V, (64, LENGTH)).astype(np.int32)
@@ -168,7 +169,7 @@ def test_masks_and_loops(tmp_path):
     data = export.convert(small)
     np.testing.assert_allclose(in_file(data), expected, atol=1e-5)  # LSTM steps
     assert data == export.convert(small), "no name that changes with each trace"
-    assert "UNIDIRECTIONAL_SEQUENCE_LSTM" not in export.inspect(data).operators
+    assert "UNIDIRECTIONAL_SEQUENCE_LSTM" not in tools.inspect(data).operators
     # The joined model is one of Keras 3: it is saved, takes text, and is not tied to the original.
     small.save(tmp_path / "small.keras")
     model.get_layer("lstm").set_weights([w * 0 for w in model.get_layer("lstm").get_weights()])
@@ -232,14 +233,14 @@ def test_says_what_it_cannot_take():
     fails(half, "`half` must be a layer that computes in float32")
     fails(classifier(), "`layers` must be", compressor=compress.Pruning(), layers=["no"])
     with pytest.raises(ValueError, match="`architecture` must be the JSON of a tf_keras model"):
-        legacy_layer.LegacyLayer("{")
+        layer.TFKerasLayer("{")
     with pytest.raises(
         ValueError, match="`architecture` must be the JSON of a tf_keras model. Rec"
     ):
-        legacy_layer.LegacyLayer('{"class_name": "Unknown", "config": {}}')
+        layer.TFKerasLayer('{"class_name": "Unknown", "config": {}}')
 
 
-@pytest.mark.parametrize("module", [legacy, legacy_layer])
+@pytest.mark.parametrize("module", [models, layer])
 def test_examples(module):
     names = {"np": np, "keras": keras, "kerascompact": __import__("kerascompact")}
     for found in doctest.DocTestFinder().find(module, extraglobs=names):

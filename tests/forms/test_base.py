@@ -89,7 +89,7 @@ def test_follows_the_mixed_precision_policy(make):
     # stored and read as float32; a sum may round to the float16 beside
     np.testing.assert_array_equal(found, form.lookup(tf.range(V)).numpy().astype(np.float16))
     check_rows(make, form.lookup(tf.range(V)), table)
-    np.testing.assert_array_equal(form.quantize()(np.arange(V)).dtype, tf.float16)
+    np.testing.assert_array_equal(form.stored_as()(np.arange(V)).dtype, tf.float16)
 
 
 @each_kind
@@ -104,7 +104,7 @@ def test_output_shape_is_known_before_it_is_called(make):
 @pytest.mark.parametrize("quantized", [False, True])
 def test_config_makes_the_same_form(make, quantized):
     form = make(mask_zero=True, paper_bits=77, name="words")[0]
-    form = form.quantize() if quantized else form
+    form = form.stored_as() if quantized else form
     twin = type(form).from_config(form.get_config())
     twin.build()
     twin.set_weights(form.get_weights())
@@ -118,7 +118,7 @@ def test_config_makes_the_same_form(make, quantized):
 @pytest.mark.parametrize("quantized", [False, True])
 def test_keras_file_holds_the_same_values(make, quantized, tmp_path):
     form = make()[0]
-    form = form.quantize() if quantized else form
+    form = form.stored_as() if quantized else form
     model = keras.Sequential([keras.Input((4,), dtype="int32"), form])
     model.save(tmp_path / "model.keras")
     loaded = keras.models.load_model(tmp_path / "model.keras")
@@ -133,7 +133,7 @@ def test_keras_file_holds_the_same_values(make, quantized, tmp_path):
 def test_keras_file_loads_in_a_fresh_process(tmp_path):
     """Importing the package registers every form; nothing else is needed."""
     for name, make in KINDS.items():
-        model = keras.Sequential([keras.Input((V,), dtype="int32"), make()[0].quantize()])
+        model = keras.Sequential([keras.Input((V,), dtype="int32"), make()[0].stored_as()])
         model.save(tmp_path / f"{name}.keras")
         np.save(tmp_path / f"{name}.npy", model.predict(np.arange(V)[None], verbose=0))
     script = f"""
@@ -174,12 +174,12 @@ def test_nothing_is_ever_trainable(make):
 def test_quantize_makes_a_new_form_and_leaves_the_old_one(make, precision, largest):
     form, table = make(mask_zero=True, name="words")
     if make in SMALL:
-        assert form.quantize(precision) is form
+        assert form.stored_as(precision) is form
         return
     before = [array.copy() for array in form.get_weights()]
-    small = form.quantize(precision)
+    small = form.stored_as(precision)
     assert type(small) is type(form) and small is not form
-    assert small.quantize(precision) is small  # nothing left to do
+    assert small.stored_as(precision) is small  # nothing left to do
     assert (small.name, small.mask_zero) == ("words", True)
     for old, new in zip(before, form.get_weights(), strict=True):
         np.testing.assert_array_equal(old, new)
@@ -198,8 +198,8 @@ def rms(numbers):
 def test_quantizes_in_two_steps(make):
     """An int8 form goes on to int4, and an int4 form is not blown up to int8."""
     form, table = make()
-    int4, by_way = form.quantize("int4"), form.quantize("int8").quantize("int4")
-    assert int4.quantize("int8") is int4
+    int4, by_way = form.stored_as("int4"), form.stored_as("int8").stored_as("int4")
+    assert int4.stored_as("int8") is int4
     assert by_way.storage() == int4.storage()
     assert rms(by_way(np.arange(V)) - table) <= 1.5 * rms(int4(np.arange(V)) - table)
     for name, array in arrays(int4).items():
@@ -215,7 +215,7 @@ def arrays(form):
 @pytest.mark.parametrize("precision", ["int2", "float32", 8, None])
 def test_quantize_refuses_another_precision(make, precision):
     with pytest.raises(ValueError, match="`precision` must be one of 'int8', 'int4'"):
-        make()[0].quantize(precision)
+        make()[0].stored_as(precision)
 
 
 @each_kind
@@ -227,7 +227,7 @@ def test_keras_own_quantize_leaves_a_form_alone(make):
     dense = keras.layers.Dense(3)
     model = keras.Sequential([keras.Input((V,), dtype="int32"), form, dense])
     expected = table @ dense.get_weights()[0] + dense.get_weights()[1]
-    with pytest.warns(UserWarning, match="A stored form is not quantized in place"):
+    with pytest.warns(UserWarning, match="does not have a `quantize` method"):
         model.quantize("int8")
     assert dense.kernel.dtype == "int8"  # it did quantize the layer that it can
     check_rows(make, form(np.arange(V)), table)
@@ -242,7 +242,7 @@ def test_a_subclass_must_say_how_it_looks_up_and_quantizes():
     with pytest.raises(NotImplementedError, match="Form must define `lookup`"):
         form.lookup(tf.constant([0]))
     with pytest.raises(NotImplementedError, match="Form must define `quantized`"):
-        form.quantize()
+        form.stored_as()
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ def test_equals_the_rows_that_the_codes_name(cardinality):
     scale = np.abs(vectors).max(axis=0) / 127
     rounded = (np.rint(vectors / scale) * scale)[codes]
     # float32 division and product: two roundings of 2**-24, relative
-    np.testing.assert_allclose(form.quantize()(np.arange(300)), rounded, rtol=1e-6, atol=1e-7)
+    np.testing.assert_allclose(form.stored_as()(np.arange(300)), rounded, rtol=1e-6, atol=1e-7)
 
 
 @pytest.mark.parametrize("cardinality", CARDINALITIES)
@@ -30,7 +30,7 @@ def test_storage_is_ceil_log2_bits_per_code_and_the_codebook(cardinality):
     pointers = 300 * math.ceil(math.log2(cardinality))
     stored = {array.name: array.total_bits for array in form.storage()}
     assert stored == {"codes": pointers, "codebook": 32 * cardinality * 3}
-    stored = {array.name: array.total_bits for array in form.quantize().storage()}
+    stored = {array.name: array.total_bits for array in form.stored_as().storage()}
     assert stored == {"codes": pointers, "codebook": 8 * cardinality * 3, "codebook_scale": 32 * 3}
 
 
@@ -87,7 +87,7 @@ def test_codes_of_several_letters(make, shared, length, cardinality):
     one_text = form(np.arange(50)[None])  # looked up by one gather
     np.testing.assert_allclose(one_text[0], table, atol=1e-6)
     for precision, largest in (("int8", 127), ("int4", 7)):
-        small = form.quantize(precision)
+        small = form.stored_as(precision)
         np.testing.assert_allclose(
             small(np.arange(50)), rounded(form, small, largest), rtol=1e-5, atol=1e-5
         )
@@ -134,7 +134,7 @@ def test_storage_of_several_letters_by_hand(make, shared):
         "codebook": 32 * numbers,
     }
     for precision, bits in (("int8", 8), ("int4", 4)):
-        assert {array.name: array.total_bits for array in form.quantize(precision).storage()} == {
+        assert {array.name: array.total_bits for array in form.stored_as(precision).storage()} == {
             "codes": 50 * 4 * 5,
             "codebook": bits * numbers,
             "codebook_scale": 32 * scales,
@@ -151,7 +151,7 @@ def test_rows_of_whole_bytes_need_no_byte_more():
 def test_the_scale_may_be_held_by_whoever_multiplies_next(make, shared):
     form, _ = make(50, 4, 32, 8, shared)
     assert form.unscaled() == (form, None)
-    small = form.quantize()
+    small = form.stored_as()
     integers, scale = small.unscaled()
     assert integers.unscaled() == (integers, None)
     np.testing.assert_array_equal(integers(np.arange(50)) % 1, 0)

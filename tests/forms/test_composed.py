@@ -14,7 +14,7 @@ from kerascompact.forms.composed import split_ids
 @pytest.mark.parametrize("make", [concat, split])
 def test_storage_is_that_of_the_parts(make):
     form, _ = make()
-    for whole in (form, form.quantize()):
+    for whole in (form, form.stored_as()):
         parts = [array.total_bits for part in whole.parts for array in part.storage()]
         assert [array.total_bits for array in whole.storage()] == parts
         names = [array.name for array in whole.storage()]
@@ -24,14 +24,14 @@ def test_storage_is_that_of_the_parts(make):
 def test_bits_of_the_concatenation_by_hand():
     form, _ = concat()  # 5 clusters of width 3 and a table of width 2
     assert sum(array.total_bits for array in form.storage()) == V * 3 + 32 * 5 * 3 + 32 * V * 2
-    int8 = sum(array.total_bits for array in form.quantize().storage())
+    int8 = sum(array.total_bits for array in form.stored_as().storage())
     assert int8 == V * 3 + 8 * 5 * 3 + 32 * 3 + 8 * V * 2 + 32 * 2
 
 
 def test_bits_of_the_split_by_hand():
     form, _ = split()  # 6 rows of width 4, and 5 clusters for the others
     assert sum(array.total_bits for array in form.storage()) == (V - 6) * 3 + 32 * 4 * (5 + 6)
-    int8 = sum(array.total_bits for array in form.quantize().storage())
+    int8 = sum(array.total_bits for array in form.stored_as().storage())
     assert int8 == (V - 6) * 3 + 8 * 4 * (5 + 6) + 2 * 32 * 4
 
 
@@ -63,11 +63,11 @@ def test_split_ids_equals_a_loop(num_first, reserved, size):
 @pytest.mark.parametrize("make", [concat, split])
 def test_quantizes_only_the_parts_that_are_float(make):
     form, _ = make()
-    half = [form.parts[0].quantize(), form.parts[1]]
+    half = [form.parts[0].stored_as(), form.parts[1]]
     mixed = type(form)(**{**form.get_config(), "parts": half})
     mixed.build()
-    whole = mixed.quantize()
-    np.testing.assert_array_equal(whole(np.arange(V)), form.quantize()(np.arange(V)))
+    whole = mixed.stored_as()
+    np.testing.assert_array_equal(whole(np.arange(V)), form.stored_as()(np.arange(V)))
     assert [part.precision for part in mixed.parts] == ["int8", "float32"]
 
 

@@ -10,7 +10,7 @@ from kerascompact.forms import DenseForm
 def test_storage_is_the_table():
     form, _ = dense(100, 6)
     assert [tuple(array) for array in form.storage()] == [("table", (100, 6), 32)]
-    stored = {array.name: array.total_bits for array in form.quantize().storage()}
+    stored = {array.name: array.total_bits for array in form.stored_as().storage()}
     assert stored == {"table": 8 * 100 * 6, "table_scale": 32 * 6}
 
 
@@ -19,12 +19,12 @@ def test_int8_rows_are_codes_times_the_scale_of_their_column():
     scale = np.abs(table).max(axis=0) / 127
     expected = np.rint(table / scale) * scale
     # float32 division and product: two roundings of 2**-24, relative
-    np.testing.assert_allclose(form.quantize()(np.arange(100)), expected, rtol=1e-6, atol=1e-7)
+    np.testing.assert_allclose(form.stored_as()(np.arange(100)), expected, rtol=1e-6, atol=1e-7)
 
 
 def test_arrays_hold_what_is_counted():
     """What `storage` counts is what the weights occupy, for arrays that are not packed."""
-    for form in (dense(9, 2)[0], dense(9, 2)[0].quantize()):
+    for form in (dense(9, 2)[0], dense(9, 2)[0].stored_as()):
         held = sum(8 * weight.numpy().nbytes for weight in form.weights)
         assert sum(array.total_bits for array in form.storage()) == held
 
@@ -37,4 +37,4 @@ def test_refuses_a_table_of_another_shape():
 def test_refuses_to_round_a_table_with_nan():
     form = DenseForm.from_arrays({"table": np.full((3, 2), np.nan)}, input_dim=3, output_dim=2)
     with pytest.raises(ValueError, match="`table` must hold finite numbers only"):
-        form.quantize()
+        form.stored_as()

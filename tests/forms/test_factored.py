@@ -25,7 +25,7 @@ def test_storage_by_hand():
         "bias": 32 * 4,
     }
     for precision, bits in (("int8", 8), ("int4", 4)):
-        assert {array.name: array.total_bits for array in form.quantize(precision).storage()} == {
+        assert {array.name: array.total_bits for array in form.stored_as(precision).storage()} == {
             "part/codes": V * 3 * 3,
             "part/codebook": bits * 3 * 5 * 3,  # its scales are in the matrix
             "kernel": 8 * 3 * 4,
@@ -39,7 +39,7 @@ def test_storage_by_hand():
 def test_rounds_the_matrix_after_it_took_the_scales(make, precision, largest):
     """A product of integers, then one multiplication: in float64, from the stored numbers."""
     form, _ = factored(make)
-    small, part = form.quantize(precision), form.part.quantize(precision)
+    small, part = form.stored_as(precision), form.part.stored_as(precision)
     integers, scale = part.unscaled()
     x = integers(np.arange(V)).numpy().astype(np.float64)
     matrix = scale[:, None].astype(np.float64) * form.kernel.numpy()
@@ -62,11 +62,11 @@ def part_error(form, part):
 
 def test_a_part_that_is_small_already_gives_its_scale_away():
     part, table = dense(width=3)
-    small = FactoredForm.from_parts(part.quantize(), np.eye(3))
+    small = FactoredForm.from_parts(part.stored_as(), np.eye(3))
     assert "part/table_scale" in [array.name for array in small.storage()]
-    smaller = small.quantize()
+    smaller = small.stored_as()
     assert "part/table_scale" not in [array.name for array in smaller.storage()]
-    assert smaller.quantize() is smaller
+    assert smaller.stored_as() is smaller
     np.testing.assert_allclose(smaller(np.arange(V)), small(np.arange(V)), atol=1e-6)
 
 

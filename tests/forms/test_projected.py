@@ -59,8 +59,8 @@ def test_is_the_network(normalization):
 
 def test_rounds_its_kernels():
     form, _ = example()
-    small = form.quantize("int8")
-    assert small.quantize("int4") is small and form.quantize("int4").precision == "int8"
+    small = form.stored_as("int8")
+    assert small.stored_as("int4") is small and form.stored_as("int4").precision == "int8"
     numbers = 32 * 6 + 6 * 5 + 5 * 3
     assert total_bits(small.storage()) == 8 * numbers + 64 * (6 + 5 + 3)
     exact = np.asarray(form(WORDS))

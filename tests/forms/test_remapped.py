@@ -60,7 +60,7 @@ def test_leaves_out_rows_of_zeros():
 
 
 def test_hands_out_scales_of_its_part():
-    form = remapped()[0].quantize("int8")
+    form = remapped()[0].stored_as("int8")
     bare, scale = form.unscaled()
     np.testing.assert_allclose(bare(EVERY) * scale, form(EVERY), rtol=1e-6)  # one rounding
     assert remapped()[0].unscaled()[1] is None

@@ -36,7 +36,7 @@ def test_multiplies_vectors_with_every_row(make, shape):
 @each_kind
 @pytest.mark.parametrize("precision", ["int8", "int4"])
 def test_a_quantized_form_multiplies_with_the_rows_that_it_looks_up(make, precision):
-    form = make()[0].quantize(precision)
+    form = make()[0].stored_as(precision)
     table = form(np.arange(V)).numpy()
     vectors = hidden(2, 3, width=table.shape[1])
     np.testing.assert_allclose(form(vectors, reverse=True), vectors @ table.T, atol=ROUNDING)
@@ -48,14 +48,14 @@ def test_a_quantized_form_multiplies_with_the_rows_that_it_looks_up(make, precis
 @pytest.mark.parametrize("precision", ["float32", "int8"])
 def test_a_codebook_that_all_positions_share(make, precision):
     form = make(shared=True)[0]
-    form = form if precision == "float32" else form.quantize(precision)
+    form = form if precision == "float32" else form.stored_as(precision)
     table = form(np.arange(V)).numpy()
     vectors = hidden(4, width=table.shape[1])
     np.testing.assert_allclose(form(vectors, reverse=True), vectors @ table.T, atol=ROUNDING)
 
 
 def test_scales_that_another_form_holds_do_not_count_twice():
-    form = codes_concat()[0].quantize("int8")
+    form = codes_concat()[0].stored_as("int8")
     bare, scale = form.unscaled()
     vectors = hidden(4, width=6)
     found = bare(vectors * scale, reverse=True)

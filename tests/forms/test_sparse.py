@@ -17,7 +17,7 @@ ROUNDING = 1e-5  # float32 sums of some ten products of size <= 10
 @pytest.mark.parametrize("precision", ["float32", "int8", "int4"])
 def test_is_the_product_of_what_it_stores(low, num_anchors, precision):
     form, table = sparse(num_anchors=num_anchors, low=low)
-    form = form if precision == "float32" else form.quantize(precision)
+    form = form if precision == "float32" else form.stored_as(precision)
     kinds = [form.columns.dtype, form.values.dtype, form.lengths.dtype]
     small = "int8" if low < 0 else "uint8"
     assert kinds == [
@@ -38,10 +38,10 @@ def test_stores_entries_and_no_more():
     entries = np.count_nonzero(transform)
     rows = 8 * 128 + 32 * 4  # uint8 lengths, a start for each 32 rows
     assert total_bits(form.storage()) == entries * (16 + 32) + rows + 32 * 300 * 6 + 32
-    small = form.quantize()
+    small = form.stored_as()
     kept = np.count_nonzero(np.rint(transform / np.abs(transform).max(axis=0) * 127))
     assert total_bits(small.storage()) == kept * (16 + 8) + rows + 8 * 300 * 6 + 32 * 6 + 32
-    least = form.quantize("int4")
+    least = form.stored_as("int4")
     assert total_bits(least.storage()) == kept * (16 + 8) + rows + 4 * 300 * 6 + 32 * 6 + 32
 
 
@@ -67,7 +67,7 @@ def test_takes_scipy_matrices_and_arrays_alike():
 @pytest.mark.parametrize("precision", ["float32", "int8"])
 def test_a_transform_without_entries_is_zeros(precision):
     form = SparseForm.from_matrix(np.zeros((40, 3)), numbers(3, 2))
-    form = form if precision == "float32" else form.quantize(precision)
+    form = form if precision == "float32" else form.stored_as(precision)
     np.testing.assert_array_equal(form(np.arange(40)), np.zeros((40, 2)))
     np.testing.assert_array_equal(form(np.ones((1, 5, 2)), reverse=True), np.zeros((1, 5, 40)))
 
@@ -106,7 +106,7 @@ def test_vectors_that_are_not_finite_or_zeros_give_such_logits():
 def test_a_matrix_behind_it_takes_any_precision():
     form, table = sparse(width=3)
     wide = FactoredForm.from_parts(form, numbers(3, 5, seed=8))
-    found = wide.quantize()(np.arange(V)).numpy()
+    found = wide.stored_as()(np.arange(V)).numpy()
     expected = table @ numbers(3, 5, seed=8)
     assert np.abs(found - expected).max() <= 0.05 * np.abs(expected).max()  # two roundings to int8
 

@@ -3,9 +3,9 @@ import numpy as np
 import pytest
 
 from kerascompact import export, layers
-from kerascompact.export.interpreter import Interpreter
 from kerascompact.models import awd_lstm
 from kerascompact.models.awd_lstm import AWD_PTB, NO_DROPOUTS, sparse_sizes
+from kerascompact.runtime.interpreter import Interpreter
 from kerascompact.text.stream import stateful_batches
 from kerascompact.training import NTASGD, Perplexity, ResetStates, SparseSoftmaxCrossEntropy
 

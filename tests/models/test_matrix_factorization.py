@@ -6,10 +6,10 @@ import pytest
 
 from kerascompact import export
 from kerascompact.datasets import ratings
-from kerascompact.export.interpreter import Interpreter
 from kerascompact.layers import ClusterEmbedding, LowRankEmbedding
 from kerascompact.models import matrix_factorization
 from kerascompact.optimizers import LazyAdam
+from kerascompact.runtime.interpreter import Interpreter
 
 PAIRS = {"user": np.array([0, 8, 3]), "item": np.array([4, 0, 3])}
 

@@ -4,7 +4,7 @@ import keras
 import numpy as np
 import pytest
 
-from kerascompact import export
+from kerascompact import export, tools
 from kerascompact.export.recipe import OF_TABLES
 from kerascompact.layers import PredefinedSparseEmbedding
 from kerascompact.models import tagger
@@ -62,7 +62,7 @@ def test_the_file_gives_every_token_the_tag_that_keras_gives(recipe):
     embedding = PredefinedSparseEmbedding(30, 6, 0.4, mask_zero=True)
     model = with_random_weights(tagger(embedding, 5))
     file = export.convert(model, recipe)
-    found = export.inspect(file)
+    found = tools.inspect(file)
     assert not found.custom
     random = np.random.default_rng(1)
     for length in (1, 9):

@@ -3,7 +3,7 @@ import pytest
 import tensorflow as tf
 
 from form_examples import by_hand
-from kerascompact.core.mixing import fmix32 as core_fmix32
+from kerascompact.core.hash32 import fmix32 as core_fmix32
 from kerascompact.ops.hashing import fmix32, hash_ids
 
 

@@ -3,8 +3,7 @@ import pytest
 import tensorflow as tf
 
 from kerascompact.core.projection import Projection
-from kerascompact.export.interpreter import Interpreter
-from kerascompact.export.quiet import quiet
+from kerascompact.export.silence import quiet
 from kerascompact.ops.projection import (
     bits_of,
     ragged_bits,
@@ -12,6 +11,7 @@ from kerascompact.ops.projection import (
     text_bits,
     word_bits,
 )
+from kerascompact.runtime.interpreter import Interpreter
 from kerascompact.text.ngrams import projection_bits, word_bytes
 
 WORDS = ["king", "KINGG", "", "a", "z" * 300, "caf\u00e9", "\U0001f600\u4e2d", "\x02\x03", "king"]

@@ -263,7 +263,7 @@ class AnchorTransformEmbedding(CompactEmbedding):
         starts = np.append(0, np.cumsum(lengths))
         return sparse.csr_matrix((values, columns, starts), (self.input_dim, self.sets.total))
 
-    def freeze(self) -> SparseForm:
+    def to_form(self) -> SparseForm:
         stored = self._entries(stored=True)
         lengths, columns, values = map(np.concatenate, zip(*stored, strict=True))
         sets = [checks.finite(anchors.name, anchors.numpy()) for anchors in self.anchors]

@@ -151,9 +151,9 @@ class CompactEmbedding(Reversible):
         logits = row_logits(flat, rows_of, self.input_dim, values, self.LOGITS_CHUNK)
         return reshape_as(logits, vectors[..., 0], self.input_dim)
 
-    def freeze(self) -> Form:
+    def to_form(self) -> Form:
         """The stored form; its outputs are this layer's outputs with `training=False`."""
-        raise NotImplementedError(f"{type(self).__name__} must define `freeze`.")
+        raise NotImplementedError(f"{type(self).__name__} must define `to_form`.")
 
     def paper_bits(self) -> int:
         """Bits of the deployed embedding by the size formula of the method's paper."""

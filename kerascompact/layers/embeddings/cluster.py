@@ -60,7 +60,7 @@ class ClusterEmbedding(CompactEmbedding):
     >>> layer = ClusterEmbedding(10_000, 16, num_clusters=50)
     >>> layer(np.array([[3, 7]])).shape
     TensorShape([1, 2, 16])
-    >>> sum(array.total_bits for array in layer.freeze().storage())
+    >>> sum(array.total_bits for array in layer.to_form().storage())
     85600
 
     Reference: [Chen & Gimpel, NAACL 2018](https://aclanthology.org/N18-2116), sec. 3 "Cluster
@@ -155,7 +155,7 @@ class ClusterEmbedding(CompactEmbedding):
         self.check_built()
         return np.argmax(checks.finite("logits", self.logits.numpy()), axis=-1)
 
-    def freeze(self) -> CodebookForm:
+    def to_form(self) -> CodebookForm:
         codes = self.assignments()
         return CodebookForm.from_codes(codes, self.codebook.numpy(), **self.form_config())
 

@@ -79,7 +79,7 @@ class ClusterAdjustmentEmbedding(CompactEmbedding):
         """The cluster of every word, `(V,)` in `[0, k)`."""
         return self.clusters.assignments()
 
-    def freeze(self) -> ConcatForm:
+    def to_form(self) -> ConcatForm:
         self.check_built()
         own = DenseForm.from_arrays(
             {"table": checks.finite("adjustment", self.adjustment.numpy())},
@@ -87,7 +87,7 @@ class ClusterAdjustmentEmbedding(CompactEmbedding):
             output_dim=self.adjustment_dim,
             name="adjustment",
         )
-        parts = [self.clusters.freeze(), own]
+        parts = [self.clusters.to_form(), own]
         form = ConcatForm(self.input_dim, self.output_dim, parts, **self.form_config())
         form.build()
         return form

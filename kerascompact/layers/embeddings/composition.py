@@ -9,9 +9,9 @@ import tensorflow as tf
 from kerascompact.core import checks
 from kerascompact.core.registration import register
 from kerascompact.forms.base import Form
+from kerascompact.forms.code_lstm import CodeLSTMForm
 from kerascompact.forms.codebook import CodebookForm
 from kerascompact.forms.factored import FactoredForm
-from kerascompact.forms.recurrent import RecurrentForm
 from kerascompact.layers.embeddings.kd_start import KDStart
 from kerascompact.layers.embeddings.starts import given
 from kerascompact.layers.row_normalization import RowBatchNormalization
@@ -136,7 +136,7 @@ class CodeComposition(keras.layers.Layer):
         """Embedding parameters `K D d' + C`, the papers' count (its definition 1)."""
         return sum(int(np.prod(weight.shape)) for weight in self.trainable_weights)
 
-    def freeze(self, codes: np.ndarray, **config: Any) -> Form:
+    def to_form(self, codes: np.ndarray, **config: Any) -> Form:
         """The stored form for codes `(V, D)`; normalization becomes part of its arrays."""
         for weight in self.weights:
             checks.finite(weight.path, weight.numpy())
@@ -166,7 +166,7 @@ class CodeComposition(keras.layers.Layer):
 
     def _recurrent(self, codes: np.ndarray, codebooks: np.ndarray, **config: Any) -> Form:
         weights = [weight.numpy() for weight in self.lstm.weights]
-        return RecurrentForm.from_codes(codes, codebooks.astype(np.float32), *weights, **config)
+        return CodeLSTMForm.from_codes(codes, codebooks.astype(np.float32), *weights, **config)
 
 
 def _codebooks(codes: np.ndarray, codebooks: np.ndarray, **config: Any) -> Form:

@@ -65,7 +65,7 @@ class CompositionalCodeEmbedding(CompactEmbedding):
     >>> layer = CompositionalCodeEmbedding(10_000, 16, cardinality=8, code_length=4)
     >>> layer(np.array([[3, 7]])).shape
     TensorShape([1, 2, 16])
-    >>> sum(array.total_bits for array in layer.freeze().storage())  # V 4 * 3 + 32 * 4 * 8 * 16
+    >>> sum(array.total_bits for array in layer.to_form().storage())  # V 4 * 3 + 32 * 4 * 8 * 16
     136384
 
     Reference: [Shu & Nakayama, ICLR 2018](https://arxiv.org/abs/1711.01068), sec. 4, trained with
@@ -233,7 +233,7 @@ class CompositionalCodeEmbedding(CompactEmbedding):
             "int32",
         )
 
-    def freeze(self) -> CodebookForm:
+    def to_form(self) -> CodebookForm:
         codes = self.codes()
         codebooks = checks.finite("codebooks", self.codebooks.numpy())
         return CodebookForm.from_codes(codes, codebooks, **self.form_config())

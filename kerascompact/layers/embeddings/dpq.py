@@ -66,7 +66,7 @@ class DPQEmbedding(CompactEmbedding):
     >>> layer = DPQEmbedding(10_000, 64, cardinality=32, code_length=16)
     >>> layer(np.array([[3, 7]])).shape
     TensorShape([1, 2, 64])
-    >>> sum(array.total_bits for array in layer.freeze().storage())  # V 16 * 5 + 32 * 32 * 64
+    >>> sum(array.total_bits for array in layer.to_form().storage())  # V 16 * 5 + 32 * 32 * 64
     865536
 
     Reference: [Chen, Li & Sun, ICML 2020](https://arxiv.org/abs/1908.09756), sec. 2.
@@ -199,7 +199,7 @@ class DPQEmbedding(CompactEmbedding):
 
         return in_chunks(some, self.input_dim, "int32")
 
-    def freeze(self) -> CodebookForm:
+    def to_form(self) -> CodebookForm:
         codes = self.codes()
         codebooks = checks.finite("codebooks", self.codebooks.numpy())
         config = {**self.form_config(), "combine": "concat"}

@@ -80,7 +80,7 @@ class GroupLassoEmbedding(CompactEmbedding):
         """The words that are left, in ascending order: those for a `SelectedEmbedding`."""
         return np.flatnonzero(np.any(self.rows() != 0, axis=1))
 
-    def freeze(self) -> RemappedForm:
+    def to_form(self) -> RemappedForm:
         return RemappedForm.from_table(self.rows(), **self.form_config())
 
     def paper_bits(self) -> int:

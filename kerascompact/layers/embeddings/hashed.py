@@ -52,7 +52,7 @@ class HashEmbedding(CompactEmbedding):
     >>> layer = HashEmbedding(10_000, 64, num_buckets=500)
     >>> layer(np.array([[3, 7]])).shape
     TensorShape([1, 2, 64])
-    >>> sum(array.total_bits for array in layer.freeze().storage())
+    >>> sum(array.total_bits for array in layer.to_form().storage())
     1664000
 
     Reference: [Svenstrup et al., NeurIPS 2017](https://arxiv.org/abs/1709.03933), sec. 2; frequent
@@ -142,7 +142,7 @@ class HashEmbedding(CompactEmbedding):
             vectors += rows if weights is None else rows * weights[..., j : j + 1]
         return vectors
 
-    def freeze(self) -> Form:
+    def to_form(self) -> Form:
         self.check_built()
         arrays = {"buckets": checks.finite("buckets", self.buckets.numpy())}
         if self.importance:

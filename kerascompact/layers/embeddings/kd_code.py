@@ -80,7 +80,7 @@ class KDCodeEmbedding(CompactEmbedding):
     >>> layer = KDCodeEmbedding(10_000, 16, cardinality=32, code_length=8)
     >>> layer(np.array([[3, 7]])).shape
     TensorShape([1, 2, 16])
-    >>> sum(array.total_bits for array in layer.freeze().storage())  # V 8 * 5 + 32 * 32 * 8 * 16
+    >>> sum(array.total_bits for array in layer.to_form().storage())  # V 8 * 5 + 32 * 32 * 8 * 16
     531072
 
     Reference: [Chen et al., ICML 2018](https://arxiv.org/abs/1806.09464), sec. 2 and 3.
@@ -265,9 +265,9 @@ class KDCodeEmbedding(CompactEmbedding):
             codes.append(tf.argmax(logits, axis=-1, output_type=tf.int32).numpy())
         return np.concatenate(codes)
 
-    def freeze(self) -> Form:
+    def to_form(self) -> Form:
         self.check_built()
-        return self.composition.freeze(self.codes(), **self.form_config())
+        return self.composition.to_form(self.codes(), **self.form_config())
 
     def paper_bits(self) -> int:
         codes = self.input_dim * self.code_length * code_bits(self.cardinality)

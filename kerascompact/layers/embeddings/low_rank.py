@@ -42,7 +42,7 @@ class LowRankEmbedding(CompactEmbedding):
     >>> layer = LowRankEmbedding(10_000, 64, rank=8)
     >>> layer(np.array([[3, 7]])).shape
     TensorShape([1, 2, 64])
-    >>> sum(array.total_bits for array in layer.freeze().storage())
+    >>> sum(array.total_bits for array in layer.to_form().storage())
     2576384
 
     Reference: [Sainath et al., ICASSP 2013](https://doi.org/10.1109/ICASSP.2013.6638949), the
@@ -112,7 +112,7 @@ class LowRankEmbedding(CompactEmbedding):
         logits = tf.matmul(narrow, self.u.value, transpose_b=True)
         return reshape_as(logits, hidden[..., 0], self.input_dim)
 
-    def freeze(self) -> FactoredForm:
+    def to_form(self) -> FactoredForm:
         self.check_built()
         part = DenseForm.from_arrays(
             {"table": checks.finite("u", self.u.numpy())},

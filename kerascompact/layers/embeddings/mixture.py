@@ -90,7 +90,7 @@ class MixtureEmbedding(CompactEmbedding):
         own = np.full(self.num_unique, -1)
         return np.insert(self.clusters.assignments(), self.num_reserved, own)
 
-    def freeze(self) -> SplitForm:
+    def to_form(self) -> SplitForm:
         self.check_built()
         own = DenseForm.from_arrays(
             {"table": checks.finite("unique", self.unique.numpy())},
@@ -101,7 +101,7 @@ class MixtureEmbedding(CompactEmbedding):
         form = SplitForm(
             self.input_dim,
             self.output_dim,
-            [own, self.clusters.freeze()],
+            [own, self.clusters.to_form()],
             num_reserved=self.num_reserved,
             **self.form_config(),
         )

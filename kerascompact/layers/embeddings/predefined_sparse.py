@@ -11,7 +11,7 @@ import tensorflow as tf
 from kerascompact.core import checks
 from kerascompact.core.registration import register
 from kerascompact.forms.base import reshape_as
-from kerascompact.forms.ragged import RaggedForm
+from kerascompact.forms.prefix_table import PrefixTableForm
 from kerascompact.layers.embeddings.base import CompactEmbedding
 from kerascompact.layers.embeddings.starts import given
 from kerascompact.ops import sparse
@@ -179,12 +179,12 @@ class PredefinedSparseEmbedding(CompactEmbedding):
             by_rank = tf.gather(by_rank, self.ranks.value, axis=-1)
         return reshape_as(by_rank, hidden[..., 0], self.input_dim)
 
-    def freeze(self) -> RaggedForm:
+    def to_form(self) -> PrefixTableForm:
         self.check_built()
         arrays = {"values": checks.finite("blocks", self.blocks.numpy())}
         if self.order is None:
             arrays["ranks"] = self.ranks.numpy()
-        return RaggedForm.from_arrays(
+        return PrefixTableForm.from_arrays(
             arrays,
             input_dim=self.input_dim,
             output_dim=self.output_dim,

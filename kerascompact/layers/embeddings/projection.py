@@ -12,7 +12,7 @@ from kerascompact.core import checks
 from kerascompact.core.projection import Projection
 from kerascompact.core.registration import register
 from kerascompact.forms.projected import ProjectedForm, unit_vectors, widths
-from kerascompact.forms.words import OfWords
+from kerascompact.forms.words import ProjectionBase
 from kerascompact.text.ngrams import projection_bits
 
 NORMALIZATIONS = ("batch", "layer", "l2", None)
@@ -24,7 +24,7 @@ _REFUSED = {  # arguments of keras.layers.Embedding that need a table
 
 
 @register
-class ProjectionEmbedding(OfWords):
+class ProjectionEmbedding(ProjectionBase):
     """Computes the vector of any word from its characters, with no table and no vocabulary.
 
     `v = N(f_n(P(w)))`: `P(w)` are the `T d` bits of a locality-sensitive hash of the word's n-grams
@@ -96,7 +96,7 @@ class ProjectionEmbedding(OfWords):
         self.kernel_regularizer = keras.regularizers.get(kernel_regularizer)
         self.mask_zero = checks.boolean("mask_zero", mask_zero)
         self.together = checks.boolean("together", together)
-        self.take_words()
+        self.accept_words()
         self.dense = [
             keras.layers.Dense(
                 units,
@@ -169,7 +169,7 @@ class ProjectionEmbedding(OfWords):
         ]
         return np.concatenate([np.zeros((0, self.output_dim), np.float32), *parts])
 
-    def freeze(self) -> ProjectedForm:
+    def to_form(self) -> ProjectedForm:
         """The stored form; its outputs are this layer's outputs with `training=False`."""
         if not self.built:
             raise ValueError(

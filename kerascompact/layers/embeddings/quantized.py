@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from kerascompact.core import checks
 from kerascompact.core.registration import register
-from kerascompact.forms.scalar import ScalarForm
+from kerascompact.forms.packed_table import PackedTableForm
 from kerascompact.layers.embeddings.base import CompactEmbedding
 from kerascompact.layers.embeddings.starts import given
 from kerascompact.ops.chunks import in_chunks
@@ -50,7 +50,7 @@ class QuantizedEmbedding(CompactEmbedding):
     >>> layer = QuantizedEmbedding(10_000, 64, bits=4)
     >>> layer(np.array([[3, 7]])).shape
     TensorShape([1, 2, 64])
-    >>> sum(array.total_bits for array in layer.freeze().storage())
+    >>> sum(array.total_bits for array in layer.to_form().storage())
     2880000
 
     Reference: [Jacob et al., CVPR 2018](https://arxiv.org/abs/1712.05877), sec. 3, the baseline of
@@ -123,7 +123,7 @@ class QuantizedEmbedding(CompactEmbedding):
         limit = tf.stop_gradient(self.limit_of(rows))
         return tf.gather(fake_quantize(rows, limit, self.bits), inverse)
 
-    def freeze(self) -> ScalarForm:
+    def to_form(self) -> PackedTableForm:
         self.check_built()
         if self.scale == "table":
             checks.finite("limit", self.limit.numpy())
@@ -143,7 +143,7 @@ class QuantizedEmbedding(CompactEmbedding):
         else:
             scale = step_size(self.limit.value, self.bits).numpy()
         config = {**self.form_config(), "bits": self.bits, "scale": self.scale}
-        return ScalarForm.from_codes(codes, scale, **config)
+        return PackedTableForm.from_codes(codes, scale, **config)
 
     def paper_bits(self) -> int:
         scales = self.input_dim if self.scale == "row" else 1

@@ -42,7 +42,7 @@ class SelectedEmbedding(CompactEmbedding):
     >>> layer = SelectedEmbedding(10_000, 64, selected=[2, 3, 5, 7])
     >>> layer(np.array([[3, 4]])).shape
     TensorShape([1, 2, 64])
-    >>> sum(array.total_bits for array in layer.freeze().storage())
+    >>> sum(array.total_bits for array in layer.to_form().storage())
     10928
 
     Reference: [Chen et al., NAACL 2019](https://arxiv.org/abs/1902.10339), sec. 2, the baselines
@@ -119,7 +119,7 @@ class SelectedEmbedding(CompactEmbedding):
         self.check_built()
         return np.flatnonzero(keras.ops.convert_to_numpy(self.places) < self.selected)
 
-    def freeze(self) -> RemappedForm:
+    def to_form(self) -> RemappedForm:
         self.check_built()
         table = checks.finite("table", self.table.numpy())
         rows, width = table.shape

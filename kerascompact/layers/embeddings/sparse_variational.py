@@ -9,7 +9,7 @@ import tensorflow as tf
 from kerascompact.core import checks
 from kerascompact.core.registration import register
 from kerascompact.forms.base import Form
-from kerascompact.forms.sparse_rows import rows_with_zeros
+from kerascompact.forms.sparse_table import rows_with_zeros
 from kerascompact.layers.embeddings.variational import VariationalEmbedding
 from kerascompact.ops.chunks import in_chunks
 from kerascompact.ops.unique import row_numbers, unique_ids
@@ -111,7 +111,7 @@ class SparseVariationalEmbedding(VariationalEmbedding):
             checks.finite(weight.name, weight.numpy())
         return in_chunks(self.kept_rows, self.input_dim, "float32")
 
-    def freeze(self) -> Form:
+    def to_form(self) -> Form:
         return rows_with_zeros(self.rows(), **self.form_config())
 
     def paper_bits(self) -> int:

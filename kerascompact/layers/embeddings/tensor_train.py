@@ -49,7 +49,7 @@ class TensorTrainEmbedding(CompactEmbedding):
     >>> layer = TensorTrainEmbedding(10_000, 64, rank=8)
     >>> layer(np.array([[3, 7]])).shape
     TensorShape([1, 2, 64])
-    >>> sum(array.total_bits for array in layer.freeze().storage())
+    >>> sum(array.total_bits for array in layer.to_form().storage())
     224256
 
     Reference: [Hrinchuk et al., 2019](https://arxiv.org/abs/1901.10787), sec. 3.3 and 3.5.
@@ -146,7 +146,7 @@ class TensorTrainEmbedding(CompactEmbedding):
         logits = row_logits(flat, rows_of, part * self.shape.rows[0], cores, part)
         return reshape_as(logits[:, : self.input_dim], hidden[..., 0], self.input_dim)
 
-    def freeze(self) -> TensorTrainForm:
+    def to_form(self) -> TensorTrainForm:
         self.check_built()
         cores = [checks.finite(core.name, core.numpy()) for core in self.cores]
         config = {**self.form_config(), **self.shape._asdict()}

@@ -93,7 +93,7 @@ class VariationalVocabularyEmbedding(VariationalEmbedding):
         self.check_built()
         return np.flatnonzero(self.is_kept(tf.range(self.input_dim)))
 
-    def freeze(self) -> RemappedForm:
+    def to_form(self) -> RemappedForm:
         self.check_built()
         checks.finite("log_alpha", self.log_alpha.numpy())
         kept = self.is_kept(tf.range(self.input_dim)).numpy()

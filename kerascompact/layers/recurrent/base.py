@@ -8,7 +8,7 @@ import tensorflow as tf
 from keras import ops
 
 from kerascompact.core import checks
-from kerascompact.forms.segmented import SegmentedForm
+from kerascompact.forms.sparse_rnn import FrozenRNN
 from kerascompact.ops.segments import num_parameters, segment_lengths, window_starts, window_width
 
 OPTIONS = (
@@ -145,14 +145,14 @@ class SparseRecurrent(keras.layers.RNN):
         """Bias vectors of each gate."""
         return int(self.segments[0].use_bias)
 
-    def freeze(self) -> SegmentedForm:
+    def to_form(self) -> FrozenRNN:
         """The layer as it ships: one loop over all segments, input projections before it."""
         if not self.built:
             raise ValueError(
                 f"Layer {self.name!r} has no weights yet: call it or train it before freezing it."
             )
         first = self.segments[0]
-        return SegmentedForm.from_segments(
+        return FrozenRNN.from_segments(
             [segment.get_weights()[: 2 + first.use_bias] for segment in self.segments],
             self.cell.starts,
             batch_size=self.states[0].shape[0] if self.stateful else None,

@@ -10,11 +10,11 @@ import tensorflow as tf
 from contracts import check_embedding, example, some_ids, trained
 from kerascompact import export
 from kerascompact.core.storage import total_bits
-from kerascompact.export.interpreter import Interpreter
 from kerascompact.layers import AnchorTransformEmbedding
 from kerascompact.layers.embeddings.anchor_sets import AnchorSets
 from kerascompact.optimizers import Proximal
 from kerascompact.optimizers.pending import pending_of
+from kerascompact.runtime.interpreter import Interpreter
 
 V, D = 20, 4
 MIXTURE = dict(input_dim=V, output_dim=D, num_anchors=[3, 4], strength=1e-4, mixture="softmax")
@@ -66,10 +66,10 @@ def test_is_the_sum_over_sets(mixture, num_anchors):
     layer = layer_of(num_anchors, mixture=mixture)
     table = table_by_hand(layer)
     np.testing.assert_allclose(layer(np.arange(V)), table, atol=ROUNDING)
-    np.testing.assert_allclose(layer.freeze()(np.arange(V)), table, atol=ROUNDING)
+    np.testing.assert_allclose(layer.to_form()(np.arange(V)), table, atol=ROUNDING)
     hidden = np.random.default_rng(1).normal(size=(2, 3, D)).astype(np.float32)
     np.testing.assert_allclose(layer(hidden, reverse=True), hidden @ table.T, atol=ROUNDING)
-    frozen = layer.freeze()(hidden[:1], reverse=True)
+    frozen = layer.to_form()(hidden[:1], reverse=True)
     np.testing.assert_allclose(frozen, hidden[:1] @ table.T, atol=ROUNDING)
     picked = np.array([3, 3, 19])
     np.testing.assert_allclose(layer.output_rows(tf.constant(picked)), table[picked], atol=ROUNDING)
@@ -77,7 +77,7 @@ def test_is_the_sum_over_sets(mixture, num_anchors):
 
 def test_a_softmax_freezes_to_its_entries_and_one_for_the_rest():
     layer = layer_of([3, 4], mixture="softmax")
-    form, transform = layer.freeze(), layer.transform.numpy()
+    form, transform = layer.to_form(), layer.transform.numpy()
     entries = np.count_nonzero(transform)
     missing = [(part == 0).any(axis=1).sum() for part in np.split(transform, [3], axis=1)]
     assert 0 < sum(missing) < 2 * V  # a row of a set in which none is missing has no such entry
@@ -101,7 +101,7 @@ def softmax_of_extremes(nonnegative=False):
 @pytest.mark.parametrize("nonnegative", [False, True])
 def test_a_softmax_of_any_numbers_freezes_to_what_it_evaluates(nonnegative):
     layer = softmax_of_extremes(nonnegative)
-    table, form = table_by_hand(layer), layer.freeze()
+    table, form = table_by_hand(layer), layer.to_form()
     np.testing.assert_allclose(layer(np.arange(V)), table, atol=ROUNDING)
     np.testing.assert_allclose(form(np.arange(V)), table, atol=ROUNDING)
     assert np.abs(form.values.numpy()).max() <= 1  # no entry takes the scale of all others
@@ -226,11 +226,11 @@ def test_trained_entries_are_exact_zeros_in_the_form_and_counted():
     entries = layer.sparse_transform().nnz
     assert 0 < entries < 6 * V
     assert (layer.transform.numpy() >= 0).all()
-    assert layer.freeze().num_entries == entries
+    assert layer.to_form().num_entries == entries
     assert layer.paper_bits() == 32 * (entries + 6 * D)
-    np.testing.assert_array_equal(layer.sparse_transform().toarray(), layer.freeze().transform())
+    np.testing.assert_array_equal(layer.sparse_transform().toarray(), layer.to_form().transform())
     rows = 8 * 32 + 32
-    assert total_bits(layer.freeze().storage()) == entries * (8 + 32) + rows + 32 * 6 * D + 32
+    assert total_bits(layer.to_form().storage()) == entries * (8 + 32) + rows + 32 * 6 * D + 32
 
 
 def test_refuses_an_optimizer_without_the_proximal_step():

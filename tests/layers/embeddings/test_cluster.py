@@ -73,10 +73,10 @@ def test_scale_changes_how_fast_logits_move_and_nothing_at_the_start():
 def test_storage_by_hand():
     form = ClusterEmbedding(3000, 5, 50)
     form.build()
-    form = form.freeze()
+    form = form.to_form()
     names = {array.name: array.total_bits for array in form.storage()}
     assert names == {"codes": 3000 * 6, "codebook": 50 * 5 * 32}
-    names = {array.name: array.total_bits for array in form.quantize().storage()}
+    names = {array.name: array.total_bits for array in form.stored_as().storage()}
     assert names == {"codes": 3000 * 6, "codebook": 50 * 5 * 8, "codebook_scale": 5 * 32}
     assert form.paper_bits == 3000 * 6 + 32 * 50 * 5  # appendix A
     assert form.codes.shape == (3000 * 6 // 8 + 1,)  # one byte that the last code may read

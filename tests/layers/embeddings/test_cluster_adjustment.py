@@ -30,11 +30,11 @@ def test_adjustment_is_exact_in_training():
 def test_storage_by_hand():
     layer = ClusterAdjustmentEmbedding(3000, 6, 50)
     layer.build()
-    form = layer.freeze()
+    form = layer.to_form()
     bits = {array.name: array.total_bits for array in form.storage()}
     assert bits == {"0/codes": 3000 * 6, "0/codebook": 50 * 5 * 32, "1/table": 3000 * 32}
     assert form.paper_bits == 3000 * 6 + 32 * 50 * 5 + 32 * 3000
-    bits = {array.name: array.total_bits for array in form.quantize().storage()}
+    bits = {array.name: array.total_bits for array in form.stored_as().storage()}
     assert bits == {
         "0/codes": 3000 * 6,
         "0/codebook": 50 * 5 * 8,

@@ -45,7 +45,7 @@ def test_inference_adds_the_rows_of_the_likeliest_codes():
     table = np.array([sum(codebooks[j, c[j]] for j in range(M)) for c in codes])
     for training in (None, False):  # float32 sums of three numbers around 1
         np.testing.assert_allclose(layer(ids, training=training), table[ids], atol=1e-6)
-    np.testing.assert_array_equal(layer.freeze()(ids), layer(ids))
+    np.testing.assert_array_equal(layer.to_form()(ids), layer(ids))
 
 
 def test_training_follows_the_papers_equations(monkeypatch):
@@ -163,7 +163,7 @@ def test_sizes_of_the_cluster_papers_table_3(name):
 def test_storage_by_hand():
     layer = CompositionalCodeEmbedding(3000, 90, 8, 64)
     layer.build()
-    form = layer.freeze()
+    form = layer.to_form()
     names = {array.name: array.total_bits for array in form.storage()}
     assert names == {"codes": 3000 * 64 * 3, "codebook": 32 * 64 * 8 * 90}
     assert form.paper_bits == sum(names.values())

@@ -78,7 +78,7 @@ def test_inference_puts_the_chosen_rows_side_by_side(method, batch_norm, shared_
     np.testing.assert_array_equal(layer.codes(), codes)
     table = put_together(weights_of(layer)[2], codes).astype(np.float32)
     np.testing.assert_array_equal(layer(IDS), table[IDS])
-    np.testing.assert_array_equal(layer.freeze()(IDS), table[IDS])
+    np.testing.assert_array_equal(layer.to_form()(IDS), table[IDS])
     assert not layer.losses
 
 
@@ -198,7 +198,7 @@ def test_codes_of_a_large_vocabulary_are_read_in_chunks():
 def test_storage_by_hand(shared_codebook):
     layer = DPQEmbedding(1000, 60, 50, 12, shared_codebook=shared_codebook)
     layer.build()
-    form = layer.freeze()
+    form = layer.to_form()
     rows = 50 * (1 if shared_codebook else 12)
     names = {array.name: array.total_bits for array in form.storage()}
     assert names == {"codes": 1000 * 12 * 6, "codebook": 32 * rows * 5}

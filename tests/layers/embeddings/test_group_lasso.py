@@ -38,7 +38,7 @@ def test_every_row_takes_every_proximal_step(tmp_path):
     zeros = np.flatnonzero(np.all(table == 0, axis=1))
     assert 0 < len(zeros) < 12
     np.testing.assert_array_equal(np.setdiff1d(np.arange(12), embedding.kept_ids()), zeros)
-    form = embedding.freeze()
+    form = embedding.to_form()
     np.testing.assert_array_equal(form(np.arange(12)), found)
     assert form.paper_bits == 32 * 3 * (12 - len(zeros)) == embedding.paper_bits()
     assert total_bits(form.part.storage()) == form.paper_bits

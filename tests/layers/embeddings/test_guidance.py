@@ -110,7 +110,7 @@ def test_guidance_is_gone_when_the_layer_ships():
     layer = guided(PretrainedGuidance(numbers(V, WIDTH), logits_weight=1.0), hidden_dim=5)
     bits = layer.paper_bits()
     assert bits == V * 3 * 2 + 32 * (3 * 4 * 5 + 5 * WIDTH + WIDTH)
-    assert sum(stored.total_bits for stored in layer.freeze().storage()) == bits
+    assert sum(stored.total_bits for stored in layer.to_form().storage()) == bits
 
 
 def test_rejects():

@@ -48,7 +48,7 @@ def test_words_are_sums_of_their_buckets(arguments):
     found = layer(EVERY)
     expected = expected_rows(layer)
     np.testing.assert_allclose(found, expected, atol=1e-6)  # sums of three numbers below 1
-    form = layer.freeze()
+    form = layer.to_form()
     np.testing.assert_allclose(form(EVERY), expected, atol=1e-6)
     assert isinstance(form, SplitForm if layer.num_frequent else HashedForm)
     assert form.paper_bits == total_bits(form.storage()) == layer.paper_bits()

@@ -110,7 +110,7 @@ def test_inference_and_the_stored_form_are_the_papers_formula(options):
     np.testing.assert_array_equal(layer.codes(), codes)
     expected = composed(layer, codes)
     np.testing.assert_allclose(layer(every), expected, **CLOSE)
-    form = layer.freeze()
+    form = layer.to_form()
     np.testing.assert_allclose(form(every), expected, rtol=1e-4, atol=1e-5)  # folded in float32
     assert form.paper_bits == V * D * 2 + 32 * layer.composition.num_parameters()
 
@@ -164,7 +164,7 @@ def test_a_row_and_a_column_are_lightrnn():
     expected = (rows[:, None] + columns[None]).reshape(25, WIDTH)
     np.testing.assert_allclose(layer(np.arange(25)), expected, **CLOSE)
     assert len({tuple(code) for code in layer.codes()}) == 25
-    assert total_bits(layer.freeze().storage()) == 25 * 2 * 3 + 32 * 2 * 5 * WIDTH
+    assert total_bits(layer.to_form().storage()) == 25 * 2 * 3 + 32 * 2 * 5 * WIDTH
 
 
 def test_one_letter_is_a_cluster():

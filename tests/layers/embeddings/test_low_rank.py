@@ -97,10 +97,10 @@ def test_starts_with_the_variance_of_a_full_table():
 def test_storage_by_hand():
     layer = LowRankEmbedding(20, 8, rank=3)
     layer.build()
-    form = layer.freeze()
+    form = layer.to_form()
     assert total_bits(form.storage()) == form.paper_bits == 32 * 3 * (20 + 8)
     # int8: the table, the matrix, and a scale for each output column
-    assert total_bits(form.quantize("int8").storage()) == 8 * 3 * (20 + 8) + 32 * 8
+    assert total_bits(form.stored_as("int8").storage()) == 8 * 3 * (20 + 8) + 32 * 8
 
 
 @pytest.mark.parametrize("rank", [0, 9, 2.5, True, "3", None])

@@ -54,11 +54,11 @@ def test_an_optimizer_with_momentum_moves_the_rows_of_the_batch_only(reserved, j
 def test_storage_by_hand():
     layer = MixtureEmbedding(3000, 5, 50, num_unique=300)
     layer.build()
-    form = layer.freeze()
+    form = layer.to_form()
     bits = {array.name: array.total_bits for array in form.storage()}
     assert bits == {"0/table": 300 * 5 * 32, "1/codes": 2700 * 6, "1/codebook": 50 * 5 * 32}
     assert form.paper_bits == 2700 * 6 + 32 * 5 * (50 + 300)
-    bits = sum(array.total_bits for array in form.quantize().storage())
+    bits = sum(array.total_bits for array in form.stored_as().storage())
     assert bits == 2700 * 6 + 8 * 5 * (50 + 300) + 2 * 5 * 32
 
 

@@ -47,7 +47,7 @@ def test_equals_the_table_with_zeros(order, bins):
     # sums of six products of size 0.1
     np.testing.assert_allclose(layer(hidden, reverse=True), hidden @ table.T, atol=1e-6)
     np.testing.assert_array_equal(layer.output_rows(tf.constant([3, 1])), table[[3, 1]])
-    form = layer.freeze()
+    form = layer.to_form()
     np.testing.assert_array_equal(form(EVERY), table)
     ranks = 16 * 50 if order is None else 0
     bits = 32 * np.count_nonzero(table)

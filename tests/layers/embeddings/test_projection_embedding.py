@@ -59,7 +59,7 @@ def test_is_the_equation_and_freezes_to_it(normalization):
     expected = by_hand(layer, projection_bits(WORDS, layer.projection))
     # sums of 32, 6 and 5 float32 products of size 1 to 10
     np.testing.assert_allclose(layer(WORDS), expected, rtol=1e-4, atol=1e-4)
-    form = layer.freeze()
+    form = layer.to_form()
     assert isinstance(form, ProjectedForm) and form.name == layer.name
     np.testing.assert_allclose(form(WORDS), expected, rtol=1e-4, atol=1e-4)
     weights = 32 * (33 * 6 + 7 * 5 + 6 * 4)
@@ -100,7 +100,7 @@ def test_takes_texts_whole():
     data, lengths = word_bytes(sum(texts, []))
     rows = tf.RaggedTensor.from_row_lengths(data, lengths)
     np.testing.assert_array_equal(layer(tf.RaggedTensor.from_row_lengths(rows, [3, 3])), reference)
-    assert layer.freeze()(texts).shape == (2, 4)
+    assert layer.to_form()(texts).shape == (2, 4)
     with pytest.raises(ValueError, match=r"`inputs` must be texts as rows of words"):
         layer(["king"])
 
@@ -220,8 +220,8 @@ def test_rejects(name, bad, message):
 
 def test_refuses_what_it_cannot_freeze():
     with pytest.raises(ValueError, match="has no weights yet"):
-        example().freeze()
+        example().to_form()
     layer = moved(example())
     layer.dense[0].kernel.assign(np.full((32, 6), np.nan))
     with pytest.raises(ValueError, match="must hold finite numbers only"):
-        layer.freeze()
+        layer.to_form()

@@ -8,7 +8,7 @@ import tensorflow as tf
 from contracts import check_embedding
 from graphs import tensors_with_rows
 from kerascompact.core.storage import total_bits
-from kerascompact.forms import ScalarForm
+from kerascompact.forms import PackedTableForm
 from kerascompact.layers import QuantizedEmbedding
 from kerascompact.optimizers import LazyAdam
 
@@ -62,8 +62,8 @@ def test_one_scale_serves_the_table(bits):
 def test_the_form_gives_the_same_bits(bits, scale):
     layer = built(bits, scale)
     layer.table.assign(np.random.default_rng(0).normal(size=(20, 4)))  # the table's limit is old
-    form = layer.freeze()
-    assert isinstance(form, ScalarForm)
+    form = layer.to_form()
+    assert isinstance(form, PackedTableForm)
     np.testing.assert_array_equal(form(EVERY), layer(EVERY, training=False))
     scales = 20 if scale == "row" else 1
     assert total_bits(form.storage()) == form.paper_bits == 20 * 4 * bits + 32 * scales
@@ -83,7 +83,7 @@ def test_the_limit_grows_with_the_rows_that_training_meets():
     layer(np.array([3]), training=True)
     assert float(layer.limit.numpy()) == 3.0  # it does not shrink
     # the row that no batch has met is cut off, in the layer as in the form
-    assert float(layer(np.array(7))[0]) == 3.0 == float(layer.freeze()(np.array(7))[0])
+    assert float(layer(np.array(7))[0]) == 3.0 == float(layer.to_form()(np.array(7))[0])
     layer.reset_limit()
     assert float(layer(np.array(7))[0]) == 9.0
 
@@ -165,4 +165,4 @@ def test_refuses_to_freeze_a_limit_that_is_no_number():
     layer = built(4, "table")
     layer.limit.assign(np.nan)
     with pytest.raises(ValueError, match="`limit` must hold finite numbers only"):
-        layer.freeze()
+        layer.to_form()

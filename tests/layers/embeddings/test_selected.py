@@ -21,9 +21,9 @@ def test_selected_words_have_rows_and_the_others_one_or_none(others):
     shared = table[3] if others == "shared" else np.zeros(4)
     np.testing.assert_array_equal(found[rest], np.tile(shared, (17, 1)))
     assert layer.kept_ids().tolist() == [3, 4, 17]
-    np.testing.assert_array_equal(layer.freeze()(np.arange(20)), found)
+    np.testing.assert_array_equal(layer.to_form()(np.arange(20)), found)
     hidden = np.random.default_rng(0).normal(size=(3, 4)).astype(np.float32)
-    for each in (layer, layer.freeze()):  # products of four numbers
+    for each in (layer, layer.to_form()):  # products of four numbers
         np.testing.assert_allclose(each(hidden, reverse=True), hidden @ found.T, atol=1e-5)
 
 
@@ -44,7 +44,7 @@ def test_only_selected_words_learn(tmp_path):
 def test_a_number_selects_the_first_ids():
     layer = SelectedEmbedding(3000, 5, selected=300)
     layer.build()
-    form = layer.freeze()
+    form = layer.to_form()
     assert layer.kept_ids().tolist() == list(range(300))
     # the others' row is stored, which ids are kept is not
     assert total_bits(form.storage()) == 32 * 5 * 301

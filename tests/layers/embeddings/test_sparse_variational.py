@@ -49,7 +49,7 @@ def test_entries_below_the_threshold_are_left(cls):
     expected = expected_rows(weights, 0.5)
     assert 0 < np.count_nonzero(expected) < 60
     np.testing.assert_allclose(layer(EVERY), expected, rtol=1e-6)  # one product
-    form = layer.freeze()
+    form = layer.to_form()
     np.testing.assert_array_equal(form(EVERY), layer(EVERY))
     assert form.paper_bits == 32 * np.count_nonzero(expected)
     if cls is SparseVariationalVocabularyEmbedding:

@@ -37,7 +37,7 @@ def test_words_are_rows_of_the_table(arguments):
     cores = [core.numpy() for core in layer.cores]
     expected = whole_table(cores, layer.shape)[:20]
     np.testing.assert_allclose(found, expected, atol=1e-6)  # numbers below 1
-    form = layer.freeze()
+    form = layer.to_form()
     np.testing.assert_allclose(form(np.arange(20)), expected, atol=1e-6)
     assert isinstance(form, TensorTrainForm)
     assert form.paper_bits == total_bits(form.storage()) == 32 * sum(core.size for core in cores)

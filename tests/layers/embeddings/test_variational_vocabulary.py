@@ -31,13 +31,13 @@ def test_words_below_the_threshold_are_left():
     layer.log_alpha.assign(log_alpha)
     expected = layer.table.numpy() * (log_alpha < 1)[:, None]
     np.testing.assert_array_equal(layer(EVERY), expected)
-    form = layer.freeze()
+    form = layer.to_form()
     np.testing.assert_array_equal(form(EVERY), expected)
     assert layer.kept_ids().tolist() == list(range(12))
     assert form.paper_bits == 32 * 12 * 4 == total_bits(form.storage())
     layer.log_alpha.assign(np.full(20, 4.0))
-    assert layer.freeze().paper_bits == 0
-    np.testing.assert_array_equal(layer.freeze()(EVERY), np.zeros((20, 4)))
+    assert layer.to_form().paper_bits == 0
+    np.testing.assert_array_equal(layer.to_form()(EVERY), np.zeros((20, 4)))
 
 
 def test_noise_grows_with_alpha():

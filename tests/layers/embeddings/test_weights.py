@@ -243,7 +243,7 @@ def test_starts_where_its_compressor_ends(case):
     # from conjugate gradients, which stop at 1e-5 of the error that is left.
     tolerance = 1e-5 if case in ("kd, fixed", "hashed, no weights") else 1e-6
     np.testing.assert_allclose(vectors(layer), expected(), atol=tolerance)
-    np.testing.assert_allclose(layer.freeze()(EVERY), vectors(layer), atol=1e-6)
+    np.testing.assert_allclose(layer.to_form()(EVERY), vectors(layer), atol=1e-6)
     assert layer.start_table is None  # the table is the user's, not the layer's
     assert "weights" not in layer.get_config()
 

@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 
 from contracts import optimizer
-from kerascompact import export, layers
+from kerascompact import export, layers, tools
 from kerascompact.core.storage import total_bits
 from kerascompact.forms import Form
 from kerascompact.layers.embeddings.base import CompactEmbedding
@@ -161,7 +161,7 @@ def test_converts_to_built_in_operators_and_predicts_the_same(make):
     ids = np.random.default_rng(0).integers(0, 20, (8, 4))
     file = export.convert(model, "int8")
     assert export.verify(model, file, ids, tolerance=1e-5).agreement == 1.0
-    assert not export.inspect(file).custom
+    assert not tools.inspect(file).custom
 
 
 @pytest.mark.parametrize(

@@ -117,7 +117,7 @@ def test_one_segment_is_the_dense_layer(kind, segments):
     other.set_weights(layer.get_weights())
     start = [texts(steps=1, width=8, seed=n)[:, 0] for n in range(len(other.state_size))]
     mask = np.arange(5)[None] < np.array([[5], [3]])
-    form = layer.freeze()
+    form = layer.to_form()
     for options in ({}, {"mask": mask}, {"initial_state": start}):  # each goes on from the last
         found, frozen = layer(x, **options), form(x, **options)
         for mine, stored, keras_own in zip(found, frozen, other(x, **options), strict=True):
@@ -205,4 +205,4 @@ def test_rejects_arguments():
         with pytest.raises(ValueError, match=message):
             SparseLSTM(**arguments)
     with pytest.raises(ValueError, match="has no weights yet"):
-        SparseGRU(4).freeze()
+        SparseGRU(4).to_form()

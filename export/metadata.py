@@ -1,0 +1,101 @@
+"""Metadata of a file: labels, vocabulary, embeddings, recipe."""
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from kerascompact.core import checks
+from kerascompact.core.storage import total_bits
+from kerascompact.forms.base import Form
+from kerascompact.forms.row_scaled_table import RowScaledForm
+from kerascompact.text.vocabulary import Vocabulary
+from kerascompact.tflite.passes.embedding_lookup import Rows
+
+
+def of_labels(labels: Any, shapes: Sequence[tf.TensorShape]) -> list[str] | None:
+    """The labels, checked against the shapes of the model's outputs."""
+    if labels is None:
+        return None
+    labels = list(labels)
+    if not all(isinstance(label, str) and label for label in labels):
+        checks.fail("labels", "a list of non-empty strings", labels)
+    if len(shapes) == 1 and shapes[0][-1] is not None and shapes[0][-1] != len(labels):
+        raise ValueError(
+            f"`labels` must name each of the model's {shapes[0][-1]} outputs. "
+            f"Received: {len(labels)} labels."
+        )
+    return labels
+
+
+def of_batch(batch_size: int | None) -> int | str | None:
+    """The rows of a run: `None` for one, as nearly every file has.
+
+    >>> of_batch(1), of_batch(8), of_batch(None)
+    (None, 8, 'any')
+    """
+    return "any" if batch_size is None else None if batch_size == 1 else batch_size
+
+
+def of_vocabulary(vocabulary: Vocabulary | None) -> dict[str, Any] | None:
+    """Size, rules and checksum of a vocabulary."""
+    if vocabulary is None:
+        return None
+    return {
+        "size": len(vocabulary),
+        "rules": vocabulary.rules,
+        "bytes": vocabulary.num_bytes,
+        "sha256": vocabulary.sha256,
+    }
+
+
+def of_embeddings(forms: Sequence[Form]) -> list[dict[str, Any]]:
+    """Kind, sizes and bits of each form; once, if two models of a file hold the same."""
+    found: dict[tuple[str, str, str], dict[str, Any]] = {}
+    for form in forms:
+        facts = {
+            "form": type(form).__name__,
+            "input_dim": form.input_dim,
+            "output_dim": form.output_dim,
+            "stored_bits": total_bits(form.storage()),
+            "paper_bits": form.paper_bits,
+        }
+        found.setdefault((form.name, str(facts), _sha256(form)), facts)
+    return list(found.values())
+
+
+def _sha256(form: Form) -> str:
+    digest = hashlib.sha256()
+    for weight in form.weights:
+        digest.update(keras.ops.convert_to_numpy(weight).tobytes())
+    return digest.hexdigest()
+
+
+def precisions(forms: Sequence[Form]) -> set[str]:
+    """What the tables of forms, and of those inside them, are stored as."""
+    layers = [layer for form in forms for layer in form._flatten_layers()]
+    return {layer.precision for layer in layers if hasattr(layer, "precision")}
+
+
+def rows(forms: Sequence[Form]) -> list[Rows]:
+    """The tables that have scales for each row."""
+    found = [layer for form in forms for layer in form._flatten_layers()]
+    return [
+        Rows(form.table.numpy(), form.scale.numpy(), form.precision, form.block)
+        for form in found
+        if isinstance(form, RowScaledForm)
+    ]
+
+
+def scales(forms: Sequence[Form]) -> list[np.ndarray]:
+    """The scales of the columns of all tables."""
+    weights = {id(weight): weight for form in forms for weight in form.weights}
+    found = [
+        keras.ops.convert_to_numpy(weight)
+        for weight in weights.values()
+        if weight.name.endswith("_scale")
+    ]
+    return [scale.astype(np.float32).reshape(-1) for scale in found]

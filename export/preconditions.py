@@ -1,0 +1,279 @@
+"""Preconditions of a conversion, checked before the converter spends minutes on it."""
+
+import contextlib
+import re
+from collections.abc import Callable, Collection, Iterator
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from kerascompact.core import checks
+from kerascompact.core.keras_graph import is_graph
+from kerascompact.export.recipe import Recipe
+from kerascompact.forms.base import Form
+from kerascompact.forms.dense import DenseForm
+from kerascompact.text.vocabulary import Vocabulary
+
+# Layers that need tables of strings, or 64-bit hashes of them.
+LAYERS = {"HashedCrossing", "Hashing", "IntegerLookup", "StringLookup", "TextVectorization"}
+# Operators of TensorFlow that no built-in one of TFLite stands for.
+OPERATORS = re.compile(
+    r"(Eager)?PyFunc\w*|Matrix(Inverse|Determinant|Solve|TriangularSolve|Logarithm)"
+    r"|(LogMatrix\w+|Cholesky|Svd|Qr|Lu|Eig|SelfAdjointEig\w*)|String\w+|Regex\w+|Unicode\w+"
+    r"|(Mutable|Anonymous)\w*HashTable\w*|LookupTable\w+|AsString|Decode\w+|Encode\w+|Parse\w+"
+    r"|Sparse(Tensor|Fill|Reorder|Segment|Concat|Split|Slice)\w*|Ragged\w+|Stateless(Random|Trunc)\w+"
+    r"|DenseBincount|Bincount|Digamma|Lgamma|Erfinv|Igammac?|Betainc|Polygamma|Zeta|UniqueV2"
+)
+LOOPS = re.compile(r"(Stateless)?While")
+
+
+def check_model(model: Any) -> None:
+    """Raises ValueError for what is no built model of finite weights, or has layers of strings or
+    with states.
+    """
+    if not isinstance(model, keras.Model):
+        checks.fail("model", "a keras.Model", model)
+    if not model.built or (not is_graph(model) and not getattr(model, "_build_shapes_dict", None)):
+        raise ValueError(
+            f"`model` must be built before it is converted: call it on data, or train it. "
+            f"Received: model={model.name!r} without weights."
+        )
+    for variable in model.weights:
+        checks.finite(variable.path, keras.ops.convert_to_numpy(variable))
+    for path, layer in paths(model):
+        if isinstance(layer, keras.layers.RNN) and layer.stateful:
+            raise ValueError(
+                "`model` must have no states of its own, which a file does not keep: convert "
+                "`export.with_states(model)`, which hands them in and out. "
+                f"Received: {path}, a stateful {type(layer).__name__}."
+            )
+        if type(layer).__name__ in LAYERS and type(layer).__module__.startswith("keras."):
+            raise ValueError(
+                "`model` must have layers of numbers only: take words apart before it, or give "
+                f"`text`. Received: {path}, a {type(layer).__name__}."
+            )
+
+
+def paths(model: Any) -> Iterator[tuple[str, Any]]:
+    """Every layer inside a model with the names that lead to it.
+
+    >>> model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(2, name="last")])
+    >>> [path for path, _ in paths(model)]
+    ['last']
+    """
+    for layer in model._flatten_layers(recursive=False, include_self=False):
+        if isinstance(layer, keras.layers.InputLayer) or _is_same(layer, model):
+            continue
+        yield layer.name, layer
+        for path, inner in paths(layer):
+            yield f"{layer.name}/{path}", inner
+
+
+def _is_same(layer: Any, model: Any) -> bool:
+    """Whether a layer is the graph that a Sequential model keeps of itself."""
+    return isinstance(model, keras.Sequential) and layer is model._functional
+
+
+@contextlib.contextmanager
+def traced(batch_size: int | None = 1) -> Iterator[None]:
+    """Turns the error of a layer that cannot be traced into a ValueError with the layer's path.
+
+    Args:
+        batch_size: Rows of the inputs; `None`: any.
+    """
+    filtering = keras.config.is_traceback_filtering_enabled()
+    keras.config.disable_traceback_filtering()
+    try:
+        yield
+    except Exception as error:
+        outer: Any = None
+        names, trace = [], error.__traceback__
+        while trace is not None:
+            layer: Any = trace.tb_frame.f_locals.get("self")
+            is_layer = isinstance(layer, keras.layers.Layer) and layer.name not in names
+            if is_layer and not (outer and _is_same(layer, outer)):
+                outer = layer
+                names.append(layer.name)
+            trace = trace.tb_next
+        if not names:  # of ours
+            raise
+        said = " ".join(str(error).splitlines()[:1])
+        raise ValueError(
+            "`model` must run as a TensorFlow function of inputs of "
+            f"{'any batch' if batch_size is None else f'batch {batch_size}'}. Received: "
+            f"{'/'.join(names)}, which says: {type(error).__name__}: {said}"
+        ) from error
+    finally:
+        if filtering:
+            keras.config.enable_traceback_filtering()
+
+
+def check_fused(fused_lstm: bool, recipe: Recipe) -> None:
+    """Raises ValueError if `fused_lstm` is no bool, or asks for what the converter cannot do."""
+    checks.boolean("fused_lstm", fused_lstm)
+    if fused_lstm and recipe.rest == "int16x8":
+        raise ValueError(
+            "`fused_lstm` must be False with a rest of 'int16x8', for which the converter finds no "
+            "ranges inside the operator: unroll the LSTM (unroll=True), or take 'full_int8'. "
+            "Received: True."
+        )
+
+
+def check_batch(batch_size: Any, takes_text: bool, fused_lstm: bool) -> None:
+    """Raises ValueError if `batch_size` is no number of rows and not `None`, or does not fit.
+
+    Args:
+        batch_size: Rows of a run; `None`: any.
+        takes_text: Whether the file takes text.
+        fused_lstm: Whether LSTMs become operators that keep their state.
+    """
+    if batch_size is not None:
+        checks.integer_in("batch_size", batch_size, 1)
+    if takes_text and batch_size != 1:
+        checks.fail("batch_size", "1 for a file that takes text, one at a time", batch_size)
+    if fused_lstm and batch_size is None:
+        checks.fail(
+            "batch_size", "a number with `fused_lstm`, whose states have a fixed size", batch_size
+        )
+
+
+def check_operators(function: Any, recipe: Recipe, forms: list[Form]) -> None:
+    """Raises ValueError if an operator of a traced function has no place in a file of the recipe.
+
+    Args:
+        function: Concrete function.
+        recipe: How kernels are stored.
+        forms: The embeddings of the model.
+    """
+    bad = found(function, OPERATORS.fullmatch)
+    if bad:
+        raise ValueError(f"`model` must have operators that TFLite has. Received: {bad}.")
+    if lists := open_lists(function):
+        raise ValueError(
+            "`batch_size` must be a number for a model with a loop that keeps a list of states, of "
+            "which TFLite must know the size; or build Keras' LSTM or GRU with unroll=True. "
+            f"Received: batch_size=None, and {', '.join(lists)}."
+        )
+    for kind, tensor in (("input", function.inputs), ("output", function.outputs)):
+        for one in tensor:
+            if one.dtype.name in ("string", "float64", "complex64", "complex128", "variant"):
+                name = one.name.split(":")[0]
+                checks.fail("model", f"one whose {kind}s are numbers of a phone's types", name)
+    if recipe.rest == "int16x8":
+        others = [form.name for form in forms if not isinstance(form, DenseForm)]
+        if others:
+            raise ValueError(
+                "`recipe` must not store the rest as 'int16x8' beside packed codes: the converter "
+                f"has no int16 to unpack them, and sums that saturate. Received: {others}."
+            )
+    if recipe.rest in ("full_int8", "int16x8"):
+        loops = found(function, LOOPS.fullmatch)
+        if loops:
+            way = (
+                "`fused_lstm=True` or unroll=True" if recipe.rest == "full_int8" else "unroll=True"
+            )
+            raise ValueError(
+                f"`recipe` must not store the rest as {recipe.rest!r} in a model with loops, which "
+                f"the converter crashes on: use {way}, or another recipe. Received: {loops}."
+            )
+        if backward := found(function, re.compile("ReverseSequence").fullmatch):
+            raise ValueError(
+                f"`recipe` must not store the rest as {recipe.rest!r} in a model that reads padded "
+                f"text backwards, which TFLite does not do with integers. Received: {backward}."
+            )
+
+
+def advice(function: Any, unknown: Collection[str]) -> str:
+    """What to give `convert` where an operator only lacks a size that the inputs leave open.
+
+    Args:
+        function: A concrete function.
+        unknown: Operators that the converter does not know for these sizes.
+
+    >>> ids = tf.TensorSpec((1, None), tf.int32)
+    >>> advice(tf.function(lambda x: x + 1).get_concrete_function(ids), ["StridedSlice"])
+    '; give `sequence_length=`, the length that the model leaves open'
+    """
+    shapes = [one.shape for one in function.inputs if one.shape.rank]
+    if not {"StridedSlice", "TensorListReserve"} & {*unknown}:
+        return ""
+    if any(None in shape[1:].as_list() for shape in shapes):
+        return "; give `sequence_length=`, the length that the model leaves open"
+    if any(shape[0] is None for shape in shapes):
+        return "; give `batch_size=` a number"
+    return ""
+
+
+def found(function: Any, matches: Callable[[str], Any]) -> str:
+    """Operators of a traced function that match, with the layers that they are in; at most three.
+
+    >>> function = tf.function(lambda x: tf.linalg.inv(x)).get_concrete_function(tf.zeros((2, 2)))
+    >>> found(function, "MatrixInverse".__eq__)
+    'MatrixInverse in MatrixInverse'
+    """
+    graph = function.graph.as_graph_def()
+    # A function that stands for an operator is not what it holds: see `fused`.
+    functions = [one for one in graph.library.function if "api_implements" not in one.attr]
+    nodes = [*graph.node, *(node for one in functions for node in one.node_def)]
+    names = [f"{node.op} in {layer_of(node.name)}" for node in nodes if matches(node.op)]
+    return ", ".join(list(dict.fromkeys(names))[:3])
+
+
+def open_lists(function: Any) -> list[str]:
+    """Layers that keep a list of tensors whose size depends on an open batch; at most three.
+
+    >>> @tf.function(input_signature=[tf.TensorSpec((None, 2))])
+    ... def twice(x):
+    ...     return tf.TensorArray(tf.float32, 1, element_shape=x.shape).write(0, x).stack()
+    >>> open_lists(twice.get_concrete_function())
+    ['TensorArrayV2']
+    """
+    if not any(one.shape.rank and one.shape[0] is None for one in function.inputs):
+        return []
+    graph, found = function.graph.as_graph_def(), []
+    for nodes in (graph.node, *(one.node_def for one in graph.library.function)):
+        named = {node.name: node for node in nodes}
+        for node in nodes:
+            if node.op == "TensorListReserve":
+                shape: Any = named.get(node.input[0].split(":")[0])
+                known = shape is not None and shape.op == "Const"
+                if not known or np.any(tf.make_ndarray(shape.attr["value"].tensor) < 0):
+                    found.append(layer_of(node.name))
+    return list(dict.fromkeys(found))[:3]
+
+
+def layer_of(node: str) -> str:
+    """The layers' names before an operator's own.
+
+    >>> layer_of("model/inner/inverse/MatrixInverse")
+    'model/inner/inverse'
+    """
+    return node.rpartition("/")[0] or node
+
+
+def check_vocabulary(models: list[keras.Model], vocabulary: Vocabulary) -> None:
+    """Raises ValueError if a vocabulary has another number of ids than the embeddings."""
+    sizes = [
+        layer.input_dim
+        for model in models
+        for layer in model._flatten_layers()
+        if isinstance(getattr(layer, "input_dim", None), int)
+    ]
+    if sizes and len(vocabulary) != max(sizes):
+        raise ValueError(
+            f"`vocabulary` must have as many ids as the embedding, {max(sizes)}. "
+            f"Received: a vocabulary of {len(vocabulary)}."
+        )
+
+
+def same_vocabulary(text: Any, vocabulary: Vocabulary | None) -> Vocabulary | None:
+    """The one vocabulary of a file that takes text; `None` for token rules."""
+    if isinstance(text, str):  # of a projection
+        return vocabulary
+    if not isinstance(text, Vocabulary):
+        checks.fail("text", "the kerascompact.text.Vocabulary of the model", text)
+    if vocabulary is not None and vocabulary.sha256 != text.sha256:
+        checks.fail("vocabulary", "that of `text`, or None", vocabulary)
+    return text

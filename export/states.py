@@ -1,0 +1,89 @@
+"""Recurrent models with their states as inputs and outputs, to run one step at a time."""
+
+from typing import Any
+
+import keras
+
+from kerascompact.core import checks
+from kerascompact.core.keras_graph import is_graph
+
+
+def with_states(model: keras.Model, length: int | None = 1) -> keras.Model:
+    """Copies a model so that the states of its recurrent layers are inputs and outputs.
+
+    A file cannot keep a state from one run to the next. In the copy every LSTM, GRU, sparse one or
+    other Keras RNN starts from a state that is given and hands out the one it ends with; an app
+    feeds zeros first, and then what the run before returned. The outputs are those of the stateful
+    model. With one step at a time no loop is left in the file of a sparse layer.
+
+    Args:
+        model: Functional or Sequential model, built, stateful or not; it is not changed.
+        length: Steps of a run; `None`: any number.
+
+    Returns: A model with further inputs `{layer}_state_0`, ... `(batch, units)`; its outputs are a
+        dictionary of those of the model, and of the states under the names of their inputs.
+
+    Raises: ValueError, if the model is subclassed, or has no recurrent layer, or has one in another
+        layer, as `Bidirectional` is: it reads the end of the text first.
+
+    >>> from kerascompact.models import language_model
+    >>> model = language_model(keras.layers.Embedding(9, 4), 9, 5, num_layers=1, batch_size=2)
+    >>> sorted(with_states(model).output)
+    ['logits', 'lstm_0_state_0', 'lstm_0_state_1']
+
+    Differs: layers of `keras.layers.RNN` inside a nested model are not opened.
+    """
+    if not is_graph(model):
+        checks.fail("model", "a functional or Sequential model that has been built", model)
+    if length is not None:
+        checks.integer_in("length", length, 1)
+    if not any(isinstance(layer, keras.layers.RNN) for layer in model.layers) or any(
+        isinstance(layer, keras.layers.Bidirectional) for layer in model._flatten_layers()
+    ):
+        raise ValueError(
+            "`model` must have recurrent layers, all of them reading forward. "
+            f"Received: model={model.name!r} with {[type(one).__name__ for one in model.layers]}."
+        )
+    functional = model._functional if isinstance(model, keras.Sequential) else model
+    copies: dict[int, Any] = {}
+    states: dict[str, Any] = {}
+    ends: dict[str, Any] = {}
+
+    def copy(layer: Any) -> Any:
+        if not isinstance(layer, keras.layers.Layer):
+            return layer  # an operation between layers
+        if id(layer) not in copies:
+            config = layer.get_config()
+            if isinstance(layer, keras.layers.RNN):
+                config |= {"stateful": False, "return_state": True, "unroll": False}
+            copies[id(layer)] = layer, type(layer).from_config(config)
+        return copies[id(layer)][1]
+
+    def call(layer: Any, *args: Any, **kwargs: Any) -> Any:
+        if not isinstance(layer, keras.layers.RNN):
+            return layer(*args, **kwargs)
+        names = [f"{layer.name}_state_{number}" for number in range(len(layer.state_size))]
+        given = [
+            keras.Input((size,), dtype="float32", name=name)
+            for name, size in zip(names, layer.state_size, strict=True)
+        ]
+        states.update(zip(names, given, strict=True))
+        outputs, *last = layer(*args, **{**kwargs, "initial_state": given})
+        ends.update(zip(names, last, strict=True))
+        return outputs
+
+    ids = [_opened(tensor, length) for tensor in model.inputs]
+    outputs = functional._run_through_graph(
+        keras.tree.pack_sequence_as(functional._inputs_struct, ids), copy, call
+    )
+    named = dict(zip(functional.output_names, keras.tree.flatten(outputs), strict=True))
+    made = keras.Model([*ids, *states.values()], {**named, **ends}, name=model.name)
+    for layer, new in copies.values():
+        new.set_weights(layer.get_weights())
+    return made
+
+
+def _opened(tensor: Any, length: int | None) -> Any:
+    """An input of any batch, and of that many steps."""
+    shape = (length, *tensor.shape[2:])
+    return keras.Input(shape, dtype=tensor.dtype, name=tensor.name)

@@ -1,0 +1,243 @@
+"""Trace of a frozen model as one TensorFlow function, and its conversion to TFLite."""
+
+import inspect
+import re
+import warnings
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+from tensorflow.lite.python.convert_phase import ConverterError
+
+from kerascompact.core import checks
+from kerascompact.core.keras_graph import is_graph
+from kerascompact.export import preconditions
+from kerascompact.export.freezing import outermost
+from kerascompact.export.recipe import REST
+from kerascompact.export.silence import quiet
+from kerascompact.export.text_in import INPUT, SPANS, TextIn
+from kerascompact.forms.base import Form
+from kerascompact.tflite import flatbuffer
+
+_SETS = tf.lite.OpsSet
+OPS = dict.fromkeys(REST, _SETS.TFLITE_BUILTINS) | {
+    "full_int8": _SETS.TFLITE_BUILTINS_INT8,
+    "int16x8": _SETS.EXPERIMENTAL_TFLITE_BUILTINS_ACTIVATIONS_INT16_WEIGHTS_INT8,
+}
+
+
+class Serve(tf.Module):
+    """The model as one function with named inputs and outputs, text in front of it if wanted."""
+
+    def __init__(
+        self,
+        model: Any,
+        forms: list[Form],
+        specs: dict[str, tf.TensorSpec],
+        text_in: TextIn | None = None,
+        name: str = "serve",
+    ) -> None:
+        super().__init__()
+        parts = (model, *forms) if text_in is None else (model, *forms, text_in.layer)
+        # The variables themselves: with the Keras model as an attribute the converter takes them
+        # for state that may change, and leaves VAR_HANDLE and READ_VARIABLE in the file.
+        self.constants = [v.value for part in parts for v in part.variables]
+        names = list(specs)
+
+        def run(inputs: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
+            outputs = called(model, {name: inputs[name] for name in names})
+            if isinstance(outputs, dict) and not any(map(keras.tree.is_nested, outputs.values())):
+                return outputs
+            outputs = keras.tree.flatten(outputs)
+            known = getattr(model, "output_names", None) or []
+            if len(known) != len(outputs):
+                known = [f"output_{i}" for i in range(len(outputs))]
+            return dict(zip(known, outputs, strict=True))
+
+        def serve(**inputs: tf.Tensor) -> dict[str, tf.Tensor]:
+            if text_in is None:
+                return run(inputs)
+            words, ids = text_in.read(inputs[INPUT])
+            outputs = run(ids)
+            return outputs | text_in.spans(words, outputs)
+
+        given = specs if text_in is None else text_in.specs
+        serve.__name__ = name
+        self.function = tf.function(serve, autograph=False).get_concrete_function(**given)
+        outputs = self.function.structured_outputs.items()
+        self.output_shapes = [output.shape for name, output in outputs if name != SPANS]
+
+
+class _Several(tf.Module):
+    """Models that become one file."""
+
+    def __init__(self, modules: list[Serve]) -> None:
+        super().__init__()
+        self.modules = modules
+
+
+def to_tflite(parts: dict[str, Any], rest: str = "float32") -> bytes:
+    """The converter's file, of built-in operators only.
+
+    Args:
+        parts: A `Signature` for each name.
+        rest: As in `Recipe`; the types that passes over the file make are float32 here.
+
+    Raises: ValueError, if the model needs other operators, naming them and their layers.
+    """
+    modules = [part.module for part in parts.values()]
+    module = modules[0] if len(modules) == 1 else _Several(modules)
+    functions = [one.function for one in modules]
+    converter = tf.lite.TFLiteConverter.from_concrete_functions(functions, module)
+    converter.target_spec.supported_ops = [OPS[rest]]
+    converter.exclude_conversion_metadata = True
+    if any(part.runs for part in parts.values()):
+        converter.optimizations = [tf.lite.Optimize.DEFAULT]
+        converter.representative_dataset = lambda: _runs(list(parts.values()))
+    elif any(map(has_trained_ranges, functions)):
+        converter.optimizations = [tf.lite.Optimize.DEFAULT]  # the integers it was trained for
+    try:
+        with quiet(native=True), warnings.catch_warnings():
+            # The converter itself runs the model on TensorFlow's interpreter, and says it is old.
+            warnings.filterwarnings("ignore", ".*tf.lite.Interpreter is deprecated")
+            data = converter.convert()
+    except (ConverterError, RuntimeError) as error:
+        raise ValueError(
+            "`model` must convert to built-in TFLite operators. "
+            f"Received: {_reason(str(error), functions)}"
+        ) from error
+    return data if [*parts] == ["serving_default"] else _renamed(data, parts)
+
+
+def _reason(message: str, functions: list[Any]) -> str:
+    """The operators that the converter does not know, with their layers, or its own first line."""
+    unknown = set(re.findall(r"'tf\.(\w+)' op (?:is neither|requires element_shape)", message))
+    found = [preconditions.found(function, unknown.__contains__) for function in functions]
+    lines = [line for line in message.splitlines() if line.strip()]
+    reason = ", ".join(filter(None, found))
+    advice = "".join(preconditions.advice(function, unknown) for function in functions[:1])
+    return f"{reason or f'a model of which the converter says: {lines[0]}'}{advice}"
+
+
+def _runs(parts: list[Any]) -> Iterator[Any]:
+    for part in parts:
+        for inputs in part.runs():
+            yield inputs if len(parts) == 1 else (part.module.function.graph.name, inputs)
+
+
+def _renamed(data: bytes, parts: dict[str, Any]) -> bytes:
+    """Names that TensorFlow does not allow for functions are free in a file."""
+    parsed = flatbuffer.parse(data)
+    names = {part.module.function.graph.name: name for name, part in parts.items()}
+    for signature in parsed.signatureDefs:
+        name = signature.signatureKey.decode()
+        signature.signatureKey = names.get(name, next(iter(parts))).encode()
+    return flatbuffer.pack(parsed)
+
+
+def has_trained_ranges(function: Any) -> bool:
+    """Whether a function rounds to ranges that quantization-aware training has found."""
+    graph = function.graph.as_graph_def()
+    nodes = [*graph.node, *(node for inner in graph.library.function for node in inner.node_def)]
+    return any(node.op.startswith("FakeQuantWithMinMax") for node in nodes)
+
+
+def input_specs(
+    model: Any,
+    sequence_length: int | None,
+    inputs: dict[str, Any] | None = None,
+    batch_size: int | None = 1,
+) -> dict[str, tf.TensorSpec]:
+    """Names, shapes and types of the inputs of the file.
+
+    Args:
+        model: As it ships.
+        sequence_length: Length in place of those that the model leaves open; `None`: they stay so.
+        inputs: Inputs of a subclassed model, as `convert` takes them.
+        batch_size: Rows of a run; `None`: any number.
+    """
+    if sequence_length is not None:
+        checks.integer_in("sequence_length", sequence_length, 1)
+    if is_graph(model):
+        if inputs is not None:
+            checks.fail(
+                "inputs", "None for a functional or Sequential model: it has its own", inputs
+            )
+        inputs = {tensor.name: tensor for tensor in keras.tree.flatten(_inputs(model))}
+    elif inputs is None:
+        shape = next(iter(model._build_shapes_dict.values()))
+        if len(_arguments(model)) > 1 or not _is_shape(shape):
+            expected = "a keras.Input for each name, for a subclassed model of several inputs"
+            checks.fail("inputs", expected, inputs)
+        inputs = _inferred(model, shape)
+    if not isinstance(inputs, dict) or not inputs or not all(isinstance(k, str) for k in inputs):
+        checks.fail("inputs", "a dictionary of names and keras.Input or arrays", inputs)
+    specs = {}
+    for name, tensor in inputs.items():
+        if not isinstance(tensor, keras.KerasTensor):
+            tensor = np.asarray(tensor)
+            tensor = tensor.astype("int32") if tensor.dtype == "int64" else tensor  # NumPy's own
+        shape = [batch_size, *(sequence_length if n is None else n for n in tensor.shape[1:])]
+        dtype = tf.as_dtype(keras.backend.standardize_dtype(tensor.dtype))
+        specs[name] = tf.TensorSpec(shape, dtype, name=name)
+    return specs
+
+
+def input_structure(model: Any) -> Any:
+    """The names of the inputs, nested as the model takes them; `None` of a subclassed model."""
+    if not is_graph(model):
+        return None
+    return keras.tree.map_structure(lambda tensor: tensor.name, _inputs(model))
+
+
+def _inferred(model: Any, shape: Sequence[int | None]) -> dict[str, Any]:
+    """The input of a subclassed model that has one.
+
+    Args:
+        model: As it ships.
+        shape: The shape that it was called on, or built for.
+
+    Raises: ValueError, if it holds an embedding and its input is no `(batch, length)`.
+    """
+    if not any(True for _ in outermost(model)):
+        name = next(iter(_arguments(model)), "inputs")
+        return {name: keras.Input(shape[1:], dtype=model.input_dtype)}
+    if len(shape) != 2:
+        expected = "a keras.Input for its name, for a subclassed model of ids that are no (batch, "
+        checks.fail("inputs", f"{expected}length)", None)
+    return {"ids": keras.Input((None,), dtype="int32")}
+
+
+def called(model: Any, given: dict[str, tf.Tensor]) -> Any:
+    """What a model gives for named inputs, in the structure that it is called with."""
+    flat = list(given.values())
+    if is_graph(model):
+        return model(keras.tree.pack_sequence_as(_inputs(model), flat), training=False)
+    names = _arguments(model)
+    if len(names) > 1:
+        if set(names) != set(given):
+            checks.fail("inputs", f"a dictionary with the keys {names}", [*given])
+        return model(*(given[name] for name in names), training=False)
+    shape = next(iter(model._build_shapes_dict.values()))
+    if isinstance(shape, dict):
+        return model(given, training=False)
+    return model(flat[0] if _is_shape(shape) else flat, training=False)
+
+
+def _arguments(model: Any) -> list[str]:
+    """The names of what a subclassed model must be called with."""
+    parameters = inspect.signature(model.call).parameters.values()
+    needed = [one.name for one in parameters if one.default is inspect.Parameter.empty]
+    return [name for name in needed if name not in ("training", "mask", "args", "kwargs")]
+
+
+def _is_shape(shape: Any) -> bool:
+    return not isinstance(shape, dict) and all(n is None or isinstance(n, int) for n in shape)
+
+
+def _inputs(model: Any) -> Any:
+    """The inputs of a graph of layers, in the structure that it is called with."""
+    # A Sequential has no `input` until it was called on something, but it has `inputs`.
+    return model.inputs[0] if isinstance(model, keras.Sequential) else model.input

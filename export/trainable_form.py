@@ -1,0 +1,180 @@
+"""A form of integers that are trained: quantization-aware fine-tuning."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from kerascompact.core import checks
+from kerascompact.core.registration import register
+from kerascompact.core.storage import Stored
+from kerascompact.forms.base import Form, read_form
+from kerascompact.ops.straight_through import straight_through_estimate
+
+
+@register
+class TrainableForm(Form):
+    """Looks up what an integer form does, and trains a float behind each of its integers.
+
+    A number of a table is `q s`, `q = round(clip(w / s, -m, m))`, `m` = 127 or 7; `w` is trained,
+    by the gradient that it would have without the rounding (straight through), 0 where `w` is
+    cut off. The scales `s` stay, and codes and indices, too. So training sees the numbers that the
+    file will hold, and `settled` is that form.
+
+    Only the rows that are looked up are rounded; tables that are always used whole are rounded
+    whole.
+
+    Args:
+        input_dim: Vocabulary size `V`.
+        output_dim: Embedding width `d`.
+        part: The form, of integers. `TrainableForm.over(part)` takes the sizes from it.
+        **kwargs: Those of `Form`.
+
+    Shapes: ids `(...)` -> vectors `(..., d)`.
+    Storage: the part's bits.
+    Raises: ValueError, if the part has no table of integers.
+
+    >>> from kerascompact.forms import DenseForm
+    >>> table = np.array([[0.9, -0.4], [0.2, 0.1]], "float32")
+    >>> part = DenseForm.from_arrays({"table": table}, input_dim=2, output_dim=2).stored_as("int4")
+    >>> form = TrainableForm.over(part)
+    >>> [weight.name for weight in form.trainable_weights]
+    ['latent_table']
+    >>> bool(np.all(form(np.array([0, 1])) == part(np.array([0, 1]))))
+    True
+
+    Reference: [Jacob et al., CVPR 2018](https://arxiv.org/abs/1712.05877), sec. 3; the gradient:
+    [Bengio et al., 2013](https://arxiv.org/abs/1308.3432), sec. 4.
+    Differs: scales are those of rounding after training, and are not trained.
+    """
+
+    def __init__(self, input_dim: int, output_dim: int, part: Form, **kwargs: Any) -> None:
+        kwargs.setdefault("trainable", True)
+        super().__init__(input_dim, output_dim, **kwargs)
+        self.part = read_form("part", part)
+
+    @classmethod
+    def over(cls, part: Form) -> "TrainableForm":
+        """A form over a copy of `part`, which stays as it is."""
+        options = {key: getattr(part, key) for key in ("mask_zero", "paper_bits", "name")}
+        form = cls(part.input_dim, part.output_dim, _copy(part), **options)
+        form.build()
+        return form
+
+    def build(self, input_shape: Any = None) -> None:
+        if not self.part.built:
+            self.part.build()
+        self.tables = [
+            _Table(self, form, name, largest)
+            for form in _forms(self.part)
+            for name, largest in form.largest.items()
+        ]
+        if not has_integers(self.part):
+            checks.fail("part", "a form with a table of integers", self.part)
+        self.built = True
+
+    def lookup(self, ids: tf.Tensor) -> tf.Tensor:
+        return self.part.lookup(ids)
+
+    def word_logits(self, hidden: tf.Tensor) -> tf.Tensor:
+        return self.part.word_logits(hidden)
+
+    def settled(self) -> Form:
+        """The form of integers as they are now."""
+        for table in self.tables:
+            getattr(table.form, table.name).assign(table.integers())
+        return _copy(self.part)
+
+    def storage(self) -> list[Stored]:
+        return self.part.storage()
+
+    def quantized(self, precision: str) -> Form:
+        return self.settled().quantized(precision)
+
+    def get_config(self) -> dict[str, Any]:
+        config = super().get_config()
+        return {**config, "part": keras.saving.serialize_keras_object(self.part)}
+
+
+def has_integers(form: Form) -> bool:
+    """Whether a form that is built has a table of integers, codes and indices aside.
+
+    >>> from kerascompact.forms import DenseForm
+    >>> form = DenseForm.from_arrays({"table": np.eye(2)}, input_dim=2, output_dim=2)
+    >>> has_integers(form), has_integers(form.stored_as("int8"))
+    (False, True)
+    """
+    return any(inner.largest for inner in _forms(form))
+
+
+class _Table:
+    """One table of a form, read from the floats behind it."""
+
+    def __init__(self, owner: TrainableForm, form: Form, name: str, largest: int) -> None:
+        self.form, self.name, self.largest = form, name, largest
+        table = getattr(form, name)
+        # Integers whose scale another form holds are trained as shares of the largest.
+        scale = getattr(form, f"{name}_scale", None)
+        self.scale = tf.constant(1 / largest) if scale is None else scale.value
+        self.latent = owner.add_weight(
+            table.shape,
+            lambda shape, dtype=None: self._floats(),
+            "float32",
+            trainable=True,
+            autocast=False,
+            name=f"latent_{name}",
+        )
+        _intercept(form, name, self)
+
+    def _floats(self) -> np.ndarray:
+        codes = keras.ops.convert_to_numpy(getattr(self.form, self.name)).astype(np.float32)
+        return codes * keras.ops.convert_to_numpy(self._scales(np.arange(len(codes))))
+
+    def _scales(self, index: Any) -> tf.Tensor:
+        """What the integers of rows are multiplied with."""
+        if self.scale.shape.rank < 2:
+            return self.scale
+        # tables one below the other, with scales of their own
+        rows = getattr(self.form, self.name).shape[0] // self.scale.shape[0]
+        return tf.gather(self.scale, index // rows)
+
+    def rows(self, index: tf.Tensor) -> tf.Tensor:
+        return self._rounded(tf.gather(self.latent.value, index), index)
+
+    def whole(self) -> tf.Tensor:
+        return self._rounded(self.latent.value, tf.range(self.latent.shape[0]))
+
+    def _rounded(self, found: tf.Tensor, index: tf.Tensor) -> tf.Tensor:
+        exact = found / self._scales(index)
+        exact = tf.clip_by_value(exact, -float(self.largest), float(self.largest))
+        return straight_through_estimate(tf.round(exact), exact)
+
+    def integers(self) -> np.ndarray:
+        return np.rint(keras.ops.convert_to_numpy(self.whole())).astype(np.int8)
+
+
+def _intercept(form: Form, name: str, table: _Table) -> None:
+    """Lets a form read one of its tables from elsewhere."""
+    raw_rows, whole = form.raw_rows, form.whole
+
+    def rows_of(wanted: str, index: tf.Tensor) -> tf.Tensor:
+        return table.rows(index) if wanted == name else raw_rows(wanted, index)
+
+    def whole_of(wanted: str, zero: tf.Tensor) -> tf.Tensor:
+        return table.whole() if wanted == name else whole(wanted, zero)
+
+    form.__dict__["raw_rows"], form.__dict__["whole"] = rows_of, whole_of
+
+
+def _forms(form: Form) -> Iterator[Form]:
+    """A form and those inside it."""
+    return (layer for layer in form._flatten_layers() if isinstance(layer, Form))
+
+
+def _copy(form: Form) -> Form:
+    copy = type(form).from_config(form.get_config())
+    copy.build()
+    copy.set_weights(form.get_weights())
+    return copy

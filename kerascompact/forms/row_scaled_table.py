@@ -1,0 +1,120 @@
+"""One stored row of integers per id, with scales of its own."""
+
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from kerascompact.core import checks
+from kerascompact.core.quantize import quantize_columns
+from kerascompact.core.registration import register
+from kerascompact.forms.base import TABLE_BITS, Form, at_most, reshape_as
+from kerascompact.ops.parts import in_parts
+
+INTEGERS = ("int8", "int4")
+
+
+@register
+class RowScaledForm(Form):
+    """Looks up row `i` of a table of integers, and multiplies it with the row's scale or scales.
+
+    `E[i, j] = s_i q[i, j]`, or `s[i, j // b] q[i, j]` with a float16 scale for each block of `b`
+    numbers. A word whose vector is short keeps its digits, which one scale for a column of all
+    words would take from it; the price is a scale for each word. A row is stored with zeros behind
+    it where bytes or blocks need them. In a file it is one `EMBEDDING_LOOKUP`.
+
+    Args:
+        input_dim: Vocabulary size `V`.
+        output_dim: Embedding width `d`.
+        precision: "int8" or "int4".
+        block: Numbers of a block `b`, 32, with "int4"; `None`: the row.
+        **kwargs: Those of `Form`.
+
+    Shapes: ids `(...)` -> vectors `(..., d)`.
+    Storage: `8 V d + 32 V` bits, or `4 V d' + 32 V`, `d'` the next even number, or
+        `4 V d' + 16 V d' / b`, `d'` the next multiple of `b`. A file stores 64 bits more for each
+        row that is no block: the format wants a zero beside each scale.
+    Raises: ValueError, for a wrong argument or an id out of range.
+
+    >>> form = RowScaledForm.from_table(np.array([[1.0, 127.0], [0.5, 0.01]]))
+    >>> form(np.array([0])).numpy().round(5).tolist()
+    [[1.0, 127.0]]
+    """
+
+    def __init__(
+        self,
+        input_dim: int,
+        output_dim: int,
+        precision: str = "int8",
+        block: int | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(input_dim, output_dim, **kwargs)
+        self.precision = checks.choice("precision", precision, INTEGERS)
+        self.block = checks.choice("block", block, (None, 32) if precision == "int4" else (None,))
+        step = self.block or (2 if precision == "int4" else 1)
+        self.width = -(-self.output_dim // step) * step
+
+    @classmethod
+    def from_table(
+        cls, table: np.ndarray, precision: str = "int8", block: int | None = None, **config: Any
+    ) -> "RowScaledForm":
+        """Rounds a float table `(V, d)`."""
+        table = checks.finite("table", np.asarray(table, np.float32))
+        form = cls(len(table), table.shape[1], precision, block, **config)
+        form.build()
+        wide = np.pad(table, ((0, 0), (0, form.width - form.output_dim)))
+        parts = wide.reshape(-1, form.width if block is None else block)
+        codes, scale = quantize_columns(parts.T, TABLE_BITS[form.precision])
+        if block is not None:
+            scale = scale.astype(np.float16).astype(np.float32)
+            scale = np.where(scale > 0, scale, 1).astype(np.float32)
+            codes = np.clip(np.rint(parts.T / scale), -7, 7)
+        form.table.assign(codes.T.reshape(wide.shape).astype(np.int8))
+        form.scale.assign(scale.reshape(form.scale.shape))
+        return form
+
+    def build(self, input_shape: Any = None) -> None:
+        shape = (self.input_dim, self.width)
+        self.add_array("table", shape, "int8", stored=(shape, TABLE_BITS[self.precision]))
+        blocks, bits = (1, 32) if self.block is None else (self.width // self.block, 16)
+        shape = (self.input_dim, blocks)
+        self.add_array("scale", shape, "float32", stored=(shape, bits))
+
+    def lookup(self, ids: tf.Tensor) -> tf.Tensor:
+        return reshape_as(self._rows(tf.reshape(ids, [-1])), ids, self.output_dim)
+
+    def _rows(self, ids: tf.Tensor) -> tf.Tensor:
+        """Vectors `(n, d)` of ids `(n,)`."""
+        # These operators, as they are, become one in a file: see `export.lookups`.
+        rows = tf.cast(tf.gather(self.table.value, ids), tf.float32)
+        scale = tf.gather(self.scale.value, ids)
+        if self.block is not None:
+            rows = tf.reshape(rows, [-1, self.width // self.block, self.block])
+            rows = tf.reshape(rows * tf.expand_dims(scale, -1), [-1, self.width])
+        else:
+            rows *= scale
+        return rows[:, : self.output_dim] if self.width > self.output_dim else rows
+
+    def word_logits(self, hidden: tf.Tensor) -> tf.Tensor:
+        flat = tf.reshape(hidden, [-1, self.output_dim])
+
+        def columns_of(ids: tf.Tensor) -> tf.Tensor:
+            return tf.matmul(flat, self._rows(ids), transpose_b=True)
+
+        logits = in_parts(columns_of, self.input_dim, flat)
+        return reshape_as(logits, hidden[..., 0], self.input_dim)
+
+    def table_values(self, name: str = "table") -> np.ndarray:
+        scale = np.repeat(self.scale.numpy(), self.width // self.scale.shape[1], axis=1)
+        return (self.table.numpy() * scale)[:, : self.output_dim]
+
+    def quantized(self, precision: str) -> "RowScaledForm":
+        if at_most(self.precision, precision):
+            return self
+        config = {**self.get_config(), "precision": precision}
+        del config["input_dim"], config["output_dim"]
+        return RowScaledForm.from_table(self.table_values(), **config)
+
+    def get_config(self) -> dict[str, Any]:
+        return {**super().get_config(), "precision": self.precision, "block": self.block}

@@ -1,0 +1,202 @@
+"""The entries of a table that are not zero."""
+
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from kerascompact.core import checks
+from kerascompact.core.quantize import quantize_columns
+from kerascompact.core.registration import register
+from kerascompact.core.storage import total_bits
+from kerascompact.forms.base import Form, reshape_as
+from kerascompact.forms.dense import DenseForm
+from kerascompact.forms.remapped import RemappedForm
+from kerascompact.forms.sparse import read_entries
+from kerascompact.ops import sparse
+from kerascompact.ops.parts import unknown_zero
+
+
+@register
+class SparseTableForm(Form):
+    """Looks up a row of which only the entries that are not zero are stored.
+
+    What pruning and sparse variational dropout leave of a table. It is the smaller way to store one
+    if less than four in five entries (of float32, with `d <= 256`) are left.
+
+    Args:
+        input_dim: Vocabulary size `V`.
+        output_dim: Embedding width `d`.
+        num_entries: Stored entries, at least 1.
+        longest_row: The most entries of a row.
+        precision: "float32" or "int8", with a float32 scale for each column.
+        **kwargs: Those of `Form`.
+
+    Shapes: ids `(...)` -> vectors `(..., d)`.
+    Storage: for `n` entries `n (c + v)` bits, `c` = 8 bits for a column, 16 above 256, and `v` = 32
+        bits for a value, or 8; for the rows `l V' + V'`, `V'` words rounded up to a multiple of 32,
+        `l` = 8 bits, 16 if a row has more than 255 entries; 32, and `32 d` for scales.
+    Raises: ValueError, for a wrong argument or an id out of range.
+
+    >>> form = SparseTableForm.from_table(np.array([[0.0, 2.0], [0.0, 0.0], [3.0, 0.0]]))
+    >>> form(np.array([0, 1, 2])).numpy().tolist()
+    [[0.0, 2.0], [0.0, 0.0], [3.0, 0.0]]
+
+    Reference: [Han et al., ICLR 2016](https://arxiv.org/abs/1510.00149), sec. 2. Differs: columns
+    as they are instead of differences of 5 bits, so that a row can be read on its own.
+    """
+
+    def __init__(
+        self,
+        input_dim: int,
+        output_dim: int,
+        num_entries: int,
+        longest_row: int,
+        precision: str = "float32",
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(input_dim, output_dim, **kwargs)
+        self.num_entries = checks.integer_in("num_entries", num_entries, 1, 2**31 - 1)
+        self.longest_row = checks.integer_in("longest_row", longest_row, 0, self.output_dim)
+        self.precision = checks.choice("precision", precision, ("float32", "int8"))
+
+    @classmethod
+    def from_table(cls, table: np.ndarray, **config: Any) -> "SparseTableForm":
+        """Stores the entries of a float table `(V, d)`, an array or a SciPy matrix."""
+        lengths, columns, values = read_entries(table)
+        return cls._from_entries(lengths, columns, values, table.shape[1], **config)
+
+    @classmethod
+    def _from_entries(
+        cls,
+        lengths: np.ndarray,
+        columns: np.ndarray,
+        values: np.ndarray,
+        width: int,
+        scale: np.ndarray | None = None,
+        **config: Any,
+    ) -> "SparseTableForm":
+        longest = int(lengths.max(initial=0))
+        row = np.repeat(np.arange(len(lengths)), lengths)
+        reach = np.bincount(row, np.abs(values.astype(np.float64)), minlength=1)
+        if not len(values):  # TFLite has no empty constants; no row reaches this one
+            columns, values = np.zeros(1, np.int64), np.zeros(1, values.dtype)
+        blocks, starts = sparse.block_rows(lengths, _smallest_type(longest + 1))
+        arrays: dict[str, Any] = {
+            "lengths": blocks,
+            "starts": starts,
+            "columns": columns.astype(_smallest_type(width)),
+            "values": values,
+            "reach": np.float32(reach.max(initial=0)) * np.float32(1 + 1e-6),  # rounded upwards
+        }
+        if scale is not None:
+            arrays["scale"] = scale
+        sizes = dict(input_dim=len(lengths), output_dim=width)
+        sizes |= dict(num_entries=len(values), longest_row=longest)
+        return cls.from_arrays(arrays, **{**config, **sizes})
+
+    def build(self, input_shape: Any = None) -> None:
+        blocks = -(-self.input_dim // sparse.BLOCK)
+        length_type = _smallest_type(self.longest_row + 1)
+        self.add_array("lengths", (blocks, sparse.BLOCK), length_type)
+        self.add_array("starts", (blocks,), "int32")
+        self.add_array("columns", (self.num_entries,), _smallest_type(self.output_dim))
+        self.add_array("values", (self.num_entries,), self.precision)
+        self.add_array("reach", (), "float32")  # the largest sum of a row's absolute values
+        if self.precision == "int8":
+            self.add_array("scale", (self.output_dim,), "float32")
+
+    def lookup(self, ids: tf.Tensor) -> tf.Tensor:
+        flat, width = tf.reshape(ids, [-1]), self.output_dim
+        found = sparse.find_rows(self.lengths.value, self.starts.value, flat)
+        row, place = sparse.entries_of_rows(*found, self.longest_row)
+        column = tf.cast(tf.gather(self.columns.value, place), tf.int32)
+        value = tf.cast(tf.gather(self.values.value, place), tf.float32)
+        # One value for each entry at most: this sum only puts them in their places.
+        entries = tf.math.unsorted_segment_sum(value, row * width + column, tf.size(flat) * width)
+        return self._scaled(reshape_as(entries, ids, width))
+
+    def word_logits(self, hidden: tf.Tensor) -> tf.Tensor:
+        """A product for each entry, for one text; see `SparseForm.word_logits`."""
+        if hidden.shape[:1] != [1]:
+            return super().word_logits(hidden)
+        zero = unknown_zero(hidden)
+        scores = tf.transpose(self._scaled(tf.reshape(hidden, [-1, self.output_dim])))
+        products = tf.gather(scores, tf.cast(self._all("columns", zero), tf.int32))
+        products *= tf.expand_dims(tf.cast(self._all("values", zero), tf.float32), 1)
+        bound = self.reach.value * tf.reduce_max(tf.abs(scores), axis=0)
+        lengths = tf.cast(self._all("lengths", zero), tf.int32)
+        lengths = tf.reshape(lengths, [-1])[: self.input_dim]
+        logits = tf.transpose(sparse.sum_runs(products, lengths, bound))
+        return reshape_as(logits, hidden[..., 0], self.input_dim)
+
+    def _scaled(self, vectors: tf.Tensor) -> tf.Tensor:
+        return vectors if self.precision == "float32" else vectors * self.scale.value
+
+    def _all(self, name: str, zero: tf.Tensor) -> tf.Tensor:
+        """A whole array of integers: the converter would store it as wide as it is cast to."""
+        return tf.gather(tf.expand_dims(getattr(self, name).value, 0), zero)
+
+    def quantized(self, precision: str) -> "SparseTableForm":
+        """Entries of 8 bits, with "int4" as well: most of the bits of a smaller one are its column.
+
+        An entry that becomes 0 is dropped.
+        """
+        if self.precision == "int8":
+            return self
+        lengths = self.lengths.numpy().reshape(-1)[: self.input_dim].astype(np.int64)
+        count = int(lengths.sum())
+        columns, values = self.columns.numpy()[:count], self.values.numpy()[:count]
+        largest = np.zeros((1, self.output_dim), np.float32)
+        np.maximum.at(largest[0], columns, np.abs(values))
+        scale = quantize_columns(largest)[1]  # which depends on the largest entries only
+        values = np.rint(values / scale[columns]).astype(np.int8)
+        rows = np.repeat(np.arange(self.input_dim), lengths)[values != 0]
+        lengths = np.bincount(rows, minlength=self.input_dim)
+        columns, values = columns[values != 0], values[values != 0]
+        config = {**self.get_config(), "precision": "int8"}
+        return SparseTableForm._from_entries(
+            lengths, columns, values, self.output_dim, scale, **config
+        )
+
+    def get_config(self) -> dict[str, Any]:
+        return {
+            **super().get_config(),
+            "num_entries": self.num_entries,
+            "longest_row": self.longest_row,
+            "precision": self.precision,
+        }
+
+
+def rows_with_zeros(table: np.ndarray, **config: Any) -> Form:
+    """Stores a table in the form that is the smallest, given where its zeros are.
+
+    All entries, those that are not zero, and both for the rows that are not zeros as a whole.
+
+    >>> type(rows_with_zeros(np.eye(40))).__name__, type(rows_with_zeros(np.eye(2))).__name__
+    ('SparseTableForm', 'DenseForm')
+    """
+    ids = np.flatnonzero(np.any(table != 0, axis=1))
+    ids = ids if len(ids) else np.zeros(1, np.int64)
+    # The form around the rows has their name and their mask; they themselves need none.
+    found: list[Form] = []
+    for rows, arguments in ((table, config), (table[ids], {})):
+        sizes = dict(input_dim=len(rows), output_dim=rows.shape[1])
+        pair = (
+            DenseForm.from_arrays({"table": rows}, **sizes, **arguments),
+            SparseTableForm.from_table(rows, **arguments),
+        )
+        found.append(min(pair, key=_bits))
+    if len(ids) < len(table):
+        found[1] = RemappedForm.from_part(found[1], ids, len(table), **config)
+        return min(found, key=_bits)
+    return found[0]
+
+
+def _bits(form: Form) -> int:
+    return total_bits(form.storage())
+
+
+def _smallest_type(count: int) -> str:
+    """For numbers below `count`."""
+    return "uint8" if count <= 2**8 else "int16" if count <= 2**15 else "int32"

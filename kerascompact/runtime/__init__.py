@@ -1,0 +1,5 @@
+"""Runs `.tflite` files on LiteRT, as a phone does. Imports no TensorFlow, no Keras."""
+
+from kerascompact.runtime.classifier import TextClassifier
+
+__all__ = ["TextClassifier"]

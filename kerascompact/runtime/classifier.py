@@ -1,0 +1,231 @@
+"""Text in, prediction out: a `.tflite` file and its vocabulary, as an app uses them."""
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from kerascompact.core import checks
+from kerascompact.runtime import encoding, vocabulary_file
+from kerascompact.runtime.batches import batches
+from kerascompact.runtime.interpreter import Interpreter
+from kerascompact.text import rules
+from kerascompact.text.vocabulary import NUM_RESERVED, Vocabulary
+
+
+class Prediction(NamedTuple):
+    """What the file says about one text.
+
+    `probabilities[i]` is that of `labels[i]`, and `label` the one with the largest. `tokens` is the
+    number of tokens of the text, `known` how many of those that the model read are in the
+    vocabulary (`None`, if there is no list of words at hand), and `notes` says what may have cost
+    accuracy.
+    """
+
+    label: str
+    probability: float
+    probabilities: np.ndarray
+    labels: tuple[str, ...]
+    tokens: int
+    known: int | None
+    notes: tuple[str, ...]
+
+
+class TextClassifier:
+    """A text classifier read from a `.tflite` file; needs neither TensorFlow nor Keras.
+
+    Args:
+        file: Path or bytes of a file that `kerascompact.export.convert` made with a vocabulary, or
+            to take text.
+        vocabulary: The `Vocabulary` it was trained with, or its path. `None`: `vocabulary.txt`
+            beside the file, or none, if the file takes text.
+        num_threads: Threads that the runtime may use.
+        signature: Which of the models of a file of several; `None`: the first.
+
+    Raises: ValueError, if the file is damaged, has no such signature, is no text classifier of
+        kerascompact, or was trained with another vocabulary; OSError, if a file cannot be read.
+
+    >>> from kerascompact import models, text
+    >>> words = text.Vocabulary(["good", "bad"])
+    >>> model = models.mean_classifier(keras.layers.Embedding(4, 2, mask_zero=True), 2)
+    >>> file = kerascompact.export.convert(model, labels=["yes", "no"], vocabulary=words)
+    >>> prediction = TextClassifier(file, words).predict("good or bad")
+    >>> prediction.label in ("yes", "no"), prediction.tokens, prediction.known
+    (True, 3, 2)
+    """
+
+    def __init__(
+        self,
+        file: bytes | str | os.PathLike[str],
+        vocabulary: Vocabulary | str | os.PathLike[str] | None = None,
+        num_threads: int = 1,
+        signature: str | None = None,
+    ) -> None:
+        data, path = (file, None) if isinstance(file, bytes) else _read(file)
+        name = "The file" if path is None else str(path)
+        try:
+            self.interpreter = Interpreter(data, num_threads, signature)
+        except ValueError as error:
+            raise ValueError(f"{name}: {error}") from error
+        facts = (self.interpreter.metadata or {}).get("vocabulary") or {}
+        self.text = self.interpreter.text
+        if not facts and self.text is None:
+            raise ValueError(
+                f"{name} must be one that kerascompact exported with its vocabulary. "
+                "Received: a TFLite model that names none."
+            )
+        self.vocabulary: Vocabulary | None = None
+        if self.text is None or vocabulary is not None:
+            if not facts:
+                checks.fail("vocabulary", "None: the file has no list of words", vocabulary)
+            self.vocabulary, source = _vocabulary(vocabulary, path)
+            if self.vocabulary.sha256 != facts["sha256"]:
+                raise ValueError(
+                    f"{name} was trained with another vocabulary than {source}: "
+                    f"{facts['size']} ids of sha256 {facts['sha256'][:12]}. "
+                    f"Received: {len(self.vocabulary)} ids of sha256 {self.vocabulary.sha256[:12]}."
+                )
+        self._rules: str = (self.text or facts)["rules"]
+        self._input, self._output, self.length, classes = _ports(self.interpreter, name)
+        if self.text is not None:
+            self.length = self.text["length"] or self.text["max_words"]
+        names = (self.interpreter.metadata or {}).get("labels") or map(str, range(classes))
+        self.labels: tuple[str, ...] = tuple(names)
+        if len(self.labels) != classes:
+            raise ValueError(f"{name} has {classes} outputs, but {len(self.labels)} labels.")
+
+    def predict(self, text: str | bytes) -> Prediction:
+        """Classifies one text.
+
+        Args:
+            text: A `str`, or UTF-8 bytes. If the file has a fixed length, tokens past it are cut.
+
+        Raises: ValueError, if it is no valid UTF-8 (with the position) or has no token.
+        """
+        return self._predictions([self._encoded(text)])[0]
+
+    def predict_many(self, texts: Iterable[str | bytes]) -> list[Prediction]:
+        """Classifies texts, each as `predict` does: in batches of the size of the file.
+
+        Raises: ValueError, as `predict`, with the index of the text.
+        """
+        if isinstance(texts, str | bytes) or not isinstance(texts, Iterable):
+            checks.fail("texts", "a list of str or UTF-8 bytes", texts)
+        encoded = []
+        for index, text in enumerate(texts):
+            try:
+                encoded.append(self._encoded(text))
+            except ValueError as error:
+                raise ValueError(f"texts[{index}]: {error}") from error
+        return self._predictions(encoded)
+
+    def _encoded(self, text: str | bytes) -> "_Encoded":
+        text, notes = _decoded(text), []
+        named = rules.named(self._rules)
+        tokens = len(named.tokens(text))
+        if not tokens:
+            raise ValueError("`text` has no token: it is empty or white space only.")
+        read = text
+        if self.text is not None:
+            size, data = self.text["max_bytes"], text.encode()
+            encoded, used = encoding.encode(data, size)
+            numbers = encoded[0]
+            if used < len(data):
+                notes.append(f"text cut to its first {used} of {len(data)} bytes")
+                read = data[:used].decode("utf-8", "surrogateescape")
+        if self.length is not None and len(named.tokens(read)) > self.length:
+            notes.append(f"text cut to its first {self.length} of {tokens} tokens")
+        known = None
+        if self.vocabulary is not None:
+            ids = self.vocabulary.encode(read)[: self.length]
+            known = int(np.count_nonzero(ids >= NUM_RESERVED))
+            if not known:
+                notes.insert(0, "no word of the text is in the vocabulary")
+        if self.text is None:
+            numbers = np.pad(ids, (0, max(0, (self.length or 0) - len(ids))))
+        return _Encoded(numbers, tokens, known, tuple(notes))
+
+    def _predictions(self, texts: list["_Encoded"]) -> list[Prediction]:
+        rows = [{self._input: one.numbers} for one in texts]
+        found: dict[int, np.ndarray] = {}
+        for places, inputs in batches(rows, self.interpreter.batch_size or 1):
+            outputs = self.interpreter.run(inputs)[self._output]
+            found |= zip(places, outputs[: len(places)], strict=True)
+        predictions = []
+        for place, one in enumerate(texts):
+            best = int(np.argmax(found[place]))
+            predictions.append(
+                Prediction(
+                    label=self.labels[best],
+                    probability=float(found[place][best]),
+                    probabilities=found[place],
+                    labels=self.labels,
+                    tokens=one.tokens,
+                    known=one.known,
+                    notes=one.notes,
+                )
+            )
+        return predictions
+
+
+class _Encoded(NamedTuple):
+    """What the file gets of a text, and what `Prediction` says of it."""
+
+    numbers: np.ndarray
+    tokens: int
+    known: int | None
+    notes: tuple[str, ...]
+
+
+def _read(file: str | os.PathLike[str]) -> tuple[bytes, Path]:
+    if not isinstance(file, str | os.PathLike):
+        checks.fail("file", "the path or the bytes of a .tflite file", file)
+    return Path(file).read_bytes(), Path(file)
+
+
+def _vocabulary(
+    vocabulary: Vocabulary | str | os.PathLike[str] | None, file: Path | None
+) -> tuple[Vocabulary, str]:
+    """The vocabulary, and what an error calls it."""
+    if isinstance(vocabulary, Vocabulary):
+        return vocabulary, repr(vocabulary)
+    if vocabulary is None:
+        if file is None:
+            checks.fail("vocabulary", "given with the bytes of a file, which lie nowhere", None)
+        vocabulary = file.parent / vocabulary_file.NAME
+        if not vocabulary.is_file():
+            raise ValueError(f"There is no {vocabulary}, and no other vocabulary is given.")
+    if not isinstance(vocabulary, str | os.PathLike):
+        checks.fail("vocabulary", "a Vocabulary or the path of one", vocabulary)
+    return Vocabulary.load(vocabulary), str(vocabulary)
+
+
+def _ports(file: Interpreter, name: str) -> tuple[str, str, int | None, int]:
+    """Names of the input and the output, the fixed length if there is one, number of classes."""
+    ins = {key: value["shape_signature"] for key, value in file.inputs.items()}
+    outs = {key: value["shape"] for key, value in file.outputs.items()}
+    if [len(shape) for shape in (*ins.values(), *outs.values())] != [2, 2]:
+        raise ValueError(
+            f"{name} must have one input of ids, [1, length], or of text, and one output, "
+            "[1, classes]. "
+            f"Received: inputs {sorted(ins)} and outputs {sorted(outs)}."
+        )
+    ((input_name, ids),), ((output_name, classes),) = ins.items(), outs.items()
+    return input_name, output_name, None if ids[1] == -1 else int(ids[1]), int(classes[1])
+
+
+def _decoded(text: str | bytes) -> str:
+    if not isinstance(text, str | bytes):
+        checks.fail("text", "a str or UTF-8 bytes", text)
+    try:
+        # Python hands on bytes of the command line that are no UTF-8 as lone surrogates.
+        data = text.encode("utf-8", "surrogateescape") if isinstance(text, str) else text
+        return data.decode("utf-8")
+    except UnicodeError as error:
+        place = error.start if isinstance(error, UnicodeDecodeError | UnicodeEncodeError) else 0
+        unit = "byte" if isinstance(error, UnicodeDecodeError) else "character"
+        raise ValueError(
+            f"`text` must be valid UTF-8. Received: a bad {unit} at {place}."
+        ) from None

@@ -1,0 +1,155 @@
+"""Runs a `.tflite` file on LiteRT, the runtime of phones."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from ai_edge_litert import interpreter as litert
+
+from kerascompact.core import checks
+from kerascompact.runtime import encoding
+from kerascompact.tflite import flatbuffer
+
+
+class Interpreter:
+    """A loaded file: named arrays in, named arrays out.
+
+    The runtime trusts a file, and a damaged one may end the process; so it is checked first, see
+    `flatbuffer.read`. A file of kerascompact tells of every damage. Of a file of another maker,
+    everything that thousands of damaged ones were seen to fail by is refused; one that somebody
+    made to do harm belongs in a process of its own.
+
+    Args:
+        file: A path, or the bytes of a file.
+        num_threads: Threads that the runtime may use.
+        signature: Which of the models of a file of several; `None`: the first.
+
+    Raises: ValueError, if the file is damaged, needs operators that the plain runtime lacks, or has
+        no such signature.
+
+    >>> from kerascompact.layers import ClusterEmbedding
+    >>> ids = keras.Input((4,), dtype="int32", name="ids")
+    >>> model = keras.Model(ids, ClusterEmbedding(9, 2, num_clusters=3, name="vectors")(ids))
+    >>> file = Interpreter(kerascompact.export.convert(model))
+    >>> file.run({"ids": np.array([[1, 2, 3, 4]])})["vectors"].shape
+    (1, 4, 2)
+    """
+
+    def __init__(
+        self, file: bytes | str | Path, num_threads: int = 1, signature: str | None = None
+    ) -> None:
+        checks.integer_in("num_threads", num_threads, 1)
+        self.data, parsed = flatbuffer.read(file)
+        custom = sorted({n for n in flatbuffer.operator_names(parsed) if n.startswith("CUSTOM:")})
+        if custom:
+            raise ValueError(
+                "The file must run on built-in operators. "
+                f"Received: a file that needs {', '.join(name[7:] for name in custom)}."
+            )
+        self.metadata = flatbuffer.metadata_of(parsed)
+        try:
+            self._runtime = litert.Interpreter(model_content=self.data, num_threads=num_threads)
+            signatures = self._runtime.get_signature_list()
+            if not signatures:
+                raise ValueError("it has no signature, so its inputs have no names")
+            name = signature or _first(signatures)
+            if name not in signatures:
+                raise ValueError(f"it has no signature {name!r}, but {', '.join(signatures)}")
+            own = (self.metadata or {}).get("signatures", {}).get(name)
+            self.metadata = self.metadata if own is None else {**(self.metadata or {}), **own}
+            self._runner = self._runtime.get_signature_runner(name)
+        except (ValueError, RuntimeError, MemoryError) as error:
+            raise _cannot_run(error) from error
+        self.inputs: dict[str, dict[str, Any]] = self._runner.get_input_details()
+        self.outputs: dict[str, dict[str, Any]] = self._runner.get_output_details()
+
+    @property
+    def text(self) -> dict[str, Any] | None:
+        """What the file's metadata say of its text, if it takes text rather than ids."""
+        return (self.metadata or {}).get("text")
+
+    @property
+    def input_order(self) -> list[str]:
+        """The names of the inputs in the order of the model; of a file that does not tell, any."""
+        told = (self.metadata or {}).get("inputs", [])
+        return told if {*told} == {*self.inputs} else [*self.inputs]
+
+    def run_text(self, text: str | bytes) -> dict[str, np.ndarray]:
+        """Runs a file that takes text on one; what is past its number of bytes is cut.
+
+        Raises: ValueError, if it takes none.
+
+        >>> from kerascompact import models, text
+        >>> words = text.Vocabulary(["good", "bad"])
+        >>> model = models.mean_classifier(keras.layers.Embedding(4, 2, mask_zero=True), 2)
+        >>> file = Interpreter(kerascompact.export.convert(model, text=words))
+        >>> file.run_text("good or bad")["probabilities"].shape
+        (1, 2)
+        """
+        if self.text is None:
+            checks.fail("file", "one that takes text", [*self.inputs])
+        encoded = encoding.encode(text, self.text["max_bytes"])
+        return self.run({self.text["input"]: encoded.numbers})
+
+    @property
+    def vocabulary_size(self) -> int | None:
+        """Number of ids that the file's embeddings know, if kerascompact wrote it there."""
+        facts = self.metadata or {}
+        sizes = [e["input_dim"] for e in facts.get("embeddings", []) if e["input_dim"] is not None]
+        return min(sizes) if sizes else (facts.get("vocabulary") or {}).get("size")
+
+    @property
+    def batch_size(self) -> int | None:
+        """Rows of a run, the first dimension of every input; `None`: any number."""
+        shapes = [details["shape_signature"] for details in self.inputs.values()]
+        sizes = {int(shape[0]) for shape in shapes if len(shape)}
+        size = sizes.pop() if len(sizes) == 1 else 1
+        return None if size == -1 else size
+
+    def run(self, inputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """Runs a batch: one row, unless the file was converted for another `batch_size`.
+
+        Raises: ValueError, if a name, a shape or an id does not fit, or the runtime fails.
+        """
+        if set(inputs) != set(self.inputs):
+            checks.fail("inputs", f"a dictionary with the keys {sorted(self.inputs)}", inputs)
+        fitted = {name: self._fitted(name, value) for name, value in inputs.items()}
+        try:
+            return self._runner(**fitted)
+        except (RuntimeError, MemoryError) as error:  # of a damaged file; ids are checked above
+            raise _cannot_run(error) from error
+
+    def _fitted(self, name: str, value: np.ndarray) -> np.ndarray:
+        details, value = self.inputs[name], np.asarray(value)
+        expected = [None if n == -1 else int(n) for n in details["shape_signature"]]
+        fits = len(expected) == value.ndim and all(
+            wanted in (None, got) for wanted, got in zip(expected, value.shape, strict=True)
+        )
+        if not fits or value.size == 0:
+            raise ValueError(
+                f"`{name}` must have the shape {expected}. Received: the shape {list(value.shape)}."
+            )
+        if self.text is not None:
+            if not np.issubdtype(value.dtype, np.integer):
+                checks.fail(name, "bytes as an array of integers", value)
+            value = np.where(
+                (value < 0) | (value > 255), encoding.SHIELD, value
+            )  # no byte is like any
+        elif np.issubdtype(details["dtype"], np.integer):
+            bound = self.vocabulary_size if len(self.inputs) == 1 else None
+            checks.ids_below(name, value, bound or np.iinfo(details["dtype"]).max + 1)
+        return value.astype(details["dtype"])
+
+
+def _cannot_run(error: Exception) -> ValueError:
+    return ValueError(f"The file cannot be run: {(str(error) or 'no memory').splitlines()[0]}")
+
+
+def bare(path: str, num_threads: int = 1) -> litert.Interpreter:
+    """The runtime itself over a file that is mapped into memory, without any check."""
+    return litert.Interpreter(model_path=path, num_threads=num_threads)
+
+
+def _first(signatures: Any) -> str:
+    """The one that TensorFlow calls the default, or the first."""
+    return "serving_default" if "serving_default" in signatures else next(iter(signatures))

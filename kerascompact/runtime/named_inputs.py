@@ -1,0 +1,102 @@
+"""Data for models of several inputs, in any structure that `model.fit` takes."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from kerascompact.core import checks
+
+
+def named_inputs(
+    argument: str,
+    data: Any,
+    ranks: Mapping[str, int | None],
+    structure: Any = None,
+) -> dict[str, np.ndarray]:
+    """The array of each input.
+
+    Args:
+        argument: Name of the argument that the data came in, for errors.
+        data: A dictionary of arrays by the names of the inputs; a list or tuple of arrays in the
+            order of the inputs; or arrays in `structure`. Of one input, also the array itself.
+        ranks: Dimensions of each input, the batch among them, in the order of the model's inputs;
+            `None` if they are not known.
+        structure: How the model takes its inputs: lists, tuples and dictionaries of their names;
+            `None`: a list of them.
+
+    Raises: ValueError, if the data have another structure, or not as many rows for each input, or
+        none.
+
+    >>> found = named_inputs("data", ([[1], [2]], [[0.5], [1.5]]), {"ids": 2, "scores": 2})
+    >>> {name: array.tolist() for name, array in found.items()}
+    {'ids': [[1], [2]], 'scores': [[0.5], [1.5]]}
+    """
+    names = [*ranks]
+    if isinstance(data, Mapping) and {*data} == {*names}:
+        found = {name: data[name] for name in names}
+    elif _nested(structure, names) and _fits(data, structure):
+        found = dict(_leaves(data, structure))
+    elif len(names) == 1 and not isinstance(data, Mapping):
+        found = {names[0]: _only(data, ranks[names[0]])}
+    elif isinstance(data, list | tuple) and len(data) == len(names) > 1:
+        found = dict(zip(names, data, strict=True))
+    else:
+        expected = f"arrays for the inputs {names}, in a list or tuple of this order, or by name"
+        checks.fail(argument, expected, data)
+    arrays = {name: np.asarray(array) for name, array in found.items()}
+    rows = {name: len(array) if array.ndim else 0 for name, array in arrays.items()}
+    if len({*rows.values()}) != 1 or not min(rows.values()):
+        many = "arrays of as many rows each, at least one"
+        checks.fail(argument, many if len(rows) > 1 else "an array with at least one row", rows)
+    return arrays
+
+
+def given_texts(argument: str, data: Any) -> list[str | bytes]:
+    """The texts for a file that takes text: a list, a tuple or a one-dimensional array of them.
+
+    Raises: ValueError, if it is something else, or empty.
+
+    >>> given_texts("data", np.array(["good", "bad"]))
+    ['good', 'bad']
+    """
+    if isinstance(data, np.ndarray) and data.ndim == 1:
+        data = data.tolist()
+    texts = [*data] if isinstance(data, Sequence) and not isinstance(data, str | bytes) else []
+    if not texts or not all(isinstance(text, str | bytes) for text in texts):
+        checks.fail(argument, "a list of at least one text, since the file takes text", data)
+    return texts
+
+
+def _nested(structure: Any, names: list[str]) -> bool:
+    """Whether the structure says more than the names; of one input, rows may stand in a list."""
+    return isinstance(structure, Mapping) or (len(names) > 1 and structure is not None)
+
+
+def _only(data: Any, rank: int | None) -> Any:
+    """The array of a model of one input, which may stand alone in a list."""
+    alone = isinstance(data, list | tuple) and len(data) == 1
+    return data[0] if alone and rank is not None and np.ndim(data[0]) == rank else data
+
+
+def _fits(data: Any, structure: Any) -> bool:
+    """Whether arrays are nested as names are."""
+    if isinstance(structure, str):
+        return not isinstance(data, Mapping)
+    if isinstance(structure, Mapping):
+        same = isinstance(data, Mapping) and {*data} == {*structure}
+        return same and all(_fits(data[key], inner) for key, inner in structure.items())
+    same = isinstance(data, list | tuple) and len(data) == len(structure)
+    return same and all(map(_fits, data, structure))
+
+
+def _leaves(data: Any, structure: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(structure, str):
+        yield structure, data
+    elif isinstance(structure, Mapping):
+        for key, inner in structure.items():
+            yield from _leaves(data[key], inner)
+    else:
+        assert isinstance(structure, Sequence)
+        for one, inner in zip(data, structure, strict=True):
+            yield from _leaves(one, inner)

@@ -1,0 +1,51 @@
+"""The vocabulary file `vocabulary.txt`, shared by all `.tflite` files of a folder."""
+
+from pathlib import Path
+
+from kerascompact.core import files
+from kerascompact.text.vocabulary import Vocabulary
+from kerascompact.tflite import flatbuffer
+
+NAME = "vocabulary.txt"
+
+
+def check(path: Path, vocabulary: Vocabulary) -> None:
+    """Makes sure that the vocabulary of a file takes the place of no other file's.
+
+    Args:
+        path: The `.tflite` file that will be written. What it names now is written over.
+        vocabulary: To be saved beside it.
+
+    Raises: ValueError, if another vocabulary is there, unless the old file at `path` is the only
+        one of the folder that needs it. A file that takes text has its words inside.
+
+    >>> Vocabulary(["one"]).save("vocabulary.txt").name
+    'vocabulary.txt'
+    >>> check(Path("model.tflite"), Vocabulary(["one"]))
+    """
+    beside = path.parent / NAME
+    if not beside.is_file():
+        return
+    there = files.sha256(beside.read_bytes())
+    if there == vocabulary.sha256:
+        return
+    others = [
+        file.name
+        for file in sorted(path.parent.glob("*.tflite"))
+        if file.name != path.name and _vocabulary_of(file) == (there, False)
+    ]
+    if others or not path.is_file() or _vocabulary_of(path)[0] != there:
+        named = ", ".join(others) or "none that is in this folder"
+        raise ValueError(
+            f"{beside} is the vocabulary of another file: {named}. Choose another folder for "
+            f"{path.name}, or delete it."
+        )
+
+
+def _vocabulary_of(file: Path) -> tuple[str | None, bool]:
+    """The checksum of the words that a file was converted with, and whether they are inside."""
+    try:
+        metadata = flatbuffer.read_metadata(file)
+    except ValueError:
+        return None, False
+    return (metadata.get("vocabulary") or {}).get("sha256"), "text" in metadata

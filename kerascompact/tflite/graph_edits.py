@@ -1,0 +1,122 @@
+"""Edits of a parsed model that the passes share: new tensors, buffers and operators."""
+
+from typing import Any
+
+import numpy as np
+
+from kerascompact.tflite.flatbuffer import schema
+
+OP, TYPE = schema.BuiltinOperator, schema.TensorType
+
+
+def kind(model: Any, operator: Any) -> int:
+    """The number of the operator that a node runs."""
+    code = model.operatorCodes[operator.opcodeIndex]
+    return max(code.builtinCode, code.deprecatedBuiltinCode)
+
+
+def become(
+    model: Any, operator: Any, kind: int, version: int, option_kind: int = 0, options: Any = None
+) -> None:
+    """Makes an operator one of another kind or version."""
+    wanted = (kind, version)
+    known = [(max(c.builtinCode, c.deprecatedBuiltinCode), c.version) for c in model.operatorCodes]
+    if wanted not in known:
+        code = schema.OperatorCodeT()
+        code.builtinCode, code.deprecatedBuiltinCode, code.version = kind, min(kind, 127), version
+        model.operatorCodes.append(code)
+        known.append(wanted)
+    operator.opcodeIndex = known.index(wanted)
+    operator.builtinOptionsType, operator.builtinOptions = option_kind, options
+
+
+def users(graph: Any, tensor: int) -> list[Any]:
+    """The operators that read a tensor."""
+    return [operator for operator in graph.operators if tensor in operator.inputs]
+
+
+def constant(model: Any, tensor: Any, dtype: Any) -> np.ndarray | None:
+    """The numbers of a constant tensor; `None` if it is none, or of another size."""
+    data = model.buffers[tensor.buffer].data
+    if data is None or tensor.shape is None:
+        return None
+    data = np.array(data, np.uint8)
+    size = int(np.prod(tensor.shape, dtype=np.int64)) * np.dtype(dtype).itemsize
+    return data.view(dtype).reshape(tensor.shape) if 0 < size == data.size else None
+
+
+def new_buffer(model: Any, data: np.ndarray) -> int:
+    """The number of a further buffer with those numbers."""
+    buffer = schema.BufferT()
+    buffer.data = np.frombuffer(np.ascontiguousarray(data).tobytes(), np.uint8)
+    model.buffers.append(buffer)
+    return len(model.buffers) - 1
+
+
+def new_tensor(graph: Any, type_: int, shape: Any, buffer: int, scale: Any = None) -> int:
+    """The number of a further tensor of a graph.
+
+    Args:
+        graph: A subgraph, changed in place.
+        type_: Of the schema's types.
+        shape: Its sizes.
+        buffer: Number of its buffer; 0 for what an operator writes.
+        scale: Of its quantization: one number, or one for each index of its first dimension.
+    """
+    tensor = schema.TensorT()
+    tensor.type, tensor.buffer, tensor.shape = type_, buffer, np.array(shape, np.int32)
+    if scale is not None:
+        tensor.quantization = affine(scale)
+    graph.tensors.append(tensor)
+    return len(graph.tensors) - 1
+
+
+def affine(scale: Any, axis: int = 0) -> Any:
+    """Quantization with zero at zero: one scale, or one for each index of a dimension."""
+    made = schema.QuantizationParametersT()
+    made.scale = np.atleast_1d(np.asarray(scale, np.float32))
+    made.zeroPoint = np.zeros(len(made.scale), np.int64)
+    made.quantizedDimension = axis
+    return made
+
+
+def runtime_of(model: Any) -> str:
+    """The oldest version of the runtime that a file says it runs on; "" if it says none."""
+    entry = _runtime_entry(model)
+    if entry is None:
+        return ""
+    text = bytes(bytearray(model.buffers[entry.buffer].data)).rstrip(b"\0")
+    return text.decode("ascii", "replace")
+
+
+def needs_runtime(model: Any, version: str) -> None:
+    """Raises the version of the runtime that a file says it needs."""
+    entry = _runtime_entry(model)
+    if entry is not None and _numbers(runtime_of(model)) < _numbers(version):
+        padded = np.frombuffer(version.encode().ljust(16, b"\0"), np.uint8)
+        entry.buffer = new_buffer(model, padded)
+
+
+def _runtime_entry(model: Any) -> Any:
+    named = [one for one in model.metadata or [] if one.name == b"min_runtime_version"]
+    return next((one for one in named if model.buffers[one.buffer].data is not None), None)
+
+
+def _numbers(version: str) -> list[int]:
+    return [int(part) for part in version.split(".") if part.isdigit()]
+
+
+def drop_unused(graph: Any) -> None:
+    """Drops operators that no longer lead anywhere, and the constants that only they read."""
+    while True:
+        read = {int(index) for operator in graph.operators for index in operator.inputs}
+        read |= {int(index) for index in graph.outputs}
+        kept = [o for o in graph.operators if any(int(index) in read for index in o.outputs)]
+        if len(kept) == len(graph.operators):
+            break
+        graph.operators = kept
+    details = [one.quantization.details for one in graph.tensors if one.quantization is not None]
+    read |= {one.scales for one in details if one is not None}  # of blocks, a tensor of their own
+    for index, tensor in enumerate(graph.tensors):
+        if index not in read:
+            tensor.buffer = 0  # the empty one

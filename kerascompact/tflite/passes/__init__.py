@@ -1,0 +1,1 @@
+"""Passes over a parsed file that store its constants in fewer bytes."""

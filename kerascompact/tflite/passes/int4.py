@@ -1,0 +1,149 @@
+"""Pass that stores tables as int4, and dequantizes int8 kernels once.
+
+TensorFlow's converter has no tables of four bits, and casts an int8 matrix anew in each run. Both
+passes work on what it wrote, and change no result.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from kerascompact.tflite.flatbuffer import schema
+from kerascompact.tflite.graph_edits import (
+    OP,
+    TYPE,
+    become,
+    constant,
+    drop_unused,
+    kind,
+    needs_runtime,
+    new_buffer,
+    new_tensor,
+    users,
+)
+
+INT4_RUNTIME = "2.15.0"  # the first with GATHER and CAST of INT4
+
+
+def dequantize_kernels_once(model: Any) -> None:
+    """Lets the runtime turn an int8 matrix that is always used whole into float32 only once.
+
+    `Form.whole` is in the converter's file a `GATHER` of the only matrix there is, and a `CAST`, in
+    every run; here it becomes a `DEQUANTIZE` with scale 1, which the runtime does at the first use
+    of a constant. The numbers are the same. A product of 32 vectors with 100 x 300 numbers takes
+    20 us, as with a float matrix, in place of 28. The price is the matrix as float32 in memory.
+
+    Args:
+        model: A parsed model, changed in place.
+    """
+    for graph in model.subgraphs:
+        gathers = [o for o in graph.operators if kind(model, o) == OP.GATHER]
+        found = [_dequantize_once(model, graph, gather) for gather in gathers]
+        if any(found):
+            drop_unused(graph)
+
+
+def _dequantize_once(model: Any, graph: Any, gather: Any) -> bool:
+    table, found = (graph.tensors[i] for i in (gather.inputs[0], gather.outputs[0]))
+    data = constant(model, table, np.int8) if table.type == TYPE.INT8 else None
+    whole = data is not None and data.ndim == 3 and len(data) == 1 and len(found.shape) == 2
+    casts = users(graph, gather.outputs[0])
+    if not whole or not all(_is_cast_to_float(model, graph, cast) for cast in casts):
+        return False
+    matrix = new_tensor(graph, TYPE.INT8, table.shape[1:], table.buffer, scale=1)
+    for cast in casts:
+        cast.inputs = np.array([matrix], np.int32)
+        become(model, cast, OP.DEQUANTIZE, 2)
+    return True
+
+
+def store_tables_as_int4(model: Any) -> None:
+    """Packs two numbers to a byte in every int8 table that is gathered from and within [-7, 7].
+
+    `GATHER` reads rows of INT4 and `CAST` makes them float32, which takes 0.7 us longer for 32 rows
+    of 300 than int8 does. Such a file needs a runtime of 2.15 (November 2023) or newer, and says so
+    in its operators' versions: an older one refuses it. The kernel counts whole bytes in a row, so
+    a table of an odd width gets a column of zeros, which is cut off after the `CAST`; the
+    converter's own (private) option `_experimental_reduce_type_precision` does not, and rows then
+    start at the wrong half of a byte.
+
+    Args:
+        model: A parsed model, changed in place.
+    """
+    packed = [
+        _pack_table(model, graph, index)
+        for graph in model.subgraphs
+        for index in range(len(graph.tensors))
+    ]
+    if any(packed):
+        needs_runtime(model, INT4_RUNTIME)
+
+
+def _pack_table(model: Any, graph: Any, index: int) -> bool:
+    table = graph.tensors[index]
+    data = constant(model, table, np.int8) if table.type == TYPE.INT8 else None
+    if data is None or data.ndim != 2 or data.size == 0 or np.abs(data.astype(int)).max() > 7:
+        return False
+    gathers = users(graph, index)
+    casts = [user for gather in gathers for user in users(graph, gather.outputs[0])]
+    if not casts or not all(_is_row_gather(model, gather, index) for gather in gathers):
+        return False
+    if not all(_is_cast_to_float(model, graph, cast) for cast in casts):
+        return False
+    width = data.shape[1]
+    data = np.pad(data, ((0, 0), (0, width % 2)))
+    nibbles = data.reshape(-1).view(np.uint8) & 15
+    table.type, table.shape = TYPE.INT4, np.array(data.shape, np.int32)
+    table.buffer = new_buffer(model, nibbles[::2] | nibbles[1::2] << 4)
+    for gather in gathers:
+        rows = graph.tensors[gather.outputs[0]]
+        rows.type = TYPE.INT4
+        _widen(rows, data.shape[1])
+        become(model, gather, OP.GATHER, 7, gather.builtinOptionsType, gather.builtinOptions)
+    for cast in casts:
+        if cast.builtinOptions is not None:
+            cast.builtinOptions.inDataType = TYPE.INT4
+        become(model, cast, OP.CAST, 6, cast.builtinOptionsType, cast.builtinOptions)
+        if width % 2:
+            _cut_last_column(model, graph, cast, width)
+    return True
+
+
+def _is_row_gather(model: Any, operator: Any, table: int) -> bool:
+    options = operator.builtinOptions
+    rows = kind(model, operator) == OP.GATHER and operator.inputs[0] == table
+    return rows and options.axis == 0 and options.batchDims == 0
+
+
+def _is_cast_to_float(model: Any, graph: Any, operator: Any) -> bool:
+    to_float = graph.tensors[operator.outputs[0]].type == TYPE.FLOAT32
+    return kind(model, operator) == OP.CAST and to_float
+
+
+def _cut_last_column(model: Any, graph: Any, cast: Any, width: int) -> None:
+    """Puts a `SLICE` behind a `CAST`, which writes the tensor that the others read."""
+    index = cast.outputs[0]
+    result = graph.tensors[index]
+    rank = len(result.shape)
+    wide = schema.TensorT()
+    wide.type, wide.buffer, wide.shape = TYPE.FLOAT32, 0, np.array(result.shape, np.int32)
+    if result.shapeSignature is not None:
+        wide.shapeSignature = np.array(result.shapeSignature, np.int32)
+    _widen(wide, width + 1)
+    graph.tensors.append(wide)
+    cast.outputs = np.array([len(graph.tensors) - 1], np.int32)
+    ports = [cast.outputs[0]]
+    for numbers in ([0] * rank, [-1] * (rank - 1) + [width]):  # begin, size; -1: all there are
+        buffer = new_buffer(model, np.array(numbers, np.int32))
+        ports.append(new_tensor(graph, TYPE.INT32, [rank], buffer))
+    slice_ = schema.OperatorT()
+    slice_.inputs, slice_.outputs = np.array(ports, np.int32), np.array([index], np.int32)
+    become(model, slice_, OP.SLICE, 1, schema.BuiltinOptions.SliceOptions, schema.SliceOptionsT())
+    place = next(i for i, operator in enumerate(graph.operators) if operator is cast)
+    graph.operators.insert(place + 1, slice_)
+
+
+def _widen(tensor: Any, width: int) -> None:
+    tensor.shape = np.array([*tensor.shape[:-1], width], np.int32)
+    if tensor.shapeSignature is not None:
+        tensor.shapeSignature = np.array([*tensor.shapeSignature[:-1], width], np.int32)

@@ -1,0 +1,127 @@
+"""Names of a file's tensors: the converter's, the shortest that tools accept, or none."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from kerascompact.core import checks
+from kerascompact.tflite import flatbuffer
+
+NAMED_FROM = 64 * 1024  # bytes of a file
+
+
+def pack(model: Any, names: bool | None = None) -> bytes:
+    """Packs a `ModelT` that `flatbuffer.slim` has been over, its tensors named as wanted.
+
+    The runtime reads no names but those of signatures. litert-quantizer finds tensors by their
+    names, which must be there and differ in the entire file, and Model Explorer shows them.
+
+    Args:
+        model: The schema's `ModelT`, with the names of the converter. Its names are replaced.
+        names: `True`: the converter's names, which say the layer that a tensor is of. `False`: no
+            names but those of inputs and outputs. `None`: the converter's if the file has 64 KiB
+            or more, else numbers, the shortest that tools take.
+
+    Raises: ValueError, if `names` is none of these.
+    """
+    check(names)
+    tensors = [list(graph.tensors) for graph in model.subgraphs]
+    if names is False:
+        for _, tensor in _inner(model):
+            tensor.name = None
+        return flatbuffer.pack(model)
+    wanted = [*_wanted(model)]
+    constants = sum(len(buffer.data) for buffer in model.buffers if buffer.data is not None)
+    if names is None and constants < NAMED_FROM:
+        _rename(model, [])
+        data = flatbuffer.pack(model)
+        if len(data) < NAMED_FROM:
+            return data
+        for graph, own in zip(model.subgraphs, tensors, strict=True):
+            graph.tensors = own  # packing replaced them
+    _rename(model, wanted)
+    return flatbuffer.pack(model)
+
+
+def check(names: Any) -> None:
+    """Refuses what is not `True`, `False` or `None`.
+
+    >>> check("layers")
+    Traceback (most recent call last):
+        ...
+    ValueError: `names` must be True, False or None. Received: names='layers' (of type str).
+    """
+    if names is not None and not isinstance(names, bool):
+        checks.fail("names", "True, False or None", names)
+
+
+def label(name: bytes | None) -> str:
+    """A tensor's name as people see it: a number, which says nothing, is left out.
+
+    >>> label(b"embedding/table"), label(b"17"), label(None)
+    ('embedding/table', '', '')
+    """
+    shown = (name or b"").decode("utf-8", "replace")
+    return "" if shown.isdigit() else shown
+
+
+def _ports(model: Any) -> set[tuple[int, int]]:
+    """Inputs and outputs of the file, as numbers of graph and tensor."""
+    graphs = {0, *(signature.subgraphIndex for signature in model.signatureDefs or [])}
+    return {
+        (number, int(index))
+        for number in graphs
+        for ports in (model.subgraphs[number].inputs, model.subgraphs[number].outputs)
+        for index in ports
+    }
+
+
+def _inner(model: Any) -> Iterator[tuple[tuple[int, int], Any]]:
+    """Tensors that are no inputs or outputs of the file, with the numbers of graph and tensor."""
+    ports = _ports(model)
+    for number, graph in enumerate(model.subgraphs):
+        for index, tensor in enumerate(graph.tensors):
+            if (number, index) not in ports:
+                yield (number, index), tensor
+
+
+def _wanted(model: Any) -> Iterator[bytes]:
+    """A name for each inner tensor; one without a name takes that of its operator's output."""
+    near: dict[tuple[int, int], bytes] = {}
+    for number, graph in enumerate(model.subgraphs):
+        for operator in graph.operators:
+            around = [int(index) for index in (*operator.outputs, *operator.inputs) if index >= 0]
+            known = [graph.tensors[index].name for index in around if graph.tensors[index].name]
+            if known:
+                near |= {(number, index): known[0] for index in around}
+    for place, tensor in _inner(model):
+        yield tensor.name or near.get(place, b"tensor")
+
+
+def _rename(model: Any, wanted: list[bytes]) -> None:
+    """Gives each tensor a name that no other has: the one wanted, with a number if it is taken.
+
+    Args:
+        wanted: The names of the inner tensors; empty: numbers.
+    """
+    taken: set[bytes] = set()
+    for number, index in sorted(_ports(model)):
+        tensor = model.subgraphs[number].tensors[index]
+        tensor.name = _free(tensor.name or b"port", taken)
+    number = 0
+    for place, (_, tensor) in enumerate(_inner(model)):
+        if wanted:
+            tensor.name = _free(wanted[place], taken)
+            continue
+        while (name := b"%d" % number) in taken:
+            number += 1
+        taken.add(name)
+        tensor.name = name
+
+
+def _free(name: bytes, taken: set[bytes]) -> bytes:
+    count, free = 1, name
+    while free in taken:
+        free = b"%s:%d" % (name, count)
+        count += 1
+    taken.add(free)
+    return free

@@ -1,0 +1,6 @@
+"""Tools for any `.tflite` file, whoever wrote it. Imports no TensorFlow, no Keras."""
+
+from kerascompact.tools.doctor import diagnose
+from kerascompact.tools.inspector import inspect
+
+__all__ = ["diagnose", "inspect"]

@@ -1,0 +1,150 @@
+"""Inventory of a `.tflite` file: every constant, its type and its bytes."""
+
+from collections import Counter
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from kerascompact.tflite import flatbuffer, graph_edits, tensor_names
+
+_LIMITS = (("max_bytes", "bytes"), ("length", "words"), ("max_words", "words"))
+
+
+class StoredTensor(NamedTuple):
+    """One constant of the file. `name` is empty where the exporter dropped it."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    num_bytes: int
+    share: float
+
+
+class Inspection(NamedTuple):
+    """What `inspect` found; `overhead` is every byte that is not a constant or metadata.
+
+    `inputs` and `outputs` are those of the first model; a file of several has those of each in
+    `signatures`, by name. `runtime` is the oldest version that the file says it runs on.
+    """
+
+    num_bytes: int
+    operators: dict[str, int]
+    custom: list[str]
+    tensors: list[StoredTensor]
+    metadata: dict[str, Any] | None
+    metadata_bytes: int
+    overhead: int
+    inputs: list[str]
+    outputs: list[str]
+    signatures: dict[str, tuple[list[str], list[str]]] = {}
+    runtime: str = ""
+
+    def __str__(self) -> str:
+        lines = [f"{self.num_bytes:,} bytes, {self.overhead:,} of them graph"]
+        if self.metadata:
+            lines[0] += f", {self.metadata_bytes:,} metadata"
+        ports = self.signatures if len(self.signatures) > 1 else {"": (self.inputs, self.outputs)}
+        for name, (ins, outs) in ports.items():
+            lines.append(f"{name} in:  ".lstrip() + ", ".join(ins))
+            lines.append(f"{name} out: ".lstrip() + ", ".join(outs))
+        if text := (self.metadata or {}).get("text"):
+            limits = [f"{text[key]:,} {unit}" for key, unit in _LIMITS if text[key] is not None]
+            inside = f"the vocabulary is inside, {text['bytes']:,} bytes"
+            lines.append(
+                f"text in: UTF-8 bytes, {' and '.join(limits) or 'any number'}, cut by the rules "
+                f"{text['rules']!r}; {'no vocabulary' if 'projection' in text else inside}"
+            )
+        lines.append("operators: " + ", ".join(f"{k} x{v}" for k, v in self.operators.items()))
+        lines.append(
+            "needs an extra runtime for: " + ", ".join(self.custom)
+            if self.custom
+            else "built-in operators only (no Flex, no custom operators)"
+        )
+        if self.runtime:
+            lines[-1] += f", runtime {self.runtime} or newer"
+        large = [t for t in self.tensors if t.num_bytes > 16] or self.tensors
+        lines.extend(
+            f"{t.num_bytes:>12,} B {t.share:>6.1%}  {t.dtype:<8} {list(t.shape)}  {t.name}".rstrip()
+            for t in large
+        )
+        small = sum(t.num_bytes for t in self.tensors) - sum(t.num_bytes for t in large)
+        if small:
+            count = len(self.tensors) - len(large)
+            lines.append(f"{small:>12,} B {small / self.num_bytes:>6.1%}  {count} small constants")
+        for fact in (self.metadata or {}).get("embeddings", []):
+            paper = fact.get("paper_bits")
+            paper = "" if paper is None else f", by the paper's formula {paper / 8:,.0f}"
+            lines.append(
+                f"{fact['form']}: {fact['input_dim'] or 'any word'} x {fact['output_dim']} in "
+                f"{fact['stored_bits'] / 8:,.0f} bytes stored{paper}"
+            )
+        return "\n".join(lines)
+
+
+def inspect(file: bytes | str | Path) -> Inspection:
+    """Lists a file's operators, constants with their share of the bytes, and metadata.
+
+    Args:
+        file: A path or the bytes of any TFLite file, whoever made it.
+
+    Raises: ValueError, if it is no TFLite file, or is truncated or damaged.
+
+    >>> from kerascompact.layers import ClusterEmbedding
+    >>> ids = keras.Input((4,), dtype="int32", name="ids")
+    >>> model = keras.Model(ids, ClusterEmbedding(9, 2, num_clusters=3)(ids))
+    >>> found = inspect(kerascompact.export.convert(model))
+    >>> found.custom, found.inputs
+    ([], ['ids int32[1, 4]'])
+    """
+    data, model = flatbuffer.read(file)
+    names = Counter(flatbuffer.operator_names(model))
+    tensors = _constants(model, len(data))
+    metadata_bytes = sum(
+        len(model.buffers[entry.buffer].data)
+        for entry in model.metadata or []
+        if entry.name == flatbuffer.METADATA_NAME
+    )
+    graph = model.subgraphs[0]
+    return Inspection(
+        num_bytes=len(data),
+        operators=dict(sorted(names.items(), key=lambda item: (-item[1], item[0]))),
+        custom=sorted(name.removeprefix("CUSTOM:") for name in names if name.startswith("CUSTOM:")),
+        tensors=tensors,
+        metadata=flatbuffer.metadata_of(model),
+        metadata_bytes=metadata_bytes,
+        overhead=len(data) - metadata_bytes - sum(t.num_bytes for t in tensors),
+        inputs=[_port(graph.tensors[index]) for index in graph.inputs],
+        outputs=[_port(graph.tensors[index]) for index in graph.outputs],
+        signatures=dict(_signature(model, found) for found in model.signatureDefs or []),
+        runtime=graph_edits.runtime_of(model),
+    )
+
+
+def _signature(model: Any, found: Any) -> tuple[str, tuple[list[str], list[str]]]:
+    """The name of a model of the file, and its ports."""
+    tensors = model.subgraphs[found.subgraphIndex].tensors
+    ins, outs = (
+        [_port(tensors[port.tensorIndex], port.name) for port in ports or []]
+        for ports in (found.inputs, found.outputs)
+    )
+    return (found.signatureKey or b"").decode("utf-8", "replace"), (ins, outs)
+
+
+def _constants(model: Any, size: int) -> list[StoredTensor]:
+    """Every buffer once, however many tensors share it, largest first."""
+    found = {}
+    for graph in model.subgraphs:
+        for tensor in graph.tensors:
+            data = model.buffers[tensor.buffer].data
+            if data is not None and len(data) and tensor.buffer not in found:
+                shape = () if tensor.shape is None else tuple(int(n) for n in tensor.shape)
+                dtype = flatbuffer.TYPE_NAMES[tensor.type].lower()
+                name = tensor_names.label(tensor.name)
+                found[tensor.buffer] = StoredTensor(name, dtype, shape, len(data), len(data) / size)
+    return sorted(found.values(), key=lambda tensor: -tensor.num_bytes)
+
+
+def _port(tensor: Any, name: bytes | None = None) -> str:
+    shape = tensor.shape if tensor.shapeSignature is None else tensor.shapeSignature
+    dims = ["?" if n == -1 else str(int(n)) for n in (() if shape is None else shape)]
+    shown = (name or tensor.name or b"").decode("utf-8", "replace")
+    return f"{shown} {flatbuffer.TYPE_NAMES[tensor.type].lower()}[{', '.join(dims)}]"

@@ -1,0 +1,170 @@
+"""Random inputs that fit a `.tflite` file, whoever wrote it."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from kerascompact.core import checks
+from kerascompact.runtime import encoding
+from kerascompact.runtime.named_inputs import named_inputs
+from kerascompact.tflite import flatbuffer
+from kerascompact.tflite.constants import constants
+from kerascompact.tflite.layout import TYPE_NAMES
+
+LETTERS = "etaoinshrdlucmfwypvbgkjqxz"
+
+
+def random_inputs(
+    model: Any,
+    count: int = 16,
+    *,
+    length: int = 32,
+    num_ids: int | None = None,
+    texts: Sequence[str] | None = None,
+    seed: int = 0,
+) -> dict[str, np.ndarray]:
+    """Draws inputs for a model: ids within its vocabulary, texts, or normal numbers.
+
+    Args:
+        model: The schema's `ModelT`.
+        count: Examples.
+        length: In place of a dimension that the file leaves open (but for the first, the batch,
+            which is 1), and words of a text.
+        num_ids: Ids are below; `None`: what kerascompact's metadata say, or the rows of the
+            smallest table that is looked up.
+        texts: For a file that takes text; `None`: made-up words.
+        seed: Of the draws.
+
+    Returns: For each input of the first graph, in its order, an array `(count, ...)`.
+
+    Raises: ValueError, if an argument does not fit.
+
+    >>> from kerascompact.layers import ClusterEmbedding
+    >>> ids = keras.Input((4,), dtype="int32", name="ids")
+    >>> model = keras.Model(ids, ClusterEmbedding(9, 2, num_clusters=3)(ids))
+    >>> parsed = kerascompact.tflite.flatbuffer.parse(kerascompact.export.convert(model))
+    >>> random_inputs(parsed, 3)["0 ids"].shape
+    (3, 1, 4)
+    """
+    checks.integer_in("count", count, 1)
+    checks.integer_in("length", length, 1)
+    if num_ids is not None:
+        checks.integer_in("num_ids", num_ids, 1)
+    random = np.random.default_rng(seed)
+    metadata = flatbuffer.metadata_of(model) or {}
+    takes_text = metadata.get("text")
+    if texts is not None and (takes_text is None or not len(texts)):
+        checks.fail("texts", "None, or at least one text for a file that takes text", texts)
+    graph, found = model.subgraphs[0], {}
+    for place, index in enumerate(graph.inputs):
+        tensor = graph.tensors[index]
+        name = f"{place} {(tensor.name or b'').decode('utf-8', 'replace')}"
+        if takes_text is not None and len(graph.inputs) == 1:
+            given = [_words(random, length) for _ in range(count)] if texts is None else texts
+            found[name] = _encoded([given[i % len(given)] for i in range(count)], takes_text)
+        else:
+            shape = (count, *_shape(tensor, length))
+            found[name] = _numbers(tensor, shape, num_ids or _num_ids(model, metadata), random)
+    return found
+
+
+def given_inputs(model: Any, data: Any) -> dict[str, np.ndarray]:
+    """Rows of the user's as inputs of a file, as `random_inputs` gives them.
+
+    Args:
+        model: The schema's `ModelT`.
+        data: An array; for several inputs a list or tuple of arrays, in the order of the model that
+            the file was made from (of the file, if that does not tell it), or a dictionary of them
+            by name.
+
+    Returns: For each input of the first graph, in its order, an array `(rows, 1, ...)`.
+
+    Raises: ValueError, if they do not fit the file.
+
+    >>> from kerascompact.layers import ClusterEmbedding
+    >>> ids = keras.Input((4,), dtype="int32", name="ids")
+    >>> model = keras.Model(ids, ClusterEmbedding(9, 2, num_clusters=3)(ids))
+    >>> parsed = kerascompact.tflite.flatbuffer.parse(kerascompact.export.convert(model))
+    >>> given_inputs(parsed, [[1, 2, 3, 4], [5, 6, 7, 8]])["0 ids"].shape
+    (2, 1, 4)
+    """
+    graph = model.subgraphs[0]
+    names = {n: (graph.tensors[n].name or b"").decode("utf-8", "replace") for n in graph.inputs}
+    for signature in (model.signatureDefs or [])[:1]:
+        known = {one.tensorIndex: one.name for one in signature.inputs or []}
+        names |= {n: known[n].decode("utf-8", "replace") for n in names if known.get(n)}
+    told = (flatbuffer.metadata_of(model) or {}).get("inputs", [])
+    order = told if {*told} == {*names.values()} else [names[index] for index in graph.inputs]
+    tensors = {names[index]: graph.tensors[index] for index in graph.inputs}
+    arrays = named_inputs("data", data, {name: len(_dims(tensors[name])) for name in order})
+    return {
+        f"{place} {names[index]}": _rows(names[index], arrays[names[index]], graph.tensors[index])
+        for place, index in enumerate(graph.inputs)
+    }
+
+
+def _rows(name: str, array: np.ndarray, tensor: Any) -> np.ndarray:
+    """An array `(rows, ...)` as batches of the input's size and type, the first rows again in the
+    last one; a batch of one, where the file takes any number."""
+    wanted = _dims(tensor)[1:]
+    fits = array.ndim == len(wanted) + 1 and all(
+        n in (-1, found) for n, found in zip(wanted, array.shape[1:], strict=True)
+    )
+    if not fits:
+        checks.fail("data", f"rows of shape {wanted} for {name!r}", array.shape[1:])
+    size = max(1, *_dims(tensor)[:1])
+    places = np.arange(-(-len(array) // size) * size) % len(array)
+    batches = array[places].reshape(-1, size, *array.shape[1:])
+    return batches.astype(TYPE_NAMES[tensor.type].lower())
+
+
+def _dims(tensor: Any) -> list[int]:
+    dims = tensor.shape if tensor.shapeSignature is None else tensor.shapeSignature
+    return [] if dims is None else [int(n) for n in dims]
+
+
+def _shape(tensor: Any, length: int) -> list[int]:
+    dims = _dims(tensor)
+    return [(1 if axis == 0 and len(dims) > 1 else length) if n == -1 else n
+            for axis, n in enumerate(dims)]  # fmt: skip
+
+
+def _numbers(
+    tensor: Any, shape: tuple[int, ...], num_ids: int, random: np.random.Generator
+) -> np.ndarray:
+    dtype = TYPE_NAMES[tensor.type].lower()
+    if dtype.startswith("float"):
+        return random.normal(size=shape).astype(dtype)
+    if dtype == "bool":
+        return random.random(shape) < 0.5
+    if dtype not in ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"):
+        raise ValueError(f"The file has an input of {dtype}, for which there are no random ones.")
+    limits = np.iinfo(dtype)
+    quantized = tensor.quantization is not None and tensor.quantization.scale is not None
+    if quantized:  # numbers, not ids
+        return random.integers(limits.min, int(limits.max) + 1, shape).astype(dtype)
+    return random.integers(0, min(num_ids, int(limits.max) + 1), shape).astype(dtype)
+
+
+def _num_ids(model: Any, metadata: dict[str, Any]) -> int:
+    sizes = [form["input_dim"] for form in metadata.get("embeddings", [])]
+    sizes = [size for size in sizes if size]
+    if not sizes:
+        sizes = [constant.rows for constant in constants(model) if constant.is_table]
+    return max(1, min(sizes, default=2))
+
+
+def _words(random: np.random.Generator, count: int) -> str:
+    """Made-up words of 2 to 9 letters, frequent letters first."""
+    chances = 1 / np.arange(1, len(LETTERS) + 1)
+    lengths = random.integers(2, 10, count)
+    letters = random.choice([*LETTERS], lengths.sum(), p=chances / chances.sum())
+    return " ".join("".join(part) for part in np.split(letters, np.cumsum(lengths)[:-1]))
+
+
+def _encoded(texts: Sequence[str], facts: dict[str, Any]) -> np.ndarray:
+    """The bytes of each text, as long as the longest: one shape for all."""
+    rows = [encoding.encode(text, facts["max_bytes"]).numbers[0] for text in texts]
+    longest = max(map(len, rows))
+    return np.stack([np.pad(row, (0, longest - len(row))) for row in rows])[:, None]

@@ -1,0 +1,143 @@
+"""The runtime: what it refuses, and that it needs neither TensorFlow nor Keras."""
+
+import os
+import subprocess
+import sys
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from export_models import V, cluster, inverse, mean, some_ids
+from kerascompact import export
+from kerascompact.runtime.interpreter import Interpreter
+
+
+@pytest.fixture(scope="module")
+def model():
+    keras.utils.set_random_seed(0)
+    return mean(cluster(seed=0))
+
+
+@pytest.fixture(scope="module")
+def data(model):
+    return export.convert(model, sequence_length=9)
+
+
+def python(script, folder):
+    """What a script prints in a new process."""
+    found = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": ":".join(sys.path)},
+    )
+    assert found.returncode == 0, (found.returncode, found.stderr[-2000:])
+    return found.stdout
+
+
+def test_ports_are_named(data):
+    file = Interpreter(data, num_threads=2)
+    assert list(file.inputs) == ["ids"] and list(file.outputs) == ["probabilities"]
+    assert file.vocabulary_size == V
+
+
+def test_takes_ids_of_any_integer_type(data):
+    file = Interpreter(data)
+    ids = some_ids()[:1]
+    wanted = file.run({"ids": ids})["probabilities"]
+    for dtype in (np.uint8, np.int16, np.int64):
+        np.testing.assert_array_equal(file.run({"ids": ids.astype(dtype)})["probabilities"], wanted)
+    np.testing.assert_array_equal(file.run({"ids": ids.tolist()})["probabilities"], wanted)
+
+
+@pytest.mark.parametrize("name", ["Ids", "", "probabilities"])
+def test_refuses_other_names(data, name):
+    with pytest.raises(ValueError, match=r"`inputs` must be a dictionary with the keys \['ids'\]"):
+        Interpreter(data).run({name: some_ids()[:1]})
+    with pytest.raises(ValueError, match="`inputs` must be a dictionary with the keys"):
+        Interpreter(data).run({"ids": some_ids()[:1], name: some_ids()[:1]})
+
+
+@pytest.mark.parametrize("shape", [(9,), (2, 9), (1, 8), (1, 10), (1, 9, 1), (1, 0), ()])
+def test_refuses_other_shapes(data, shape):
+    with pytest.raises(
+        ValueError, match=r"`ids` must have the shape \[1, 9\]. Received: the shape"
+    ):
+        Interpreter(data).run({"ids": np.zeros(shape, np.int32)})
+
+
+def test_refuses_no_ids_where_the_length_is_open(model):
+    with pytest.raises(ValueError, match=r"`ids` must have the shape \[1, None\]"):
+        Interpreter(export.convert(model)).run({"ids": np.zeros((1, 0), np.int32)})
+
+
+@pytest.mark.parametrize("id", [-1, V, 2**31, -(2**31), 2**40])
+def test_refuses_ids_out_of_range(data, id):
+    """The runtime itself would read past the table or give another word's vector."""
+    ids = some_ids()[:1].astype(np.int64)
+    ids[0, 3] = id
+    with pytest.raises(ValueError, match=rf"`ids` must lie in \[0, {V}\).*an id of {id}\."):
+        Interpreter(data).run({"ids": ids})
+
+
+def test_refuses_ids_that_are_no_integers(data):
+    """Cast to integers they would be ids that nobody asked for, even some past the table."""
+    for ids in (np.full((1, 9), 0.5), np.full((1, 9), np.nan), np.full((1, 9), "a")):
+        with pytest.raises(ValueError, match="`ids` must be an array of integers"):
+            Interpreter(data).run({"ids": ids})
+
+
+SELECT = tf.lite.OpsSet.SELECT_TF_OPS
+
+
+def test_refuses_a_file_that_needs_flex():
+    function = tf.function(inverse).get_concrete_function(tf.TensorSpec((1, 3, 3)))
+    converter = tf.lite.TFLiteConverter.from_concrete_functions([function])
+    converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS, SELECT]
+    with pytest.raises(
+        ValueError, match="built-in operators. Received: .* needs FlexMatrixInverse"
+    ):
+        Interpreter(converter.convert())
+
+
+def test_refuses_a_file_without_signature(model):
+    function = tf.function(lambda x: tf.nn.relu(x)).get_concrete_function(tf.TensorSpec((1, 3)))
+    data = tf.lite.TFLiteConverter.from_concrete_functions([function]).convert()
+    with pytest.raises(ValueError, match="The file cannot be run: it has no signature"):
+        Interpreter(data)
+
+
+def test_damaged_files_never_crash_the_process(data, tmp_path):
+    """In a process of its own: a crash of the runtime would take the tests with it."""
+    (tmp_path / "model.tflite").write_bytes(data)
+    script = """
+from kerascompact.runtime.interpreter import Interpreter
+data = open("model.tflite", "rb").read()
+damaged = [b"", data[:4], b"x" * 99]
+damaged += [data[:length] for length in range(8, len(data), len(data) // 60)]
+damaged += [data[:len(data) - n] for n in range(1, 9)]
+for place in range(8):
+    for bit in range(8):
+        flipped = bytearray(data)
+        flipped[place] ^= 1 << bit
+        damaged.append(bytes(flipped))
+accepted = 0
+for bytes_ in damaged:
+    try:
+        Interpreter(bytes_)
+        accepted += 1
+    except ValueError as error:
+        assert "`flatbuffer` must" in str(error) or "cannot be run" in str(error), error
+print(len(damaged), accepted)
+"""
+    count, accepted = map(int, python(script, tmp_path).split())
+    assert count > 100 and accepted == 0
+
+
+@pytest.mark.parametrize("num_threads", [0, 1.5])
+def test_refuses_num_threads(data, num_threads):
+    with pytest.raises(ValueError, match="`num_threads` must be an integer >= 1"):
+        Interpreter(data, num_threads)

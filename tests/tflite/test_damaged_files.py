@@ -1,0 +1,152 @@
+"""Thousands of damaged files: an error or an answer, never the end of the process.
+
+Each file is damaged in a process of its own, which a crash of the runtime would take with it.
+"""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from export_models import cluster, lstm, mean, standard
+from form_examples import sparse
+from kerascompact import export
+from kerascompact.benchmarks.damage import damaged
+from kerascompact.text import Vocabulary
+from kerascompact.tflite import flatbuffer
+
+SCRIPT = """
+import sys
+import numpy as np
+from kerascompact.benchmarks.damage import damaged
+from kerascompact import export
+from kerascompact.runtime.classifier import TextClassifier
+from kerascompact.tools.doctor import diagnose
+from kerascompact.runtime.interpreter import Interpreter
+
+path, count, seed = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+data = open(path, "rb").read()
+
+
+def run(data):
+    file, inputs = Interpreter(data), {}
+    for name, port in file.inputs.items():
+        shape = [7 if n == -1 else int(n) for n in port["shape_signature"]]
+        inputs[name] = np.ones(shape, port["dtype"])
+    found = [*file.run(inputs).values()]
+    if path.endswith("text_in.tflite"):
+        found.append(TextClassifier(data).predict("word1, and word7").probabilities)
+    return found
+
+
+expected, refused, other, bits = run(data), 0, 0, 0
+for number, copy in enumerate(damaged(data, count, seed)):
+    print(number, file=sys.stderr, flush=True)  # the last, if this process dies
+    try:
+        tools.inspect(copy)
+        diagnose(copy)
+        found = run(copy)
+        same = [len(a) == len(b) and np.array_equal(a, b) for a, b in zip(found, expected)]
+        other += not all(same)
+    except ValueError:
+        refused += 1
+print(count, refused, other)
+"""
+
+
+def of_others(data):
+    """A file of ours without our metadata, and so without checksum."""
+    model = flatbuffer.parse(data)
+    for entry in model.metadata:
+        if entry.name == flatbuffer.METADATA_NAME:
+            model.buffers[entry.buffer].data = None
+    model.metadata = [e for e in model.metadata if e.name != flatbuffer.METADATA_NAME]
+    return flatbuffer.pack(model)
+
+
+def stock():
+    """An image model and TensorFlow's own converter, with variables and quantized weights."""
+    model = keras.Sequential(
+        [
+            keras.Input((8, 8, 2)),
+            keras.layers.Conv2D(4, 3, strides=2),
+            keras.layers.AveragePooling2D(2),
+            keras.layers.Flatten(),
+            keras.layers.Dense(64),
+            keras.layers.Dense(64, activation="softmax"),
+        ]
+    )
+    spec = tf.TensorSpec((1, 8, 8, 2), name="x")
+    function = tf.function(lambda x: {"y": model(x)}).get_concrete_function(spec)
+    converter = tf.lite.TFLiteConverter.from_concrete_functions([function], model)
+    converter.optimizations = [tf.lite.Optimize.DEFAULT]
+    return converter.convert()
+
+
+def lookup(form):
+    ids = keras.Input((None,), dtype="int32", name="ids")
+    return keras.Model(ids, form(ids))
+
+
+def text_in():
+    words = Vocabulary([f"word{i}" for i in range(28)])
+    labels = ["a", "b", "c"]
+    return export.convert(mean(standard()), text=words, max_bytes=40, labels=labels)
+
+
+OURS = ("ids", "text_in")
+FILES = {
+    "ids": lambda: export.convert(mean(cluster(seed=0)), labels=["a", "b", "c"]),
+    "text_in": text_in,
+    "clusters": lambda: of_others(export.convert(mean(cluster(seed=0)))),
+    "loop": lambda: of_others(export.convert(lstm(cluster(seed=0)))),
+    "sparse": lambda: of_others(export.convert(lookup(sparse()[0]))),
+    "bytes": lambda: of_others(text_in()),
+    "stock": stock,
+}
+
+
+def check(name, count, seed, folder):
+    """Returns how many were refused, and how many answered something else."""
+    path = folder / f"{name}.tflite"
+    path.write_bytes(FILES[name]())
+    folders = [str(Path(__file__).parents[1]), *sys.path]
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT, str(path), str(count), str(seed)],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": ":".join(folders)},
+    )
+    assert done.returncode == 0, (name, seed, done.returncode, done.stderr[-300:])
+    found, refused, other = map(int, done.stdout.split())
+    assert found == count
+    return refused, other
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_no_damage_ends_the_process(name, tmp_path):
+    refused, other = check(name, 240, 0, tmp_path)
+    # of a file of others, some bits are of a weight, of a name or of padding
+    assert refused > 100
+    if name in OURS:  # but for damage to the checksum's own name, all is refused
+        assert other == 0 and refused >= 230
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FILES)
+def test_no_damage_ends_the_process_in_thousands(name, tmp_path):
+    _, other = check(name, 4000, 1, tmp_path)
+    assert name not in OURS or other == 0
+
+
+def test_damage_is_damage():
+    """All copies but a few, which overwrite a number by itself, differ from the file."""
+    data = np.random.default_rng(0).integers(0, 256, 999, np.uint8).tobytes()
+    copies = [*damaged(data, 80)]
+    assert sum(copy != data for copy in copies) >= 75
+    assert copies == [*damaged(data, 80)] and copies != [*damaged(data, 80, seed=1)]

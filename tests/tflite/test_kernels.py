@@ -1,0 +1,221 @@
+"""Kernels of int8 in the file: the bytes that they save, and outputs that stay those of Keras."""
+
+import keras
+import numpy as np
+import pytest
+
+from export_models import V, cluster, some_ids
+from kerascompact import export, layers, tools
+from kerascompact.export.recipe import Recipe
+from kerascompact.runtime.interpreter import Interpreter
+from kerascompact.tflite.passes import kernels
+
+IDS = some_ids(length=8, rows=12)
+# The same float32 products added in another order, then a softmax.
+CLOSE = dict(rtol=1e-4, atol=1e-5)
+
+
+def dense(vectors):
+    return keras.layers.Dense(24, activation="relu")(keras.layers.Flatten()(vectors))
+
+
+def convolution(vectors):
+    vectors = keras.layers.Conv1D(32, 3, activation="relu")(vectors)
+    return keras.layers.GlobalMaxPooling1D()(vectors)
+
+
+def separable(vectors):
+    vectors = keras.layers.SeparableConv1D(32, 3)(vectors)
+    return keras.layers.GlobalMaxPooling1D()(keras.layers.BatchNormalization()(vectors))
+
+
+def attention(vectors):
+    vectors += keras.layers.MultiHeadAttention(2, 12)(vectors, vectors)
+    return keras.layers.GlobalMaxPooling1D()(keras.layers.LayerNormalization()(vectors))
+
+
+KINDS = {
+    "dense": dense,
+    "convolution": convolution,
+    "separable": separable,
+    "attention": attention,
+    "lstm": keras.layers.LSTM(12),
+    "both": keras.layers.Bidirectional(keras.layers.GRU(12)),
+    "sparse": layers.SparseLSTM(24, 2, 0.5),
+}
+
+
+def classifier(kind, width=24, embedding=None):
+    ids = keras.Input((8,), dtype="int32", name="ids")
+    vectors = (embedding or keras.layers.Embedding(V, width, name="embedding"))(ids)
+    hidden = keras.layers.Dense(16, activation="relu")(KINDS[kind](vectors))
+    model = keras.Model(ids, keras.layers.Dense(12, activation="softmax", name="out")(hidden))
+    random = np.random.default_rng(3)
+    for weight in model.trainable_weights:
+        weight.assign(weight.numpy() + random.normal(size=weight.shape) / 4)
+    return model
+
+
+def outputs(data, ids=IDS):
+    file = Interpreter(data)
+    return np.concatenate([file.run({"ids": row[None]})["out"] for row in ids])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_kernels_of_int8_predict_what_the_frozen_model_does(kind):
+    model = classifier(kind)
+    data, frozen = export.convert(model, "small"), export.freeze(model, "small")
+    expected = frozen.predict(IDS, verbose=0)
+    np.testing.assert_allclose(outputs(data), expected, **CLOSE)
+    assert np.abs(expected - model.predict(IDS, verbose=0)).max() > 1e-5  # rounded indeed
+    found = tools.inspect(data)
+    large = [t.shape for t in found.tensors if t.dtype == "float32" and t.num_bytes > 400]
+    assert large == []
+    wide = [w for w in frozen.weights if w.dtype == "float32" and kernels.pays(w.shape)]
+    saved = len(export.convert(model, "int8")) - len(data)
+    numbers = sum(int(np.prod(w.shape)) for w in wide)
+    outs = sum(int(w.shape[-1]) for w in wide)
+    # Three of four bytes of each number, less 12 of a scale (heads of attention get one each, of
+    # two that have the same), and operators and tensors.
+    assert saved >= 3 * numbers - 12 * 2 * outs - 250 * len(wide)
+    assert data == export.convert(frozen, "small")  # rounding twice is rounding once
+
+
+def test_a_head_of_many_classes_has_a_scale_for_each_input():
+    ids = keras.Input((6,), dtype="int32", name="ids")
+    pooled = keras.layers.GlobalAveragePooling1D()(keras.layers.Embedding(40, 4)(ids))
+    model = keras.Model(ids, keras.layers.Dense(150, "softmax", name="out")(pooled))
+    rows = np.random.default_rng(0).integers(0, 40, (20, 6)).astype(np.int32)
+    data, frozen = export.convert(model, "small"), export.freeze(model, "small")
+    expected = frozen.predict(rows, verbose=0)
+    np.testing.assert_allclose(outputs(data, rows), expected, **CLOSE)
+    kernel = next(t for t in tools.inspect(data).tensors if t.shape in ((150, 4), (4, 150)))
+    assert kernel.dtype == "int8"
+    assert len(export.convert(model, "int8")) - len(data) > 3 * 600 - 12 * 4 - 250
+    before, after = (one.get_layer("out").kernel.numpy() for one in (model, frozen))
+    steps = np.abs(before).max(axis=1, keepdims=True) / 127
+    assert np.all(np.abs(after - before) <= 0.501 * steps) and np.any(after != before)
+
+
+def test_a_wide_layer_whose_outputs_are_multiplied_stays_int8():
+    """A normalization behind a dropout, which is none in a file, is folded into the kernel."""
+    ids = keras.Input((6,), dtype="int32", name="ids")
+    hidden = keras.layers.GlobalAveragePooling1D()(keras.layers.Embedding(40, 24)(ids))
+    hidden = keras.layers.Dropout(0.5)(keras.layers.Dense(150)(hidden))
+    hidden = keras.layers.BatchNormalization()(hidden)
+    model = keras.Model(ids, keras.layers.Dense(3, "softmax", name="out")(hidden))
+    random = np.random.default_rng(0)
+    model.set_weights([random.uniform(0.1, 1, w.shape) for w in model.get_weights()])
+    data = export.convert(model, "small")
+    kernel = next(t for t in tools.inspect(data).tensors if sorted(t.shape) == [24, 150])
+    assert kernel.dtype == "int8"
+    rows = random.integers(0, 40, (20, 6)).astype(np.int32)
+    expected = export.freeze(model, "small").predict(rows, verbose=0)
+    np.testing.assert_allclose(outputs(data, rows), expected, **CLOSE)
+
+
+@pytest.mark.parametrize("kind", ["dense", "convolution", "lstm"])
+def test_dynamic_range_multiplies_integers(kind):
+    model = classifier(kind)
+    data = export.convert(model, "dynamic")
+    assert "DEQUANTIZE" not in tools.inspect(data).operators
+    expected = export.freeze(model, "dynamic").predict(IDS, verbose=0)
+    difference = np.abs(outputs(data) - expected).max()
+    # inputs of 8 bits, three products deep, behind a softmax
+    assert 1e-6 < difference < 0.05
+
+
+def test_full_integer():
+    model = classifier("convolution")
+    data = export.convert(model, "full_int8", representative=IDS)
+    expected = export.freeze(model, "full_int8").predict(IDS, verbose=0)
+    assert np.abs(outputs(data) - expected).max() < 0.2  # everything between layers has 8 bits
+    found = tools.inspect(data)
+    assert {"QUANTIZE", "DEQUANTIZE"} <= set(found.operators)
+    assert found.metadata["recipe"] == {"name": "full_int8", "tables": "int8", "rest": "full_int8"}
+    assert not any(t.dtype == "float32" and t.num_bytes > 400 for t in found.tensors)
+
+
+def test_int16_between_layers():
+    model, recipe = classifier("convolution"), Recipe("mine", "float32", "int16x8")
+    data = export.convert(model, recipe, representative=IDS)
+    expected = export.freeze(model, recipe).predict(IDS, verbose=0)
+    assert np.abs(outputs(data) - expected).max() < 2e-3  # 16 bits between the layers
+    assert "int16" in {t.dtype for t in tools.inspect(data).tensors}  # its table
+
+
+def test_full_integer_leaves_packed_codes_alone():
+    model = classifier("convolution", embedding=cluster())
+    data = export.convert(model, "full_int8", representative=IDS)
+    packed = [t for t in tools.inspect(data).tensors if t.dtype == "uint8"]
+    assert [t.num_bytes for t in packed] == [-(-V * 3 // 8) + 1]
+    assert np.isfinite(outputs(data)).all()
+
+
+def test_a_subclassed_model_is_given_its_kernels_back():
+    class Model(keras.Model):
+        def __init__(self):
+            super().__init__()
+            self.embedding = cluster()
+            self.head = keras.Sequential([keras.layers.Dense(24), keras.layers.Dense(40)])
+
+        def call(self, ids):
+            return {"out": self.head(self.embedding(ids))}
+
+    model = Model()
+    model(IDS)
+    before = [weight.numpy() for weight in model.weights]
+    data = export.convert(model, "small")
+    for old, new in zip(before, model.weights, strict=True):
+        np.testing.assert_array_equal(old, new)
+    assert "DEQUANTIZE" in tools.inspect(data).operators
+    assert np.abs(outputs(data) - model(IDS)["out"]).max() < 0.05
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_integers_and_scales_come_back_from_float32(axis):
+    random = np.random.default_rng(axis)
+    codes = random.integers(-127, 128, (6, 7, 8))
+    codes[0, 0, 0], codes[1], codes[:, 2] = 127, 0, codes[:, 2] // 3
+    shape = [1, 1, 1]
+    shape[axis] = codes.shape[axis]
+    scale = random.uniform(0.01, 3, shape).astype(np.float32)
+    kernel = codes.astype(np.float32) * scale
+    found, steps = kernels.as_integers(kernel, axis)
+    # Where no number is 127 steps, the step is known up to the rounding of the largest.
+    np.testing.assert_allclose(found * steps.reshape(shape), kernel, rtol=2e-7)
+
+
+def test_other_numbers_are_no_integers():
+    random = np.random.default_rng(0)
+    assert kernels.as_integers(random.normal(size=(20, 5)).astype(np.float32), 1) is None
+    zeros, scale = kernels.as_integers(np.zeros((20, 5), np.float32), 1)
+    assert not zeros.any() and scale.tolist() == [1] * 5
+
+
+def test_rounding_is_within_half_a_step():
+    kernel = np.random.default_rng(0).normal(size=(50, 3, 4)).astype(np.float32)
+    for axis in (0, 1, 2):
+        rest = tuple(other for other in range(3) if other != axis)
+        steps = np.abs(kernel).max(rest, keepdims=True) / 127
+        found = kernels.rounded(kernel, axis)
+        assert np.all(np.abs(found - kernel) <= 0.501 * steps)
+        assert kernels.rounded(found, axis) is found
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"recipe": "full_int8"}, "`representative` must be given: rows of the training data"),
+        ({"recipe": "int8", "representative": IDS}, "`representative` must be None for the rec"),
+    ],
+)
+def test_refuses_representative_data_that_no_recipe_needs(options, message):
+    with pytest.raises(ValueError, match=message):
+        export.convert(classifier("dense"), **options)
+
+
+@pytest.mark.parametrize("kind", ["lstm", "both", "sparse"])
+def test_refuses_integers_in_loops(kind):
+    with pytest.raises(ValueError, match=r"'full_int8' in a model with loops.*While in .*\."):
+        export.convert(classifier(kind), "full_int8", representative=IDS)
