@@ -62,8 +62,8 @@ def convert(
         model: Trained Keras model: functional, Sequential, or subclassed (built), with any number
             of inputs and outputs and with compact layers wherever they sit; or such models by
             their names.
-        recipe: The name of one of `RECIPES`, or a `Recipe`: "int8" rounds tables, "small" the
-            kernels of all layers, too, "smallest" the tables to four bits.
+        recipe: The name of one of `RECIPES`, or a `Recipe`: "int8" stores
+            tables and kernels as 8-bit integers, "int4" the tables as 4-bit ones.
         labels: Names of the classes, written into the file's metadata.
         vocabulary: Its size, token rules and SHA-256 are written into the metadata; the words
             are saved beside the file, see `save`.
@@ -136,7 +136,7 @@ def convert(
             rest = {key: values[name] for key, values in own.items()}
             function = f"serve_{len(parts):03}"
             parts[name] = signature(frozen, forms, recipe, sizes, options, function, **rest)
-        parsed = flatbuffer.parse(to_tflite(parts, recipe.rest))
+        parsed = flatbuffer.parse(to_tflite(parts, recipe.kernels))
         every = [form for part in parts.values() for form in part.forms]
         precisions, scales, rows = (
             metadata.precisions(every),
@@ -161,8 +161,8 @@ def convert(
         int4.dequantize_kernels_once(parsed)
     if "int4" in precisions:
         int4.store_tables_as_int4(parsed)
-    if recipe.rest in ("int8", "dynamic"):
-        kernels.store_kernels_as_int8(parsed, recipe.rest == "dynamic", scales)
+    if recipe.kernels in ("int8", "dynamic"):
+        kernels.store_kernels_as_int8(parsed, recipe.kernels == "dynamic", scales)
     if fused_lstm:
         lstm_fusion.forget_states(parsed)
     flatbuffer.slim(parsed)

@@ -50,8 +50,8 @@ def freeze(model: keras.Model, recipe: str | Recipe = "float32") -> keras.Model:
         return _one_loop(layer)
 
     frozen = copy_with(model, replace, _float32)
-    if recipe.rest != "float32":
-        round_kernels(frozen, recipe.rest != "dynamic")
+    if recipe.kernels != "float32":
+        round_kernels(frozen, recipe.kernels != "dynamic")
     return frozen
 
 
@@ -84,7 +84,7 @@ def as_form(layer: keras.layers.Layer, recipe: Recipe) -> Form:
             dtype="float32",
         )
     plain = type(form) is DenseForm and form.precision == "float32"
-    if plain and recipe.plain != "columns":
+    if plain and recipe.stock_table != "columns":
         return _by_rows(form, recipe)
     return form if recipe.tables == "float32" else form.stored_as(recipe.tables)
 
@@ -92,7 +92,7 @@ def as_form(layer: keras.layers.Layer, recipe: Recipe) -> Form:
 def _by_rows(form: DenseForm, recipe: Recipe) -> RowScaledForm:
     """A table with scales for each row, or for each block of a row."""
     config = {key: getattr(form, key) for key in ("mask_zero", "paper_bits", "name")}
-    block = 32 if recipe.plain == "blocks" else None
+    block = 32 if recipe.stock_table == "blocks" else None
     return RowScaledForm.from_table(form.table_values("table"), recipe.tables, block, **config)
 
 
@@ -233,7 +233,7 @@ def shipped(model: keras.Model, recipe: Recipe) -> Iterator[tuple[Any, list[Form
         yield frozen, list(outermost(frozen))
         return
     swapped = [(layer, as_form(layer, recipe)) for layer in outermost(model)]
-    lent = round_kernels(model, recipe.rest != "dynamic") if recipe.rest != "float32" else []
+    lent = round_kernels(model, recipe.kernels != "dynamic") if recipe.kernels != "float32" else []
     try:
         for layer, form in swapped:
             layer.call = _without_training(form)

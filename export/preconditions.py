@@ -113,10 +113,10 @@ def traced(batch_size: int | None = 1) -> Iterator[None]:
 def check_fused(fused_lstm: bool, recipe: Recipe) -> None:
     """Raises ValueError if `fused_lstm` is no bool, or asks for what the converter cannot do."""
     checks.boolean("fused_lstm", fused_lstm)
-    if fused_lstm and recipe.rest == "int16x8":
+    if fused_lstm and recipe.kernels == "int16x8":
         raise ValueError(
-            "`fused_lstm` must be False with a rest of 'int16x8', for which the converter finds no "
-            "ranges inside the operator: unroll the LSTM (unroll=True), or take 'full_int8'. "
+            "`fused_lstm` must be False with kernels of 'int16x8': the converter finds no ranges "
+            "inside the operator. Unroll the LSTM (unroll=True), or take 'full_int8'. "
             "Received: True."
         )
 
@@ -161,27 +161,29 @@ def check_operators(function: Any, recipe: Recipe, forms: list[Form]) -> None:
             if one.dtype.name in ("string", "float64", "complex64", "complex128", "variant"):
                 name = one.name.split(":")[0]
                 checks.fail("model", f"one whose {kind}s are numbers of a phone's types", name)
-    if recipe.rest == "int16x8":
+    if recipe.kernels == "int16x8":
         others = [form.name for form in forms if not isinstance(form, DenseForm)]
         if others:
             raise ValueError(
-                "`recipe` must not store the rest as 'int16x8' beside packed codes: the converter "
-                f"has no int16 to unpack them, and sums that saturate. Received: {others}."
+                "`recipe` must not store kernels as 'int16x8' beside packed codes: the converter "
+                f"has no int16 to unpack them, and its sums saturate. Received: {others}."
             )
-    if recipe.rest in ("full_int8", "int16x8"):
+    if recipe.kernels in ("full_int8", "int16x8"):
         loops = found(function, LOOPS.fullmatch)
         if loops:
             way = (
-                "`fused_lstm=True` or unroll=True" if recipe.rest == "full_int8" else "unroll=True"
+                "`fused_lstm=True` or unroll=True"
+                if recipe.kernels == "full_int8"
+                else "unroll=True"
             )
             raise ValueError(
-                f"`recipe` must not store the rest as {recipe.rest!r} in a model with loops, which "
-                f"the converter crashes on: use {way}, or another recipe. Received: {loops}."
+                f"`recipe` must not store kernels as {recipe.kernels!r} in a model with loops: the "
+                f"converter crashes on them: use {way}, or another recipe. Received: {loops}."
             )
         if backward := found(function, re.compile("ReverseSequence").fullmatch):
             raise ValueError(
-                f"`recipe` must not store the rest as {recipe.rest!r} in a model that reads padded "
-                f"text backwards, which TFLite does not do with integers. Received: {backward}."
+                f"`recipe` must not store kernels as {recipe.kernels!r} in a model that reads "
+                f"padded text backwards: TFLite cannot do that with integers. Received: {backward}."
             )
 
 

@@ -94,7 +94,7 @@ def signature(
         "embeddings": metadata.of_embeddings(forms),
     }
     runs = None
-    if recipe.rest in OF_INTEGERS:
+    if recipe.kernels in OF_INTEGERS:
         runs = samples(representative, specs, text_in is not None, input_structure(model))
     elif representative is not None:
         checks.fail("representative", f"None for the recipe {recipe.name!r}", representative)

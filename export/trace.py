@@ -15,14 +15,14 @@ from kerascompact.core import checks
 from kerascompact.core.keras_graph import is_graph
 from kerascompact.export import preconditions
 from kerascompact.export.freezing import outermost
-from kerascompact.export.recipe import REST
+from kerascompact.export.recipe import KERNELS
 from kerascompact.export.silence import quiet
 from kerascompact.export.text_in import INPUT, SPANS, TextIn
 from kerascompact.forms.base import Form
 from kerascompact.tflite import flatbuffer
 
 _SETS = tf.lite.OpsSet
-OPS = dict.fromkeys(REST, _SETS.TFLITE_BUILTINS) | {
+OPS = dict.fromkeys(KERNELS, _SETS.TFLITE_BUILTINS) | {
     "full_int8": _SETS.TFLITE_BUILTINS_INT8,
     "int16x8": _SETS.EXPERIMENTAL_TFLITE_BUILTINS_ACTIVATIONS_INT16_WEIGHTS_INT8,
 }
@@ -78,12 +78,12 @@ class _Several(tf.Module):
         self.modules = modules
 
 
-def to_tflite(parts: dict[str, Any], rest: str = "float32") -> bytes:
+def to_tflite(parts: dict[str, Any], kernels: str = "float32") -> bytes:
     """The converter's file, of built-in operators only.
 
     Args:
         parts: A `Signature` for each name.
-        rest: As in `Recipe`; the types that passes over the file make are float32 here.
+        kernels: As in `Recipe`; the types that passes over the file make are float32 here.
 
     Raises: ValueError, if the model needs other operators, naming them and their layers.
     """
@@ -91,7 +91,7 @@ def to_tflite(parts: dict[str, Any], rest: str = "float32") -> bytes:
     module = modules[0] if len(modules) == 1 else _Several(modules)
     functions = [one.function for one in modules]
     converter = tf.lite.TFLiteConverter.from_concrete_functions(functions, module)
-    converter.target_spec.supported_ops = [OPS[rest]]
+    converter.target_spec.supported_ops = [OPS[kernels]]
     converter.exclude_conversion_metadata = True
     if any(part.runs for part in parts.values()):
         converter.optimizations = [tf.lite.Optimize.DEFAULT]

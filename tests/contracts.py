@@ -15,7 +15,7 @@ import tensorflow as tf
 
 from kerascompact import export, tools
 from kerascompact.core.storage import total_bits
-from kerascompact.export.recipe import OF_TABLES
+from kerascompact.export.recipe import TABLE_RECIPES
 from kerascompact.forms import CodebookForm, DenseForm, Form, PackedTableForm
 from kerascompact.layers.embeddings.base import CompactEmbedding
 from kerascompact.optimizers import Proximal
@@ -46,13 +46,13 @@ def check_embedding(cls):
         counts_what_it_stores,
     ):
         promise(cls)
-    exports_what_it_evaluates(cls, ({"mask_zero": True},), ("int8",))
+    exports_what_it_evaluates(cls, ({"mask_zero": True},), ("int8_tables",))
 
 
 def check_files(cls, tmp_path):
     """The promises that take long: every recipe, and another process."""
     loads_in_a_fresh_process(cls, tmp_path)
-    exports_what_it_evaluates(cls, ({}, {"mask_zero": True}), OF_TABLES)
+    exports_what_it_evaluates(cls, ({}, {"mask_zero": True}), TABLE_RECIPES)
 
 
 def example(cls, **overrides):
@@ -309,7 +309,7 @@ def loads_in_a_fresh_process(cls, tmp_path):
     model, ids = trained(cls, mask_zero=True), some_ids(cls)
     model.compile(optimizer(cls, "sgd"), "sparse_categorical_crossentropy")
     models = {"trained": model}
-    models |= {recipe: export.freeze(model, recipe) for recipe in OF_TABLES}
+    models |= {recipe: export.freeze(model, recipe) for recipe in TABLE_RECIPES}
     np.save(tmp_path / "ids.npy", ids)
     for name, each in models.items():
         each.save(tmp_path / f"{name}.keras")

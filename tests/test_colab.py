@@ -291,9 +291,9 @@ def test_recipes_are_smaller_and_the_exact_ones_agree(phone):
     _, printed, _ = phone
     rows = {name: cells for name, *cells in map(str.split, printed["recipes"].splitlines()[1:])}
     sizes = {name: int(cells[0].replace(",", "")) for name, cells in rows.items()}
-    assert sizes["float32"] > sizes["int8"] > sizes["small"] > sizes["smallest"]
-    assert sizes["dynamic"] < sizes["int8"] and sizes["full_int8"] < sizes["int8"]
-    assert all(float(rows[name][2]) == 1 for name in ("float32", "int8", "small", "smallest"))
+    assert sizes["float32"] > sizes["int8_tables"] > sizes["int8"] > sizes["int4"]
+    assert sizes["dynamic"] < sizes["int8_tables"] and sizes["full_int8"] < sizes["int8_tables"]
+    assert all(float(rows[name][2]) == 1 for name in ("float32", "int8_tables", "int8", "int4"))
     first = printed["doctor"].splitlines()[1]
     assert "could be saved" in printed["doctor"] and "float table" in first
     assert len(printed["refused"].splitlines()) == 2
@@ -302,7 +302,7 @@ def test_recipes_are_smaller_and_the_exact_ones_agree(phone):
 def test_one_file_takes_text_and_says_what_it_holds(phone):
     notebook, printed, work = phone
     assert "agreement: 1.0" in printed["verify"]
-    assert "the vocabulary is inside" in printed["inspect"] and "smallest" in printed["inspect"]
+    assert "the vocabulary is inside" in printed["inspect"] and "int4" in printed["inspect"]
     assert "nothing to save" in printed["doctor-again"]
     assert printed["damage"].count("truncated or damaged") == 2
     names = {"plain.tflite", "ids.tflite", "intents.tflite", "parts.png"}

@@ -126,11 +126,11 @@ def test_tied_and_padded_tables_train_as_they_are_rounded():
     model = keras.Model(ids, layers.tied_softmax(embedding, hidden, use_bias=True))
     batch = np.random.default_rng(0).integers(1, 40, (8, 6))
     batch[:, 4:] = 0
-    aware = export.quantization_aware(model, "int4")
+    aware = export.quantization_aware(model, "int4_tables")
     for weight in aware.trainable_weights:
         if "latent" in weight.name:  # as training would, by some tenths of a step
             weight.assign(weight + np.random.default_rng(1).normal(0, 0.003, weight.shape))
-    before = export.freeze(model, "int4")(batch)
+    before = export.freeze(model, "int4_tables")(batch)
     assert np.abs(np.asarray(aware(batch)) - before).max() > 1e-4
     # integers times scales in both, in another order
-    np.testing.assert_allclose(export.freeze(aware, "int4")(batch), aware(batch), atol=1e-6)
+    np.testing.assert_allclose(export.freeze(aware, "int4_tables")(batch), aware(batch), atol=1e-6)

@@ -82,7 +82,7 @@ def test_frozen_models_count_as_trained_ones_do(name):
 
 def test_int8_changes_what_is_stored_and_nothing_else():
     model = models.mean_classifier(embedding(ME), 2)
-    found = size.summary(export.freeze(model, "int8"))
+    found = size.summary(export.freeze(model, "int8_tables"))
     (row,) = [row for row in found.rows if row.layer == "embedding"]
     assert row.stored_bits == (v - u) * POINTER + 8 * 5 * (k + u) + 2 * 32 * 5
     assert row.paper_bits == BY_HAND[ME]

@@ -14,7 +14,7 @@ from kerascompact.forms import Form, SparseForm
 SIZES = ((10_000, 500), (268_000, 1_000))  # words and anchors
 PER_ROW, WIDTH, TOKENS = 3.9, 300, 32
 HEADS = ("lookup", "tied")
-RECIPES = ("float32", "int8")
+RECIPES = ("float32", "int8_tables")
 MEMORY = 4 * 2**20  # bytes beside the file's own that the first lookup may make resident
 
 

@@ -20,7 +20,7 @@ from kerascompact.benchmarks.measure import accuracy
 from kerascompact.benchmarks.named_embeddings import build_embedding, logit_scale
 from kerascompact.benchmarks.text_task import TextData, encode, train
 
-RECIPES = ("float32", "int8", "int4")
+RECIPES = ("float32", "int8_tables", "int4_tables")
 TUNED = "int4, fine-tuned"
 
 
@@ -67,10 +67,10 @@ def run(spec: Spec, data: TextData, verbose: int = 0) -> dict[str, Any]:
     options = {"batch_size": spec.batch_size, "seed": spec.seed, "verbose": verbose}
     model = trained(spec, data, verbose)
     files = {recipe: _measured(model, recipe, data) for recipe in RECIPES}
-    aware = export.quantization_aware(model, "int4")
+    aware = export.quantization_aware(model, "int4_tables")
     start = time.perf_counter()
     train(aware, data, epochs=spec.tuning_epochs, learning_rate=spec.tuning_rate, **options)
-    files[TUNED] = _measured(aware, "int4", data)
+    files[TUNED] = _measured(aware, "int4_tables", data)
     return {
         "spec": spec._asdict(),
         "label": spec.label,

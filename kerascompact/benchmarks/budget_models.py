@@ -21,7 +21,7 @@ from kerascompact.text.rules import named
 from kerascompact.text.vocabulary import Vocabulary
 from kerascompact.training import choose_words
 
-RECIPES, TUNED = ("small", "smallest"), "smallest, fine-tuned"
+RECIPES, TUNED = ("int8", "int4"), "int4, fine-tuned"
 ALL_WORDS = 40_000  # at most, that words are chosen from
 CHOSEN = {"": "", "norm": " by norm", "count": " by norm and count"}
 
@@ -189,7 +189,7 @@ def trained(setting: Config, data: TextData, seed: int, max_bytes: int) -> Made:
     """One training, its files by recipe, and that of the same model fine-tuned for four bits."""
     model = built(setting, data, seed)
     made = {recipe: (model, _file(model, recipe, data, setting, max_bytes)) for recipe in RECIPES}
-    aware = export.quantization_aware(model, "int4")
+    aware = export.quantization_aware(model, "int4_tables")
     batches = {"batch_size": setting.batch_size, "seed": seed}
     train(aware, data, epochs=setting.tuning_epochs, learning_rate=setting.tuning_rate, **batches)
     return made | {TUNED: (aware, _file(aware, RECIPES[-1], data, setting, max_bytes))}

@@ -18,10 +18,10 @@ from kerascompact.forms import CodebookForm, CodeLSTMForm, DenseForm, FactoredFo
 WORDS, CARDINALITY, CODE_LENGTH, WIDTH, NARROW, TOKENS = (10_000, 268_000), 32, 32, 300, 100, 32
 MEMORY = 4 * 2**20  # bytes beside the file's own that the first run may make resident, of sums
 ARMS = [
-    *((words, "sum", hidden, "int8") for words in WORDS for hidden in (None, NARROW)),
-    *((words, "sum", hidden, "int4") for words in WORDS for hidden in (None, NARROW)),
+    *((words, "sum", hidden, "int8_tables") for words in WORDS for hidden in (None, NARROW)),
+    *((words, "sum", hidden, "int4_tables") for words in WORDS for hidden in (None, NARROW)),
     *((WORDS[0], "sum", hidden, "float32") for hidden in (None, NARROW)),
-    *((WORDS[0], "lstm", hidden, "int8") for hidden in (None, NARROW)),
+    *((WORDS[0], "lstm", hidden, "int8_tables") for hidden in (None, NARROW)),
 ]
 
 # Runs alone, without TensorFlow and without kerascompact: what is resident is the runtime's.

@@ -93,12 +93,15 @@ EMBEDDINGS: dict[str, Callable[[], keras.layers.Layer]] = {
     ),
     "directions and lengths": _scaled,
 }
-_TABLES: tuple[str | Recipe, ...] = ("int8", "int4", "float32")
-_ROWS = (Recipe("int8 rows", "int8", plain="rows"), Recipe("int4 rows", "int4", plain="rows"))
+_TABLES: tuple[str | Recipe, ...] = ("int8_tables", "int4_tables", "float32")
+_ROWS = (
+    Recipe("int8 rows", "int8", stock_table="rows"),
+    Recipe("int4 rows", "int4", stock_table="rows"),
+)
 RECIPES: dict[str, tuple[str | Recipe, ...]] = {
-    "dense": (*_TABLES, *_ROWS, "blocks", "smallest", *APPROXIMATE),
+    "dense": (*_TABLES, *_ROWS, "blocks", "int4", *APPROXIMATE),
     "codes": _TABLES,
-    "mixture": ("int8", *APPROXIMATE),
+    "mixture": ("int8_tables", *APPROXIMATE),
 }
 
 
@@ -172,15 +175,15 @@ def cases(chosen: Sequence[str] | None = None) -> dict[tuple[str, str], Case]:
     for name, make in EMBEDDINGS.items():
         if chosen is None or name in chosen:
             model = classifier(make())
-            for recipe in RECIPES.get(name, ("int8",)):
+            for recipe in RECIPES.get(name, ("int8_tables",)):
                 rows = ids() if recipe == "full_int8" else None
                 label = recipe if isinstance(recipe, str) else recipe.name
                 made[name, label] = (export.convert(model, recipe, representative=rows), ids())
     if chosen is None:
-        made["segments of an LSTM", "int8"] = (segments(), ids())
-        made["projection, text in", "int8"] = (projected(), texts())
+        made["segments of an LSTM", "int8_tables"] = (segments(), ids())
+        made["projection, text in", "int8_tables"] = (projected(), texts())
         demo = (ROOT / vectors.OUT / vectors.MODEL).read_bytes()
-        made["mixture, text in", "int8"] = (demo, texts())
+        made["mixture, text in", "int8_tables"] = (demo, texts())
         for name, case in hashes().items():
             made[name, "float32"] = case
     return made

@@ -53,7 +53,7 @@ def _classes() -> bytes:
     ids = keras.Input((3,), dtype="int32", name="ids")
     vectors = keras.layers.Flatten()(keras.layers.Embedding(12, 4)(ids))
     model = keras.Model(ids, keras.layers.Dense(5, "softmax")(vectors))
-    return convert(model, "small", labels=list("abcde"))
+    return convert(model, "int8", labels=list("abcde"))
 
 
 def _foreign(function: Callable[[Any], Any], *shape: int) -> bytes:
@@ -79,7 +79,7 @@ def _image(x: tf.Tensor) -> tf.Tensor:
 SOURCES: dict[str, Callable[[], bytes]] = {
     "lookup": lambda: _lookup(keras.layers.Embedding(12, 4), "float32"),
     "blocks": lambda: _lookup(keras.layers.Embedding(12, 4), "blocks"),
-    "codes": lambda: _lookup(layers.ClusterEmbedding(12, 4, 5), "smallest"),
+    "codes": lambda: _lookup(layers.ClusterEmbedding(12, 4, 5), "int4"),
     "classes": _classes,
     "loop": lambda: _foreign(_loop, 1, 2),
     "image": lambda: _foreign(_image, 1, 4, 4, 1),

@@ -42,7 +42,7 @@ class Arm(NamedTuple):
 
     method: str
     options: dict[str, Any]
-    recipes: tuple[str, ...] = ("small",)
+    recipes: tuple[str, ...] = ("int8",)
     rate: float = RATE
 
 
@@ -50,8 +50,8 @@ CLUSTERS = {"clusters": 100, "unique": 500, "scale": logit_scale(RATE)}
 CODES = {"cardinality": 16, "code_length": 16, "batch_norm": True}
 ANCHORS = {"num_anchors": 50, "strength": 0.1, "orthogonality": 1e-3}
 ARMS = {
-    "dense": Arm("standard", {}, ("float32", "small", "smallest")),
-    "clusters (ME)": Arm("mixture", CLUSTERS, ("small", "smallest")),
+    "dense": Arm("standard", {}, ("float32", "int8", "int4")),
+    "clusters (ME)": Arm("mixture", CLUSTERS, ("int8", "int4")),
     "KD codes": Arm("kd", CODES),
     "anchors (ANT)": Arm("anchors", ANCHORS),
     "ragged": Arm("predefined_sparse", {"density": 0.5}),
@@ -109,7 +109,7 @@ def rest_bits(frozen: keras.Model, recipe: str) -> int:
     """Bits that a recipe stores of all layers but the embedding: kernels as it says.
 
     >>> dense = keras.Sequential([keras.Input((100,)), keras.layers.Dense(3)])
-    >>> rest_bits(dense, "float32"), rest_bits(dense, "small")  # int8, 3 scales, 3 numbers
+    >>> rest_bits(dense, "float32"), rest_bits(dense, "int8")  # int8, 3 scales, 3 numbers
     (9696, 2592)
     """
     bits = 0
@@ -119,7 +119,7 @@ def rest_bits(frozen: keras.Model, recipe: str) -> int:
         for weight in frozen.get_layer(row.layer).weights:
             count = int(np.prod(weight.shape))
             axis = kernels.axis_of_scales(weight.shape)
-            narrow = RECIPES[recipe].rest == "int8" and axis is not None
+            narrow = RECIPES[recipe].kernels == "int8" and axis is not None
             bits += 8 * count + 32 * weight.shape[axis] if narrow else 32 * count
     return bits
 

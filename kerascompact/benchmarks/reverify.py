@@ -126,14 +126,14 @@ def of_aware(data_dir: str | None) -> Iterator[Case]:
             data = encoded(spec.dataset, spec.size, spec.length, "wordpunct", data_dir)
             model = aware.trained(spec, data)
             if tuned:
-                model = export.quantization_aware(model, "int4")
+                model = export.quantization_aware(model, "int4_tables")
                 train(model, data, epochs=1, learning_rate=spec.tuning_rate)
             return of_ids(model, data)
 
         if spec.seed == 0:
             yield Case("aware", spec.label, aware.RECIPES, make)
             label = f"{spec.label}, fine-tuned"
-            yield Case("aware", label, ("int4",), functools.partial(make, tuned=True))
+            yield Case("aware", label, ("int4_tables",), functools.partial(make, tuned=True))
 
 
 def of_text(data_dir: str | None) -> Iterator[Case]:

@@ -167,7 +167,7 @@ def run(spec: Spec, data: TagData, *, test: bool = True, verbose: int = 0) -> di
         "embedding_parameters": embedding.num_entries,
         "parameters": int(sum(np.prod(weight.shape) for weight in model.trainable_weights)),
     }
-    for recipe in ("float32", "int8") if test else ():
+    for recipe in ("float32", "int8_tables") if test else ():
         measured = measure(model, data.test, recipe)
         row |= {(k if recipe == "float32" else f"{recipe}_{k}"): v for k, v in measured.items()}
     return row

@@ -222,7 +222,7 @@ def benchmark(name: str, arguments: argparse.Namespace) -> list[dict[str, Any]]:
     for dataset, (size, length) in SETS.items():
         for kind in KINDS:
             spec = {"dataset": dataset, "kind": kind, "size": size, "length": length, "seed": 0}
-            spec |= {"max_bytes": MAX_BYTES, "rules": RULES, "recipe": "int8"}
+            spec |= {"max_bytes": MAX_BYTES, "rules": RULES, "recipe": "int8_tables"}
             spec["epochs"] = EPOCHS[kind] if arguments.epochs is None else arguments.epochs
             if results.find(name, spec):
                 continue

@@ -33,7 +33,7 @@ NEEDED = {"svd": "rank", "kmeans": "clusters"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    from kerascompact.export.recipe import RECIPES
+    from kerascompact.export.recipe import UNCALIBRATED
 
     add = parser.add_argument
     add(
@@ -69,7 +69,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--limit", type=int, metavar="ROWS", help="first rows only")
     add("--counts", type=Path, metavar="FILE.npy", help="how often each word occurs")
     add(
-        "--recipe", choices=RECIPES, default="int8",
+        "--recipe", choices=UNCALIBRATED, default="int8",
         help="how the numbers behind the codes are stored (%(default)s)",
     )  # fmt: skip
     add(

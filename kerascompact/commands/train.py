@@ -37,14 +37,14 @@ METHODS: dict[str, tuple[str, ...]] = {  # method -> the options below that are 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     from kerascompact.commands.source import add_source
-    from kerascompact.export.recipe import RECIPES
+    from kerascompact.export.recipe import UNCALIBRATED
 
     add_source(parser)
     add = parser.add_argument
     add("--out", type=Path, required=True, metavar="DIR", help="folder for what is written")
     add("--method", choices=METHODS, default="mixture", help="embedding (%(default)s)")
     add("--model", choices=("mean", "lstm"), default="mean", help="classifier (%(default)s)")
-    add("--recipe", choices=RECIPES, default="int8", help="(%(default)s)")
+    add("--recipe", choices=UNCALIBRATED, default="int8", help="(%(default)s)")
     rules = "wordpunct, wordpunct_pairs, kim or whitespace (%(default)s)"
     add("--rules", default="wordpunct", help=rules)
     add("--vocabulary-size", type=int, default=3000, help="words, not of projection (%(default)s)")

@@ -26,7 +26,7 @@ class MagnitudePruning(keras.callbacks.Callback):
     file with their zeros, so that pruning makes no smaller file of them: smaller is only what a
     zip, such as an app's package, or gzip makes of it. An LSTM and two dense layers of 75,000
     weights take 311 kB, gzipped 284 kB; of 80 % zeros 311 kB and 78 kB, and with kernels of int8
-    (recipe "small") 90 kB and 33 kB.
+    (recipe "int8") 90 kB and 33 kB.
 
     Args:
         schedule: Step (0 after the first batch of `fit`) -> `(bool, share)`, whether to choose and

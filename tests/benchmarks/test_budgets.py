@@ -86,7 +86,7 @@ def test_pairs_tell_the_order_of_words():
     words = arm.data_of(setting).vocabulary.words
     assert sum(" " in word for word in words) >= 4
     assert arm.data_of(setting).train.ids.shape[1] == 11
-    found = arm.on_test(setting, "smallest", 0)
+    found = arm.on_test(setting, "int4", 0)
     assert found["agreement"] == 1 and found["file_accuracy"] == 1
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from kerascompact.benchmarks import codes_on_device, results
 
-ARMS = [(40, "sum", None, "int8"), (40, "sum", 6, "int4"), (40, "lstm", 6, "float32")]
+ARMS = [(40, "sum", None, "int8_tables"), (40, "sum", 6, "int4_tables"), (40, "lstm", 6, "float32")]
 
 
 @pytest.fixture

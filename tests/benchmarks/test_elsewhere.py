@@ -56,7 +56,7 @@ def test_a_place_that_fails_is_named(few):
 def test_a_difference_is_an_error():
     here, exact = np.array([[0.2, 0.8], [0.9, 0.1]]), every_form.HASHES[0]
 
-    def difference(there, form="dense", recipe="int8"):
+    def difference(there, form="dense", recipe="int8_tables"):
         return elsewhere._difference(form, recipe, here, there)
 
     assert difference(here + 1e-6)["largest_difference"] < 1e-5
@@ -99,7 +99,7 @@ def test_every_form_was_compared(name):
     # the first is abstract, the second is only trained, the third no table
     assert kinds >= set(forms.__all__) - {"Form", "TrainableForm", "FrozenRNN"}
     recipes = {row["recipe"] for row in rows}
-    assert recipes >= {*RECIPES} - {"small"}  # "small" is "smallest" with tables of int8
+    assert recipes >= {*RECIPES} - {"int8"}  # "int8" is "int4" with tables of eight bits
     assert "segments of an LSTM" in {row["form"] for row in rows}
     for row in rows:
         assert row["rows"] >= 24

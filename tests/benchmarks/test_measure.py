@@ -27,7 +27,7 @@ def test_accuracy_equals_numpy(trained):
     assert accuracy(model, DATA.test) == np.mean(outputs.argmax(1) == DATA.test.labels)
 
 
-@pytest.mark.parametrize("recipe", ["float32", "int8"])
+@pytest.mark.parametrize("recipe", ["float32", "int8_tables"])
 def test_row(trained, recipe):
     method, model = trained
     row, data = measure(model, DATA, recipe, sequence_length=6)
@@ -51,7 +51,7 @@ def test_row(trained, recipe):
     assert row["other_weight_bytes"] == head
     scales = 4 * 8 * (1 if method == "standard" else 2)
     int8 = (8 * floats + pointers) / 8 + scales
-    assert row["stored_bytes"] == (int8 if recipe == "int8" else paper)
+    assert row["stored_bytes"] == (int8 if recipe == "int8_tables" else paper)
     assert tflite.read_metadata(data)["labels"] == ["good", "bad", "odd"]
 
 

@@ -11,7 +11,7 @@ from tiny_task import dataset
 
 SIZES = {"WORDS": 30, "WIDTH": 4, "LENGTH": 8, "EPOCHS": 2, "RUNS": 20, "DROPOUT": 0.0}
 TINY = {
-    "dense": Arm("standard", {}, ("float32", "smallest")),
+    "dense": Arm("standard", {}, ("float32", "int4")),
     "clusters": Arm("mixture", {"clusters": 4, "unique": 6}),
     "anchors": Arm("anchors", {"num_anchors": 6, "strength": 1e-3}),
 }
@@ -45,10 +45,10 @@ def test_rows_and_their_table(small, monkeypatch, capsys):
     arms = [(row["arm"], row["recipe"]) for row in rows]
     assert arms == [
         ("dense", "float32"),
-        ("dense", "smallest"),
+        ("dense", "int4"),
         (phone.PLAIN, "Keras"),
-        ("clusters", "small"),
-        ("anchors", "small"),
+        ("clusters", "int8"),
+        ("anchors", "int8"),
     ]
     dense, narrow, plain = rows[:3]
     assert dense["stored_bits"] == plain["stored_bits"] == dense["paper_bits"] == 32 * 30 * 4

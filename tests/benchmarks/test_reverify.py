@@ -9,7 +9,7 @@ from kerascompact.benchmarks.runs import Spec
 from kerascompact.layers import MixtureEmbedding
 from tiny_task import dataset
 
-SPEC = Spec("tiny", "mixture", "mean", 30, 8, 4, clusters=4, unique=5, recipe="int8")
+SPEC = Spec("tiny", "mixture", "mean", 30, 8, 4, clusters=4, unique=5, recipe="int8_tables")
 
 
 @pytest.fixture(autouse=True)
@@ -26,7 +26,7 @@ def tiny(tmp_path, monkeypatch):
 
 def test_a_row_of_a_committed_row():
     (row,) = reverify.benchmark("reverify", argparse.Namespace(data=None))
-    assert row["spec"]["of"] == "trec" and row["spec"]["recipe"] == "int8"
+    assert row["spec"]["of"] == "trec" and row["spec"]["recipe"] == "int8_tables"
     assert row["rows"] == 60 and row["error"] is None
     assert row["trained_frozen"]["largest"] < 1e-6 < row["trained_file"]["largest"]
     assert row["held_to"]["trained_file"] is None  # int8 rounds

@@ -150,8 +150,8 @@ def test_a_graph_of_any_shape(make):
     model, inputs = make()
     model(inputs if len(inputs) > 1 else inputs["one"])
     before = model.get_weights()
-    data = export.convert(model, "int8")
-    with shipped(model, export.RECIPES["int8"]) as (lent, _):
+    data = export.convert(model, "int8_tables")
+    with shipped(model, export.RECIPES["int8_tables"]) as (lent, _):
         given = [inputs[tensor.name] for tensor in model.inputs]
         expected = lent(given[0] if len(given) == 1 else given)
     found = run(data, inputs)

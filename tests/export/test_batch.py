@@ -53,7 +53,7 @@ def every_form(recipe):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("recipe", ["float32", "int8", "int4"])
+@pytest.mark.parametrize("recipe", ["float32", "int8_tables", "int4_tables"])
 @pytest.mark.parametrize("batch_size", [3, None])
 def test_every_form_computes_each_row_as_alone(recipe, batch_size):
     """One file of all forms, with tables that two graphs of it share."""
@@ -88,8 +88,8 @@ def test_some_forms_in_one_file_of_any_batch():
     models, frozen = {}, {}
     for kind in ("codes_sum", "sparse", "remapped", "hashed"):
         models[kind] = keras.Sequential([keras.Input((None,), dtype="int32"), KINDS[kind]()[0]])
-        frozen[kind] = export.freeze(models[kind], "int4")
-    data = export.convert(models, "int4", batch_size=None)
+        frozen[kind] = export.freeze(models[kind], "int4_tables")
+    data = export.convert(models, "int4_tables", batch_size=None)
     assert tflite.read_metadata(data)["batch_size"] == "any"
     for kind, model in frozen.items():
         check(data, model, [fed(3, 4), fed(7, 2), fed(1, 6)], kind)
@@ -100,7 +100,7 @@ def test_an_app_resizes_a_file_and_one_row_is_the_default():
     data = export.convert(model, batch_size=None)
     assert tools.inspect(data).inputs == ["ids int32[?, 5]"]
     assert tools.inspect(data).outputs == ["out float32[?, 7]"]
-    frozen, runtime = export.freeze(model, "int8"), litert.Interpreter(model_content=data)
+    frozen, runtime = export.freeze(model, "int8_tables"), litert.Interpreter(model_content=data)
     given = runtime.get_input_details()[0]["index"]
     for size in (1, 3, 7, 1):
         if size > 1 or runtime.get_input_details()[0]["shape"][0] != 1:
@@ -141,17 +141,17 @@ def test_a_file_of_one_row_is_as_it_was():
 def test_loops_over_padded_rows(make):
     """The converter once joined the segments of several rows in the order of one."""
     model = reader(make())
-    data = export.convert(model, "smallest", batch_size=3)
+    data = export.convert(model, "int4", batch_size=3)
     assert "WHILE" in tools.inspect(data).operators
-    check(data, export.freeze(model, "smallest"), [padded(3), padded(3)[::-1], fed(3)])
+    check(data, export.freeze(model, "int4"), [padded(3), padded(3)[::-1], fed(3)])
 
 
 def test_layers_without_lists_of_states_take_any_batch():
     unrolled = reader(keras.layers.LSTM(6, unroll=True))
     segments = reader(layers.SparseLSTM(6, num_segments=2, gamma=0.5))
     for model in (unrolled, segments):
-        data = export.convert(model, "small", batch_size=None)
-        check(data, export.freeze(model, "small"), map(padded, (3, 7, 1)))
+        data = export.convert(model, "int8", batch_size=None)
+        check(data, export.freeze(model, "int8"), map(padded, (3, 7, 1)))
 
 
 def test_fused_lstms_of_three_rows():
@@ -166,7 +166,7 @@ def test_fused_lstms_of_three_rows():
 
 
 @pytest.mark.parametrize("batch_size", [3, None])
-@pytest.mark.parametrize("recipe", ["blocks", "smallest", "dynamic"])
+@pytest.mark.parametrize("recipe", ["blocks", "int4", "dynamic"])
 def test_passes_over_the_file_are_of_every_row(recipe, batch_size):
     """Lookups by rows, tables and kernels of few bits, scales of inputs."""
     # 40 x 32 and 64 x 96 numbers: large enough to be stored as integers.

@@ -44,7 +44,7 @@ def outputs(data, ids, name="probabilities"):
     return np.concatenate([file.run({given: row[None]})[name] for row in ids])
 
 
-@pytest.mark.parametrize("recipe", ["float32", "int8"])
+@pytest.mark.parametrize("recipe", ["float32", "int8_tables"])
 @pytest.mark.parametrize("kind", MODELS)
 @pytest.mark.parametrize("name", EMBEDDINGS)
 def test_file_predicts_what_keras_does(name, kind, recipe):
@@ -72,7 +72,7 @@ def test_fixed_length(kind):
     data = export.convert(model, sequence_length=9)
     assert tools.inspect(data).inputs == ["ids int32[1, 9]"]
     ids = some_ids()
-    wanted = export.freeze(model, "int8").predict(ids, verbose=0)
+    wanted = export.freeze(model, "int8_tables").predict(ids, verbose=0)
     np.testing.assert_allclose(outputs(data, ids), wanted, **CLOSE)
     assert data == export.convert(model, sequence_length=9)  # the same bytes
     of_its_own = MODELS[kind](cluster(), sequence_length=4)
@@ -81,7 +81,7 @@ def test_fixed_length(kind):
 
 def test_frozen_and_trained_model_give_the_same_bytes():
     model = shuffled(mean(cluster()))
-    assert export.convert(export.freeze(model, "int8")) == export.convert(model)
+    assert export.convert(export.freeze(model, "int8_tables")) == export.convert(model)
 
 
 def test_original_is_untouched():
@@ -100,7 +100,7 @@ def test_metadata():
     data = export.convert(mean(cluster()), labels=LABELS, vocabulary=vocabulary)
     found = tflite.read_metadata(data)
     assert found["labels"] == LABELS
-    assert found["recipe"] == {"name": "int8", "tables": "int8"}
+    assert found["recipe"] == {"name": "int8", "tables": "int8", "kernels": "int8"}
     assert found["vocabulary"] == {
         "size": V,
         "rules": "wordpunct",
@@ -156,7 +156,7 @@ CLASSIFIERS = {"lstm": models.lstm_classifier, "mean": models.mean_classifier}
 
 
 @pytest.mark.parametrize("kind", CLASSIFIERS)
-@pytest.mark.parametrize("recipe", ["float32", "int8"])
+@pytest.mark.parametrize("recipe", ["float32", "int8_tables"])
 @pytest.mark.parametrize("name", BIG)
 def test_file_is_as_small_as_its_bits_say(name, recipe, kind):
     """The graph around the arrays, that of the LSTM included, costs at most 6 KB."""
@@ -179,7 +179,7 @@ def test_mixture_of_any_number_of_unique_words(num_unique, num_reserved):
     np.testing.assert_array_equal(found.run({given: ids})[name], model.predict(ids, verbose=0))
 
 
-@pytest.mark.parametrize("recipe", ["float32", "int8"])
+@pytest.mark.parametrize("recipe", ["float32", "int8_tables"])
 def test_no_table_is_unpacked(recipe):
     model = models.mean_classifier(layers.ClusterEmbedding(50_000, 2, 50), 2)
     found = tools.inspect(export.convert(model, recipe))

@@ -26,7 +26,7 @@ def trained(embedding=cluster):
     return model
 
 
-@pytest.mark.parametrize("recipe", ["float32", "int8", "int4"])
+@pytest.mark.parametrize("recipe", ["float32", "int8_tables", "int4_tables"])
 @pytest.mark.parametrize("make", [mean, lstm])
 def test_converting_twice_gives_the_same_bytes(make, recipe):
     model = make(mixture())

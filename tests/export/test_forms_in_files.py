@@ -10,7 +10,7 @@ import scipy.sparse
 from form_examples import COMPUTING, KINDS, V, numbers, sparse
 from kerascompact import export, size, tools
 from kerascompact.core.storage import total_bits
-from kerascompact.export.recipe import OF_TABLES
+from kerascompact.export.recipe import TABLE_RECIPES
 from kerascompact.forms import CodebookForm, CodeLSTMForm, FactoredForm, PackedTableForm, SparseForm
 from kerascompact.runtime.interpreter import Interpreter
 
@@ -25,7 +25,7 @@ def outputs(data, ids):
     return found
 
 
-@pytest.mark.parametrize("recipe", OF_TABLES)
+@pytest.mark.parametrize("recipe", TABLE_RECIPES)
 @pytest.mark.parametrize("name", KINDS)
 def test_the_file_looks_up_what_keras_does(name, recipe):
     form, _ = KINDS[name](paper_bits=77)
@@ -96,7 +96,7 @@ def check_size(words, hidden, recipe):
     np.testing.assert_array_equal(found.argmax(-1), expected.argmax(-1))
 
 
-@pytest.mark.parametrize("recipe", OF_TABLES)
+@pytest.mark.parametrize("recipe", TABLE_RECIPES)
 @pytest.mark.parametrize("hidden", [False, True])
 def test_ten_thousand_words_are_as_small_as_their_bits(hidden, recipe):
     check_size(10_000, hidden, recipe)
@@ -104,7 +104,7 @@ def test_ten_thousand_words_are_as_small_as_their_bits(hidden, recipe):
 
 @pytest.mark.parametrize("hidden", [False, True])
 def test_a_quarter_of_a_million_words_are_as_small_as_their_bits(hidden):
-    check_size(268_000, hidden, "int8")
+    check_size(268_000, hidden, "int8_tables")
 
 
 def test_the_paper_counts_308_thousand_parameters():
@@ -114,7 +114,7 @@ def test_the_paper_counts_308_thousand_parameters():
     assert math.prod(codebook.shape) == K * D * WIDTH == 307_200
 
 
-@pytest.mark.parametrize("recipe", OF_TABLES)
+@pytest.mark.parametrize("recipe", TABLE_RECIPES)
 def test_an_lstm_is_as_small_as_its_bits(recipe):
     random = np.random.default_rng(0)
     units, width = 48, 20
@@ -159,7 +159,7 @@ def sparse_of(words, num_anchors=500, width=300, per_row=4):
     return SparseForm.from_matrix(transform, numbers(num_anchors, width))
 
 
-@pytest.mark.parametrize("recipe", OF_TABLES)
+@pytest.mark.parametrize("recipe", TABLE_RECIPES)
 def test_sparse_rows_are_as_small_as_their_entries(recipe):
     form = sparse_of(10_000)
     data = export.convert(lookup(form), recipe, names=False)
@@ -175,7 +175,7 @@ def test_sparse_rows_are_as_small_as_their_entries(recipe):
     np.testing.assert_allclose(outputs(data, ids), small(ids), atol=1e-5)
 
 
-@pytest.mark.parametrize("recipe", OF_TABLES)
+@pytest.mark.parametrize("recipe", TABLE_RECIPES)
 def test_rows_without_entries_are_zeros_in_a_file(recipe):
     form, _ = sparse()
     data = export.convert(lookup(form), recipe)
@@ -183,7 +183,7 @@ def test_rows_without_entries_are_zeros_in_a_file(recipe):
         np.testing.assert_array_equal(outputs(data, np.array(ids)), 0)
 
 
-@pytest.mark.parametrize("recipe", OF_TABLES)
+@pytest.mark.parametrize("recipe", TABLE_RECIPES)
 def test_sparse_logits_need_no_table(recipe):
     """Words in, logits out: the file holds every array once, and not as wide as it is read."""
     form = sparse_of(3000, num_anchors=200, width=40)

@@ -41,7 +41,7 @@ def test_int8_rounds_each_column_to_127_steps(name):
     layer = EMBEDDINGS[name]()
     model = keras.Sequential([keras.Input((9,), dtype="int32"), layer])
     table = model.predict(np.arange(V).reshape(1, -1)[:, :9], verbose=0)[0]
-    rounded = export.freeze(model, "int8").predict(np.arange(9)[None], verbose=0)[0]
+    rounded = export.freeze(model, "int8_tables").predict(np.arange(9)[None], verbose=0)[0]
     # no vector's entry exceeds its initial 0.1: half of a step is 0.1 / 127 / 2
     assert 0 < np.abs(table - rounded).max() <= 0.1 / 127 / 2 * 1.001
 
@@ -97,7 +97,7 @@ def test_freezing_twice_gives_an_equal_model_of_its_own():
     twice = export.freeze(once)
     assert forms(twice)[0] is not forms(once)[0]
     np.testing.assert_array_equal(once.predict(IDS, verbose=0), twice.predict(IDS, verbose=0))
-    assert forms(export.freeze(once, "int8"))[0].precision == "int8"
+    assert forms(export.freeze(once, "int8_tables"))[0].precision == "int8"
     assert forms(once)[0].precision == "float32"
 
 
@@ -105,7 +105,7 @@ def test_a_subclassed_model_is_lent_with_its_forms_and_given_back():
     model = Subclassed(cluster())
     model(IDS)
     expected = model.predict(IDS, verbose=0)
-    with shipped(model, RECIPES["int8"]) as (lent, found):
+    with shipped(model, RECIPES["int8_tables"]) as (lent, found):
         assert lent is model and [form.precision for form in found] == ["int8"]
         rounded = model.predict(IDS, verbose=0)
     assert 0 < np.abs(rounded - expected).max() < 1e-2
@@ -117,7 +117,7 @@ def test_a_subclassed_model_is_lent_with_its_forms_and_given_back():
 def test_a_subclassed_model_is_given_back_after_an_error():
     model = Subclassed(cluster())
     expected = model.predict(IDS, verbose=0)
-    with pytest.raises(KeyError, match="mine"), shipped(model, RECIPES["int8"]):
+    with pytest.raises(KeyError, match="mine"), shipped(model, RECIPES["int8_tables"]):
         raise KeyError("mine")
     np.testing.assert_array_equal(model.predict(IDS, verbose=0), expected)
 

@@ -89,8 +89,8 @@ def test_cells_are_not_clipped():
 
 def test_kernels_of_int8_in_fewer_bytes_than_a_loop():
     model = reader(KINDS["both"](), mask=True)
-    data, loop = export.convert(model, "small", fused_lstm=True), export.convert(model, "small")
-    expected = export.freeze(model, "small").predict(PADDED, verbose=0)
+    data, loop = export.convert(model, "int8", fused_lstm=True), export.convert(model, "int8")
+    expected = export.freeze(model, "int8").predict(PADDED, verbose=0)
     np.testing.assert_allclose(outputs(data, PADDED), expected, **CLOSE)
     assert len(data) < len(loop)
     assert not [
@@ -154,7 +154,7 @@ def test_refuses_what_is_no_choice():
 
 def test_int16_between_layers_needs_it_unrolled():
     recipe = export.Recipe("mine", "float32", "int16x8")
-    with pytest.raises(ValueError, match="`fused_lstm` must be False with a rest of 'int16x8'"):
+    with pytest.raises(ValueError, match="`fused_lstm` must be False with kernels of 'int16x8'"):
         export.convert(reader(keras.layers.LSTM(4)), recipe, representative=IDS, fused_lstm=True)
     with pytest.raises(ValueError, match="in a model with loops.*: use unroll=True, or another"):
         export.convert(reader(keras.layers.LSTM(4)), recipe, representative=IDS)

@@ -32,26 +32,26 @@ EMBEDDINGS = {
 def test_what_training_measured_is_what_the_file_computes(name):
     model = models.mean_classifier(EMBEDDINGS[name](), 3)
     model.layers[-1].bias.assign([0.1, 0.2, 0.3])  # the converter leaves one of zeros out
-    aware = export.quantization_aware(model, "int4")
+    aware = export.quantization_aware(model, "int4_tables")
     before = aware.predict(IDS, verbose=0)
     np.testing.assert_allclose(
-        before, export.freeze(model, "int4").predict(IDS, verbose=0), atol=1e-6
+        before, export.freeze(model, "int4_tables").predict(IDS, verbose=0), atol=1e-6
     )
     aware.compile(keras.optimizers.Adam(0.05), "sparse_categorical_crossentropy")
     aware.fit(IDS, LABELS, epochs=3, verbose=0)
     expected = aware.predict(IDS, verbose=0)
     assert np.abs(expected - before).max() > 1e-3
-    file = export.convert(aware, "int4", sequence_length=6)
+    file = export.convert(aware, "int4_tables", sequence_length=6)
     report = export.verify(aware, file, IDS, LABELS)
     assert report.agreement == 1
     np.testing.assert_allclose(report.outputs, expected, atol=1e-5)
-    assert len(file) == len(export.convert(model, "int4", sequence_length=6))
+    assert len(file) == len(export.convert(model, "int4_tables", sequence_length=6))
 
 
 def test_it_wins_back_what_rounding_took():
     model = trained(EMBEDDINGS["plain"]())
     loss = keras.losses.SparseCategoricalCrossentropy()
-    rounded = float(loss(LABELS, export.freeze(model, "int4").predict(IDS, verbose=0)))
+    rounded = float(loss(LABELS, export.freeze(model, "int4_tables").predict(IDS, verbose=0)))
     aware = export.quantization_aware(model)
     aware.compile(keras.optimizers.Adam(0.005), "sparse_categorical_crossentropy")
     aware.fit(IDS, LABELS, epochs=20, verbose=0)
@@ -83,7 +83,7 @@ def test_an_embedding_in_time_distributed_is_trained_with_its_rounded_table():
     aware.layers[1].layer.trainable_weights[0].assign_add(np.full((40, 6), 0.02))
     values = IDS.reshape(-1, 2, 3)
     np.testing.assert_allclose(
-        aware(values)[0], export.freeze(aware, "int4")(values)[0], rtol=0, atol=1e-7
+        aware(values)[0], export.freeze(aware, "int4_tables")(values)[0], rtol=0, atol=1e-7
     )
 
 

@@ -2,27 +2,30 @@
 
 import pytest
 
-from kerascompact.export.recipe import OF_TABLES, RECIPES, Recipe, resolve
+from kerascompact.export.recipe import RECIPES, TABLE_RECIPES, Recipe, resolve
 
 
 def test_the_recipes():
     assert {name: recipe[1:] for name, recipe in RECIPES.items()} == {
         "float32": ("float32", "float32", "columns"),
-        "int8": ("int8", "float32", "columns"),
-        "int4": ("int4", "float32", "columns"),
-        "small": ("int8", "int8", "columns"),
-        "smallest": ("int4", "int8", "columns"),
+        "int8_tables": ("int8", "float32", "columns"),
+        "int4_tables": ("int4", "float32", "columns"),
+        "int8": ("int8", "int8", "columns"),
+        "int4": ("int4", "int8", "columns"),
         "dynamic": ("int8", "dynamic", "columns"),
         "full_int8": ("int8", "full_int8", "columns"),
         "blocks": ("int4", "int8", "blocks"),
     }
     assert all(resolve(name) is recipe for name, recipe in RECIPES.items())
     assert resolve(Recipe("mine", "int8")).name == "mine"
-    assert OF_TABLES == ("float32", "int8", "int4")
+    assert TABLE_RECIPES == ("float32", "int8_tables", "int4_tables")
 
 
 def test_what_a_file_says_of_a_recipe_is_the_recipe():
-    assert RECIPES["int8"].facts() == {"name": "int8", "tables": "int8"}  # as in older files
+    assert RECIPES["int8_tables"].facts() == {
+        "name": "int8_tables",
+        "tables": "int8",
+    }  # as in older files
     assert all(Recipe(**recipe.facts()) == recipe for recipe in RECIPES.values())
 
 
@@ -33,7 +36,7 @@ def test_only_integers_between_layers_differ_from_keras():
     ]
 
 
-@pytest.mark.parametrize("recipe", ["int2", "", None, 8, ["int8"]])
+@pytest.mark.parametrize("recipe", ["int2", "", None, 8, ["int8_tables"]])
 def test_refuses_others(recipe):
     with pytest.raises(ValueError, match="`recipe` must be one of 'float32', 'int8', 'int4'"):
         resolve(recipe)
@@ -44,12 +47,27 @@ def test_refuses_others(recipe):
     [
         ({"tables": "int2"}, "`tables` must be one of 'float32', 'int8', 'int4'"),
         ({"tables": "float16"}, "`tables` must be another type: a runtime unpacks such a table"),
-        ({"tables": "int8", "rest": "float16"}, "`rest` must be another type: a runtime unpacks"),
-        ({"tables": "int8", "rest": "int4"}, "`rest` must be one of 'float32', 'int8', 'dynamic'"),
-        ({"tables": "int8", "plain": "flat"}, "`plain` must be one of 'columns', 'rows', 'blocks'"),
-        ({"tables": "int8", "plain": "blocks"}, "`tables` must be 'int4', the only type"),
-        ({"tables": "float32", "plain": "rows"}, "`tables` must be 'int8' or 'int4', to have"),
-        ({"tables": "int8", "rest": "int16x8"}, "`tables` must be 'float32' with a rest of 'int1"),
+        (
+            {"tables": "int8", "kernels": "float16"},
+            "`kernels` must be another type: a runtime",
+        ),
+        (
+            {"tables": "int8", "kernels": "int4"},
+            "`kernels` must be one of 'float32', 'int8',",
+        ),
+        (
+            {"tables": "int8", "stock_table": "flat"},
+            "`stock_table` must be one of 'columns', 'rows'",
+        ),
+        ({"tables": "int8", "stock_table": "blocks"}, "`tables` must be 'int4', the only type"),
+        (
+            {"tables": "float32", "stock_table": "rows"},
+            "`tables` must be 'int8' or 'int4', to",
+        ),
+        (
+            {"tables": "int8", "kernels": "int16x8"},
+            "`tables` must be 'float32' with kernels",
+        ),
     ],
 )
 def test_refuses_what_no_file_should_have(fields, message):

@@ -63,9 +63,9 @@ def test_steps_with_kernels_of_int8():
     """Rounded as the frozen model is, and carried from one word to the next."""
     model = tagger(keras.layers.LSTM(16, return_sequences=True))
     stepping = export.with_states(model)
-    file = Interpreter(export.convert(stepping, "small"))
+    file = Interpreter(export.convert(stepping, "int8"))
     assert "DEQUANTIZE" in tools.inspect(file.data).operators
-    expected = export.freeze(model, "small")(IDS)[0]
+    expected = export.freeze(model, "int8")(IDS)[0]
     states = {name: np.zeros((1, 16), np.float32) for name in file.inputs if name != "ids"}
     for time, tags in enumerate(expected):
         outputs = file.run({**states, "ids": IDS[:, time : time + 1]})

@@ -69,7 +69,7 @@ print(json.dumps(sorted({"tensorflow", "keras"} & set(sys.modules))))
 WAYS = [f"{way} {n} {x}" for way in ("classic", "compiled") for n in (1, 2) for x in (True, False)]
 LENGTH = 9
 FORMS = ("dense", "codes_sum", "codes_concat", "sparse", "ragged", "hashed", "tensor_train")
-RECIPES = ("float32", "int8", "int4")
+RECIPES = ("float32", "int8_tables", "int4_tables")
 
 
 def form_files():
@@ -86,14 +86,14 @@ def form_files():
 def model_files():
     ids = some_ids(LENGTH)
     for name, model in {"mean": mean(cluster(seed=0)), "lstm": lstm(standard())}.items():
-        expected = export.freeze(model, "int8").predict(ids, verbose=0)
+        expected = export.freeze(model, "int8_tables").predict(ids, verbose=0)
         yield name, export.convert(model, sequence_length=LENGTH), ids, expected
     words = Vocabulary([f"word{i}" for i in range(V - 2)])
     model = mean(standard(), sequence_length=LENGTH)
     texts = ["word1 word7", "", "Word27, word3!", "nobody knows word9"]
     rows = np.concatenate([encoding.encode(text, 40).numbers for text in texts])
     ids = words.encode_all(texts, LENGTH)
-    expected = export.freeze(model, "int8").predict(ids, verbose=0)
+    expected = export.freeze(model, "int8_tables").predict(ids, verbose=0)
     yield "text", export.convert(model, text=words, max_bytes=40), rows, expected
 
 

@@ -36,7 +36,7 @@ def large(data, at_least):
 
 
 @pytest.mark.parametrize(
-    "recipe", ["float32", "int8", "smallest", Recipe("r", "int8", "int8", "rows")]
+    "recipe", ["float32", "int8_tables", "int4", Recipe("r", "int8", "int8", "rows")]
 )
 @pytest.mark.parametrize("make", [cluster, lambda: keras.layers.Embedding(V, 8, mask_zero=True)])
 def test_models_of_one_file_predict_what_they_do_alone(make, recipe):
@@ -60,7 +60,7 @@ def test_models_of_one_file_predict_what_they_do_alone(make, recipe):
 def test_a_table_is_stored_once(recipe):
     models = three(keras.layers.Embedding(V, 32, mask_zero=True, name="table"))
     data = export.convert(models, recipe)
-    width = {"float32": 4, "int8": 1}.get(recipe, 0.5)
+    width = {"float32": 4, "int8_tables": 1}.get(recipe, 0.5)
     tables = [t for t in tools.inspect(data).tensors if t.shape == (V, 32)]
     assert [t.num_bytes for t in tables] == [V * 32 * width]
     kernels = [t for t in tools.inspect(data).tensors if t.shape == (24, 32)]
@@ -107,7 +107,7 @@ def test_text_labels_and_facts_of_each():
     assert file.metadata["labels"] == labels
     ids = np.zeros((1, 9), np.int32)
     ids[0, :3] = words.encode("w3 w4 never")
-    expected = export.freeze(models["classify"], "int8").predict(ids, verbose=0)
+    expected = export.freeze(models["classify"], "int8_tables").predict(ids, verbose=0)
     found = file.run_text("w3 w4 never")["probabilities"]
     np.testing.assert_allclose(found, expected, **CLOSE)
     prediction = TextClassifier(data, signature="classify").predict("w3 w4 never")

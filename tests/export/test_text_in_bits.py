@@ -43,7 +43,7 @@ def built(model, seed=1):
 
 @pytest.mark.parametrize(
     ("inputs", "length", "recipe"),
-    [("bits", None, "int8"), ("bits", 5, "float32"), ("words", None, "float32")],
+    [("bits", None, "int8_tables"), ("bits", 5, "float32"), ("words", None, "float32")],
 )
 def test_file_predicts_what_keras_does_on_the_bits(inputs, length, recipe):
     model = built(models.projection_lstm(embedding(), 3, 5, inputs=inputs, sequence_length=length))

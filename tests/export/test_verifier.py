@@ -63,7 +63,7 @@ def nan(values):
 
 def test_report_has_numpys_numbers(model, data):
     report = export.verify(model, data, IDS, LABELS)
-    wanted, got = export.freeze(model, "int8").predict(IDS, verbose=0), run_raw(data, IDS)
+    wanted, got = export.freeze(model, "int8_tables").predict(IDS, verbose=0), run_raw(data, IDS)
     np.testing.assert_array_equal(report.outputs, got)
     difference = np.abs(got.astype(np.float64) - wanted)
     assert report.rows == 20 and report.file_bytes == len(data)
@@ -98,7 +98,7 @@ def test_passes_for_other_models_and_paths(make, embedding, tmp_path):
 
 
 def test_passes_for_a_frozen_and_for_a_subclassed_model(model, data):
-    assert export.verify(export.freeze(model, "int8"), data, IDS).agreement == 1
+    assert export.verify(export.freeze(model, "int8_tables"), data, IDS).agreement == 1
     other = Subclassed(cluster())
     other(IDS)
     assert export.verify(other, export.convert(other), IDS).agreement == 1
@@ -113,7 +113,7 @@ def test_passes_for_a_file_of_another_maker():
 
 def test_fails_for_changed_weights_and_names_the_worst_row(model, data):
     changed = tampered(data, negative)
-    wanted = export.freeze(model, "int8").predict(IDS, verbose=0)
+    wanted = export.freeze(model, "int8_tables").predict(IDS, verbose=0)
     worst = np.abs(run_raw(changed, IDS) - wanted).max(1).argmax()
     with pytest.raises(
         ValueError, match=rf"does not predict what Keras does with.*Worst row: {worst}\."
@@ -162,7 +162,7 @@ def test_several_inputs_and_outputs():
     rows = {"first": ids, "second": ids[::-1]}
     report = export.verify(model, data, rows, batch_size=7)
     assert report.rows == 20 and report.agreement == 1 and report.largest_difference < 1e-5
-    wanted = export.freeze(model, "int8").predict([ids[::-1], ids], verbose=0)
+    wanted = export.freeze(model, "int8_tables").predict([ids[::-1], ids], verbose=0)
     for name, array in zip(("z", "a"), wanted, strict=True):
         # Keras adds in another order when its batches have another size
         np.testing.assert_allclose(report.outputs[name], array, atol=1e-5)
@@ -228,7 +228,7 @@ def test_nested_inputs():
     rows = np.maximum(IDS, 1), np.maximum(IDS[::-1], 1), np.arange(180.0).reshape(20, 9) / 90
     first, second, third = rows
     data = export.convert(model)
-    wanted = export.freeze(model, "int8").predict(
+    wanted = export.freeze(model, "int8_tables").predict(
         {"texts": [first, second], "scores": third}, verbose=0
     )
     for given in (
@@ -246,7 +246,7 @@ NAMED = {"ids": "int32", "other": "int32", "scores": "float32"}
 
 def test_a_model_of_several_in_one_file(model):
     other = lstm(cluster(seed=3))
-    data = export.convert({"mean": model, "lstm": other}, "int8")
+    data = export.convert({"mean": model, "lstm": other}, "int8_tables")
     for name, alone in {"mean": model, "lstm": other}.items():
         assert export.verify(alone, data, IDS, signature=name).agreement == 1
     with pytest.raises(ValueError, match="does not predict what Keras does"):
@@ -319,7 +319,7 @@ def reversed_codebook(layer):
 RIGHT = ClusterEmbedding.to_form
 
 
-@pytest.mark.parametrize("recipe", ["float32", "int8"])
+@pytest.mark.parametrize("recipe", ["float32", "int8_tables"])
 def test_fails_for_a_wrong_freeze_that_file_and_frozen_model_share(model, recipe, monkeypatch):
     labels = model.predict(IDS, verbose=0).argmax(-1)
     monkeypatch.setattr(ClusterEmbedding, "to_form", reversed_codebook)

@@ -91,7 +91,7 @@ def test_pruned():
     # A zero takes as many bytes in the file as any number, but next to none in an app's archive.
     assert len(gzip.compress(kernel.tobytes())) < 0.4 * kernel.nbytes
     assert not np.signbit(kernel[kernel == 0]).any(), "-0.0 would be another number to gzip"
-    as_int8 = export.convert(small, "small")
+    as_int8 = export.convert(small, "int8")
     assert export.verify(small, as_int8, IDS, KLASS).agreement == 1
     assert np.mean(constants(as_int8, np.int8, kind=9)[32, LENGTH * D] == 0) >= 0.75
 
@@ -135,7 +135,7 @@ def test_quantized(quantized):
         small = export.from_tf_keras(model, compress.ScalarQuantization(4))
         expected = probabilities(joined, embedding, table_of(small))
         np.testing.assert_allclose(small.predict(IDS, verbose=0), expected, atol=1e-6)
-        data = export.convert(small, "int4")
+        data = export.convert(small, "int4_tables")
         got = in_file(data, small.output_names[0])
         # The file rounds probabilities to steps of 1/256, and logits to a step before that.
         np.testing.assert_allclose(got, expected, atol=4 / 256)
@@ -143,17 +143,17 @@ def test_quantized(quantized):
         assert report.file_accuracy >= 0.9 and not report.exact
         assert (32, LENGTH * D) in constants(data, np.int8, kind=9), "an int8 kernel"
         assert not [shape for shape in constants(data) if len(shape) == 2], "no float32 kernel"
-    assert len(data) < len(export.convert(export.from_tf_keras(classifier()), "int4"))
+    assert len(data) < len(export.convert(export.from_tf_keras(classifier()), "int4_tables"))
 
 
 def test_other_forms_and_recipes(quantized):
     embedding, rest, joined = quantized
     for compressor, recipe in (
-        (None, "int8"),
+        (None, "int8_tables"),
         (None, "float32"),
-        (None, "smallest"),
-        (compress.TruncatedSVD(3), "int8"),
-        (compress.KMeansClusters(9), "int8"),
+        (None, "int4"),
+        (compress.TruncatedSVD(3), "int8_tables"),
+        (compress.KMeansClusters(9), "int8_tables"),
     ):
         small = export.from_tf_keras((embedding, rest), compressor)
         data = export.convert(small, recipe)

@@ -5,7 +5,7 @@ import pytest
 from form_examples import V, numbers, ragged, ragged_permuted
 from kerascompact import export, tools
 from kerascompact.core.storage import total_bits
-from kerascompact.export.recipe import OF_TABLES
+from kerascompact.export.recipe import TABLE_RECIPES
 from kerascompact.forms import PrefixTableForm
 
 EVERY = np.arange(V)
@@ -48,7 +48,7 @@ def test_rounds_every_column_by_its_own_scale():
         assert total_bits(smaller.storage()) <= total_bits(small.storage())
 
 
-@pytest.mark.parametrize("recipe", OF_TABLES)
+@pytest.mark.parametrize("recipe", TABLE_RECIPES)
 def test_the_file_is_as_small_as_the_entries(recipe):
     """The sizes of the recipes' measurement: 10 bins of 30 columns, density 0.35, 10,000 words."""
     widths = np.arange(300, 0, -30)
@@ -58,7 +58,7 @@ def test_the_file_is_as_small_as_the_entries(recipe):
     ids = keras.Input((None,), dtype="int32", name="ids")
     model = keras.Model(ids, form(ids))
     data = export.convert(model, recipe, names=False)
-    bits = {"float32": 32, "int8": 8, "int4": 4}[recipe]
+    bits = {"float32": 32, "int8_tables": 8, "int4_tables": 4}[recipe]
     theory = bits * entries + (0 if recipe == "float32" else 32 * 300)
     assert len(data) <= 1.01 * theory / 8 + 4 * 1024
     assert "READ_VARIABLE" not in tools.inspect(data).operators
@@ -75,7 +75,7 @@ def test_logits_need_no_table(make):
     form, table = ragged(3000, bins=sizes, ranks=ranks)
     ids = keras.Input((1,), dtype="int32", name="ids")
     model = keras.Model(ids, form(keras.layers.Activation("tanh")(form(ids)), reverse=True))
-    for recipe in OF_TABLES:
+    for recipe in TABLE_RECIPES:
         data, small = export.convert(model, recipe, names=False), export.freeze(model, recipe)
         stored = total_bits(small.layers[1].storage())
         assert len(data) <= 1.02 * stored / 8 + 9 * 1024  # most of it the graph

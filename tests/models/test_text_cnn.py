@@ -52,7 +52,7 @@ def test_padding_changes_no_prediction():
     np.testing.assert_allclose(one, expected[2:3], rtol=1e-4, atol=1e-6)
 
 
-@pytest.mark.parametrize("recipe", ["float32", "int8"])
+@pytest.mark.parametrize("recipe", ["float32", "int8_tables"])
 @pytest.mark.parametrize("kind", ["standard", "cluster"])
 def test_the_file_predicts_what_keras_does(kind, recipe):
     if kind == "standard":

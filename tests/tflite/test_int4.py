@@ -46,8 +46,8 @@ def versions(data):
 def test_rows_of_four_bits_of_any_width(width, length):
     """The kernel counts whole bytes in a row; every row is read, the first and the last, too."""
     model = lookup(dense(width=width)[0], length)
-    data = export.convert(model, "int4")
-    small = export.freeze(model, "int4")
+    data = export.convert(model, "int4_tables")
+    small = export.freeze(model, "int4_tables")
     assert stored(data)["int4"] == V * -(-width // 2)
     every = np.arange(28).reshape(4, 7) % V
     found = np.concatenate([outputs(data, row[None]) for row in every])
@@ -59,14 +59,14 @@ def test_rows_of_four_bits_of_any_width(width, length):
 @pytest.mark.parametrize("width", [3, 4])
 def test_sums_of_codes_of_four_bits(width):
     model = lookup(codes_sum(width=width)[0])
-    data = export.convert(model, "int4")
+    data = export.convert(model, "int4_tables")
     assert stored(data)["int4"] == 3 * 5 * 2  # 3 codebooks of 5 rows of two bytes
     ids = np.arange(V)[None]
-    expected = export.freeze(model, "int4").predict(ids, verbose=0)
+    expected = export.freeze(model, "int4_tables").predict(ids, verbose=0)
     np.testing.assert_allclose(outputs(data, ids), expected, atol=1e-6)  # sums of 3 float32
 
 
-@pytest.mark.parametrize("recipe", ["float32", "int8"])
+@pytest.mark.parametrize("recipe", ["float32", "int8_tables"])
 def test_other_recipes_have_no_four_bits(recipe):
     """Not even for a table that four bits would hold."""
     form, _ = dense()
@@ -133,7 +133,7 @@ def test_a_table_of_two_readers_is_packed_once():
     assert stored(data)["int4"] == 6 * 2
 
 
-@pytest.mark.parametrize("recipe", ["int8", "int4"])
+@pytest.mark.parametrize("recipe", ["int8_tables", "int4_tables"])
 @pytest.mark.parametrize("size", [(3, 4), (40, 70)])
 def test_a_matrix_is_stored_as_int8_and_dequantized_once(size, recipe):
     """Whether or not the converter would have stored it as float32, as it does a small one."""
@@ -155,13 +155,13 @@ def test_a_matrix_is_stored_as_int8_and_dequantized_once(size, recipe):
 @pytest.mark.parametrize("length", [None, 7])
 def test_matrices_within_a_loop(length):
     model = lookup(recurrent()[0], length)
-    data = export.convert(model, "int8")
+    data = export.convert(model, "int8_tables")
     found = tools.inspect(data)
     assert found.operators["DEQUANTIZE"] == 2 and found.operators["WHILE"] == 1
     # nothing is as large as the ids times the units
     assert stored(data)["float32"] <= 4 * 3 * 16 + 16
     ids = np.arange(7)[None]
-    expected = export.freeze(model, "int8").predict(ids, verbose=0)
+    expected = export.freeze(model, "int8_tables").predict(ids, verbose=0)
     np.testing.assert_allclose(outputs(data, ids), expected, atol=1e-6)  # Keras' own tolerance
 
 

@@ -64,7 +64,7 @@ def outputs(data, ids=IDS):
 @pytest.mark.parametrize("kind", KINDS)
 def test_kernels_of_int8_predict_what_the_frozen_model_does(kind):
     model = classifier(kind)
-    data, frozen = export.convert(model, "small"), export.freeze(model, "small")
+    data, frozen = export.convert(model, "int8"), export.freeze(model, "int8")
     expected = frozen.predict(IDS, verbose=0)
     np.testing.assert_allclose(outputs(data), expected, **CLOSE)
     assert np.abs(expected - model.predict(IDS, verbose=0)).max() > 1e-5  # rounded indeed
@@ -72,13 +72,13 @@ def test_kernels_of_int8_predict_what_the_frozen_model_does(kind):
     large = [t.shape for t in found.tensors if t.dtype == "float32" and t.num_bytes > 400]
     assert large == []
     wide = [w for w in frozen.weights if w.dtype == "float32" and kernels.pays(w.shape)]
-    saved = len(export.convert(model, "int8")) - len(data)
+    saved = len(export.convert(model, "int8_tables")) - len(data)
     numbers = sum(int(np.prod(w.shape)) for w in wide)
     outs = sum(int(w.shape[-1]) for w in wide)
     # Three of four bytes of each number, less 12 of a scale (heads of attention get one each, of
     # two that have the same), and operators and tensors.
     assert saved >= 3 * numbers - 12 * 2 * outs - 250 * len(wide)
-    assert data == export.convert(frozen, "small")  # rounding twice is rounding once
+    assert data == export.convert(frozen, "int8")  # rounding twice is rounding once
 
 
 def test_a_head_of_many_classes_has_a_scale_for_each_input():
@@ -86,12 +86,12 @@ def test_a_head_of_many_classes_has_a_scale_for_each_input():
     pooled = keras.layers.GlobalAveragePooling1D()(keras.layers.Embedding(40, 4)(ids))
     model = keras.Model(ids, keras.layers.Dense(150, "softmax", name="out")(pooled))
     rows = np.random.default_rng(0).integers(0, 40, (20, 6)).astype(np.int32)
-    data, frozen = export.convert(model, "small"), export.freeze(model, "small")
+    data, frozen = export.convert(model, "int8"), export.freeze(model, "int8")
     expected = frozen.predict(rows, verbose=0)
     np.testing.assert_allclose(outputs(data, rows), expected, **CLOSE)
     kernel = next(t for t in tools.inspect(data).tensors if t.shape in ((150, 4), (4, 150)))
     assert kernel.dtype == "int8"
-    assert len(export.convert(model, "int8")) - len(data) > 3 * 600 - 12 * 4 - 250
+    assert len(export.convert(model, "int8_tables")) - len(data) > 3 * 600 - 12 * 4 - 250
     before, after = (one.get_layer("out").kernel.numpy() for one in (model, frozen))
     steps = np.abs(before).max(axis=1, keepdims=True) / 127
     assert np.all(np.abs(after - before) <= 0.501 * steps) and np.any(after != before)
@@ -106,11 +106,11 @@ def test_a_wide_layer_whose_outputs_are_multiplied_stays_int8():
     model = keras.Model(ids, keras.layers.Dense(3, "softmax", name="out")(hidden))
     random = np.random.default_rng(0)
     model.set_weights([random.uniform(0.1, 1, w.shape) for w in model.get_weights()])
-    data = export.convert(model, "small")
+    data = export.convert(model, "int8")
     kernel = next(t for t in tools.inspect(data).tensors if sorted(t.shape) == [24, 150])
     assert kernel.dtype == "int8"
     rows = random.integers(0, 40, (20, 6)).astype(np.int32)
-    expected = export.freeze(model, "small").predict(rows, verbose=0)
+    expected = export.freeze(model, "int8").predict(rows, verbose=0)
     np.testing.assert_allclose(outputs(data, rows), expected, **CLOSE)
 
 
@@ -132,7 +132,11 @@ def test_full_integer():
     assert np.abs(outputs(data) - expected).max() < 0.2  # everything between layers has 8 bits
     found = tools.inspect(data)
     assert {"QUANTIZE", "DEQUANTIZE"} <= set(found.operators)
-    assert found.metadata["recipe"] == {"name": "full_int8", "tables": "int8", "rest": "full_int8"}
+    assert found.metadata["recipe"] == {
+        "name": "full_int8",
+        "tables": "int8",
+        "kernels": "full_int8",
+    }
     assert not any(t.dtype == "float32" and t.num_bytes > 400 for t in found.tensors)
 
 
@@ -165,7 +169,7 @@ def test_a_subclassed_model_is_given_its_kernels_back():
     model = Model()
     model(IDS)
     before = [weight.numpy() for weight in model.weights]
-    data = export.convert(model, "small")
+    data = export.convert(model, "int8")
     for old, new in zip(before, model.weights, strict=True):
         np.testing.assert_array_equal(old, new)
     assert "DEQUANTIZE" in tools.inspect(data).operators

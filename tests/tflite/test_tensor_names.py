@@ -19,7 +19,7 @@ def data():
     """Two signatures, whose inputs have the same name, and a loop with graphs of its own."""
     table = cluster()
     models = {"a": mean(table), "b": lstm(table)}
-    return export.convert(models, "smallest", sequence_length=9, names=True)
+    return export.convert(models, "int4", sequence_length=9, names=True)
 
 
 def names(data):
@@ -103,7 +103,7 @@ def test_every_file_opens_in_litert_quantizer():
     rows, words = some_ids(rows=20), Vocabulary([f"w{i}" for i in range(V - 2)])
     files = {}
     for name, one in export.RECIPES.items():
-        given = {"representative": rows} if one.rest == "full_int8" else {}
+        given = {"representative": rows} if one.kernels == "full_int8" else {}
         files[name] = export.convert(mean(standard(), sequence_length=9), name, **given)
     table = cluster()
     files["loop"] = export.convert({"a": mean(table), "b": lstm(table)}, sequence_length=9)

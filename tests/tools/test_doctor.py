@@ -57,7 +57,7 @@ def test_our_own_files_are_healthy(make, embedding):
 
 @pytest.mark.parametrize("name", KINDS)
 def test_small_forms_of_every_kind_have_nothing_to_save(name):
-    found = diagnose(served(KINDS[name]()[0], "int8"))
+    found = diagnose(served(KINDS[name]()[0], "int8_tables"))
     assert found.findings == [] and "nothing to save" in str(found)
 
 
@@ -66,7 +66,7 @@ def test_a_float_table_saves_what_the_int8_file_does():
     found = diagnose(served(form, "float32"))
     (finding,) = found.findings
     assert finding.saved == 4 * V * WIDTH - (V * WIDTH + 4 * WIDTH + SCALE_GRAPH)
-    really = len(served(form, "float32")) - len(served(form, "int8"))
+    really = len(served(form, "float32")) - len(served(form, "int8_tables"))
     assert abs(really - finding.saved) < 100  # of graph, and the name of the recipe
     others = dict(finding.others)
     int4 = 4 * V * WIDTH - (V * WIDTH // 2 + 4 * WIDTH + SCALE_GRAPH)
@@ -74,7 +74,7 @@ def test_a_float_table_saves_what_the_int8_file_does():
     codes = V * WIDTH // 4 + 256 * WIDTH + 4 * WIDTH + SCALE_GRAPH + CODES_GRAPH
     (saved,) = (saved for how, saved in others.items() if "8 codes of 8 bits" in how)
     assert saved == 4 * V * WIDTH - codes
-    assert diagnose(served(form, "int8")).is_healthy()
+    assert diagnose(served(form, "int8_tables")).is_healthy()
     assert found.saved == finding.saved and not found.is_healthy()
 
 

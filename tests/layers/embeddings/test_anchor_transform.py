@@ -109,7 +109,7 @@ def test_a_softmax_of_any_numbers_freezes_to_what_it_evaluates(nonnegative):
     assert layer.paper_bits() == bits
 
 
-@pytest.mark.parametrize("recipe", ["float32", "int8", "int4", "full_int8"])
+@pytest.mark.parametrize("recipe", ["float32", "int8_tables", "int4_tables", "full_int8"])
 def test_a_file_of_a_softmax_predicts_what_was_trained(recipe):
     signed, positive = softmax_of_extremes(), softmax_of_extremes(nonnegative=True)
     ids = keras.Input((1,), dtype="int32", name="ids")
@@ -120,7 +120,7 @@ def test_a_file_of_a_softmax_predicts_what_was_trained(recipe):
     found = np.concatenate([file.run({"ids": word[None]})["both"] for word in words])
     expected = model.predict(words, verbose=0)
     # "full_int8" rounds products and sums as well
-    steps = {"float32": 1e6, "int8": 127, "int4": 7, "full_int8": 127 / 2}[recipe]
+    steps = {"float32": 1e6, "int8_tables": 127, "int4_tables": 7, "full_int8": 127 / 2}[recipe]
     # An anchor is rounded by half a step of the largest; weights add up to 1, and the common
     # entry's anchor is a sum of up to 4.
     assert np.abs(found - expected).max() <= 2 * np.abs(expected).max() / steps
@@ -298,8 +298,8 @@ def test_a_file_looks_up_and_scores_words():
     layer = trained(AnchorTransformEmbedding).layers[1]
     ids = keras.Input((1,), dtype="int32", name="ids")
     model = keras.Model(ids, layer(layer(ids), reverse=True))
-    data = export.convert(model, "int8")
-    frozen = export.freeze(model, "int8")
+    data = export.convert(model, "int8_tables")
+    frozen = export.freeze(model, "int8_tables")
     found = export.verify(model, data, np.arange(V)[:, None], tolerance=1e-3)
     assert found.agreement == 1.0 and frozen.layers[1].precision == "int8"
 

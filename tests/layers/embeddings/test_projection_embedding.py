@@ -166,10 +166,10 @@ def test_ships_with_ids_in(tmp_path):
     assert rows[0].stored_bits == 8 * 6 * 4  # 32 bits for each of 6 words
     assert rows[1].stored_bits == rows[1].float32_bits == 32 * (33 * 6 + 7 * 4)
     data = np.random.default_rng(0).integers(0, 6, (16, 4), np.int32)
-    for recipe in ("float32", "int8"):
+    for recipe in ("float32", "int8_tables"):
         report = export.verify(model, export.convert(model, recipe), data, tolerance=1e-5)
         assert report.agreement == 1.0
-    frozen = export.freeze(model, "int8")
+    frozen = export.freeze(model, "int8_tables")
     model.save(tmp_path / "trained.keras")
     frozen.save(tmp_path / "frozen.keras")
     subprocess.run([sys.executable, "-c", _FRESH, str(tmp_path)], check=True)

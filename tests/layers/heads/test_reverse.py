@@ -159,7 +159,7 @@ def test_is_one_layer_in_files_clones_and_frozen_models(make, tmp_path):
 def test_converts_to_built_in_operators_and_predicts_the_same(make):
     model = language_model(built(make))
     ids = np.random.default_rng(0).integers(0, 20, (8, 4))
-    file = export.convert(model, "int8")
+    file = export.convert(model, "int8_tables")
     assert export.verify(model, file, ids, tolerance=1e-5).agreement == 1.0
     assert not tools.inspect(file).custom
 
@@ -175,7 +175,7 @@ def test_converts_to_built_in_operators_and_predicts_the_same(make):
         lambda: layers.DPQEmbedding(6000, 24, 16, 8),
     ],
 )
-def test_a_file_stores_the_table_once_and_packed(make, recipe="int8"):
+def test_a_file_stores_the_table_once_and_packed(make, recipe="int8_tables"):
     model = language_model(built(make))
     form = next(layer for layer in export.freeze(model, recipe).layers if isinstance(layer, Form))
     lstm = 4 * next(layer for layer in model.layers if "lstm" in layer.name).count_params()
@@ -238,7 +238,7 @@ def test_the_stock_reversible_embedding_ships_as_a_form_too():
     np.testing.assert_allclose(
         frozen.predict(ids, verbose=0), model.predict(ids, verbose=0), atol=1e-6
     )
-    for recipe in ("float32", "int8"):
+    for recipe in ("float32", "int8_tables"):
         file = export.convert(model, recipe)
         assert export.verify(model, file, ids, tolerance=1e-5).agreement == 1.0
     capped = language_model(keras.layers.ReversibleEmbedding(20, 4, logit_soft_cap=2.0))

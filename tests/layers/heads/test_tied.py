@@ -46,7 +46,7 @@ def test_lives_through_files_clones_freezing_and_conversion(tmp_path):
     frozen = export.freeze(made)
     np.testing.assert_allclose(frozen.predict(IDS, verbose=0), expected, atol=1e-5)
     assert [layer.name for layer in frozen.layers] == [layer.name for layer in made.layers]
-    file = export.convert(made, "int8")
+    file = export.convert(made, "int8_tables")
     assert export.verify(made, file, IDS, tolerance=1e-5).agreement == 1.0
     assert export.interpreter.Interpreter(file).outputs.keys() == {"logits"}
 
