@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from kerascompact.export.converter import convert, save
-    from kerascompact.export.freezing import freeze
+    from kerascompact.export.freezing import Frozen, freeze
     from kerascompact.export.quantization_aware_training import quantization_aware
     from kerascompact.export.recipe import RECIPES, Recipe
     from kerascompact.export.states import with_states
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from kerascompact.export.verification.verifier import verify
 
 _WHERE = {  # the command line reads RECIPES without loading TensorFlow
+    "Frozen": "freezing",
     "RECIPES": "recipe",
     "Recipe": "recipe",
     "Report": "verification.report",
@@ -30,6 +31,7 @@ _WHERE = {  # the command line reads RECIPES without loading TensorFlow
 }
 
 __all__ = [
+    "Frozen",
     "RECIPES",
     "Recipe",
     "Report",

@@ -13,8 +13,8 @@ import tensorflow as tf
 import kerascompact
 from kerascompact.core import checks, files
 from kerascompact.export import lstm_fusion, metadata, preconditions
-from kerascompact.export.freezing import shipped
-from kerascompact.export.recipe import Recipe, resolve
+from kerascompact.export.freezing import Frozen
+from kerascompact.export.recipe import RECIPES, Recipe, resolve
 from kerascompact.export.signature import SINGLE, Signature, Sizes, TextOptions, for_each, signature
 from kerascompact.export.trace import to_tflite
 from kerascompact.runtime import vocabulary_file
@@ -25,8 +25,8 @@ from kerascompact.tflite.passes import embedding_lookup, int4, kernels
 
 
 def convert(
-    model: keras.Model | dict[str, keras.Model],
-    recipe: str | Recipe = "int8",
+    model: keras.Model | Frozen | dict[str, keras.Model | Frozen],
+    recipe: str | Recipe | None = None,
     *,
     labels: Sequence[str] | dict[str, Sequence[str]] | None = None,
     vocabulary: Vocabulary | None = None,
@@ -60,10 +60,10 @@ def convert(
 
     Args:
         model: Trained Keras model: functional, Sequential, or subclassed (built), with any number
-            of inputs and outputs and with compact layers wherever they sit; or such models by
-            their names.
-        recipe: The name of one of `RECIPES`, or a `Recipe`: "int8" stores
-            tables and kernels as 8-bit integers, "int4" the tables as 4-bit ones.
+            of inputs and outputs and with compact layers wherever they sit; or what `freeze` made
+            of it; or a dictionary of them by their names.
+        recipe: The name of one of `RECIPES`, or a `Recipe`: "int8" stores tables and kernels as
+            8-bit integers, "int4" the tables as 4-bit ones. `None`: that of a `Frozen`, or "int8".
         labels: Names of the classes, written into the file's metadata.
         vocabulary: Its size, token rules and SHA-256 are written into the metadata; the words
             are saved beside the file, see `save`.
@@ -109,28 +109,29 @@ def convert(
     >>> len(Interpreter(convert({"vectors": model}), signature="vectors").inputs)
     1
     """
-    recipe = resolve(recipe)
+    models = model if isinstance(model, dict) else {SINGLE: model}
+    if not models or not all(isinstance(name, str) and name for name in models):
+        checks.fail("model", "a keras.Model, or a dictionary of them by their names", model)
+    recipe = _recipe_of(models, recipe)
     preconditions.check_fused(fused_lstm, recipe)
     tensor_names.check(names)
     preconditions.check_batch(batch_size, text is not None, fused_lstm)
     several = isinstance(model, dict)
-    models = model if isinstance(model, dict) else {SINGLE: model}
-    if not models or not all(isinstance(name, str) and name for name in models):
-        checks.fail("model", "a keras.Model, or a dictionary of them by their names", model)
-    for one in models.values():
+    trained = [one.trained if isinstance(one, Frozen) else one for one in models.values()]
+    for one in trained:
         preconditions.check_model(one)
     if text is not None:
         vocabulary = preconditions.same_vocabulary(text, vocabulary)
     if vocabulary is not None:
-        preconditions.check_vocabulary(list(models.values()), vocabulary)
+        preconditions.check_vocabulary(trained, vocabulary)
     options = TextOptions(text, max_bytes, max_words, fingerprint_bits)
     sizes = Sizes(batch_size, sequence_length)
     arguments = {"labels": labels, "inputs": inputs, "representative": representative}
     own = {key: for_each(key, value, models, several) for key, value in arguments.items()}
     parts: dict[str, Signature] = {}
     with contextlib.ExitStack() as stack:
-        for name, one in models.items():
-            frozen, forms = stack.enter_context(shipped(one, recipe))
+        for name, made in models.items():
+            frozen, forms = stack.enter_context(Frozen.of(made, recipe).shipped())
             if fused_lstm:
                 stack.enter_context(lstm_fusion.fused(frozen))
             rest = {key: values[name] for key, values in own.items()}
@@ -138,11 +139,8 @@ def convert(
             parts[name] = signature(frozen, forms, recipe, sizes, options, function, **rest)
         parsed = flatbuffer.parse(to_tflite(parts, recipe.kernels))
         every = [form for part in parts.values() for form in part.forms]
-        precisions, scales, rows = (
-            metadata.precisions(every),
-            metadata.scales(every),
-            metadata.rows(every),
-        )
+        precisions, scales = metadata.precisions(every), metadata.scales(every)
+        rows = metadata.rows(every)
         entries = {
             "kerascompact": kerascompact.__version__,
             "recipe": recipe.facts(),
@@ -173,8 +171,19 @@ def convert(
     return data
 
 
+def _recipe_of(models: dict[str, Any], recipe: str | Recipe | None) -> Recipe:
+    """The recipe that `convert` was given, or that its models were frozen with."""
+    found = {one.recipe for one in models.values() if isinstance(one, Frozen)}
+    if recipe is not None:
+        found.add(resolve(recipe))
+    if len(found) > 1:
+        names = sorted(one.name for one in found)
+        checks.fail("recipe", "the one that each model was frozen with, or None", names)
+    return found.pop() if found else RECIPES["int8"]
+
+
 def save(
-    model: keras.Model | bytes,
+    model: keras.Model | Frozen | bytes,
     path: str | os.PathLike[str],
     *,
     vocabulary: Vocabulary | None = None,
@@ -183,10 +192,10 @@ def save(
     """Converts a model and writes it to `path`, its vocabulary beside it as `vocabulary.txt`.
 
     Args:
-        model: A Keras model, or bytes from `convert`.
+        model: A Keras model, a `Frozen`, or bytes from `convert`.
         path: The `.tflite` file; written whole or not at all.
         vocabulary: Saved beside the file, where other files with the same one may be.
-        **options: Those of `convert`, if `model` is a Keras model.
+        **options: Those of `convert`, if `model` is not bytes.
 
     Returns: The path written.
 

@@ -1,45 +1,231 @@
-"""Freezing: every compact layer of a model becomes the form that ships."""
+"""Freezing: a trained model becomes the one that ships, made once."""
 
 import contextlib
+import functools
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import keras
-import numpy as np
 
+from kerascompact import size
 from kerascompact.core import checks
-from kerascompact.core.keras_graph import copy_with, is_graph, is_stock_embedding
+from kerascompact.core.keras_graph import copy_with, is_graph
+from kerascompact.export.embedding_forms import (
+    as_form,
+    check_reachable,
+    float32_config,
+    hidden,
+    is_embedding,
+    outermost,
+)
+from kerascompact.export.kernel_rounding import round_kernels
 from kerascompact.export.recipe import Recipe, resolve
-from kerascompact.export.trainable_form import TrainableForm
 from kerascompact.forms.base import Form
-from kerascompact.forms.dense import DenseForm
-from kerascompact.forms.row_scaled_table import RowScaledForm
-from kerascompact.layers.embeddings.base import CompactEmbedding
-from kerascompact.layers.embeddings.projection import ProjectionEmbedding
 from kerascompact.layers.recurrent.base import SparseRecurrent
-from kerascompact.tflite.passes import kernels
 
 
-def freeze(model: keras.Model, recipe: str | Recipe = "float32") -> keras.Model:
-    """Returns a copy of a trained model with its compact layers frozen, as the file will hold them.
-
-    The copy evaluates, saves and loads like any Keras model; its outputs are those of `model` with
-    hard assignments, up to the rounding of tables and kernels that the recipe asks for. What is
-    frozen already stays; a `keras.layers.Embedding` becomes a `DenseForm` or a `RowScaledForm`.
-    Sparse LSTMs and GRUs become one loop each. A model trained in mixed precision ships in float32.
+def freeze(model: keras.Model, recipe: str | Recipe = "int8") -> "Frozen":
+    """Makes the model that ships from a trained one, for as many uses as there are.
 
     Args:
-        model: Functional or Sequential model, built; its own layers are not changed.
-        recipe: The name of a recipe, such as "int8", or a `Recipe`.
+        model: Trained Keras model of any kind, built; it is not changed.
+        recipe: Name of a recipe, such as "int8", or a `Recipe`.
 
-    Raises: ValueError, if the model is subclassed (`convert` and `verify` take those) or not built.
+    Returns: A `Frozen`, which converts, verifies, evaluates and summarizes.
+
+    Raises: ValueError, if `model` is no Keras model or the recipe is unknown.
 
     >>> from kerascompact.layers import ClusterEmbedding
     >>> model = keras.Sequential([keras.Input((4,), dtype="int32"), ClusterEmbedding(9, 2, 3)])
-    >>> type(freeze(model).layers[0]).__name__
-    'CodebookForm'
+    >>> frozen = freeze(model, "int8")
+    >>> type(frozen.model.layers[0]).__name__, frozen.convert()[4:8]
+    ('CodebookForm', b'TFL3')
     """
-    recipe = resolve(recipe)
+    return Frozen(model, recipe)
+
+
+class Frozen:
+    """A trained model and the one that ships, which is made once.
+
+    Freezing turns every compact layer into the form that ships: assignments are hard, tables and
+    kernels hold the numbers that the recipe stores, a sparse LSTM or GRU is one loop, and mixed
+    precision becomes float32. What is frozen already stays; a `keras.layers.Embedding` becomes a
+    `DenseForm` or a `RowScaledForm`.
+
+    A functional or Sequential model gets a copy, `model`, which evaluates, saves and loads like any
+    Keras model. A subclassed model has none, nor has one with an embedding inside a layer that
+    Keras cannot copy: `convert`, `verify` and `evaluate` then lend the trained model its forms.
+
+    Args:
+        trained: Trained Keras model of any kind, built; it is not changed.
+        recipe: Name of a recipe, or a `Recipe`.
+
+    Attributes:
+        trained: The model that was given.
+        recipe: The `Recipe`.
+        file: The bytes that `convert` returned last; `None` before.
+
+    Raises: ValueError, if `trained` is no Keras model or the recipe is unknown.
+
+    >>> from kerascompact.layers import ClusterEmbedding
+    >>> model = keras.Sequential([keras.Input((4,), dtype="int32"), ClusterEmbedding(9, 2, 3)])
+    >>> Frozen(model, "int8_tables").verify([[1, 2, 3, 4], [8, 0, 0, 0]]).agreement
+    1.0
+    """
+
+    def __init__(self, trained: keras.Model, recipe: str | Recipe = "int8"):
+        if not isinstance(trained, keras.Model):
+            checks.fail("model", "a keras.Model", trained)
+        self.trained = trained
+        self.recipe = resolve(recipe)
+        self.file: bytes | None = None
+        self._model = None
+        if not trained.built:
+            self._no_model = "it is not built: call it on data, or train it"
+        elif not is_graph(trained):
+            self._no_model = "a subclassed model has no graph to copy"
+        elif (name := hidden(trained)) is not None:
+            self._no_model = f"its layer {name!r} holds an embedding inside"
+        else:
+            try:
+                self._model = frozen_copy(trained, self.recipe)
+            except (NotImplementedError, TypeError) as error:  # of a layer's configuration
+                self._no_model = f"a layer cannot be copied: {error}"
+
+    @classmethod
+    def of(cls, model: "keras.Model | Frozen", recipe: str | Recipe) -> "Frozen":
+        """`model` itself if it is frozen for this recipe, or else frozen now.
+
+        Args:
+            model: Trained model, or a `Frozen`.
+            recipe: Name of a recipe, or a `Recipe`.
+        """
+        if not isinstance(model, cls):
+            return cls(model, recipe)
+        return model if model.recipe == resolve(recipe) else cls(model.trained, recipe)
+
+    @property
+    def model(self) -> keras.Model:
+        """The copy that ships, a Keras model like any other.
+
+        Raises: ValueError, for a model that cannot be copied, with the cause.
+        """
+        if self._model is None:
+            raise ValueError(
+                "`model` must be functional or Sequential, with its embeddings in its own graph, "
+                "to have a frozen copy; `convert`, `verify` and `evaluate` take any model. "
+                f"Received: {self.trained.name!r}; {self._no_model}."
+            )
+        return self._model
+
+    @functools.cached_property
+    def unrounded(self) -> "Frozen":
+        """The same model frozen as float32: itself, if the recipe rounds nothing."""
+        return Frozen(self.trained, "float32") if self.recipe.rounds else self
+
+    @functools.cached_property
+    def _lent(self) -> list[tuple[Any, Form]]:
+        """Embeddings of a model that cannot be copied, and their forms."""
+        return [(layer, as_form(layer, self.recipe)) for layer in outermost(self.trained)]
+
+    @contextlib.contextmanager
+    def shipped(self) -> Iterator[tuple[Any, list[Form]]]:
+        """The model that ships and its forms, whatever the kind of model, for a `with` block.
+
+        A model that cannot be copied is lent itself: until the block ends, its embeddings look up
+        in their forms and its kernels are rounded. Do not train or save it in the block.
+        """
+        if self._model is not None:
+            yield self._model, list(outermost(self._model))
+            return
+        trained, recipe = self.trained, self.recipe
+        rounded = []
+        if recipe.kernels != "float32":
+            rounded = round_kernels(trained, recipe.kernels != "dynamic")
+        try:
+            for layer, form in self._lent:
+                layer.call = _without_training(form)
+            _forget_functions(trained)
+            yield trained, [form for _, form in self._lent]
+        finally:
+            for layer, _ in self._lent:
+                layer.__dict__.pop("call", None)  # another model may share it, and have it back
+            for variable, before in rounded:
+                variable.assign(before)
+            _forget_functions(trained)
+
+    def convert(self, **options: Any) -> bytes:
+        """Converts to the bytes of a `.tflite` file, which `file` keeps.
+
+        Args:
+            **options: Those of `kerascompact.export.convert`, such as `labels`.
+        """
+        from kerascompact.export.converter import convert
+
+        self.file = convert(self, **options)
+        return self.file
+
+    def verify(
+        self,
+        data: Any,
+        labels: Any = None,
+        *,
+        file: bytes | str | Path | None = None,
+        **options: Any,
+    ) -> Any:
+        """Compares the file, this model and the trained one on every row; see `export.verify`.
+
+        Args:
+            data: Inputs `(rows, length)`, or texts, if the file takes text.
+            labels: Class of each row, to report accuracies.
+            file: Bytes or path of the file; `None`: what `convert` returned last, or returns now.
+            **options: Those of `kerascompact.export.verify`, such as `max_loss`.
+
+        Returns: A `Report`.
+
+        Raises: ValueError, past a limit, naming the pair and its worst row.
+        """
+        from kerascompact.export.verification.verifier import verify
+
+        if file is None:
+            file = self.convert() if self.file is None else self.file
+        return verify(self, file, data, labels, **options)
+
+    def evaluate(self, *args: Any, **kwargs: Any) -> dict[str, float]:
+        """Loss and metrics of the model that ships, those that the trained one was compiled with.
+
+        Args:
+            *args: As for `keras.Model.evaluate`: inputs and labels.
+            **kwargs: As for `keras.Model.evaluate`, such as `batch_size`.
+
+        Raises: ValueError, if the trained model was not compiled.
+        """
+        if not self.trained.compiled:
+            raise ValueError(
+                "`model` must be compiled with the loss and metrics to evaluate. "
+                f"Received: {self.trained.name!r}, which is not."
+            )
+        with self.shipped() as (model, _):
+            if model is not self.trained and not model.compiled:
+                settings = self.trained.get_compile_config()
+                model.compile_from_config({**settings, "optimizer": "sgd"})  # it is not used
+            return model.evaluate(*args, **kwargs, return_dict=True)
+
+    def summary(self) -> "size.Summary":
+        """Bits of every stored array beside the paper's count, see `kerascompact.size.summary`."""
+        return size.summary(self.model)
+
+
+def frozen_copy(model: keras.Model, recipe: Recipe) -> keras.Model:
+    """Copy of a functional or Sequential model with its compact layers frozen.
+
+    Args:
+        model: Built; its own layers are not changed.
+        recipe: How tables and kernels are stored.
+
+    Raises: ValueError, if an embedding is where no copy of the graph would reach it.
+    """
     check_reachable(model, "frozen; `convert` and `verify` take them anywhere")
 
     def replace(layer: keras.layers.Layer) -> keras.layers.Layer | None:
@@ -49,136 +235,10 @@ def freeze(model: keras.Model, recipe: str | Recipe = "float32") -> keras.Model:
             return _same_function(layer)
         return _one_loop(layer)
 
-    frozen = copy_with(model, replace, _float32)
+    frozen = copy_with(model, replace, float32_config)
     if recipe.kernels != "float32":
         round_kernels(frozen, recipe.kernels != "dynamic")
     return frozen
-
-
-def is_embedding(layer: Any) -> bool:
-    """Whether a layer ships as a form: a compact embedding, a form, or Keras' own `Embedding`."""
-    known = CompactEmbedding | ProjectionEmbedding | Form
-    return is_stock_embedding(layer) or isinstance(layer, known)
-
-
-def as_form(layer: keras.layers.Layer, recipe: Recipe) -> Form:
-    """The form of one embedding under a recipe; always a layer of its own, never `layer` itself."""
-    form: Form
-    if isinstance(layer, TrainableForm):
-        form = layer.settled()
-    elif isinstance(layer, Form):
-        form = type(layer).from_config(_float32(layer))
-        form.build()
-        form.set_weights(layer.get_weights())
-    elif isinstance(layer, CompactEmbedding | ProjectionEmbedding):
-        form = layer.to_form()
-        form.dtype_policy = "float32"
-    else:
-        form = DenseForm.from_arrays(
-            {"table": checks.finite("embeddings", keras.ops.convert_to_numpy(layer.embeddings))},
-            input_dim=layer.input_dim,
-            output_dim=layer.output_dim,
-            mask_zero=layer.mask_zero,
-            paper_bits=32 * layer.input_dim * layer.output_dim,
-            name=layer.name,
-            dtype="float32",
-        )
-    plain = type(form) is DenseForm and form.precision == "float32"
-    if plain and recipe.stock_table != "columns":
-        return _by_rows(form, recipe)
-    return form if recipe.tables == "float32" else form.stored_as(recipe.tables)
-
-
-def _by_rows(form: DenseForm, recipe: Recipe) -> RowScaledForm:
-    """A table with scales for each row, or for each block of a row."""
-    config = {key: getattr(form, key) for key in ("mask_zero", "paper_bits", "name")}
-    block = 32 if recipe.stock_table == "blocks" else None
-    return RowScaledForm.from_table(form.table_values("table"), recipe.tables, block, **config)
-
-
-def round_kernels(model: Any, by_inputs: bool = True) -> list[tuple[Any, np.ndarray]]:
-    """Rounds the kernels of a model, its embeddings aside, to what int8 in a file stands for.
-
-    Args:
-        model: Its variables are assigned to.
-        by_inputs: Whether a dense kernel may have scales for each input: not, if it stays int8
-            where it is multiplied.
-
-    Returns: Each variable that was changed, and its numbers before.
-    """
-    changed: dict[int, tuple[Any, np.ndarray]] = {}
-    for layer in _others(model):
-        if getattr(layer, "rounds_itself", False):  # as it was trained to
-            continue
-        for variable in layer._trainable_variables + layer._non_trainable_variables:
-            if variable.dtype != "float32":
-                continue
-            outputs, inputs = _outputs_of(layer, variable), by_inputs and _is_last(layer, model)
-            axis = kernels.axis_of_scales(variable.shape, outputs, inputs)
-            if axis is None:
-                continue
-            before = keras.ops.convert_to_numpy(variable)
-            variable.assign(kernels.rounded(before, axis))
-            changed.setdefault(id(variable), (variable, before))
-    return list(changed.values())
-
-
-def _others(layer: keras.layers.Layer) -> Iterator[Any]:
-    """A layer and every layer inside that is no embedding and in none."""
-    yield layer
-    for inner in layer._flatten_layers(recursive=False, include_self=False):
-        if not is_embedding(inner):
-            yield from _others(inner)
-
-
-def _is_last(layer: Any, model: Any) -> bool:
-    """Whether it is a dense layer of a graph's outputs.
-
-    Into others the converter may fold what multiplies their outputs, as a normalization does behind
-    a dropout: integers with a scale for each input would be none any more.
-    """
-    if type(layer) is not keras.layers.Dense or not is_graph(model):
-        return False
-    outputs = keras.tree.flatten(model.outputs)
-    return any(tensor._keras_history.operation is layer for tensor in outputs)
-
-
-def _outputs_of(layer: Any, variable: Any) -> int:
-    """The axis of a kernel's outputs."""
-    kind = type(layer).__name__
-    transposed = "Transpose" in kind or kind.startswith("Depthwise")
-    return -2 if transposed or variable.name.startswith("depthwise") else -1
-
-
-def check_reachable(model: Any, purpose: str) -> None:
-    """Raises `ValueError` if a graph has an embedding that no copy of the graph would reach.
-
-    Args:
-        model: Any model.
-        purpose: What the embeddings are to be, for the message.
-    """
-    inside = hidden(model) if is_graph(model) else None
-    if inside is not None:
-        raise ValueError(
-            "`model` must have its embeddings in its own graph, or in models of its graph, to be "
-            f"{purpose}. Received: {inside}, which holds an embedding inside."
-        )
-
-
-def hidden(model: Any) -> str | None:
-    """The name of a layer that holds an embedding where a copy of the graph would not reach it."""
-    for layer in model.layers:
-        inner = layer.layer if type(layer) is keras.layers.TimeDistributed else layer
-        if is_embedding(inner):
-            continue
-        found = hidden(inner) if is_graph(inner) else _holder(inner)
-        if found is not None:
-            return found
-    return None
-
-
-def _holder(layer: Any) -> str | None:
-    return layer.name if any(True for _ in outermost(layer)) else None
 
 
 def _same_function(layer: Any) -> keras.layers.Layer:
@@ -211,50 +271,11 @@ def _one_loop(layer: Any) -> keras.layers.Layer | None:
     return both
 
 
-def _float32(layer: keras.layers.Layer) -> dict[str, Any]:
-    """The layer's configuration, computing in float32: TFLite has no float16 arithmetic on CPU."""
-    config = layer.get_config()
-    return config if layer.compute_dtype == "float32" else {**config, "dtype": "float32"}
-
-
-@contextlib.contextmanager
-def shipped(model: keras.Model, recipe: Recipe) -> Iterator[tuple[Any, list[Form]]]:
-    """The model as it ships, for any kind of model, and its forms.
-
-    A functional or Sequential model gives its frozen copy. Any other, or one with an embedding
-    inside a layer, or with a layer that has no configuration, is lent itself, its embeddings
-    looking up in their forms until the block ends.
-    """
-    frozen = None
-    if is_graph(model) and hidden(model) is None:
-        with contextlib.suppress(NotImplementedError, TypeError):  # of configurations
-            frozen = freeze(model, recipe)
-    if frozen is not None:
-        yield frozen, list(outermost(frozen))
-        return
-    swapped = [(layer, as_form(layer, recipe)) for layer in outermost(model)]
-    lent = round_kernels(model, recipe.kernels != "dynamic") if recipe.kernels != "float32" else []
-    try:
-        for layer, form in swapped:
-            layer.call = _without_training(form)
-        model.make_predict_function(force=True)
-        yield model, [form for _, form in swapped]
-    finally:
-        for layer, _ in swapped:
-            layer.__dict__.pop("call", None)  # another model may share it, and have it back
-        for variable, before in lent:
-            variable.assign(before)
-        model.make_predict_function(force=True)
-
-
-def outermost(layer: keras.layers.Layer) -> Iterator[Any]:
-    """The embeddings of a model, wherever they sit, without those inside another."""
-    for inner in layer._flatten_layers(recursive=False, include_self=False):
-        if is_embedding(inner):
-            yield inner
-        else:
-            yield from outermost(inner)
-
-
 def _without_training(form: Form) -> Any:
     return lambda inputs, training=None, reverse=False: form.call(inputs, reverse)
+
+
+def _forget_functions(model: Any) -> None:
+    """Drops what Keras traced: its functions would go on with the layers of that time."""
+    model.make_predict_function(force=True)
+    model.make_test_function(force=True)

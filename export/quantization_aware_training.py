@@ -5,7 +5,7 @@ from typing import Any
 import keras
 
 from kerascompact.core.keras_graph import copy_with
-from kerascompact.export.freezing import as_form, check_reachable, is_embedding
+from kerascompact.export.embedding_forms import as_form, check_reachable, is_embedding
 from kerascompact.export.recipe import Recipe, resolve
 from kerascompact.export.trainable_form import TrainableForm, has_integers
 

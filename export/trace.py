@@ -14,7 +14,7 @@ from tensorflow.lite.python.convert_phase import ConverterError
 from kerascompact.core import checks
 from kerascompact.core.keras_graph import is_graph
 from kerascompact.export import preconditions
-from kerascompact.export.freezing import outermost
+from kerascompact.export.embedding_forms import outermost
 from kerascompact.export.recipe import KERNELS
 from kerascompact.export.silence import quiet
 from kerascompact.export.text_in import INPUT, SPANS, TextIn

@@ -309,7 +309,7 @@ def loads_in_a_fresh_process(cls, tmp_path):
     model, ids = trained(cls, mask_zero=True), some_ids(cls)
     model.compile(optimizer(cls, "sgd"), "sparse_categorical_crossentropy")
     models = {"trained": model}
-    models |= {recipe: export.freeze(model, recipe) for recipe in TABLE_RECIPES}
+    models |= {recipe: export.freeze(model, recipe).model for recipe in TABLE_RECIPES}
     np.save(tmp_path / "ids.npy", ids)
     for name, each in models.items():
         each.save(tmp_path / f"{name}.keras")

@@ -99,7 +99,9 @@ def test_adapters_of_keras_are_in_what_is_frozen_and_compressed():
     kernel = kernel + dense.lora_kernel_a.numpy() @ dense.lora_kernel_b.numpy()
     batch = random.integers(0, 20, (4, 5))
     expected = sum(table[batch].mean(axis=1) for table in tables) @ kernel
-    np.testing.assert_allclose(export.freeze(model)(batch), expected, rtol=0, atol=1e-5)
+    np.testing.assert_allclose(
+        export.freeze(model, "float32").model(batch), expected, rtol=0, atol=1e-5
+    )
     # 8 bits of columns up to 8 long: steps of 0.06, in a mean of five times a kernel of some 3.
     small = compress_model(model, ScalarQuantization(8), layers=["one"])
     np.testing.assert_allclose(small(batch), expected, rtol=0, atol=0.2)
@@ -130,7 +132,9 @@ def test_tied_and_padded_tables_train_as_they_are_rounded():
     for weight in aware.trainable_weights:
         if "latent" in weight.name:  # as training would, by some tenths of a step
             weight.assign(weight + np.random.default_rng(1).normal(0, 0.003, weight.shape))
-    before = export.freeze(model, "int4_tables")(batch)
+    before = export.freeze(model, "int4_tables").model(batch)
     assert np.abs(np.asarray(aware(batch)) - before).max() > 1e-4
     # integers times scales in both, in another order
-    np.testing.assert_allclose(export.freeze(aware, "int4_tables")(batch), aware(batch), atol=1e-6)
+    np.testing.assert_allclose(
+        export.freeze(aware, "int4_tables").model(batch), aware(batch), atol=1e-6
+    )

@@ -72,7 +72,7 @@ def test_which_printed_numbers_the_formula_rounds_to():
 @pytest.mark.parametrize("name", [CE, CAE, ME])
 def test_frozen_models_count_as_trained_ones_do(name):
     model = models.mean_classifier(embedding(name), 2)
-    trained, frozen = size.summary(model), size.summary(export.freeze(model))
+    trained, frozen = size.summary(model), size.summary(export.freeze(model, "float32").model)
     assert trained.stored_bits == frozen.stored_bits == trained.paper_bits  # no int8 here
     assert trained.paper_bits == frozen.paper_bits
     assert (
@@ -82,7 +82,7 @@ def test_frozen_models_count_as_trained_ones_do(name):
 
 def test_int8_changes_what_is_stored_and_nothing_else():
     model = models.mean_classifier(embedding(ME), 2)
-    found = size.summary(export.freeze(model, "int8_tables"))
+    found = size.summary(export.freeze(model, "int8_tables").model)
     (row,) = [row for row in found.rows if row.layer == "embedding"]
     assert row.stored_bits == (v - u) * POINTER + 8 * 5 * (k + u) + 2 * 32 * 5
     assert row.paper_bits == BY_HAND[ME]

@@ -8,7 +8,7 @@ import keras
 import numpy as np
 
 from kerascompact.core import checks
-from kerascompact.export.freezing import shipped
+from kerascompact.export.freezing import Frozen
 from kerascompact.export.recipe import RECIPES, Recipe
 from kerascompact.export.silence import quiet
 from kerascompact.export.text_in import over_bits
@@ -33,7 +33,7 @@ Data = np.ndarray | Sequence[Any] | Mapping[str, Any]
 
 
 def verify(
-    model: keras.Model,
+    model: keras.Model | Frozen,
     flatbuffer: bytes | str | Path,
     data: Data,
     labels: np.ndarray | None = None,
@@ -64,7 +64,8 @@ def verify(
     that is farther from the frozen model counts.
 
     Args:
-        model: The trained model, or a frozen one, of which freezing is not compared then.
+        model: The trained model, or what `freeze` made of it. Of a frozen copy, `Frozen.model`,
+            freezing is not compared.
         flatbuffer: The file's path or bytes.
         data: Inputs `(rows, length)`, or texts, if the file takes text; they go to the file one by
             one. Keras then gets the ids of `vocabulary.encode`, or the bits of
@@ -105,7 +106,7 @@ def verify(
 
 
 def compare(
-    model: keras.Model,
+    model: keras.Model | Frozen,
     flatbuffer: bytes | str | Path,
     data: Data,
     labels: np.ndarray | None = None,
@@ -118,7 +119,7 @@ def compare(
     """Measures what `verify` does, whatever the differences are; `Report.check` judges them.
 
     Args:
-        model: The trained model, or a frozen one.
+        model: The trained model, or what `freeze` made of it.
         flatbuffer: The file's path or bytes.
         data: Inputs or texts.
         labels: Class of each row.
@@ -136,7 +137,8 @@ def compare(
     (1, True)
     """
     file = Interpreter(flatbuffer, signature=signature)
-    structure = input_structure(model)
+    trained_model = model.trained if isinstance(model, Frozen) else model
+    structure = input_structure(trained_model)
     names = [] if structure is None else keras.tree.flatten(structure)
     given, asked = rows_of(data, file, vocabulary, names, structure)
     if labels is not None and len(labels) != len(given):
@@ -146,13 +148,15 @@ def compare(
     found, seconds = of_file(file, given, progress)
     if labels is not None and len(found) != 1:
         checks.fail("labels", f"None for a file with the outputs {[*found]}", labels)
-    in_keras = _InKeras(model, asked, [*found], "projection" in (file.text or {}), batch_size)
+    with_bits = "projection" in (file.text or {})
+    in_keras = _InKeras(trained_model, asked, [*found], with_bits, batch_size)
     with quiet():
-        frozen = in_keras.frozen(recipe, found, of_file=True)
+        ships = Frozen.of(model, recipe)
+        frozen = in_keras.frozen(ships, found, of_file=True)
         if file.batch_size is None:
             keep_worse(found, of_file(file, given, progress, ANOTHER)[0], frozen)
         trained = in_keras.trained()
-        unrounded = in_keras.frozen(RECIPES["float32"], trained) if recipe.rounds else frozen
+        unrounded = in_keras.frozen(ships.unrounded, trained) if recipe.rounds else frozen
         apart = differ(trained, unrounded)
         in_keras.trained_alone(trained, apart if recipe.rounds else apart | differ(trained, found))
     return Report(
@@ -168,7 +172,7 @@ def compare(
         outputs=found if len(found) > 1 else next(iter(found.values())),
         rounds=recipe.rounds,
         # A layer of tf_keras that was trained for quantization, whatever the recipe is.
-        exact=recipe.exact and not any(_rounds_itself(layer) for layer in model._flatten_layers()),
+        exact=recipe.exact and not any(map(_rounds_itself, trained_model._flatten_layers())),
     )
 
 
@@ -181,9 +185,9 @@ class _InKeras(NamedTuple):
     bits: bool
     batch_size: int
 
-    def frozen(self, recipe: Recipe, other: Outputs, of_file: bool = False) -> Outputs:
+    def frozen(self, ships: Frozen, other: Outputs, of_file: bool = False) -> Outputs:
         """Outputs as the model ships; a row in which `other` disagrees is predicted alone."""
-        with shipped(self.model, recipe) as (model, _):
+        with ships.shipped() as (model, _):
             model = over_bits(model)[0] if self.bits else model
             outputs = of_keras(model, self.asked, self.names, self.batch_size)
             shapes, expected = ([[*a.shape] for a in side.values()] for side in (other, outputs))

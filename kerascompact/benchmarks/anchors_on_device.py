@@ -50,7 +50,7 @@ def measure(words: int, anchors: int, head: str, recipe: str) -> dict[str, Any]:
         and `MEMORY`.
     """
     model = model_of(random_form(words, anchors), head)
-    frozen = export.freeze(model, recipe)
+    frozen = export.freeze(model, recipe).model
     shape = (1, TOKENS if head == "lookup" else 1)
     ids = np.random.default_rng(1).integers(0, words, shape).astype(np.int32)
     expected = frozen.predict(ids, verbose=0)

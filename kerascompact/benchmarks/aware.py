@@ -93,7 +93,7 @@ def _measured(model: keras.Model, recipe: str, data: TextData) -> dict[str, Any]
     length = data.test.ids.shape[1]
     file = export.convert(model, recipe, labels=data.label_names, sequence_length=length)
     tested = export.verify(model, file, data.test.ids, data.test.labels)
-    frozen = export.freeze(model, recipe)
+    frozen = export.freeze(model, recipe).model
     return {
         "dev": accuracy(frozen, data.dev),
         "test": tested.file_accuracy,

@@ -120,7 +120,7 @@ class Models:
 
     def _sized(self, setting: Config, recipe: str, seed: int = 0) -> dict[str, Any]:
         model, file = self.files(setting, seed)[recipe]
-        frozen = export.freeze(model, RECIPES[-1] if recipe == TUNED else recipe)
+        frozen = export.freeze(model, RECIPES[-1] if recipe == TUNED else recipe).model
         dev = accuracy(frozen, self.data_of(setting).dev)
         return {"bytes": len(file), "dev_accuracy": dev}
 

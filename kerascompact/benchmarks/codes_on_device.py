@@ -105,7 +105,7 @@ def measure(words: int, composition: str, hidden: int | None, recipe: str) -> di
     Raises: ValueError, if the file does not give what the frozen Keras model does.
     """
     model = lookup(random_form(words, composition, hidden))
-    frozen = export.freeze(model, recipe)
+    frozen = export.freeze(model, recipe).model
     ids = np.random.default_rng(1).integers(0, words, (1, TOKENS)).astype(np.int32)
     expected = frozen.predict(ids, verbose=0)
     files = {

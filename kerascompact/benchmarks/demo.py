@@ -132,8 +132,8 @@ def _rows(setting: Setting, data: TextData, out: Path) -> list[dict[str, Any]]:
     facts["dev_accuracy"] = max(history["val_accuracy"])
     rows = []
     for recipe, name in setting.files.items():
-        row, file = measure(model, data, recipe, LENGTH, progress=True)
-        export.save(file, out / name)
+        row, frozen = measure(model, data, recipe, LENGTH, progress=True)
+        export.save(frozen.file, out / name)
         rows.append({"file": name, **facts, **row})
     return rows
 

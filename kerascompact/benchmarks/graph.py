@@ -168,7 +168,7 @@ def run(
     model = build(spec, graph, table)
     history = train(spec, model, graph, verbose)
     seconds = time.perf_counter() - start
-    shipped = freeze(model)
+    shipped = freeze(model, "float32").model
     form = shipped.get_layer("embedding")
     assert isinstance(form, Form)
     row = {

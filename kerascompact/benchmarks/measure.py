@@ -42,41 +42,40 @@ def size_up(
     recipe: str,
     sequence_length: int | None = None,
     text_in: bool = False,
-) -> tuple[dict[str, Any], bytes]:
+) -> tuple[dict[str, Any], export.Frozen]:
     """Exports a trained model and counts bytes; looks at no data.
 
     With `text_in`, the file of a projection takes text, and has neither ids nor a vocabulary.
 
-    Returns: The file, and a row with
+    Returns: What ships, with its `file`, and a row with
         paper_bytes: embedding by the paper's formula; stored_bytes: as the file stores it;
         other_weight_bytes: all other layers; file_bytes: the file;
         vocabulary_bytes: the word list that must lie beside it;
         embedding_mb, model_mb: by the paper's formula, in its MB of 2^20 bytes;
         embedding_parameters: the numbers in the paper's formula, codes apart.
     """
-    file = export.convert(
-        model,
-        recipe,
+    frozen = export.freeze(model, recipe)
+    file = frozen.convert(
         labels=data.label_names,
         sequence_length=sequence_length,
         **({"text": data.vocabulary.rules} if text_in else {"vocabulary": data.vocabulary}),
     )
-    trained, frozen = summary(model), summary(export.freeze(model, recipe))
+    trained, ships = summary(model), frozen.summary()
     paper = next(row.paper_bits for row in trained.rows if row.layer == "embedding")
-    stored = next(row.stored_bits for row in frozen.rows if row.layer == "embedding")
-    ids = sum(row.stored_bits for row in frozen.rows if text_in and row.kind == "BitCache")
+    stored = next(row.stored_bits for row in ships.rows if row.layer == "embedding")
+    ids = sum(row.stored_bits for row in ships.rows if text_in and row.kind == "BitCache")
     row = {
         "recipe": recipe,
         "paper_bytes": paper / 8,
         "stored_bytes": stored / 8,
-        "other_weight_bytes": (frozen.stored_bits - stored - ids) / 8,
+        "other_weight_bytes": (ships.stored_bits - stored - ids) / 8,
         "file_bytes": len(file),
         "vocabulary_bytes": 0 if text_in else data.vocabulary.num_bytes,
         "embedding_mb": kib(paper) / 1024,
         "model_mb": kib(trained.paper_bits) / 1024,
         "embedding_parameters": parameters(model.get_layer("embedding")),
     }
-    return row, file
+    return row, frozen
 
 
 def measure(
@@ -86,7 +85,7 @@ def measure(
     sequence_length: int | None = None,
     progress: bool = False,
     texts: Sequence[str] | None = None,
-) -> tuple[dict[str, Any], bytes]:
+) -> tuple[dict[str, Any], export.Frozen]:
     """Exports a trained model and measures it on the test split, every row of it.
 
     With the `texts` of the test split, the file of a projection takes text, see `size_up`.
@@ -94,7 +93,7 @@ def measure(
     Raises `ValueError`, if the file and the frozen model, or the frozen model before rounding and
     the trained one, disagree on the argmax of a row that is no tie, see `export.verify`.
 
-    Returns: The file, and the row of `size_up` with
+    Returns: What ships, with its `file`, and the row of `size_up` with
         soft_accuracy: with relaxed codes (of clusters: soft random Gumbel samples, as the paper's
             code tests; training sees one-hot ones); `None` for other layers;
         hard_accuracy: of the trained Keras model, float32, hard assignments;
@@ -105,9 +104,9 @@ def measure(
         trained_agreement, trained_difference: the trained model against the file;
         microseconds: median of one run of the file on one thread.
     """
-    row, file = size_up(model, data, recipe, sequence_length, texts is not None)
+    row, frozen = size_up(model, data, recipe, sequence_length, texts is not None)
     given = data.test.ids if texts is None else texts
-    report = export.verify(model, file, given, data.test.labels, progress=progress)
+    report = frozen.verify(given, data.test.labels, progress=progress)
     has_soft = model.get_layer("embedding").get_config().get("inference") == "hard"
     row |= {
         "soft_accuracy": accuracy(soft_copy(model), data.test) if has_soft else None,
@@ -123,4 +122,4 @@ def measure(
         "test_rows": report.rows,
         "microseconds": round(report.microseconds, 1),
     }
-    return row, file
+    return row, frozen

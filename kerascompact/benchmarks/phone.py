@@ -138,7 +138,7 @@ def ours(
     rows = data.test.ids if texts is None else texts
     tested = export.verify(model, file, rows, data.test.labels)
     paper = next(row.paper_bits for row in summary(model).rows if row.layer == "embedding")
-    frozen = export.freeze(model, recipe)
+    frozen = export.freeze(model, recipe).model
     stored = next(row.stored_bits for row in summary(frozen).rows if row.layer == "embedding")
     return {
         "paper_bits": paper,

@@ -62,7 +62,7 @@ def measure(model: keras.Model, ids: np.ndarray, recipe: str = "float32") -> dic
     return {
         "step_recipe": recipe,
         "step_bytes": len(data),
-        "step_theory": theory(export.freeze(stepping, recipe)),
+        "step_theory": theory(export.freeze(stepping, recipe).model),
         "step_tokens": len(ids),
         "step_difference": difference,
         "step_ties": int(ties),

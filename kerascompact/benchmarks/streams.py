@@ -56,7 +56,7 @@ def perplexity(build: Build, model: keras.Model, ids: np.ndarray) -> float:
 
 def size_up(model: keras.Model) -> dict[str, int]:
     """Bits of a trained model's embedding: by its paper's count, and as they are stored."""
-    form = next(layer for layer in freeze(model).layers if isinstance(layer, Form))
+    form = next(layer for layer in freeze(model, "float32").model.layers if isinstance(layer, Form))
     stored = total_bits(form.storage())
     return {"paper_bits": form.paper_bits or stored, "stored_bits": stored}
 

@@ -188,7 +188,7 @@ def measure(model: keras.Model, split: TagIds, recipe: str) -> dict[str, Any]:
         microseconds: of one sentence with its padding.
     """
     file = export.convert(model, recipe, sequence_length=split.ids.shape[1])
-    frozen = export.freeze(model, recipe)
+    frozen = export.freeze(model, recipe).model
     # probabilities after a hundred steps of float32 in another order
     report = export.verify(model, file, split.ids, tolerance=1e-4)
     by_keras = np.argmax(frozen.predict(split.ids, batch_size=500, verbose=0), axis=-1)

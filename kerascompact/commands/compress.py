@@ -174,27 +174,27 @@ def _compress_and_write(
     from kerascompact.commands import folder
     from kerascompact.compress import compress_model, form_model, report
     from kerascompact.core import files
-    from kerascompact.size import summary
 
     out, recipe = arguments.out, arguments.recipe
     if arguments.whole:
-        model = export.freeze(compress_model(model, compressor, counts, [table.name]), recipe)
-        form = next(layer for layer in model._flatten_layers() if layer.name == table.name)
+        model = compress_model(model, compressor, counts, [table.name])
+        name = table.name
     else:
         form = compressor.fit(table.vectors, counts)
-        form = form if recipe == "float32" else form.stored_as(recipe)
-        model = form_model(form, arguments.length)
+        model, name = form_model(form, arguments.length), form.name
+    frozen = export.freeze(model, recipe)
+    form = next(layer for layer in frozen.model._flatten_layers() if layer.name == name)
     print(report(table.vectors, form, counts))
     if arguments.whole:
-        print(summary(model))
+        print(frozen.summary())
     if out.suffix.lower() == ".keras":
-        folder.save_model(model, out)
+        folder.save_model(frozen.model, out)
     else:
-        data = export.convert(model, "float32", sequence_length=arguments.length)
+        data = frozen.convert(sequence_length=arguments.length)
         if not arguments.whole:  # evenly over all ids
             length = arguments.length or 8
             ids = np.linspace(0, form.input_dim - 1, 16 * length).astype(np.int32)
-            export.verify(model, data, ids.reshape(16, length))
+            frozen.verify(ids.reshape(16, length))
         export.save(data, out)
     written = f"{out}: {out.stat().st_size:,} bytes"
     if table.words is not None:

@@ -66,7 +66,7 @@ def run(arguments: argparse.Namespace) -> int:
         vocabulary_file.check(out, vocabulary)
 
     from kerascompact import export, tflite
-    from kerascompact.models import of_bits
+    from kerascompact.export.text_in import over_bits
     from kerascompact.size import summary
 
     options: dict[str, Any] = {"labels": labels, "sequence_length": length}
@@ -76,14 +76,15 @@ def run(arguments: argparse.Namespace) -> int:
         options |= {"text": text, "max_bytes": arguments.max_bytes}
     else:
         options |= {"vocabulary": vocabulary}
-    data = export.convert(model, recipe, **options)
+    frozen = export.freeze(model, recipe)
+    data = frozen.convert(**options)
     # Without a data set at hand, the words themselves are the texts to compare on.
     texts = [" ".join(vocabulary.words[start::16][:length]) for start in range(16)]
     texts = [text for text in texts if text]
     given = texts if text_in else vocabulary.encode_all(texts, length)
-    report = export.verify(model, data, given, vocabulary=vocabulary)
+    report = frozen.verify(given, vocabulary=vocabulary)
     export.save(data, out, vocabulary=None if text_in else vocabulary)
-    print(summary(export.freeze(of_bits(model) if projection else model, recipe)))
+    print(summary(over_bits(frozen.model)[0] if projection else frozen.model))
     size = f"{out}: {len(data):,} bytes"
     if text_in:
         inside = tflite.read_metadata(data)["text"]["bytes"]

@@ -156,7 +156,7 @@ def _train_and_write(
     from kerascompact.benchmarks.progress import TrainingProgress
     from kerascompact.commands import folder
     from kerascompact.core import files
-    from kerascompact.models import of_bits
+    from kerascompact.export.text_in import over_bits
     from kerascompact.size import summary
 
     with TrainingProgress(f"train {named_embeddings.SHORT[arguments.method]}") as progress:
@@ -171,7 +171,7 @@ def _train_and_write(
             callbacks=[progress],
             optimizer=named_embeddings.optimizer_of(arguments.method),
         )
-    row, file = measure(model, data, arguments.recipe, arguments.length, True, texts)
+    row, frozen = measure(model, data, arguments.recipe, arguments.length, True, texts)
     report: dict[str, Any] = {
         "data": data.name,
         "method": arguments.method,
@@ -181,16 +181,18 @@ def _train_and_write(
         "arguments": {k: str(v) if isinstance(v, Path) else v for k, v in vars(arguments).items()},
     }
     del report["arguments"]["run"]
-    ships = model if texts is None else of_bits(model)  # no ids, no bits of theirs
-    sizes = summary(export.freeze(ships, arguments.recipe))
+    ships = (
+        frozen.model if texts is None else over_bits(frozen.model)[0]
+    )  # no ids, no bits of theirs
+    sizes = summary(ships)
     folder.save_model(model, arguments.out / folder.MODEL)
     data.vocabulary.save(arguments.out / folder.VOCABULARY)
     folder.write_labels(data.label_names, arguments.out / folder.LABELS)
     files.write_bytes(arguments.out / folder.REPORT, (json.dumps(report, indent=2) + "\n").encode())
-    export.save(file, arguments.out / folder.FILE)
+    export.save(frozen.file, arguments.out / folder.FILE)
     print(sizes)
     print(
-        f"{arguments.out / folder.FILE}: {len(file):,} bytes, accuracy "
+        f"{arguments.out / folder.FILE}: {row['file_bytes']:,} bytes, accuracy "
         f"dev {report['dev_accuracy']:.4f} test {row['file_accuracy']:.4f} "
         f"({row['test_rows']:,} rows)"
     )

@@ -30,7 +30,8 @@ def test_accuracy_equals_numpy(trained):
 @pytest.mark.parametrize("recipe", ["float32", "int8_tables"])
 def test_row(trained, recipe):
     method, model = trained
-    row, data = measure(model, DATA, recipe, sequence_length=6)
+    row, frozen = measure(model, DATA, recipe, sequence_length=6)
+    data = frozen.file
     assert row["recipe"] == recipe and row["test_rows"] == 60
     assert row["hard_accuracy"] == accuracy(model, DATA.test)
     assert row["file_accuracy"] == row["keras_accuracy"]  # the same argmax in every row

@@ -36,7 +36,7 @@ def test_reads_a_text_with_the_states_of_the_steps_before(monkeypatch):
 
 def test_theory_counts_tables_as_the_recipe_stores_them():
     made = model()
-    frozen = export.freeze(export.with_states(made), "int8_tables")
+    frozen = export.freeze(export.with_states(made), "int8_tables").model
     entries = made.get_layer("embedding").num_entries
     # a byte for an entry, and a scale for each of 6 columns
     assert stepping.theory(frozen) == 4 * (numbers(made) - entries) + entries + 4 * 6

@@ -7,7 +7,6 @@ import tensorflow as tf
 
 from export_models import cluster, some_ids
 from kerascompact import export, layers, tools
-from kerascompact.export.freezing import shipped
 from kerascompact.runtime.interpreter import Interpreter
 
 ONE, TWO = some_ids(), some_ids(seed=1)
@@ -151,7 +150,7 @@ def test_a_graph_of_any_shape(make):
     model(inputs if len(inputs) > 1 else inputs["one"])
     before = model.get_weights()
     data = export.convert(model, "int8_tables")
-    with shipped(model, export.RECIPES["int8_tables"]) as (lent, _):
+    with export.freeze(model, "int8_tables").shipped() as (lent, _):
         given = [inputs[tensor.name] for tensor in model.inputs]
         expected = lent(given[0] if len(given) == 1 else given)
     found = run(data, inputs)
@@ -208,8 +207,8 @@ class NoConfigModel(keras.Model):
 
 
 def test_freeze_names_what_hides_an_embedding():
-    with pytest.raises(ValueError, match="Received: pair, which holds an embedding inside"):
-        export.freeze(composite()[0])
+    with pytest.raises(ValueError, match="its layer 'pair' holds an embedding inside"):
+        _ = export.freeze(composite()[0]).model
 
 
 def test_refuses_inputs_that_are_missing_or_too_many():

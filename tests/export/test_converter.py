@@ -51,7 +51,7 @@ def test_file_predicts_what_keras_does(name, kind, recipe):
     """All-padding rows too; lengths that the model leaves open stay open."""
     model = shuffled(MODELS[kind](EMBEDDINGS[name]()))
     data = export.convert(model, recipe)
-    expected = model if recipe == "float32" else export.freeze(model, recipe)
+    expected = model if recipe == "float32" else export.freeze(model, recipe).model
     for length in (1, 9):
         ids = some_ids(length)
         wanted = expected.predict(ids, verbose=0)
@@ -72,7 +72,7 @@ def test_fixed_length(kind):
     data = export.convert(model, sequence_length=9)
     assert tools.inspect(data).inputs == ["ids int32[1, 9]"]
     ids = some_ids()
-    wanted = export.freeze(model, "int8_tables").predict(ids, verbose=0)
+    wanted = export.freeze(model, "int8_tables").model.predict(ids, verbose=0)
     np.testing.assert_allclose(outputs(data, ids), wanted, **CLOSE)
     assert data == export.convert(model, sequence_length=9)  # the same bytes
     of_its_own = MODELS[kind](cluster(), sequence_length=4)
@@ -81,7 +81,7 @@ def test_fixed_length(kind):
 
 def test_frozen_and_trained_model_give_the_same_bytes():
     model = shuffled(mean(cluster()))
-    assert export.convert(export.freeze(model, "int8_tables")) == export.convert(model)
+    assert export.convert(export.freeze(model, "int8_tables").model) == export.convert(model)
 
 
 def test_original_is_untouched():

@@ -6,8 +6,7 @@ import pytest
 
 from export_models import CLASSES, EMBEDDINGS, MODELS, Subclassed, V, cluster, mean, some_ids
 from kerascompact import export, layers
-from kerascompact.export.freezing import shipped
-from kerascompact.export.recipe import RECIPES
+from kerascompact.export import converter, freezing
 from kerascompact.forms import Form
 
 COMPACT = [name for name in EMBEDDINGS if name != "standard"]
@@ -23,7 +22,7 @@ def forms(model):
 def test_frozen_model_predicts_what_the_trained_one_does(name, kind, tmp_path):
     model = MODELS[kind](EMBEDDINGS[name]())
     before = model.get_weights()
-    frozen = export.freeze(model)
+    frozen = export.freeze(model, "float32").model
     for old, new in zip(before, model.get_weights(), strict=True):
         np.testing.assert_array_equal(old, new)
     assert [form.name for form in forms(frozen)] == ["embedding"]
@@ -41,7 +40,7 @@ def test_int8_rounds_each_column_to_127_steps(name):
     layer = EMBEDDINGS[name]()
     model = keras.Sequential([keras.Input((9,), dtype="int32"), layer])
     table = model.predict(np.arange(V).reshape(1, -1)[:, :9], verbose=0)[0]
-    rounded = export.freeze(model, "int8_tables").predict(np.arange(9)[None], verbose=0)[0]
+    rounded = export.freeze(model, "int8_tables").model.predict(np.arange(9)[None], verbose=0)[0]
     # no vector's entry exceeds its initial 0.1: half of a step is 0.1 / 127 / 2
     assert 0 < np.abs(table - rounded).max() <= 0.1 / 127 / 2 * 1.001
 
@@ -51,7 +50,7 @@ def test_the_frozen_model_evaluates_as_the_trained_one_was_compiled():
     model.compile("adam", "sparse_categorical_crossentropy", metrics=["accuracy"])
     labels = np.arange(len(IDS)) % CLASSES
     model.fit(IDS, labels, verbose=0)
-    found = export.freeze(model).evaluate(IDS, labels, verbose=0, return_dict=True)
+    found = export.freeze(model, "float32").model.evaluate(IDS, labels, verbose=0, return_dict=True)
     expected = model.evaluate(IDS, labels, verbose=0, return_dict=True)
     assert set(found) == set(expected) == {"loss", "accuracy"}
     assert found["accuracy"] == expected["accuracy"]
@@ -61,7 +60,7 @@ def test_the_frozen_model_evaluates_as_the_trained_one_was_compiled():
 def test_sequential_and_nested_models():
     inner = keras.Sequential([keras.Input((None,), dtype="int32"), cluster(), layers.MaskedMean()])
     model = keras.Sequential([keras.Input((9,), dtype="int32"), inner, keras.layers.Dense(2)])
-    frozen = export.freeze(model)
+    frozen = export.freeze(model, "float32").model
     assert len(forms(frozen.layers[0])) == 1
     np.testing.assert_allclose(
         frozen.predict(IDS, verbose=0), model.predict(IDS, verbose=0), atol=1e-6
@@ -73,7 +72,7 @@ def test_nested_functional_model():
     vectors = layers.MaskedMean()(cluster()(words))
     ids = keras.Input((9,), dtype="int32", name="ids")
     model = keras.Model(ids, keras.layers.Dense(2)(keras.Model(words, vectors)(ids)))
-    frozen = export.freeze(model)
+    frozen = export.freeze(model, "float32").model
     np.testing.assert_allclose(
         frozen.predict(IDS, verbose=0), model.predict(IDS, verbose=0), atol=1e-6
     )
@@ -84,7 +83,7 @@ def test_an_embedding_used_twice_stays_one():
     shared, mean_of = cluster(), layers.MaskedMean()
     difference = keras.layers.Subtract()([mean_of(shared(one)), mean_of(shared(two))])
     model = keras.Model([one, two], keras.layers.Dense(2)(difference))
-    frozen = export.freeze(model)
+    frozen = export.freeze(model, "float32").model
     assert len(forms(frozen)) == 1
     other = some_ids(seed=1)
     np.testing.assert_allclose(
@@ -93,11 +92,11 @@ def test_an_embedding_used_twice_stays_one():
 
 
 def test_freezing_twice_gives_an_equal_model_of_its_own():
-    once = export.freeze(mean(cluster()))
-    twice = export.freeze(once)
+    once = export.freeze(mean(cluster()), "float32").model
+    twice = export.freeze(once, "float32").model
     assert forms(twice)[0] is not forms(once)[0]
     np.testing.assert_array_equal(once.predict(IDS, verbose=0), twice.predict(IDS, verbose=0))
-    assert forms(export.freeze(once, "int8_tables"))[0].precision == "int8"
+    assert forms(export.freeze(once, "int8_tables").model)[0].precision == "int8"
     assert forms(once)[0].precision == "float32"
 
 
@@ -105,7 +104,7 @@ def test_a_subclassed_model_is_lent_with_its_forms_and_given_back():
     model = Subclassed(cluster())
     model(IDS)
     expected = model.predict(IDS, verbose=0)
-    with shipped(model, RECIPES["int8_tables"]) as (lent, found):
+    with export.freeze(model, "int8_tables").shipped() as (lent, found):
         assert lent is model and [form.precision for form in found] == ["int8"]
         rounded = model.predict(IDS, verbose=0)
     assert 0 < np.abs(rounded - expected).max() < 1e-2
@@ -117,7 +116,7 @@ def test_a_subclassed_model_is_lent_with_its_forms_and_given_back():
 def test_a_subclassed_model_is_given_back_after_an_error():
     model = Subclassed(cluster())
     expected = model.predict(IDS, verbose=0)
-    with pytest.raises(KeyError, match="mine"), shipped(model, RECIPES["int8_tables"]):
+    with pytest.raises(KeyError, match="mine"), export.freeze(model, "int8_tables").shipped():
         raise KeyError("mine")
     np.testing.assert_array_equal(model.predict(IDS, verbose=0), expected)
 
@@ -126,8 +125,8 @@ def test_a_subclassed_model_is_given_back_after_an_error():
     "make", [lambda: Subclassed(cluster()), lambda: keras.Sequential([cluster()])]
 )
 def test_refuses_what_is_no_graph_of_layers(make):
-    with pytest.raises(ValueError, match="`model` must be a functional or Sequential model"):
-        export.freeze(make())
+    with pytest.raises(ValueError, match="`model` must be functional or Sequential"):
+        _ = export.freeze(make()).model
 
 
 def test_refuses_weights_that_are_not_finite():
@@ -143,7 +142,7 @@ def test_a_model_trained_in_mixed_precision_ships_in_float32(policy, embedding):
     keras.config.set_dtype_policy(policy)
     try:
         model = MODELS["lstm"](EMBEDDINGS[embedding]())
-        frozen, file = export.freeze(model), export.convert(model)
+        frozen, file = export.freeze(model, "float32").model, export.convert(model)
     finally:
         keras.config.set_dtype_policy("float32")
     computing = [layer for layer in frozen.layers if layer.weights]
@@ -151,3 +150,60 @@ def test_a_model_trained_in_mixed_precision_ships_in_float32(policy, embedding):
     report = export.verify(model, file, some_ids())
     assert report.agreement == 1
     assert report.outputs.dtype == np.float32
+
+
+def test_a_model_is_frozen_once_and_converted_once(monkeypatch):
+    """The other copy is not rounded: `verify` holds it to the trained model."""
+    copies, conversions = [], []
+    copy, to_tflite = freezing.frozen_copy, converter.to_tflite
+    monkeypatch.setattr(
+        freezing, "frozen_copy", lambda model, recipe: copies.append(recipe) or copy(model, recipe)
+    )
+    monkeypatch.setattr(
+        converter, "to_tflite", lambda *a: conversions.append(a[0]) or to_tflite(*a)
+    )
+    model = mean(cluster())
+    frozen = export.freeze(model)
+    data = frozen.convert()
+    assert frozen.verify(IDS).agreement == 1 and "embedding" in str(frozen.summary())
+    assert [recipe.name for recipe in copies] == ["int8", "float32"] and len(conversions) == 1
+    assert frozen.file is data and data == export.convert(model) == export.convert(frozen)
+    assert export.convert({"one": frozen}) == export.convert({"one": model})
+
+
+def test_a_file_of_another_recipe_is_held_to_that_recipe():
+    frozen = export.freeze(mean(cluster()), "int4_tables")
+    data = export.convert(frozen.trained, "int8_tables")
+    assert export.verify(frozen, data, IDS).frozen_file.largest < 1e-5
+    with pytest.raises(
+        ValueError, match=r"`recipe` must be the one that .*=\['int4_tables', 'int8'\]"
+    ):
+        frozen.convert(recipe="int8")
+
+
+@pytest.mark.parametrize("make", [mean, lambda layer: Subclassed(layer)])
+def test_evaluates_what_ships_with_the_loss_of_the_trained_model(make):
+    model, labels = make(cluster()), np.arange(len(IDS)) % 3
+    expected = model.predict(IDS, verbose=0)
+    frozen = export.freeze(model, "int4_tables")
+    with pytest.raises(ValueError, match="`model` must be compiled with the loss and metrics"):
+        frozen.evaluate(IDS, labels)
+    classes = range(expected.shape[-1])
+    labels = labels % len(classes)
+    model.compile(loss=keras.losses.SparseCategoricalCrossentropy(), metrics=["accuracy"])
+    before = model.evaluate(IDS, labels, verbose=0)
+    with frozen.shipped() as (ships, _):
+        rounded = np.asarray(ships(IDS))
+    found = frozen.evaluate(IDS, labels, verbose=0)
+    picked = rounded[np.arange(len(IDS)), labels]
+    # Float32 losses, averaged by Keras over batches.
+    np.testing.assert_allclose(found["loss"], -np.log(picked).mean(), rtol=1e-5)
+    assert found["accuracy"] == pytest.approx(np.mean(rounded.argmax(-1) == labels))
+    assert found["loss"] != pytest.approx(before[0], rel=1e-6), "int4 rounds"
+    np.testing.assert_array_equal(model.predict(IDS, verbose=0), expected)
+    assert model.evaluate(IDS, labels, verbose=0) == pytest.approx(before, rel=1e-6)
+
+
+def test_refuses_what_is_no_model():
+    with pytest.raises(ValueError, match=r"`model` must be a keras.Model. Received: model=3"):
+        export.freeze(3)

@@ -90,7 +90,7 @@ def test_cells_are_not_clipped():
 def test_kernels_of_int8_in_fewer_bytes_than_a_loop():
     model = reader(KINDS["both"](), mask=True)
     data, loop = export.convert(model, "int8", fused_lstm=True), export.convert(model, "int8")
-    expected = export.freeze(model, "int8").predict(PADDED, verbose=0)
+    expected = export.freeze(model, "int8").model.predict(PADDED, verbose=0)
     np.testing.assert_allclose(outputs(data, PADDED), expected, **CLOSE)
     assert len(data) < len(loop)
     assert not [

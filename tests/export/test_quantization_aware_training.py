@@ -35,7 +35,7 @@ def test_what_training_measured_is_what_the_file_computes(name):
     aware = export.quantization_aware(model, "int4_tables")
     before = aware.predict(IDS, verbose=0)
     np.testing.assert_allclose(
-        before, export.freeze(model, "int4_tables").predict(IDS, verbose=0), atol=1e-6
+        before, export.freeze(model, "int4_tables").model.predict(IDS, verbose=0), atol=1e-6
     )
     aware.compile(keras.optimizers.Adam(0.05), "sparse_categorical_crossentropy")
     aware.fit(IDS, LABELS, epochs=3, verbose=0)
@@ -51,11 +51,13 @@ def test_what_training_measured_is_what_the_file_computes(name):
 def test_it_wins_back_what_rounding_took():
     model = trained(EMBEDDINGS["plain"]())
     loss = keras.losses.SparseCategoricalCrossentropy()
-    rounded = float(loss(LABELS, export.freeze(model, "int4_tables").predict(IDS, verbose=0)))
+    rounded = float(loss(LABELS, export.freeze(model, "int4_tables").model.predict(IDS, verbose=0)))
     aware = export.quantization_aware(model)
     aware.compile(keras.optimizers.Adam(0.005), "sparse_categorical_crossentropy")
     aware.fit(IDS, LABELS, epochs=20, verbose=0)
-    assert float(loss(LABELS, export.freeze(aware).predict(IDS, verbose=0))) < rounded
+    assert (
+        float(loss(LABELS, export.freeze(aware, "float32").model.predict(IDS, verbose=0))) < rounded
+    )
     assert isinstance(aware.get_layer("words"), TrainableForm)
     assert isinstance(model.get_layer("words"), keras.layers.Embedding)  # as it was
 
@@ -83,7 +85,7 @@ def test_an_embedding_in_time_distributed_is_trained_with_its_rounded_table():
     aware.layers[1].layer.trainable_weights[0].assign_add(np.full((40, 6), 0.02))
     values = IDS.reshape(-1, 2, 3)
     np.testing.assert_allclose(
-        aware(values)[0], export.freeze(aware, "int4_tables")(values)[0], rtol=0, atol=1e-7
+        aware(values)[0], export.freeze(aware, "int4_tables").model(values)[0], rtol=0, atol=1e-7
     )
 
 

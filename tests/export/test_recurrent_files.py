@@ -30,7 +30,7 @@ def tagger(layer, **embedding):
 )
 def test_convert_uses_one_loop_for_all_segments(make):
     model = tagger(make(), mask_zero=True)
-    frozen = export.freeze(model)
+    frozen = export.freeze(model, "float32").model
     kinds = [type(one) for one in frozen._flatten_layers()]
     assert FrozenRNN in kinds and SparseLSTM not in kinds and SparseGRU not in kinds
     np.testing.assert_allclose(frozen(IDS), model(IDS), atol=1e-6)
@@ -65,7 +65,7 @@ def test_steps_with_kernels_of_int8():
     stepping = export.with_states(model)
     file = Interpreter(export.convert(stepping, "int8"))
     assert "DEQUANTIZE" in tools.inspect(file.data).operators
-    expected = export.freeze(model, "int8")(IDS)[0]
+    expected = export.freeze(model, "int8").model(IDS)[0]
     states = {name: np.zeros((1, 16), np.float32) for name in file.inputs if name != "ids"}
     for time, tags in enumerate(expected):
         outputs = file.run({**states, "ids": IDS[:, time : time + 1]})

@@ -79,21 +79,21 @@ def form_files():
             ids = keras.Input((LENGTH,), dtype="int32", name="ids")
             model = keras.Model(ids, form(ids))
             rows = np.random.default_rng(0).integers(0, ROWS, (3, LENGTH)).astype(np.int32)
-            expected = export.freeze(model, recipe).predict(rows, verbose=0)
+            expected = export.freeze(model, recipe).model.predict(rows, verbose=0)
             yield f"{name} {recipe}", export.convert(model, recipe), rows, expected
 
 
 def model_files():
     ids = some_ids(LENGTH)
     for name, model in {"mean": mean(cluster(seed=0)), "lstm": lstm(standard())}.items():
-        expected = export.freeze(model, "int8_tables").predict(ids, verbose=0)
+        expected = export.freeze(model, "int8_tables").model.predict(ids, verbose=0)
         yield name, export.convert(model, sequence_length=LENGTH), ids, expected
     words = Vocabulary([f"word{i}" for i in range(V - 2)])
     model = mean(standard(), sequence_length=LENGTH)
     texts = ["word1 word7", "", "Word27, word3!", "nobody knows word9"]
     rows = np.concatenate([encoding.encode(text, 40).numbers for text in texts])
     ids = words.encode_all(texts, LENGTH)
-    expected = export.freeze(model, "int8_tables").predict(ids, verbose=0)
+    expected = export.freeze(model, "int8_tables").model.predict(ids, verbose=0)
     yield "text", export.convert(model, text=words, max_bytes=40), rows, expected
 
 

@@ -50,7 +50,7 @@ def test_models_of_one_file_predict_what_they_do_alone(make, recipe):
         assert (list(file.inputs), list(file.outputs)) == ([given], [output])
         found = np.concatenate([file.run({given: row[None]})[output] for row in IDS])
         np.testing.assert_allclose(
-            found, export.freeze(model, recipe).predict(IDS, verbose=0), **CLOSE
+            found, export.freeze(model, recipe).model.predict(IDS, verbose=0), **CLOSE
         )
     assert list(Interpreter(data).outputs) == ["vector"]  # the first
     assert data == export.convert(models, recipe)
@@ -107,7 +107,7 @@ def test_text_labels_and_facts_of_each():
     assert file.metadata["labels"] == labels
     ids = np.zeros((1, 9), np.int32)
     ids[0, :3] = words.encode("w3 w4 never")
-    expected = export.freeze(models["classify"], "int8_tables").predict(ids, verbose=0)
+    expected = export.freeze(models["classify"], "int8_tables").model.predict(ids, verbose=0)
     found = file.run_text("w3 w4 never")["probabilities"]
     np.testing.assert_allclose(found, expected, **CLOSE)
     prediction = TextClassifier(data, signature="classify").predict("w3 w4 never")
@@ -122,7 +122,7 @@ def test_full_integer_of_several():
     del models["next word"]
     rows = dict.fromkeys(models, IDS)
     data = export.convert(models, "full_int8", representative=rows)
-    expected = export.freeze(models["classify"], "full_int8").predict(IDS, verbose=0)
+    expected = export.freeze(models["classify"], "full_int8").model.predict(IDS, verbose=0)
     file = Interpreter(data, signature="classify")
     found = np.concatenate([file.run({"ids": row[None]})["probabilities"] for row in IDS])
     assert np.abs(found - expected).max() < 0.1  # 8 bits between layers

@@ -78,7 +78,7 @@ def test_file_predicts_what_keras_does_on_the_ids(make, length, max_bytes):
     report = export.verify(model, data, TEXTS, vocabulary=VOCABULARY)
     assert report.rows == len(TEXTS) and report.agreement == 1
     # the same, without `verify` and its cutting
-    file, frozen = Interpreter(data), export.freeze(model, "int8_tables")
+    file, frozen = Interpreter(data), export.freeze(model, "int8_tables").model
     for text in TEXTS[:4]:
         ids = VOCABULARY.encode(text, length)[None]
         wanted = frozen.predict(ids, verbose=0)

@@ -57,7 +57,7 @@ def test_file_predicts_what_keras_does_on_the_bits(inputs, length, recipe):
     assert report.agreement == 1 and report.largest_difference < 1e-5
     if inputs == "words":  # strings through the model itself
         words = tf.constant([["turn", "it", "up", "!", ""]])
-        wanted = export.freeze(model, recipe)(words)
+        wanted = export.freeze(model, recipe).model(words)
         got = Interpreter(data).run_text("turn it up!")["probabilities"]
         np.testing.assert_allclose(got, wanted, atol=1e-5)  # float32 in another order
 

@@ -63,7 +63,10 @@ def nan(values):
 
 def test_report_has_numpys_numbers(model, data):
     report = export.verify(model, data, IDS, LABELS)
-    wanted, got = export.freeze(model, "int8_tables").predict(IDS, verbose=0), run_raw(data, IDS)
+    wanted, got = (
+        export.freeze(model, "int8_tables").model.predict(IDS, verbose=0),
+        run_raw(data, IDS),
+    )
     np.testing.assert_array_equal(report.outputs, got)
     difference = np.abs(got.astype(np.float64) - wanted)
     assert report.rows == 20 and report.file_bytes == len(data)
@@ -98,7 +101,7 @@ def test_passes_for_other_models_and_paths(make, embedding, tmp_path):
 
 
 def test_passes_for_a_frozen_and_for_a_subclassed_model(model, data):
-    assert export.verify(export.freeze(model, "int8_tables"), data, IDS).agreement == 1
+    assert export.verify(export.freeze(model, "int8_tables").model, data, IDS).agreement == 1
     other = Subclassed(cluster())
     other(IDS)
     assert export.verify(other, export.convert(other), IDS).agreement == 1
@@ -113,7 +116,7 @@ def test_passes_for_a_file_of_another_maker():
 
 def test_fails_for_changed_weights_and_names_the_worst_row(model, data):
     changed = tampered(data, negative)
-    wanted = export.freeze(model, "int8_tables").predict(IDS, verbose=0)
+    wanted = export.freeze(model, "int8_tables").model.predict(IDS, verbose=0)
     worst = np.abs(run_raw(changed, IDS) - wanted).max(1).argmax()
     with pytest.raises(
         ValueError, match=rf"does not predict what Keras does with.*Worst row: {worst}\."
@@ -162,7 +165,7 @@ def test_several_inputs_and_outputs():
     rows = {"first": ids, "second": ids[::-1]}
     report = export.verify(model, data, rows, batch_size=7)
     assert report.rows == 20 and report.agreement == 1 and report.largest_difference < 1e-5
-    wanted = export.freeze(model, "int8_tables").predict([ids[::-1], ids], verbose=0)
+    wanted = export.freeze(model, "int8_tables").model.predict([ids[::-1], ids], verbose=0)
     for name, array in zip(("z", "a"), wanted, strict=True):
         # Keras adds in another order when its batches have another size
         np.testing.assert_allclose(report.outputs[name], array, atol=1e-5)
@@ -228,7 +231,7 @@ def test_nested_inputs():
     rows = np.maximum(IDS, 1), np.maximum(IDS[::-1], 1), np.arange(180.0).reshape(20, 9) / 90
     first, second, third = rows
     data = export.convert(model)
-    wanted = export.freeze(model, "int8_tables").predict(
+    wanted = export.freeze(model, "int8_tables").model.predict(
         {"texts": [first, second], "scores": third}, verbose=0
     )
     for given in (
@@ -323,7 +326,7 @@ RIGHT = ClusterEmbedding.to_form
 def test_fails_for_a_wrong_freeze_that_file_and_frozen_model_share(model, recipe, monkeypatch):
     labels = model.predict(IDS, verbose=0).argmax(-1)
     monkeypatch.setattr(ClusterEmbedding, "to_form", reversed_codebook)
-    data, frozen = export.convert(model, recipe), export.freeze(model, recipe)
+    data, frozen = export.convert(model, recipe), export.freeze(model, recipe).model
     share = np.mean(frozen.predict(IDS, verbose=0).argmax(-1) == labels)
     assert share < 0.9
     message = "The frozen model does not predict what the trained model does: 20 rows"

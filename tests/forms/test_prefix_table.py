@@ -76,7 +76,7 @@ def test_logits_need_no_table(make):
     ids = keras.Input((1,), dtype="int32", name="ids")
     model = keras.Model(ids, form(keras.layers.Activation("tanh")(form(ids)), reverse=True))
     for recipe in TABLE_RECIPES:
-        data, small = export.convert(model, recipe, names=False), export.freeze(model, recipe)
+        data, small = export.convert(model, recipe, names=False), export.freeze(model, recipe).model
         stored = total_bits(small.layers[1].storage())
         assert len(data) <= 1.02 * stored / 8 + 9 * 1024  # most of it the graph
         # six float32 products of size 4

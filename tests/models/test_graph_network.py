@@ -92,7 +92,7 @@ def test_any_embedding_trains_and_freezes(embedding):
     model = graph_network(embedding(), FEATURES, EDGES, 3)
     model.compile("adam", "sparse_categorical_crossentropy", jit_compile=False)
     model.fit(np.arange(8), LABELS, batch_size=8, epochs=2, verbose=0)
-    frozen = freeze(model)
+    frozen = freeze(model, "float32").model
     found = frozen.predict(NODES, verbose=0)
     # a form folds batch normalization into its arrays: other roundings
     np.testing.assert_allclose(found, model.predict(NODES, verbose=0), rtol=1e-4)

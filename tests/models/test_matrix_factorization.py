@@ -50,7 +50,7 @@ def test_learns_better_than_the_mean_and_exports():
     of_the_mean = float(np.mean((data.test.ratings - mean) ** 2))
     assert error < 0.6 * of_the_mean  # 0.43 was seen, 0.2 is noise and rounding
     for recipe in ("float32", "int8_tables"):
-        shipped = export.freeze(model, recipe).predict(data.test.inputs, verbose=0)
+        shipped = export.freeze(model, recipe).model.predict(data.test.inputs, verbose=0)
         file = Interpreter(export.convert(model, recipe))
         assert set(file.inputs) == {"user", "item"}
         for row in range(0, 600, 10):

@@ -24,7 +24,7 @@ SCRIPT = """
 import sys
 import numpy as np
 from kerascompact.benchmarks.damage import damaged
-from kerascompact import export
+from kerascompact import export, tools
 from kerascompact.runtime.classifier import TextClassifier
 from kerascompact.tools.doctor import diagnose
 from kerascompact.runtime.interpreter import Interpreter

@@ -40,7 +40,7 @@ def outputs(data, ids=IDS):
 @pytest.mark.parametrize("name", ["int8 rows", "int4 rows", "blocks"])
 def test_one_operator_looks_up_what_keras_does(name, width, length):
     model, recipe = lookup(width, length), RECIPES[name]
-    data, frozen = export.convert(model, recipe, names=False), export.freeze(model, recipe)
+    data, frozen = export.convert(model, recipe, names=False), export.freeze(model, recipe).model
     np.testing.assert_array_equal(outputs(data), frozen.predict(IDS, verbose=0))
     found = tools.inspect(data)
     operators = found.operators
@@ -54,7 +54,10 @@ def test_sizes_and_errors_beside_a_scale_for_each_column():
     exact = model.predict(np.arange(V)[None], verbose=0)[0]
     sizes, errors, graphs = {}, {}, {}
     for name, recipe in RECIPES.items():
-        data, frozen = export.convert(model, recipe, names=False), export.freeze(model, recipe)
+        data, frozen = (
+            export.convert(model, recipe, names=False),
+            export.freeze(model, recipe).model,
+        )
         found = outputs(data, np.arange(V)[None])[0]
         relative = np.linalg.norm(found - exact, axis=1) / np.linalg.norm(exact, axis=1)
         errors[name] = np.sqrt(np.mean(relative**2))
@@ -78,7 +81,7 @@ def test_tied_logits_read_the_same_table():
     layer = keras.layers.ReversibleEmbedding(V, 32, name="tied")
     model = keras.Model(ids, layer(keras.layers.Activation("tanh")(layer(ids)), reverse=True))
     data = export.convert(model, RECIPES["blocks"])
-    expected = export.freeze(model, RECIPES["blocks"]).predict(IDS, verbose=0)
+    expected = export.freeze(model, RECIPES["blocks"]).model.predict(IDS, verbose=0)
     np.testing.assert_allclose(outputs(data), expected, atol=1e-5)  # 32 products
     found = tools.inspect(data)
     assert found.operators["EMBEDDING_LOOKUP"] == 2
@@ -91,7 +94,7 @@ def test_the_recipe_of_blocks_rounds_the_kernels_too():
     hidden = keras.layers.GlobalAveragePooling1D()(vectors)
     model = keras.Model(ids, keras.layers.Dense(20, name="out")(hidden))
     data = export.convert(model, "blocks")
-    expected = export.freeze(model, "blocks").predict(IDS, verbose=0)
+    expected = export.freeze(model, "blocks").model.predict(IDS, verbose=0)
     np.testing.assert_allclose(outputs(data), expected, atol=1e-6)
     assert set(tools.inspect(data).operators) >= {"EMBEDDING_LOOKUP", "DEQUANTIZE"}
     again = export.verify(model, data, IDS)

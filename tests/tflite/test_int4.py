@@ -47,7 +47,7 @@ def test_rows_of_four_bits_of_any_width(width, length):
     """The kernel counts whole bytes in a row; every row is read, the first and the last, too."""
     model = lookup(dense(width=width)[0], length)
     data = export.convert(model, "int4_tables")
-    small = export.freeze(model, "int4_tables")
+    small = export.freeze(model, "int4_tables").model
     assert stored(data)["int4"] == V * -(-width // 2)
     every = np.arange(28).reshape(4, 7) % V
     found = np.concatenate([outputs(data, row[None]) for row in every])
@@ -62,7 +62,7 @@ def test_sums_of_codes_of_four_bits(width):
     data = export.convert(model, "int4_tables")
     assert stored(data)["int4"] == 3 * 5 * 2  # 3 codebooks of 5 rows of two bytes
     ids = np.arange(V)[None]
-    expected = export.freeze(model, "int4_tables").predict(ids, verbose=0)
+    expected = export.freeze(model, "int4_tables").model.predict(ids, verbose=0)
     np.testing.assert_allclose(outputs(data, ids), expected, atol=1e-6)  # sums of 3 float32
 
 
@@ -147,7 +147,7 @@ def test_a_matrix_is_stored_as_int8_and_dequantized_once(size, recipe):
     assert matrix.num_bytes == rank * width
     assert stored(data)["float32"] <= 4 * (2 * width + rank)  # scales, bias
     ids = np.arange(V)[None]
-    expected = export.freeze(model, recipe).predict(ids, verbose=0)
+    expected = export.freeze(model, recipe).model.predict(ids, verbose=0)
     # sums of up to 40 products of integers and steps, of size 20
     np.testing.assert_allclose(outputs(data, ids), expected, atol=1e-5)
 
@@ -161,7 +161,7 @@ def test_matrices_within_a_loop(length):
     # nothing is as large as the ids times the units
     assert stored(data)["float32"] <= 4 * 3 * 16 + 16
     ids = np.arange(7)[None]
-    expected = export.freeze(model, "int8_tables").predict(ids, verbose=0)
+    expected = export.freeze(model, "int8_tables").model.predict(ids, verbose=0)
     np.testing.assert_allclose(outputs(data, ids), expected, atol=1e-6)  # Keras' own tolerance
 
 

@@ -278,7 +278,7 @@ def test_a_language_model_trains_with_a_sparse_gradient_in_its_softmax(jit_compi
     data = some_ids(AnchorTransformEmbedding, (32, 5))
     first, *_, last = model.fit(data, data, batch_size=8, epochs=12, verbose=0).history["loss"]
     assert last < 0.8 * first
-    frozen = export.freeze(model)
+    frozen = export.freeze(model, "float32").model
     # T (A h) of some ten float32 products of size <= 10
     np.testing.assert_allclose(frozen(data), model(data, training=False), atol=1e-4)
 
@@ -299,7 +299,7 @@ def test_a_file_looks_up_and_scores_words():
     ids = keras.Input((1,), dtype="int32", name="ids")
     model = keras.Model(ids, layer(layer(ids), reverse=True))
     data = export.convert(model, "int8_tables")
-    frozen = export.freeze(model, "int8_tables")
+    frozen = export.freeze(model, "int8_tables").model
     found = export.verify(model, data, np.arange(V)[:, None], tolerance=1e-3)
     assert found.agreement == 1.0 and frozen.layers[1].precision == "int8"
 

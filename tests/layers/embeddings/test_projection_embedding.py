@@ -169,7 +169,7 @@ def test_ships_with_ids_in(tmp_path):
     for recipe in ("float32", "int8_tables"):
         report = export.verify(model, export.convert(model, recipe), data, tolerance=1e-5)
         assert report.agreement == 1.0
-    frozen = export.freeze(model, "int8_tables")
+    frozen = export.freeze(model, "int8_tables").model
     model.save(tmp_path / "trained.keras")
     frozen.save(tmp_path / "frozen.keras")
     subprocess.run([sys.executable, "-c", _FRESH, str(tmp_path)], check=True)

@@ -147,7 +147,7 @@ def test_is_one_layer_in_files_clones_and_frozen_models(make, tmp_path):
     for copy in (keras.models.load_model(tmp_path / "model.keras"), clone):
         assert len([each for each in copy.layers if isinstance(each, CompactEmbedding)]) == 1
         np.testing.assert_array_equal(copy.predict(ids, verbose=0), expected)
-    frozen = export.freeze(model)
+    frozen = export.freeze(model, "float32").model
     assert len([each for each in frozen.layers if isinstance(each, Form)]) == 1
     np.testing.assert_allclose(frozen.predict(ids, verbose=0), expected, atol=1e-5)
     frozen.save(tmp_path / "frozen.keras")
@@ -177,7 +177,9 @@ def test_converts_to_built_in_operators_and_predicts_the_same(make):
 )
 def test_a_file_stores_the_table_once_and_packed(make, recipe="int8_tables"):
     model = language_model(built(make))
-    form = next(layer for layer in export.freeze(model, recipe).layers if isinstance(layer, Form))
+    form = next(
+        layer for layer in export.freeze(model, recipe).model.layers if isinstance(layer, Form)
+    )
     lstm = 4 * next(layer for layer in model.layers if "lstm" in layer.name).count_params()
     # operators of two looks into the table, in three parts, and an LSTM
     data = export.convert(model, recipe, names=False)
@@ -233,7 +235,7 @@ def test_masks_of_the_vectors_reach_the_loss():
 def test_the_stock_reversible_embedding_ships_as_a_form_too():
     layer = keras.layers.ReversibleEmbedding(20, 4, name="words")
     model, ids = language_model(layer), np.random.default_rng(0).integers(0, 20, (4, 3))
-    frozen = export.freeze(model)
+    frozen = export.freeze(model, "float32").model
     assert [type(each).__name__ for each in frozen.layers].count("DenseForm") == 1
     np.testing.assert_allclose(
         frozen.predict(ids, verbose=0), model.predict(ids, verbose=0), atol=1e-6
@@ -242,4 +244,4 @@ def test_the_stock_reversible_embedding_ships_as_a_form_too():
         file = export.convert(model, recipe)
         assert export.verify(model, file, ids, tolerance=1e-5).agreement == 1.0
     capped = language_model(keras.layers.ReversibleEmbedding(20, 4, logit_soft_cap=2.0))
-    assert not any(isinstance(each, Form) for each in export.freeze(capped).layers)
+    assert not any(isinstance(each, Form) for each in export.freeze(capped, "float32").model.layers)

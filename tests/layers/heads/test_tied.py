@@ -43,7 +43,7 @@ def test_lives_through_files_clones_freezing_and_conversion(tmp_path):
     np.testing.assert_array_equal(
         keras.models.load_model(tmp_path / "model.keras").predict(IDS, verbose=0), expected
     )
-    frozen = export.freeze(made)
+    frozen = export.freeze(made, "float32").model
     np.testing.assert_allclose(frozen.predict(IDS, verbose=0), expected, atol=1e-5)
     assert [layer.name for layer in frozen.layers] == [layer.name for layer in made.layers]
     file = export.convert(made, "int8_tables")
