@@ -15,17 +15,20 @@ export PYTHON VENV
 
 SUPPORTED := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))
 
-.PHONY: help demo test lint bench web clean
+.PHONY: help demo test test-lab lint bench web clean
 .DELETE_ON_ERROR:
 
 help:  ## this list
-	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/:.*## */\t/' | expand -t 10
+	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## */\t/' | expand -t 10
 
 demo: $(VENV)/.has-plot  ## train two models on real data, export, verify; a table and a picture
 	$(BIN)/kerascompact demo $(ARGS)
 
 test: $(VENV)/.has-test  ## all tests but the slow ones
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile $(ARGS)
+
+test-lab: $(VENV)/.has-test  ## the tests of benchmarks/
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile benchmarks/tests $(ARGS)
 
 lint: $(VENV)/.has-lint  ## ruff, mypy, import-linter
 	$(BIN)/ruff check .
@@ -34,14 +37,14 @@ lint: $(VENV)/.has-lint  ## ruff, mypy, import-linter
 	$(BIN)/lint-imports
 
 bench: $(VENV)/.has-test  ## the benchmarks; ARGS chooses among them
-	$(BIN)/python -m kerascompact.benchmarks $(ARGS)
+	$(BIN)/python -m benchmarks.run $(ARGS)
 
 web:  ## the page of export/web: its packages from npm, then checked in headless Chromium
 	cd export/web && npm ci --silent --no-audit --no-fund && npm test
 
 clean:  ## remove caches and builds (the environment stays: remove $(VENV) by hand)
 	rm -rf build dist *.egg-info .coverage .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
-	find kerascompact export tests -name __pycache__ -type d -prune -exec rm -rf {} +
+	find kerascompact export tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # An extra of setup.cfg, installed. The stamp is older than setup.cfg after an edit: installed again.
 $(VENV)/.has-%: setup.cfg pyproject.toml | $(VENV)/.made

@@ -5,9 +5,10 @@ from statistics import mean, stdev
 
 import pytest
 
+from benchmarks.lib import results
+from benchmarks.projections import word_similarity
+from benchmarks.projections.skip_gram_runs import Spec
 from kerascompact import layers
-from kerascompact.benchmarks import results, word_similarity
-from kerascompact.benchmarks.skip_gram_runs import Spec
 from kerascompact.layers.recurrent.base import SparseRecurrent
 
 CHECKOUT = Path(__file__).parents[1]
@@ -120,7 +121,7 @@ def test_awd_lstm_never_averaged_before_finetuning():
 
 def test_order_of_reciting_is_that_of_the_smaller_models_of_the_paper():
     best: dict[str, float] = {}
-    for row in results.rows("recite"):
+    for row in results.rows("memorisation"):
         if row["spec"]["part"] == 2:
             kind = row["spec"]["kind"]
             best[kind] = max(best.get(kind, 0), row["accuracy"])

@@ -50,7 +50,7 @@ def built(tmp_path_factory):
     for name in ("setup.cfg", "pyproject.toml", "README.md", "LICENSE"):
         if (ROOT / name).exists():
             shutil.copy(ROOT / name, copy)
-    for name in ("kerascompact", "export"):
+    for name in ("kerascompact", "export", "benchmarks"):
         shutil.copytree(
             ROOT / name,
             copy / name,
@@ -87,8 +87,13 @@ def test_wheel_holds_the_package_and_nothing_else(built):
     assert sources
     assert files >= {f"kerascompact/export/{path.as_posix()}" for path in sources}
     assert "kerascompact/py.typed" in files
-    assert not [name for name in files if "/results/" in name]
+    assert not [name for name in files if name.endswith(".jsonl")]
     assert any(name.endswith(".dist-info/licenses/LICENSE") for name in names)
+
+
+def test_sdist_is_without_the_benchmarks(built):
+    assert (ROOT / "benchmarks" / "run.py").exists() and "kerascompact/cli.py" in built[0]
+    assert not [name for name in built[0] if name.startswith("benchmarks")]
 
 
 def test_wheel_and_sdist_hold_the_data_and_its_licence(built):

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 import kerascompact
-from kerascompact.benchmarks import projection_fit, results, word_similarity
-from kerascompact.benchmarks.__main__ import MODULES
+from benchmarks.lib import results
+from benchmarks.lib.experiments import MODULES
+from benchmarks.projections import projection_fit, word_similarity
 
 CHECKOUT = Path(__file__).parents[1]
 README, RESULTS = ((CHECKOUT / f"{name}.md").read_text("utf-8") for name in ("README", "RESULTS"))
@@ -34,19 +35,19 @@ def test_rooms_that_it_names_are_attributes_of_the_package():
         found = re.match(r"(?:from |help\()?(?:kerascompact\.)?(\w+)(?:\.\w|$)", quoted)
         named |= {found[1]} & parts if found else set()
     assert {"compress", "export", "forms", "knowledge", "layers", "training"} <= named
-    # run as `python -m kerascompact.benchmarks`
+    # run as `python -m benchmarks.run`
     assert named - {"benchmarks"} <= set(dir(kerascompact))
 
 
 @pytest.mark.parametrize("name", TABLES)
 def test_table_is_that_of_the_committed_rows(name):
-    module = importlib.import_module(f"kerascompact.benchmarks.{MODULES[name]}")
+    module = importlib.import_module(MODULES[name])
     assert TABLES[name] == module.table(results.rows(name))
 
 
 def test_every_table_is_there_once():
     assert len(TABLES) == len(BLOCK.findall(README + RESULTS))
-    committed = {path.stem for path in results.FOLDER.glob("*.jsonl")} & set(MODULES)
+    committed = {path.stem for path in CHECKOUT.glob("benchmarks/*/rows/*.jsonl")} & set(MODULES)
     assert set(TABLES) == {name for name in committed if not name.endswith("_dev")}
 
 

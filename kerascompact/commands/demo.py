@@ -17,7 +17,7 @@ def run(arguments: argparse.Namespace) -> int:
     from kerascompact.commands.folder import check_writable
 
     check_writable(arguments.out)
-    from kerascompact.benchmarks.demo import demo
+    from kerascompact.tasks.demo import demo
 
     demo(arguments.out, quick=arguments.quick)
     return 0

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     import keras
 
-    from kerascompact.benchmarks.text_task import TextData
+    from kerascompact.tasks.classification import TextData
 
 _CODES = ("cardinality", "code_length")
 METHODS: dict[str, tuple[str, ...]] = {  # method -> the options below that are its own
@@ -98,13 +98,13 @@ def run(arguments: argparse.Namespace) -> int:
         if "\n" in label:
             raise ValueError(f"{arguments.data}: the label {label!r} has a line break inside.")
 
-    from kerascompact.benchmarks import text_task
     from kerascompact.runtime import vocabulary_file
+    from kerascompact.tasks import classification
 
     # A projection learns nothing of a word by its id; its vocabulary holds bits, of any words.
     projected = arguments.method == "projection"
     size = None if projected else arguments.vocabulary_size
-    data = text_task.encode(loaded, size, arguments.length, arguments.rules, projected)
+    data = classification.encode(loaded, size, arguments.length, arguments.rules, projected)
     vocabulary_file.check(arguments.out / folder.FILE, data.vocabulary)
     if arguments.clusters is None:
         arguments.clusters = max(2, min(100, len(data.vocabulary) // 10))
@@ -122,23 +122,23 @@ def _model(arguments: argparse.Namespace, data: "TextData") -> "keras.Model":
     """The untrained model; its layers refuse sizes that do not fit the vocabulary."""
     import keras
 
-    from kerascompact.benchmarks import named_embeddings, text_task
+    from kerascompact.tasks import classification, methods
 
     keras.utils.set_random_seed(arguments.seed)
     options = {name: getattr(arguments, name) for name in METHODS[arguments.method]}
     if arguments.method == "projection":
         options["vocabulary"] = data.vocabulary
     if "clusters" in options:
-        options["scale"] = named_embeddings.logit_scale(arguments.learning_rate)
+        options["scale"] = methods.logit_scale(arguments.learning_rate)
     if arguments.method == "kd":
         options |= {"batch_norm": True, "margin": 3.0}  # of those tried on TREC and CLINC150
     try:
-        embedding = named_embeddings.build_embedding(
+        embedding = methods.build_embedding(
             arguments.method, len(data.vocabulary), arguments.width, **options
         )
     except ValueError as error:
         raise ValueError(f"{error} The vocabulary has {len(data.vocabulary)} ids.") from error
-    return text_task.MODELS[arguments.model](
+    return classification.MODELS[arguments.model](
         embedding, len(data.label_names), dropout=arguments.dropout
     )
 
@@ -151,16 +151,16 @@ def _train_and_write(
 ) -> int:
     """Trains and writes; with the test split's texts, a file that takes text."""
     from kerascompact import export
-    from kerascompact.benchmarks import named_embeddings, text_task
-    from kerascompact.benchmarks.measure import measure
-    from kerascompact.benchmarks.progress import TrainingProgress
     from kerascompact.commands import folder
     from kerascompact.core import files
     from kerascompact.export.text_in import over_bits
     from kerascompact.size import summary
+    from kerascompact.tasks import classification, methods
+    from kerascompact.tasks.measure import measure
+    from kerascompact.tasks.progress import TrainingProgress
 
-    with TrainingProgress(f"train {named_embeddings.SHORT[arguments.method]}") as progress:
-        history = text_task.train(
+    with TrainingProgress(f"train {methods.SHORT[arguments.method]}") as progress:
+        history = classification.train(
             model,
             data,
             epochs=arguments.epochs,
@@ -169,7 +169,7 @@ def _train_and_write(
             seed=arguments.seed,
             jit_compile=arguments.jit_compile,
             callbacks=[progress],
-            optimizer=named_embeddings.optimizer_of(arguments.method),
+            optimizer=methods.optimizer_of(arguments.method),
         )
     row, frozen = measure(model, data, arguments.recipe, arguments.length, True, texts)
     report: dict[str, Any] = {

@@ -51,9 +51,9 @@ def test_every_command_has_a_line_of_help():
 
 
 def test_the_methods_are_those_of_the_task():
-    from kerascompact.benchmarks import named_embeddings
+    from kerascompact.tasks import methods
 
-    assert tuple(train.METHODS) == named_embeddings.METHODS
+    assert tuple(train.METHODS) == methods.METHODS
 
 
 @pytest.mark.parametrize(

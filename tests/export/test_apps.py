@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kerascompact.benchmarks import vectors
+from benchmarks.product import vectors
 from kerascompact.tflite.flatbuffer import read_metadata
 
 ROOT = Path(__file__).parents[2]

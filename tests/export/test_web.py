@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from kerascompact.benchmarks import elsewhere, every_form
+from benchmarks.product import example_forms, parity
 
 WEB = Path(__file__).parents[2] / "export" / "web"
 NODE = shutil.which("node")
@@ -58,8 +58,8 @@ def test_the_page_predicts_what_python_does(tmp_path):
 @needs_packages
 @needs_chromium
 def test_a_browser_runs_other_forms(tmp_path):
-    few = every_form.cases(("codes, LSTM", "sparse rows"))
-    rows = elsewhere.compare(few, elsewhere.commands("browser", tmp_path))
+    few = example_forms.cases(("codes, LSTM", "sparse rows"))
+    rows = parity.compare(few, parity.commands("browser", tmp_path))
     assert [row["form"] for row in rows] == ["codes, LSTM", "sparse rows"]
     assert all(row["where"].startswith("Chromium") for row in rows)
 

@@ -4,8 +4,8 @@ import keras
 import numpy as np
 import pytest
 
+from benchmarks.data import ratings
 from kerascompact import export
-from kerascompact.datasets import ratings
 from kerascompact.layers import ClusterEmbedding, LowRankEmbedding
 from kerascompact.models import matrix_factorization
 from kerascompact.optimizers import LazyAdam

@@ -13,17 +13,17 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from benchmarks.product.damage import damaged
 from export_models import cluster, lstm, mean, standard
 from form_examples import sparse
 from kerascompact import export
-from kerascompact.benchmarks.damage import damaged
 from kerascompact.text import Vocabulary
 from kerascompact.tflite import flatbuffer
 
 SCRIPT = """
 import sys
 import numpy as np
-from kerascompact.benchmarks.damage import damaged
+from benchmarks.product.damage import damaged
 from kerascompact import export, tools
 from kerascompact.runtime.classifier import TextClassifier
 from kerascompact.tools.doctor import diagnose

@@ -20,7 +20,7 @@ class SparseLSTM(SparseRecurrent):
     and `gamma` 0.4, takes 29 ms of a CPU (dense: 67), with `jit_compile` 23 ms (dense: 42). The
     loop would take 31 and 20 ms: XLA's gain is not worth a second path. As a file the loop reads a
     text in 266 us, the side by side layers in 565, the dense one in 1,122
-    (`python -m kerascompact.benchmarks recurrent_speed`).
+    (`python -m benchmarks.run recurrent_speed`).
 
     `equal_parameters` finds `N` and `gamma` for the size of a dense layer.
 

@@ -1,0 +1,1 @@
+"""Anchor & Transform, Liang et al., ICLR 2021."""

@@ -1,0 +1,119 @@
+"""Language modeling of the Anchor & Transform paper: an LSTM of 200 on Penn Treebank, tied.
+
+The LSTM part of Table 2 of [Liang et al., ICLR 2021](https://arxiv.org/abs/2003.08197), with
+Zaremba's small model in the place of AWD-LSTM's settings and 500 epochs: every method has the same
+epochs, dev picks the one that is measured on test, once. The embedding is also the softmax's table;
+each word has a bias besides.
+
+`python -m benchmarks.run ant_ptb_dev`, then `ant_ptb`; both go on where they were.
+"""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.anchors import tied_language
+from benchmarks.anchors.tied_language import Spec
+from benchmarks.data import ptb
+from benchmarks.lib import results, resumable
+from kerascompact import datasets, models
+
+WORDNET = "open_english_wordnet"
+NEAREST = {"kind": "nearest", "weights": "kernel"}
+SMALL, LARGE = dict(num_anchors=500, num_neighbors=10), dict(num_anchors=1000, num_neighbors=20)
+# With `ReLU(T)` a step of gradient descent can move half of the entries only: in trials of a third
+# of an epoch that was behind low rank, and a `T` with both signs ahead.
+SIGNED = {"kind": "anchors", "strength": 1e-4, "nonnegative": False, "last": 0.02}
+METHODS: dict[str, dict[str, Any]] = {
+    "full": {"kind": "full"},
+    "LR 1/5": {"kind": "low_rank", "ratio": 0.2},  # numbers as ANT 1,000 has in the paper
+    "LR 1/10": {"kind": "low_rank", "ratio": 0.1},
+    "TT 1/5": {"kind": "tensor_train", "ratio": 0.2},
+    "SparseVD": {"kind": "sparse_vd", "kl_weight": 2e-5},
+    "Post-SH 500": {**NEAREST, **SMALL},
+    "Post-SH 1,000": {**NEAREST, **LARGE},
+    "Post-SH 1,000, least squares": {**NEAREST, **LARGE, "weights": "least_squares"},
+    "Post-SH + k-SVD 500": {"kind": "k_svd", **SMALL},
+    "Post-SH + k-SVD 1,000": {"kind": "k_svd", **LARGE},
+    "ANT 100": {**SIGNED, "num_anchors": 100},
+    "ANT 500": {**SIGNED, "num_anchors": 500},
+    "ANT 1,000": {**SIGNED, "num_anchors": 1000, "last": 0.012},  # as many numbers as in the paper
+    "ANT 2,000": {**SIGNED, "num_anchors": 2000, "last": 0.012},
+    "ANT 100, ReLU": {"kind": "anchors", "strength": 3e-4, "num_anchors": 100},
+    "ANT 1,000, ReLU": {"kind": "anchors", "strength": 1e-3, "num_anchors": 1000},
+    "ANT 100, knowledge": {**SIGNED, "num_anchors": 100, "related": True, "unrelated": 1e-4},
+}  # fmt: skip
+# What decides how sparse a method is, for a choice on dev: `ant_ptb_dev`. The rate is 1, so that
+# the proximal steps of all epochs take about 2,000 strengths from an entry without a gradient. The
+# variational bound has a `kl_weight` of 7e-5, 20 steps over 300,000 tokens.
+GRID: dict[str, tuple[str, tuple[float, ...]]] = {
+    "SparseVD": ("kl_weight", (7e-6, 2e-5, 7e-5)),
+    "ANT 100": ("strength", (5e-5, 1e-4, 2e-4)),
+    "ANT 500": ("strength", (5e-5, 1e-4, 2e-4)),
+}
+STRENGTHS = ("strength", "kl_weight")
+
+
+def grid(**changes: Any) -> list[Spec]:
+    """Every method whose strength is chosen on dev, with each of a few."""
+    return [
+        Spec(method, {**METHODS[method], option: value}, **changes)
+        for method, (option, values) in GRID.items()
+        for value in values
+    ]
+
+
+def benchmark(name: str, arguments: argparse.Namespace) -> list[dict[str, Any]]:
+    """Runs what has no row yet, or goes on with it; `ant_ptb_dev` tries strengths without test.
+
+    Checkpoints are in the folder `arguments.work`. A run of `ant_ptb_dev` need not be trained again
+    for `ant_ptb`, which finds its checkpoints.
+    """
+    if arguments.sizes:
+        raise ValueError("`--sizes` cannot count these anew: what is zero is up to the training.")
+    test = name == "ant_ptb"
+
+    def run(spec: Spec) -> dict[str, Any]:
+        corpus = ptb.load(arguments.data, spec.train_tokens)
+        wordnet = datasets.data_dir(arguments.data) / WORDNET
+        work = Path(arguments.work)
+        return tied_language.run(spec, corpus, work, wordnet, test, arguments.verbose)
+
+    specs = [Spec(method, options) for method, options in METHODS.items()] if test else grid()
+    return resumable.benchmark(name, specs, arguments, run, table)
+
+
+def table(rows: Sequence[dict[str, Any]]) -> str:
+    """Markdown: a line per method, perplexities as means over seeds."""
+    lines = [
+        "| embedding | strength | epochs | seeds | dev | test | parameters (M) | of full "
+        "| Mbit stored | file B | s/epoch |",
+        "|" + "---|" * 11,
+    ]
+    for group in sorted(results.by_seed(rows), key=_place):
+        spec = group[0]["spec"]
+        strengths = [f"{spec['options'][name]:g}" for name in STRENGTHS if name in spec["options"]]
+        numbers = results.spread(group, "embedding_parameters")[0]
+        cells = [spec["method"], *(strengths or ["-"]), str(spec["epochs"]), str(len(group))]
+        cells += [_mean(group, f"{text}_perplexity", ".2f") for text in ("dev", "test")]
+        cells += [f"{numbers / 1e6:.3f}", f"1/{_full(group[0]) / numbers:.1f}"]
+        cells.append(f"{results.spread(group, 'stored_bits')[0] / 1e6:.2f}")
+        cells += [_mean(group, "file_bytes", ",.0f"), _mean(group, "seconds_per_epoch", ".0f")]
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def _mean(group: list[dict[str, Any]], key: str, style: str) -> str:
+    known = [row for row in group if key in row]
+    return format(results.spread(known, key)[0], style) if known else "-"
+
+
+def _full(row: dict[str, Any]) -> int:
+    """Numbers of the full table that a row's embedding stands for."""
+    return row["words"] * models.SIZES[row["spec"]["size"]].units
+
+
+def _place(group: list[dict[str, Any]]) -> int:
+    """Where in the table: the order of methods above, whatever ran first."""
+    return list(METHODS).index(group[0]["spec"]["method"])

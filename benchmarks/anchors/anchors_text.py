@@ -1,0 +1,218 @@
+"""Text classification of the Anchor & Transform paper, on the part of AG News that can be had.
+
+Table 1 of [Liang et al., ICLR 2021](https://arxiv.org/abs/2003.08197): Kim's CNN with the settings
+of its Table 5 (d = 256, filters of 3, 4 and 5 words, 100 of each, dropout 0.5, texts of 100 tokens,
+batches of 256, Adam from 5e-3), all words of the training split. Fewer epochs than its 200, the
+rate falls linearly, and of the epochs of the second half the one that is best on dev is measured on
+test, once: until then the penalties have made their zeros.
+"""
+
+import argparse
+import time
+from collections.abc import Iterable, Sequence
+from statistics import mean
+from typing import Any, NamedTuple
+
+import keras
+
+from benchmarks.anchors.anchor_methods import Statistics, compressed, embedding, optimizer_of
+from benchmarks.clusters.cluster_paper import SEEDS
+from benchmarks.lib import results
+from kerascompact import datasets
+from kerascompact.tasks.classification import MODELS, TextData, encode, train
+from kerascompact.tasks.measure import accuracy, measure, size_up
+
+WORDNET = "open_english_wordnet"
+FREE = {"related": True, "unrelated": 1e-4}  # domain knowledge: positive and negative pairs
+ANT = {"kind": "anchors", "strength": 1e-2}
+ANT_50 = {**ANT, "num_anchors": 50, "strength": 0.1}
+DYNAMIC = {"by": "dynamic", "orthogonality": 1e-3}
+METHODS: dict[str, dict[str, Any]] = {
+    "full": {"kind": "full"},
+    "frequency 5,000": {"kind": "selected", "by": "frequency", "words": 5000},
+    "frequency 850": {"kind": "selected", "by": "frequency", "words": 850},  # 40 times smaller
+    "TF-IDF 5,000": {"kind": "selected", "by": "tf_idf", "words": 5000},
+    "group lasso": {"kind": "group_lasso", "strength": 3.0},
+    "VVD": {"kind": "vvd", "kl_weight": 1e-4},
+    "SparseVD-Voc": {"kind": "sparse_vd_voc", "kl_weight": 1e-5},
+    "sparse code 100": {"kind": "sparse_code", "num_base": 100, "penalty": 0.05},
+    "ANT 10 frequency": {**ANT, "num_anchors": 10, "by": "frequency"},
+    "ANT 50 frequency": {**ANT_50, "by": "frequency"},
+    "ANT 10 frequency, signed": {
+        **ANT, "num_anchors": 10, "by": "frequency", "nonnegative": False,
+    },
+    "ANT 10 frequency, knowledge": {**ANT, "num_anchors": 10, "by": "frequency", **FREE},
+    "ANT 50 frequency, knowledge": {**ANT_50, "by": "frequency", **FREE},
+    "ANT 10 clusters": {**ANT, "num_anchors": 10, "by": "clusters"},
+    "ANT 50 clusters": {**ANT_50, "by": "clusters"},
+    "ANT 10 dynamic": {**ANT, **DYNAMIC, "num_anchors": 10},
+    "ANT 50 dynamic": {**ANT_50, **DYNAMIC},
+    "ANT 10 dynamic, knowledge": {**ANT, **DYNAMIC, "num_anchors": 10, "unrelated": 1e-4},
+    "ANT 5+5 dynamic mixture": {
+        **ANT, **DYNAMIC, "num_anchors": (5, 5), "mixture": "softmax",
+    },
+    "ANT 5+5 dynamic mixture, knowledge": {
+        **ANT, **DYNAMIC, "num_anchors": (5, 5), "mixture": "softmax", "unrelated": 1e-4,
+    },
+}  # fmt: skip
+# What decides how sparse a method is, for a choice on dev: `ant_text_dev`.
+# Adam moves a number by about the rate in each batch that has its word, and the proximal step moves
+# it back by strength x rate in every batch: words in a smaller share of the batches end at zero.
+# One method stands for all of a kind.
+GRID: dict[str, tuple[str, tuple[float, ...]]] = {
+    "ANT 50 dynamic": ("strength", (0.1, 0.3, 1.0)),
+    "ANT 10 frequency": ("strength", (1e-2, 3e-2)),
+    "group lasso": ("strength", (0.3, 1.0, 3.0)),
+    "VVD": ("kl_weight", (1e-4, 1e-3)),
+    "SparseVD-Voc": ("kl_weight", (1e-5,)),
+}
+STRENGTHS = ("strength", "kl_weight", "penalty")
+
+
+class Spec(NamedTuple):
+    """Everything that decides a run. Two runs of one spec give the same row, but for times."""
+
+    method: str  # the table's name of it
+    options: dict[str, Any]
+    dataset: str = "ag_news"
+    model: str = "cnn"
+    size: int = 33_963
+    length: int = 100
+    width: int = 256
+    rules: str = "wordpunct"
+    epochs: int = 4
+    batch_size: int = 256
+    learning_rate: float = 5e-3
+    dropout: float = 0.5
+    recipe: str = "float32"
+    seed: int = 0
+
+    def facts(self) -> dict[str, Any]:
+        """The spec as JSON has it."""
+        return self._asdict()
+
+
+def specs(seeds: Iterable[int] = SEEDS, **changes: Any) -> list[Spec]:
+    """Every method, seed by seed."""
+    return [
+        Spec(method, options, seed=seed, **changes)
+        for seed in seeds
+        for method, options in METHODS.items()
+    ]
+
+
+def grid(**changes: Any) -> list[Spec]:
+    """Every method whose strength is chosen on dev, with each of a few; seed 0."""
+    return [
+        Spec(method, {**METHODS[method], option: value}, **changes)
+        for method, (option, values) in GRID.items()
+        for value in values
+    ]
+
+
+def build(spec: Spec, data: TextData, statistics: Statistics) -> keras.Model:
+    """The untrained model of a run, seeded."""
+    keras.utils.set_random_seed(spec.seed)
+    layer = embedding(statistics, spec.width, seed=spec.seed, **spec.options)
+    return MODELS[spec.model](layer, len(data.label_names), dropout=spec.dropout)
+
+
+def run(
+    spec: Spec, data: TextData, statistics: Statistics, test: bool = True, verbose: int = 0
+) -> dict[str, Any]:
+    """Trains one model and returns its row; `test=False` leaves the test split untouched.
+
+    A row has what `measure` counts, and `embedding_parameters`: the numbers that are not zero, as
+    the paper counts them, `nnz(T) + |A| d` or `n d` for `n` words.
+    """
+    model = build(spec, data, statistics)
+    start, first = time.perf_counter(), spec.epochs // 2
+    history = train(
+        model,
+        data,
+        epochs=spec.epochs,
+        batch_size=spec.batch_size,
+        learning_rate=spec.learning_rate,
+        seed=spec.seed,
+        verbose=verbose,
+        optimizer=optimizer_of(spec.options["kind"]),
+        start_from_epoch=first,
+    )
+    dev = history["val_accuracy"][first:]
+    model = compressed(model, statistics, **spec.options)
+    row: dict[str, Any] = {
+        "spec": spec.facts(),
+        "label": spec.method,
+        "train_rows": len(data.train.labels),
+        "dev_accuracy": accuracy(model, data.dev),
+        "best_epoch": first + 1 + dev.index(max(dev)),
+        "train_seconds": round(time.perf_counter() - start, 1),
+    }
+    # Fixed length: the file sees exactly the ids that Keras was measured on.
+    count = measure if test else size_up
+    row |= count(model, data, spec.recipe, sequence_length=spec.length)[0]
+    return row | {"embedding_parameters": int(8 * row["paper_bytes"]) // 32}
+
+
+def run_all(
+    wanted: Sequence[Spec],
+    name: str,
+    data_dir: str | None = None,
+    test: bool = True,
+    **options: Any,
+) -> list[dict[str, Any]]:
+    """Runs what has no row in `results/<name>.jsonl` yet, so a killed benchmark can go on."""
+    loaded: dict[tuple[Any, ...], tuple[TextData, Statistics]] = {}
+    for spec in wanted:
+        if results.find(name, spec.facts(), test) is None:
+            key = (spec.dataset, spec.size, spec.length, spec.rules)
+            if key not in loaded:
+                texts = datasets.load(spec.dataset, data_dir)
+                data = encode(texts, spec.size, spec.length, spec.rules)
+                loaded[key] = data, Statistics(data, datasets.data_dir(data_dir) / WORDNET)
+            row = run(spec, *loaded[key], test=test, **options)
+            results.append(name, row)
+            print(results.line(row), flush=True)
+    rows = [results.find(name, spec.facts(), test) for spec in wanted]
+    return [row for row in rows if row is not None]
+
+
+def benchmark(name: str, arguments: argparse.Namespace) -> list[dict[str, Any]]:
+    """Runs, or goes on with, the benchmark; `ant_text_dev` tries strengths without test."""
+    if arguments.sizes:
+        raise ValueError("`--sizes` cannot count these anew: what is zero is up to the training.")
+    changes = {"epochs": arguments.epochs} if arguments.epochs else {}
+    options = {"data_dir": arguments.data, "verbose": arguments.verbose}
+    if name == "ant_text_dev":
+        return run_all(grid(**changes), name, test=False, **options)
+    return run_all(specs(arguments.seeds or SEEDS, **changes), name, **options)
+
+
+def table(rows: Sequence[dict[str, Any]]) -> str:
+    """Markdown: a line per method, mean and spread over seeds, accuracies in percent."""
+    lines = [
+        "| embedding | strength | epochs | seeds | dev | test: soft | hard | file "
+        "| parameters (M) | of full | stored KB | file KB | us |",
+        "|" + "---|" * 13,
+    ]
+    groups = sorted(results.by_seed(rows), key=_place)
+    for group in groups:
+        spec = group[0]["spec"]
+        strengths = [f"{spec['options'][name]:g}" for name in STRENGTHS if name in spec["options"]]
+        cells = [spec["method"], *(strengths or ["-"]), str(spec["epochs"]), str(len(group))]
+        cells += [results.percent(group, f"{kind}_accuracy") for kind in results.KINDS]
+        numbers = mean(row["embedding_parameters"] for row in group)
+        cells += [f"{numbers / 1e6:.3f}", f"1/{spec['size'] * spec['width'] / numbers:.1f}"]
+        cells += [f"{mean(r[key] for r in group) / 1000:,.0f}" for key in _BYTES]
+        known = [row["microseconds"] for row in group if "microseconds" in row]
+        cells.append(f"{mean(known):,.0f}" if known else "-")
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+_BYTES = ("stored_bytes", "file_bytes")
+
+
+def _place(group: list[dict[str, Any]]) -> int:
+    """Where in the table: the order of methods above, whatever ran first."""
+    return list(METHODS).index(group[0]["spec"]["method"])

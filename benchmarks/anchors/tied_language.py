@@ -1,0 +1,220 @@
+"""One run of a language model whose softmax is under its embedding, trained or compressed."""
+
+import functools
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from benchmarks.data import ptb
+from benchmarks.lib import resumable, streams
+from kerascompact import compress, knowledge, layers, models
+from kerascompact.core import checks
+from kerascompact.initializers.anchors import frequency_anchors
+from kerascompact.optimizers import LazyAdam, LazySGD, Proximal, caught_up
+from kerascompact.optimizers.pending import pending_of
+from kerascompact.text.stream import stateful_batches
+from kerascompact.training import EpochDecay
+
+NEGATIVE_PAIRS = 200_000
+AFTERWARDS = {"nearest": compress.NearestAnchors, "k_svd": compress.KSVD}
+
+
+class Spec(NamedTuple):
+    """Everything that decides a run.
+
+    `options`: a "kind" ("full", "low_rank", "tensor_train", "sparse_vd", "anchors"; "nearest" and
+    "k_svd" of a trained full table) and its arguments; "last" is the threshold of one more proximal
+    step, of anchors after training. `method` is the table's name of it.
+    """
+
+    method: str
+    options: dict[str, Any]
+    size: str = "small"
+    train_tokens: int | None = 300_000
+    epochs: int = 4
+    hold: int = 2
+    decay: float = 0.5
+    seed: int = 0
+
+    @property
+    def teacher(self) -> "Spec":
+        """The run whose trained table is compressed."""
+        return self._replace(method="full", options={"kind": "full"})
+
+    def folder(self, work: Path) -> Path:
+        """Where its checkpoints are, whatever benchmark it is a run of."""
+        named = [f"{key}={value}" for key, value in sorted(self.options.items()) if key != "last"]
+        rest = self[2:4] + self[5:]  # without epochs: it may go on
+        return work / "-".join(["tied", *named, *map(str, rest)])
+
+
+def related_words(corpus: ptb.Corpus, wordnet: Path) -> knowledge.Graph:
+    """Words related in WordNet, or by occurring near each other more often than by chance."""
+    near = knowledge.cooccurrence_graph(
+        corpus.train, len(corpus.words), window=10, min_count=3, min_pmi=1.0
+    )
+    return knowledge.open_wordnet_graph(corpus.words, wordnet) | near
+
+
+def anchors(
+    spec: Spec,
+    corpus: ptb.Corpus,
+    wordnet: Path,
+    num_anchors: int,
+    related: bool = False,
+    unrelated: float = 0.0,
+    **options: Any,
+) -> keras.layers.Layer:
+    """Anchor & Transform: a random basis, or with `related` the most frequent words as anchors.
+
+
+    Under gradient descent a step on `T` changes `E` as one on a full table would, times `A^T A`:
+    anchors start with both signs and so long that this is 4, or with `ReLU(T)` 1 to 2, since a step
+    then can take half of the entries from zero. The paper's positive anchors all point one way, in
+    which a step is hundreds of times longer than in the others.
+    """
+    width, count = models.SIZES[spec.size].units, len(corpus.words)
+    if related or unrelated:
+        graph = related_words(corpus, wordnet)
+    if related:
+        ids = frequency_anchors(np.bincount(corpus.train, minlength=count), num_anchors)
+        options |= {"anchor_ids": ids, "positive_pairs": graph.to_anchors(ids, itself=True)}
+    if unrelated:
+        pairs = min(NEGATIVE_PAIRS, count * (count - 1) // 4)
+        options["negative_pairs"] = graph.negative_pairs(pairs, seed=spec.seed)
+        options["negative_weight"] = unrelated
+    return layers.AnchorTransformEmbedding(
+        count,
+        width,
+        num_anchors,
+        embeddings_initializer=keras.initializers.RandomNormal(
+            stddev=2 * max(num_anchors, width) ** -0.5
+        ),
+        seed=spec.seed,
+        name="embedding",
+        **options,
+    )
+
+
+def build_embedding(spec: Spec, corpus: ptb.Corpus, wordnet: Path) -> keras.layers.Layer:
+    """The untrained embedding of a run; one that is compressed afterwards is a full table."""
+    size, count = models.SIZES[spec.size], len(corpus.words)
+    options = dict(spec.options)
+    kind = options.pop("kind")
+    options.pop("last", None)
+    start = keras.initializers.RandomUniform(-size.scale, size.scale)
+    common: dict[str, Any] = {"name": "embedding", "embeddings_initializer": start}
+    if kind == "anchors":
+        return anchors(spec, corpus, wordnet, **options)
+    if kind == "low_rank":
+        rank = layers.LowRankEmbedding.rank_for(count, size.units, options["ratio"])
+        return layers.LowRankEmbedding(count, size.units, rank, **common)
+    if kind == "tensor_train":
+        rank = layers.TensorTrainEmbedding.rank_for(count, size.units, options["ratio"])
+        return layers.TensorTrainEmbedding(count, size.units, rank, **common)
+    if kind == "sparse_vd":
+        made = layers.SparseVariationalEmbedding
+        return made(count, size.units, seed=spec.seed, **common, **options)
+    checks.choice("kind", kind, ("full", *AFTERWARDS))
+    return keras.layers.ReversibleEmbedding(count, size.units, **common)  # since Keras 3.13
+
+
+def build(spec: Spec, embedding: keras.layers.Layer, batch_size: int | None) -> keras.Model:
+    """Zaremba's model of the spec's size, its softmax under the embedding's vectors."""
+    size = models.SIZES[spec.size]
+
+    def head(hidden: Any) -> Any:
+        return layers.tied_softmax(embedding, hidden, use_bias=True)
+
+    return models.language_model(
+        embedding,
+        embedding.input_dim,
+        size.units,
+        num_layers=size.layers,
+        dropout=size.dropout,
+        scale=size.scale,
+        head=head,
+        batch_size=batch_size,
+        unroll=size.steps if (batch_size or 1) > 1 else None,
+    )
+
+
+def optimizer_of(spec: Spec, steps_per_epoch: int) -> Any:
+    """Gradient descent as Zaremba's, with the proximal step for anchors.
+
+    The vectors of SparseVD and their variances are trained by Adam, as its authors do: the gradient
+    of the divergence grows without bound as a number nears 0. For a full table and for anchors it
+    was worse on dev in trials of an epoch.
+    """
+    size = models.SIZES[spec.size]
+
+    def rate(start: float) -> EpochDecay:
+        return EpochDecay(start, spec.decay, spec.hold, steps_per_epoch)
+
+    if spec.options["kind"] == "anchors":
+        return Proximal(keras.optimizers.SGD(rate(1.0), global_clipnorm=size.clip))
+    of_network = LazySGD(rate(1.0), global_clipnorm=size.clip)
+    if spec.options["kind"] != "sparse_vd":
+        return of_network
+    adam = {".*/table": LazyAdam(rate(2e-3)), ".*/log_variance": LazyAdam(rate(1e-2))}
+    return keras.optimizers.MultiOptimizer(keras.optimizers.OptimizerMap(of_network, adam))
+
+
+def last_step(embedding: keras.layers.Layer, threshold: float) -> None:
+    """Takes the proximal step of the layer's penalty once: small entries of `T` become 0."""
+    pending = pending_of(embedding.transform)
+    if pending is None:
+        raise ValueError(f"Layer {embedding.name!r} has no penalty: `last` is not for it.")
+    rows = caught_up(embedding.transform)
+    embedding.transform.assign(pending.rule.prox(rows, tf.constant(threshold), None))
+
+
+def run(
+    spec: Spec, corpus: ptb.Corpus, work: Path, wordnet: Path, test: bool = True, verbose: int = 2
+) -> dict[str, Any]:
+    """Trains, or goes on training, or compresses what has been; returns the row.
+
+    `test=False` leaves the test text untouched. `embedding_parameters` are the numbers that are not
+    zero, as the paper counts them, `nnz(T) + |A| d`.
+    """
+    keras.utils.set_random_seed(spec.seed)
+    size, kind = models.SIZES[spec.size], spec.options["kind"]
+    around = functools.partial(build, spec)
+    model = around(build_embedding(spec, corpus, wordnet), size.batch_size)
+    row: dict[str, Any] = {
+        "spec": spec._asdict(),
+        "label": spec.method,
+        "words": len(corpus.words),
+    }
+    if kind in AFTERWARDS:
+        path = spec.teacher.folder(work) / "best.weights.h5"
+        if not path.exists():
+            raise ValueError(f"`spec` needs the trained table of {path}: run 'full' first.")
+        model.load_weights(path)
+        options = {key: value for key, value in spec.options.items() if key != "kind"}
+        compressor = AFTERWARDS[kind](seed=spec.seed, **options)
+        small = compress.compress_model(model, compressor)
+        # The same vectors as a table: its softmax is faster.
+        vectors = small.get_layer("embedding")(np.arange(len(corpus.words)))
+        model.get_layer("embedding").embeddings.assign(vectors)
+        row["dev_perplexity"] = streams.perplexity(around, model, corpus.dev)
+    else:
+        train = stateful_batches(corpus.train, size.batch_size, size.steps).cache()
+        dev = stateful_batches(corpus.dev, size.batch_size, size.steps).cache()
+        streams.compiled(model, optimizer_of(spec, int(train.cardinality())), size)
+        folder = spec.folder(work)
+        row |= resumable.fit(model, train, dev, folder, spec.epochs, verbose)
+        model.load_weights(folder / "best.weights.h5")
+        small = model
+        if "last" in spec.options:
+            last_step(model.get_layer("embedding"), spec.options["last"])
+            row["dev_perplexity"] = streams.perplexity(around, model, corpus.dev)
+    row |= streams.size_up(small)
+    row["embedding_parameters"] = row["paper_bits"] // 32
+    if test:
+        row["test_perplexity"] = streams.perplexity(around, model, corpus.test)
+        row |= streams.ship(around, small, corpus.test, size.steps)
+    return row

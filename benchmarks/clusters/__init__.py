@@ -1,0 +1,1 @@
+"""Cluster embeddings, Chen & Gimpel, NAACL 2018."""

@@ -1,0 +1,1 @@
+"""KD codes, Chen, Min & Sun, ICML 2018."""

@@ -1,0 +1,78 @@
+"""Penn Treebank, Tables 1, 4 and 5 of the KD paper: which runs there are, and their table."""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from benchmarks.data import ptb
+from benchmarks.kd_codes import language
+from benchmarks.kd_codes.language import Spec
+from benchmarks.lib import resumable
+
+# Table 1, small, at the setting of the paper's code.
+PAPER = [Spec("full"), Spec("kd_pdg"), Spec("kd"), Spec("low_rank", budget=0.1)]
+
+# Tables 4 and 5 on a third of the text: every method, equal epochs.
+_CUT = Spec("full", train_tokens=300_000, epochs=5, hold=3)
+CUT = [
+    _CUT._replace(method=method, budget=budget)
+    for method, budget in (
+        ("full", 0),
+        ("kd_pdg", 0),
+        ("kd", 0),
+        ("kd_odg", 0),
+        ("kd_random", 0),
+        ("kd_pretrained", 0),
+        ("low_rank", 0.1),
+        ("low_rank", 0.2),
+        ("kd_characters", 0),
+        ("quantized", 8),
+        ("quantized", 6),
+        ("quantized", 4),
+        ("product", 64),
+        ("product", 128),
+        ("product", 256),
+    )
+]
+
+# The larger models at the paper's setting; hours to days on two cores.
+MEDIUM = [
+    Spec(method, "medium", epochs=35, hold=12, decay=0.6)
+    for method in ("full", "low_rank", "kd", "kd_odg", "kd_pdg")
+]
+LARGE = [spec._replace(size="large", hold=14) for spec in MEDIUM]
+BENCHMARKS = {"ptb": PAPER, "ptb_300k": CUT, "ptb_medium": MEDIUM, "ptb_large": LARGE}
+
+
+def benchmark(name: str, arguments: argparse.Namespace) -> list[dict[str, Any]]:
+    """Runs what has no row in `results/<name>.jsonl` yet.
+
+    A run that was killed goes on at its last whole epoch, kept in the folder `arguments.work`;
+    `arguments.epochs` cuts every run, to try a command.
+    """
+
+    def run(spec: Spec) -> dict[str, Any]:
+        corpus = ptb.load(arguments.data, spec.train_tokens)
+        return language.run(spec, corpus, Path(arguments.work), arguments.verbose)
+
+    return resumable.benchmark(name, BENCHMARKS[name], arguments, run, table)
+
+
+def table(rows: list[dict[str, Any]]) -> str:
+    """Markdown: perplexities and sizes."""
+    lines = [
+        "| embedding | size | train tokens | epochs | seed | train | dev | test | parameters "
+        "| Mbit, paper | Mbit stored |",
+        "|" + "---|" * 11,
+    ]
+    for row in rows:
+        spec = row["spec"]
+        train = f"{row['train_perplexity']:.1f}" if "train_perplexity" in row else "-"
+        lines.append(
+            f"| {row['label']} | {spec['size']} | {spec['train_tokens'] or 929_589:,} "
+            f"| {spec['epochs']} | {spec['seed']} | {train} "
+            f"| {row['dev_perplexity']:.2f} | {row['test_perplexity']:.2f} "
+            f"| {row['embedding_parameters']:,} | {row['paper_bits'] / 1e6:.2f} "
+            f"| {row['stored_bits'] / 1e6:.2f} |"
+        )
+    return "\n".join(lines)

@@ -1,0 +1,1 @@
+"""What experiments share: their names, rows, runs and clocks."""

@@ -1,0 +1,78 @@
+"""The experiments by name: which module runs each, and where its rows are."""
+
+import importlib
+import os
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]  # the checkout
+
+# Folder -> module -> names. A module has `benchmark(name, arguments) -> rows` and `table(rows)`;
+# rows of NAME are in `benchmarks/FOLDER/rows/NAME.jsonl`, of its dev trials in `NAME_dev.jsonl`.
+FOLDERS: dict[str, dict[str, tuple[str, ...]]] = {
+    "clusters": {
+        "cluster_paper": ("imdb", "ag_news", "clinc150", "trec"),
+        "speed": ("speed",),
+    },
+    "kd_codes": {
+        "kd_paper": ("kd_text", "kd_text_dev"),
+        "ptb": ("ptb", "ptb_300k", "ptb_medium", "ptb_large"),
+        "graph": ("graph",),
+        "codes_on_device": ("codes_device",),
+        "codes_speed": ("codes_speed",),
+    },
+    "anchors": {
+        "anchors_text": ("ant_text", "ant_text_dev"),
+        "anchors_ptb": ("ant_ptb", "ant_ptb_dev"),
+        "anchors_on_device": ("anchors_device",),
+        "anchors_softmax": ("anchors_softmax",),
+    },
+    "sparseness": {
+        "awd": ("awd", "awd_300k"),
+        "memorisation": ("memorisation", "memorisation_paper"),
+        "tagging": ("tagging", "tagging_dev", "tagging_conll2000", "tagging_wsj"),
+        "recurrent_speed": ("recurrent_speed",),
+    },
+    "projections": {
+        "word_similarity": ("word_similarity", "word_similarity_part", "word_similarity_dev"),
+        "projection_fit": ("projection_fit",),
+        "projection_transfer": ("projection_transfer", "projection_transfer_whole"),
+        "misspelt": ("misspelt",),
+        "skip_gram_speed": ("skip_gram_speed",),
+    },
+    "product": {
+        "phone": ("phone",),
+        "budgets": ("budgets", "budgets_dev", "budgets_long"),
+        "text_in": ("text_in",),
+        "aware": ("aware",),
+        "parity": ("runtimes", "aarch64", "browser"),
+        "reverify": ("reverify",),
+        "fuzz": ("fuzz",),
+        "lazy_speed": ("lazy_speed",),
+        "heads_speed": ("heads_speed",),
+    },
+}
+MODULES = {
+    name: f"benchmarks.{folder}.{module}"
+    for folder, modules in FOLDERS.items()
+    for module, names in modules.items()
+    for name in names
+}
+
+
+def module_of(name: str) -> Any:
+    """The module of an experiment."""
+    return importlib.import_module(MODULES[name])
+
+
+def rows_path(name: str) -> Path:
+    """The file of an experiment's rows; with $KERASCOMPACT_RESULTS, of that name in that folder.
+
+    >>> rows_path("trec_dev").relative_to(ROOT).as_posix()
+    'benchmarks/clusters/rows/trec_dev.jsonl'
+    """
+    elsewhere = os.environ.get("KERASCOMPACT_RESULTS")
+    if elsewhere:
+        return Path(elsewhere) / f"{name}.jsonl"
+    module = MODULES.get(name) or MODULES[name.removesuffix("_dev")]
+    return ROOT / "benchmarks" / module.split(".")[1] / "rows" / f"{name}.jsonl"

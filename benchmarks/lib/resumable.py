@@ -1,0 +1,114 @@
+"""Trainings that take hours and may be killed."""
+
+import argparse
+import json
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+
+from benchmarks.lib import results
+from kerascompact.training import ResetStates
+
+
+def benchmark(
+    name: str,
+    specs: Iterable[Any],
+    arguments: argparse.Namespace,
+    run: Callable[[Any], dict[str, Any]],
+    table: Callable[[list[dict[str, Any]]], str],
+) -> list[dict[str, Any]]:
+    """Runs what has no row in `results/<name>.jsonl` yet, or goes on with it.
+
+    Args:
+        name: Of the benchmark.
+        specs: Named tuples that decide the runs, with `seed` and `epochs`.
+        arguments: `seeds`, each of which runs all specs (default: 0); `epochs`, which cuts every
+            run, to try a command.
+        run: Trains a spec to its row, in a folder of its own where it goes on if it was killed.
+        table: Its last line, of a new row, is printed.
+
+    Returns: The rows, seed by seed.
+    """
+    found = []
+    specs = list(specs)
+    for seed in arguments.seeds or (0,):
+        for spec in specs:
+            spec = spec._replace(seed=seed, epochs=arguments.epochs or spec.epochs)
+            row = results.find(name, spec._asdict(), test=False)
+            if row is None:
+                row = json.loads(json.dumps(run(spec)))  # as it will be found
+                results.append(name, row)
+                print(table([row]).splitlines()[-1], flush=True)
+            found.append(row)
+    return found
+
+
+def fit(
+    model: keras.Model, train: Any, dev: Any, folder: Path, epochs: int, verbose: int
+) -> dict[str, Any]:
+    """Trains a stateful language model epoch by epoch, each kept in `folder`.
+
+    A run that was killed goes on after its last whole epoch. `folder/best.weights.h5` holds the
+    weights of the epoch with the lowest perplexity on dev.
+
+    Returns: What the epochs measured.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    log = folder / "epochs.csv"
+    callbacks = [
+        ResetStates(),
+        keras.callbacks.ModelCheckpoint(
+            folder / "best.weights.h5",
+            monitor="val_perplexity",
+            mode="min",
+            save_best_only=True,
+            save_weights_only=True,
+            initial_value_threshold=_best_so_far(log),
+        ),
+        Timed(),
+        keras.callbacks.CSVLogger(log, append=True),
+        keras.callbacks.BackupAndRestore(folder / "backup", delete_checkpoint=False),
+    ]
+    model.fit(
+        train,
+        epochs=epochs,
+        shuffle=False,  # each stream goes on
+        validation_data=dev,
+        callbacks=callbacks,
+        verbose=verbose,
+    )
+    done = _epochs(log)
+    dev_perplexity = [float(row["val_perplexity"]) for row in done]
+    return {
+        "dev_perplexity": min(dev_perplexity),
+        "best_epoch": 1 + dev_perplexity.index(min(dev_perplexity)),
+        "train_perplexity": float(done[-1]["perplexity"]),
+        "dev_by_epoch": [round(value, 2) for value in dev_perplexity],
+        "seconds_per_epoch": round(float(np.median([float(row["seconds"]) for row in done])), 1),
+    }
+
+
+class Timed(keras.callbacks.Callback):
+    """Seconds of an epoch, dev included, in its logs."""
+
+    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+        self.start = time.perf_counter()
+
+    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+        if logs is not None:
+            logs["seconds"] = time.perf_counter() - self.start
+
+
+def _epochs(log: Path) -> list[dict[str, str]]:
+    if not log.exists():
+        return []
+    head, *lines = log.read_text("utf-8").splitlines()
+    return [dict(zip(head.split(","), line.split(","), strict=True)) for line in lines]
+
+
+def _best_so_far(log: Path) -> float | None:
+    return min((float(row["val_perplexity"]) for row in _epochs(log)), default=None)

@@ -1,0 +1,167 @@
+"""One run: train an embedding on a task, pick the epoch on dev, measure test once, keep a row."""
+
+import time
+from typing import Any, NamedTuple
+
+import keras
+import numpy as np
+
+from benchmarks.lib import results
+from kerascompact import datasets
+from kerascompact.layers import PretrainedGuidance
+from kerascompact.tasks.classification import (
+    MODELS,
+    TextData,
+    encode,
+    train,
+)
+from kerascompact.tasks.measure import measure, size_up
+from kerascompact.tasks.methods import SHORT, build_embedding
+
+# A plain table that shows what it has learnt: words that are seldom met stay near zero.
+TEACHER = (("start", 0.01),)
+NAMED = {"ratio": "ratio", "bits": "b", "cardinality": "K", "code_length": "D"}  # in labels
+
+
+class Spec(NamedTuple):
+    """Everything that decides a run. Two runs of one spec give the same row, but for times.
+
+    `width`, `clusters` and `unique` are the paper's m, k and u. `options` are further arguments of
+    the embedding; with "guidance", a weight, the same model with a plain table is trained before,
+    at the rate "teacher_rate", and guides the codes.
+    """
+
+    dataset: str
+    method: str
+    model: str
+    size: int
+    length: int
+    width: int
+    clusters: int = 0
+    unique: int = 0
+    rules: str = "wordpunct"
+    epochs: int = 7
+    batch_size: int = 32
+    learning_rate: float = 1e-3
+    dropout: float = 0.0
+    recipe: str = "float32"
+    seed: int = 0
+    options: tuple[tuple[str, Any], ...] = ()
+
+    @property
+    def label(self) -> str:
+        """Method and its sizes, as the paper writes them."""
+        sizes: dict[str, Any] = {NAMED[key]: value for key, value in self.options if key in NAMED}
+        sizes |= {"k": self.clusters, "m": self.width, "u": self.unique, "v": self.size}
+        shown = ", ".join(f"{name}={value}" for name, value in sizes.items() if value)
+        return f"{SHORT[self.method]}({shown})"
+
+    def facts(self) -> dict[str, Any]:
+        """The spec as JSON has it."""
+        return {**self._asdict(), "options": dict(self.options)}
+
+
+def build(spec: Spec, data: TextData, table: np.ndarray | None = None) -> keras.Model:
+    """The untrained model of a run, seeded; `table` guides codes with the option "guidance"."""
+    keras.utils.set_random_seed(spec.seed)
+    sizes: dict[str, Any] = {"clusters": spec.clusters, "unique": spec.unique}
+    sizes = {name: value for name, value in sizes.items() if value}
+    options = dict(spec.options)
+    if "guidance" in options:
+        del options["teacher_rate"]
+        options["guidance"] = PretrainedGuidance(table, options["guidance"])
+    embedding = build_embedding(spec.method, len(data.vocabulary), spec.width, **sizes, **options)
+    return MODELS[spec.model](embedding, len(data.label_names), dropout=spec.dropout)
+
+
+def load(spec: Spec, data_dir: str | None = None) -> TextData:
+    """The data of a run as ids."""
+    loaded = datasets.load(spec.dataset, data_dir)
+    return encode(loaded, spec.size, spec.length, spec.rules)
+
+
+def trained(
+    spec: Spec, data: TextData, *, jit_compile: bool = False, verbose: int = 0
+) -> tuple[keras.Model, dict[str, list[float]]]:
+    """The trained model of a run, and its history; codes with "guidance" after their teacher."""
+    options: dict[str, Any] = {
+        "epochs": spec.epochs,
+        "batch_size": spec.batch_size,
+        "learning_rate": spec.learning_rate,
+        "seed": spec.seed,
+        "jit_compile": jit_compile,
+        "verbose": verbose,
+    }
+    table = None
+    if "guidance" in dict(spec.options):
+        teacher = build(spec._replace(method="standard", options=TEACHER), data)
+        train(teacher, data, **{**options, "learning_rate": dict(spec.options)["teacher_rate"]})
+        table = teacher.get_layer("embedding").embeddings.numpy()
+    model = build(spec, data, table)
+    return model, train(model, data, **options)
+
+
+def run(
+    spec: Spec,
+    data: TextData,
+    *,
+    test: bool = True,
+    jit_compile: bool = False,
+    verbose: int = 0,
+) -> dict[str, Any]:
+    """Trains one model and returns its row; `test=False` leaves the test split untouched."""
+    start = time.perf_counter()
+    model, history = trained(spec, data, jit_compile=jit_compile, verbose=verbose)
+    dev = history["val_accuracy"]
+    row: dict[str, Any] = {
+        "spec": spec.facts(),
+        "label": spec.label,
+        "train_rows": len(data.train.labels),
+        "dev_accuracy": max(dev),
+        "best_epoch": 1 + dev.index(max(dev)),
+        "train_seconds": round(time.perf_counter() - start, 1),
+    }
+    # Fixed length: the file sees exactly the ids that Keras was measured on.
+    count = measure if test else size_up
+    return row | count(model, data, spec.recipe, sequence_length=spec.length)[0]
+
+
+def run_all(
+    specs: list[Spec], name: str, data_dir: str | None = None, test: bool = True, **options: Any
+) -> list[dict[str, Any]]:
+    """Runs what has no row in `results/<name>.jsonl` yet, so a killed benchmark can go on."""
+    loaded: dict[tuple[Any, ...], TextData] = {}
+    for spec in specs:
+        if results.find(name, spec.facts(), test) is None:
+            key = (spec.dataset, spec.size, spec.length, spec.rules)
+            if key not in loaded:
+                loaded = {key: load(spec, data_dir)}  # one at a time: IMDB's ids take 80 MB
+            row = run(spec, loaded[key], test=test, **options)
+            results.append(name, row)
+            print(results.line(row), flush=True)
+    rows = [results.find(name, spec.facts(), test) for spec in specs]
+    return [row for row in rows if row is not None]
+
+
+def size_again(name: str, data_dir: str | None = None) -> None:
+    """Counts the bytes in a benchmark's rows anew, after a change of the exporter.
+
+    A file's size follows from the spec, so nothing is trained; accuracies stay as they are.
+    """
+    loaded: dict[tuple[Any, ...], TextData] = {}
+    found = results.rows(name)
+    for row in found:
+        spec = from_facts(row["spec"])
+        key = (spec.dataset, spec.size, spec.length, spec.rules)
+        if key not in loaded:
+            loaded[key] = load(spec, data_dir)
+        model, random = build(spec, loaded[key]), np.random.default_rng(0)
+        for weight in model.trainable_weights:  # equal constants, such as zeros, are stored once
+            weight.assign(random.normal(size=weight.shape))
+        row |= size_up(model, loaded[key], spec.recipe, spec.length)[0]
+    results.rewrite(name, found)
+
+
+def from_facts(facts: dict[str, Any]) -> Spec:
+    """The spec of a row."""
+    return Spec(**{**facts, "options": tuple(facts["options"].items())})

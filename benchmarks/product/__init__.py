@@ -1,0 +1,1 @@
+"""What a phone gets: bytes, accuracy, latency and safety of the files."""

@@ -1,0 +1,1 @@
+"""Neural projection skip-gram, Sankar et al., 2019."""

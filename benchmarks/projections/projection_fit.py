@@ -1,0 +1,202 @@
+"""How much of a table's word similarity a projection can hold: fitted to the vectors themselves.
+
+What `word_similarity` trains by skip-gram is here given: the network learns the directions of the
+table's vectors by least squares, frequent words more often: a sign of what its hidden units can
+hold, no bound. A run may then go on by skip-gram, against the table's contexts. Run
+`word_similarity` before, with the same `--work`.
+"""
+
+import argparse
+import functools
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from statistics import mean
+from typing import Any, NamedTuple
+
+import keras
+import numpy as np
+
+from benchmarks.data import wikipedia, word_similarity
+from benchmarks.data.word_similarity import OTHERS, Judged
+from benchmarks.lib import results, resumable
+from benchmarks.projections import skip_gram_runs
+from benchmarks.projections import word_similarity as similarity
+from benchmarks.projections.skip_gram_runs import hidden_units
+from kerascompact import layers, models
+
+TABLE = "SG"
+
+
+class Spec(NamedTuple):
+    """Everything that decides a run. Words are drawn in proportion to `count ** power`.
+
+    `lengths`: whether the vectors keep their lengths, relative to their mean. `tuned`: epochs of
+    skip-gram afterwards, with the table's contexts, at `tuning_rate`, with a share of `misspelt`
+    words and the cosine loss.
+    """
+
+    hidden: int = hidden_units(1_000_000)
+    shortest: int = 1
+    longest: int = 3
+    normalization: str = "batch"
+    epochs: int = 10
+    batch_size: int = 512
+    learning_rate: float = 2e-3
+    power: float = 0.5
+    lengths: bool = False
+    tuned: int = 0
+    tuning_rate: float = 3e-4
+    misspelt: float = 0.0
+    cosine_weight: float = 0.0
+    seed: int = 0
+
+
+BEGUN = Spec(tuned=2)  # the best of a million numbers, on the other seven sets too
+SPECS = (
+    Spec(),
+    Spec(shortest=3, longest=6),
+    Spec(lengths=True),
+    Spec(hidden=hidden_units(2_000_000)),
+    Spec(hidden=hidden_units(4_000_000)),
+    BEGUN,
+    Spec(tuned=2, cosine_weight=0.01),
+    Spec(tuned=2, misspelt=0.4),
+)
+
+
+def fitted(
+    spec: Spec, words: Sequence[str], counts: np.ndarray, table: np.ndarray, verbose: int = 0
+) -> layers.ProjectionEmbedding:
+    """A projection whose vectors are near those of the table `(V, d)`, by a factor of each."""
+    keras.utils.set_random_seed(spec.seed)
+    embedding = layers.ProjectionEmbedding(
+        table.shape[1],
+        (spec.hidden,),
+        ngrams=(spec.shortest, spec.longest),
+        normalization=spec.normalization,
+        kernel_initializer=keras.initializers.GlorotUniform(seed=spec.seed),
+        name="embedding",
+    )
+    models.fit_projection(
+        embedding,
+        words,
+        table,
+        counts,
+        lengths=spec.lengths,
+        power=spec.power,
+        epochs=spec.epochs,
+        batch_size=spec.batch_size,
+        learning_rate=spec.learning_rate,
+        seed=spec.seed,
+        verbose=verbose,
+    )
+    return embedding
+
+
+def tuned(
+    spec: Spec, corpus: wikipedia.Words, table: np.ndarray, work: Path, verbose: int = 0
+) -> tuple[layers.ProjectionEmbedding, dict[str, Any]]:
+    """A fitted projection, trained further by skip-gram, and what its epochs measured.
+
+    It goes on against the table's contexts, scaled as the vectors are in the mean.
+    """
+    teacher = similarity.RUNS[TABLE]
+
+    def begin(model: models.SkipGram) -> None:
+        embedding = fitted(spec, corpus.words, corpus.counts, table, verbose)
+        model.embedding.set_weights(embedding.get_weights())
+        contexts = np.load(teacher.folder(work) / skip_gram_runs.CONTEXTS)
+        length = np.mean(np.linalg.norm(table, axis=1))
+        model.contexts.assign(contexts * (length / table.shape[1] ** 0.5))
+
+    return skip_gram_runs.train(training(spec), corpus, work, verbose, begin)
+
+
+def training(spec: Spec) -> skip_gram_runs.Spec:
+    """The run of skip-gram that goes on with a fitted projection."""
+    return similarity.NP_SG._replace(
+        hidden=spec.hidden,
+        shortest=spec.shortest,
+        longest=spec.longest,
+        normalization=spec.normalization,
+        learning_rate=spec.tuning_rate,
+        context_rate=0.0,
+        misspelt=spec.misspelt,
+        cosine_weight=spec.cosine_weight,
+        epochs=spec.tuned,
+        begun="-".join(map(str, spec)),
+        seed=spec.seed,
+    )
+
+
+def run(
+    spec: Spec, corpus: wikipedia.Words, judged: Mapping[str, Judged], work: Path, verbose: int = 0
+) -> dict[str, Any]:
+    """Fits, and measures as `word_similarity` does; `table` has the table's own correlations."""
+    layer = skip_gram_runs.load(similarity.RUNS[TABLE], work)
+    known = similarity.known_pairs(judged, corpus.words)
+    table = np.asarray(layer.embeddings)
+    if spec.tuned:
+        embedding, measured = tuned(spec, corpus, table, work, verbose)
+    else:
+        start = time.process_time()
+        embedding = fitted(spec, corpus.words, corpus.counts, table, verbose)
+        measured = {"cpu_seconds": round(time.process_time() - start, 1)}
+    return {
+        "spec": spec._asdict(),
+        "parameters": int(sum(np.prod(weight.shape) for weight in embedding.trainable_weights)),
+        **measured,
+        "known": similarity.correlations(known, embedding.vectors),
+        "all": similarity.correlations(judged, embedding.vectors),
+        "table": similarity.correlations(known, similarity.vectors_of(layer, corpus.words)),
+        "neighbours": similarity.nearest(embedding.vectors, corpus.words),
+    }
+
+
+def benchmark(name: str, arguments: argparse.Namespace) -> list[dict[str, Any]]:
+    """Runs what has no row yet."""
+    judged = word_similarity.load(arguments.data)
+
+    @functools.cache
+    def corpus() -> wikipedia.Words:
+        return wikipedia.load(arguments.data, similarity.RUNS[TABLE].num_words)
+
+    def one(spec: Spec) -> dict[str, Any]:
+        return run(spec, corpus(), judged, Path(arguments.work), arguments.verbose)
+
+    return resumable.benchmark(name, SPECS, arguments, one, table)
+
+
+def table(rows: Sequence[dict[str, Any]]) -> str:
+    """Markdown: mean correlations, and the share of the table's own on the frequent sets."""
+    lines = [
+        "| hidden units | n-grams | lengths | skip-gram afterwards | parameters | seeds | frequent "
+        "| of the table's | other seven |",
+        "|" + "---|" * 9,
+    ]
+    for group in results.by_seed(list(rows)):
+        spec = group[0]["spec"]
+        frequent, others, own = (
+            mean(similarity.average(row, names, kind) for row in group)
+            for names, kind in (
+                (similarity.FREQUENT, "known"),
+                (OTHERS, "known"),
+                (similarity.FREQUENT, "table"),
+            )
+        )
+        cells = [f"{spec['hidden']:,}", f"{spec['shortest']} to {spec['longest']}"]
+        cells += ["the table's" if spec["lengths"] else "alike", _afterwards(spec)]
+        cells += [f"{group[0]['parameters']:,}", str(len(group)), f"{frequent:.3f}"]
+        cells += [f"{frequent / own:.2f}", f"{others:.3f}"]
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def _afterwards(spec: Mapping[str, Any]) -> str:
+    """The epochs of skip-gram, and with what."""
+    if not spec["tuned"]:
+        return "-"
+    with_cosines = ", cosine loss" if spec["cosine_weight"] else ""
+    misspelt = f", {spec['misspelt']:.0%} misspelt" if spec["misspelt"] else ""
+    return f"{spec['tuned']} epochs{with_cosines}{misspelt}"

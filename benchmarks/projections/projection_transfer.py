@@ -1,0 +1,277 @@
+"""What pre-training a projection brings, section 4.2 of the NP-SG paper.
+
+TREC and MRDA through an LSTM of 256, Penn Treebank as a language model; from scratch, from the
+projection that `word_similarity` trained (in the same folder `--work`), with that one frozen, and
+from the one that `projection_fit` began at the vectors of a table.
+"""
+
+import argparse
+import functools
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from statistics import mean
+from typing import Any, NamedTuple
+
+import keras
+import numpy as np
+
+from benchmarks.data import ptb
+from benchmarks.lib import results, resumable, streams
+from benchmarks.projections import projection_fit, skip_gram_runs
+from benchmarks.projections import word_similarity as pretraining
+from kerascompact import datasets, layers, models
+from kerascompact.models import ZarembaSize
+from kerascompact.optimizers import LazyAdam
+from kerascompact.tasks.batches import LengthBatches
+from kerascompact.tasks.classification import Coded, fit
+from kerascompact.text import rules
+from kerascompact.text.stream import stateful_batches
+
+PRETRAINED = "NP-SG 1M"
+STARTS = ("none", "tuned", "frozen", "table")
+LANGUAGE = ZarembaSize(200, 0.0, 20, 0.1, 3.0, 6, 3, 0.5, layers=1)
+
+
+class Spec(NamedTuple):
+    """Everything that decides a run.
+
+    `start`: "none", a projection from scratch; "tuned", the pre-trained one, trained further;
+    "frozen", the pre-trained one as it is; "table", the one that began at a table, whose n-grams
+    are shorter, trained further. `hidden` is that of the pre-trained one. `train_rows`
+    are texts of a classification set, or tokens of Penn Treebank. `buckets`: lengths by which texts
+    are batched. Batch normalization takes the statistics of such a batch: 1 where a text's length
+    says much of its label, as in MRDA, whose backchannels are all but all short.
+    """
+
+    dataset: str
+    start: str
+    units: int = 256
+    hidden: int = skip_gram_runs.hidden_units(1_000_000)
+    width: int = skip_gram_runs.WIDTH
+    length: int = 40
+    epochs: int = 10
+    batch_size: int = 32
+    learning_rate: float = 1e-3
+    dropout: float = 0.5
+    buckets: int = 6
+    train_rows: int | None = None
+    seed: int = 0
+
+
+def _of(**options: Any) -> list[Spec]:
+    return [Spec(start=start, **options) for start in STARTS]
+
+
+_MRDA: dict[str, Any] = {"dataset": "mrda", "batch_size": 128, "epochs": 2, "buckets": 1}
+_PTB: dict[str, Any] = {"dataset": "ptb", "units": 200, "learning_rate": 2e-3, "dropout": 0.0}
+BENCHMARKS = {
+    # TREC, a third of MRDA and a third of Penn Treebank
+    "projection_transfer": [
+        *_of(dataset="trec"),
+        *_of(**_MRDA, train_rows=25_000),
+        *_of(**_PTB, epochs=6, train_rows=300_000),
+    ],
+    "projection_transfer_whole": [*_of(**_MRDA), *_of(**_PTB, epochs=LANGUAGE.epochs)],
+}
+
+
+class WordData(NamedTuple):
+    """A classification set as ids of all its words, whatever split they are in, 0 for padding."""
+
+    words: list[str]
+    label_names: tuple[str, ...]
+    train: Coded
+    dev: Coded
+    test: Coded
+
+
+def encode(dataset: datasets.Dataset, length: int, token_rules: str = "wordpunct") -> WordData:
+    """Numbers every word: a projection has bits of words that the training split lacks, too."""
+    numbers: dict[str, int] = {"": 0}
+    splits = []
+    for split in (dataset.train, dataset.dev, dataset.test):
+        ids = np.zeros((len(split.texts), length), np.int32)
+        for row, text in enumerate(split.texts):
+            tokens = rules.tokenize(text, token_rules)[:length]
+            ids[row, : len(tokens)] = [numbers.setdefault(t, len(numbers)) for t in tokens]
+        splits.append(Coded(ids, np.asarray(split.labels, np.int32)))
+    return WordData(list(numbers), tuple(dataset.label_names), *splits)
+
+
+def pretraining_of(spec: Spec) -> skip_gram_runs.Spec:
+    """The run whose projection a run starts from, or whose like it trains from scratch."""
+    known = pretraining.RUNS[PRETRAINED]
+    if spec.start == "table":
+        known = projection_fit.training(projection_fit.BEGUN)
+    return known._replace(hidden=spec.hidden, width=spec.width)
+
+
+def projection(spec: Spec, work: Path) -> layers.ProjectionEmbedding:
+    """The projection that a run starts from.
+
+    Raises: ValueError, if it is to be pre-trained, and is not in the folder.
+    """
+    mask_zero = spec.dataset != "ptb"
+    of_pretraining = pretraining_of(spec)
+    start = keras.initializers.GlorotUniform(seed=spec.seed)
+    layer = layers.ProjectionEmbedding(
+        spec.width,
+        (spec.hidden,),
+        ngrams=(of_pretraining.shortest, of_pretraining.longest),
+        normalization=of_pretraining.normalization,
+        kernel_initializer=start,
+        mask_zero=mask_zero,
+        name="embedding",
+    )
+    layer.build((None, layer.projection.num_bits))
+    if spec.start != "none":
+        trained = skip_gram_runs.load(of_pretraining, work)
+        layer.set_weights(trained.get_weights())
+    layer.trainable = spec.start != "frozen"
+    return layer
+
+
+def classify(spec: Spec, data: WordData, work: Path, verbose: int = 0) -> dict[str, Any]:
+    """Trains one classifier, keeps the epoch that is best on dev, reads test once."""
+    keras.utils.set_random_seed(spec.seed)
+    embedding = projection(spec, work)
+    cache = layers.BitCache.from_words(data.words, embedding.projection)
+    model = models.projection_lstm(
+        embedding, len(data.label_names), spec.units, dropout=spec.dropout, inputs=cache
+    )
+    batches = LengthBatches(
+        data.train.ids, data.train.labels, spec.batch_size, spec.buckets, seed=spec.seed
+    )
+    history = fit(
+        model,
+        batches,
+        (data.dev.ids, data.dev.labels),
+        epochs=spec.epochs,
+        learning_rate=spec.learning_rate,
+        verbose=verbose,
+    )
+    test = model.evaluate(*data.test, batch_size=500, verbose=0, return_dict=True)
+    return {
+        "train_rows": len(data.train.labels),
+        "dev": max(history["val_accuracy"]),
+        "dev_by_epoch": [round(value, 4) for value in history["val_accuracy"]],
+        "test": test["accuracy"],
+    }
+
+
+def build_language(
+    corpus: ptb.Corpus, spec: Spec, embedding: keras.layers.Layer, batch_size: int | None
+) -> keras.Model:
+    """One LSTM over the projections of the words so far."""
+    cache = layers.BitCache.from_words(corpus.words, embedding.projection)
+    return models.language_model(
+        _Projected(cache, embedding),
+        len(corpus.words),
+        spec.units,
+        num_layers=LANGUAGE.layers,
+        dropout=spec.dropout,
+        scale=LANGUAGE.scale,
+        batch_size=batch_size,
+        unroll=LANGUAGE.steps if (batch_size or 1) > 1 else None,
+    )
+
+
+class _Projected:
+    """Bits and projection as one function of ids."""
+
+    def __init__(self, cache: layers.BitCache, embedding: keras.layers.Layer) -> None:
+        self.cache, self.embedding = cache, embedding
+
+    def __call__(self, ids: Any) -> Any:
+        return self.embedding(self.cache(ids))
+
+
+def language(spec: Spec, corpus: ptb.Corpus, work: Path, verbose: int = 0) -> dict[str, Any]:
+    """Trains a language model, or goes on, picks the epoch on dev, reads test once."""
+    keras.utils.set_random_seed(spec.seed)
+    embedding = projection(spec, work)
+    folder = work / ",".join(["transfer", *map(str, spec._replace(epochs=0))])  # may go on
+    train = stateful_batches(corpus.train, LANGUAGE.batch_size, LANGUAGE.steps).cache()
+    dev = stateful_batches(corpus.dev, LANGUAGE.batch_size, LANGUAGE.steps).cache()
+    build = functools.partial(build_language, corpus, spec)
+    model = build(embedding, LANGUAGE.batch_size)
+    rate = keras.optimizers.schedules.PolynomialDecay(
+        spec.learning_rate, spec.epochs * int(train.cardinality()), 0.0
+    )
+    streams.compiled(model, LazyAdam(rate, global_clipnorm=5.0), LANGUAGE._replace(steps=1))
+    row = resumable.fit(model, train, dev, folder, spec.epochs, verbose)
+    model.load_weights(folder / "best.weights.h5")
+    return {
+        "train_rows": len(corpus.train),
+        "dev": row["dev_perplexity"],
+        "dev_by_epoch": row["dev_by_epoch"],
+        "test": streams.perplexity(build, model, corpus.test),
+    }
+
+
+def run(spec: Spec, data: Callable[[Spec], Any], work: Path, verbose: int = 0) -> dict[str, Any]:
+    """The row of a spec; `data` gives its set."""
+    measure = language if spec.dataset == "ptb" else classify
+    return {"spec": spec._asdict(), **measure(spec, data(spec), work, verbose)}
+
+
+def benchmark(name: str, arguments: argparse.Namespace) -> list[dict[str, Any]]:
+    """Runs what has no row yet; run `word_similarity` before, with the same `--work`."""
+
+    @functools.cache
+    def loaded(dataset: str, length: int, rows: int | None) -> Any:
+        if dataset == "ptb":
+            return ptb.load(arguments.data, rows)
+        options = {"train_rows": rows} if rows else {}
+        return encode(datasets.load(dataset, arguments.data, **options), length)
+
+    def one(spec: Spec) -> dict[str, Any]:
+        return run(
+            spec,
+            lambda s: loaded(s.dataset, s.length, s.train_rows),
+            Path(arguments.work),
+            arguments.verbose,
+        )
+
+    return resumable.benchmark(name, BENCHMARKS[name], arguments, one, table)
+
+
+def table(rows: Sequence[dict[str, Any]]) -> str:
+    """Markdown: accuracy in percent, or perplexity for Penn Treebank, and the gain on test."""
+    lines = [
+        "| data set | train | projection | epochs | seeds | dev | test | gain |",
+        "|" + "---|" * 8,
+    ]
+    groups = results.by_seed(list(rows))
+    scratch = {
+        _task(group): mean(row["test"] for row in group)
+        for group in groups
+        if group[0]["spec"]["start"] == "none"
+    }
+    names = {
+        "none": "from scratch",
+        "tuned": "pre-trained",
+        "frozen": "pre-trained, frozen",
+        "table": "pre-trained from a table",
+    }
+    for group in groups:
+        spec, test = group[0]["spec"], mean(row["test"] for row in group)
+        scale = 1 if spec["dataset"] == "ptb" else 100
+        base = scratch.get(_task(group))
+        cells = [spec["dataset"], f"{group[0]['train_rows']:,}", names[spec["start"]]]
+        cells += [str(spec["epochs"]), str(len(group))]
+        for key in ("dev", "test"):
+            average, deviation = results.spread(group, key)
+            cells.append(f"{scale * average:.2f}")
+            cells[-1] += f" ± {scale * deviation:.2f}" if len(group) > 1 else ""
+        if base is None or spec["start"] == "none":
+            cells.append("-")
+        else:
+            cells.append(f"{scale * (test - base):+.2f}")
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def _task(group: Sequence[dict[str, Any]]) -> tuple[Any, ...]:
+    spec = group[0]["spec"]
+    return tuple(spec[key] for key in spec if key not in ("start", "seed"))

@@ -1,0 +1,1 @@
+"""Predefined sparseness, Demeester et al., CoNLL 2018."""

@@ -1,0 +1,197 @@
+"""AWD-LSTM on Penn Treebank: dense, with sparse LSTMs, and with a sparse embedding as well."""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import keras
+import numpy as np
+
+from benchmarks.data import ptb
+from benchmarks.lib import resumable, stepping
+from kerascompact import layers, models
+from kerascompact.text.stream import stateful_batches
+from kerascompact.training import NTASGD, ResetStates, SparseSoftmaxCrossEntropy
+from kerascompact.training.metrics import Perplexity
+
+BINS = 10  # of a sparse embedding
+STEPS_OF_TEST = 500  # tokens in a batch of the evaluation that reads the text in one stream
+
+
+class Spec(NamedTuple):
+    """Everything that decides a run.
+
+    `width` and `units` are those of the dense model. "sparse" has `factor` times the units in
+    LSTMs of the same parameters; "sparse embedding" also vectors `factor` times as wide, with as
+    many entries as those of the dense model. `epochs`, then up to `finetune` more of averaged SGD.
+    `strength` multiplies every share that is dropped: smaller models need less of it.
+    """
+
+    kind: str
+    width: int = 400
+    units: int = 1150
+    factor: float = 1.5
+    train_tokens: int | None = None
+    epochs: int = 500
+    finetune: int = 500
+    strength: float = 1.0
+    rate: float = 30.0
+    batch_size: int = 20
+    steps: int = 70
+    patience: int = 5
+    seed: int = 0
+
+    def folder(self, work: Path) -> Path:
+        """Where its checkpoints are."""
+        return work / "awd" / "-".join(map(str, self._replace(epochs=0, finetune=0)))  # may go on
+
+
+KINDS = ("dense", "sparse", "sparse embedding")
+SPECS = {
+    # The paper's pair, and the full embedding sparse: 43 minutes an epoch on two cores.
+    "awd": [Spec(kind) for kind in KINDS],
+    # The same at a sixth of the width, a third of the text.
+    "awd_300k": [
+        Spec(kind, 64, 184, 1.5, 300_000, epochs=10, finetune=2, strength=0.5, steps=35)
+        for kind in KINDS
+    ],
+}
+
+
+def build(spec: Spec, num_words: int, batch_size: int | None) -> keras.Model:
+    """The model of a spec: tied, with the published regularization."""
+    sparse_table = spec.kind == "sparse embedding"
+    width = round(spec.width * spec.factor) if sparse_table else spec.width
+    embedding = layers.PredefinedSparseEmbedding(
+        num_words,
+        width,
+        spec.width / width,
+        bins=BINS if sparse_table else 1,
+        embeddings_initializer=keras.initializers.RandomUniform(-0.1, 0.1),
+        name="embedding",
+    )
+    sizes = None
+    if spec.kind != "dense":
+        units = round(spec.units * spec.factor)
+        sizes = models.sparse_sizes((spec.width, spec.units), width, units)
+    dropouts = models.Dropouts(*(spec.strength * share for share in models.AWD_PTB.dropouts))
+    return models.awd_lstm(
+        embedding, num_words, spec.units, sizes=sizes, dropouts=dropouts, batch_size=batch_size
+    )
+
+
+def compiled(spec: Spec, model: keras.Model) -> keras.Model:
+    """SGD at a constant rate, its gradient clipped."""
+    size = models.AWD_PTB
+    optimizer = keras.optimizers.SGD(
+        spec.rate, global_clipnorm=size.clip, weight_decay=size.weight_decay
+    )
+    model.compile(optimizer, SparseSoftmaxCrossEntropy(), metrics=[Perplexity()], jit_compile=False)
+    return model
+
+
+def fit(
+    spec: Spec, corpus: ptb.Corpus, folder: Path, verbose: int
+) -> tuple[keras.Model, dict[str, Any]]:
+    """Trains and finetunes, or goes on with it.
+
+    Returns: The model with the best weights of both, and what the epochs measured.
+    """
+    train = stateful_batches(corpus.train, spec.batch_size, spec.steps).cache()
+    dev = stateful_batches(corpus.dev, spec.batch_size, spec.steps).cache()
+    found: dict[str, Any] = {}
+    model = None
+    best: float | None = None
+    for phase, epochs in (("train", spec.epochs), ("finetune", spec.finetune)):
+        if not epochs:
+            continue
+        again, folder_of = phase == "finetune", folder / phase
+        folder_of.mkdir(parents=True, exist_ok=True)
+        start = None if model is None else model.get_weights()
+        # Each phase has a model of its own: Keras remembers in it at which epoch a run went on.
+        model = compiled(spec, build(spec, len(corpus.words), spec.batch_size))
+        if start is not None:
+            model.set_weights(start)
+        averaging = NTASGD(
+            patience=spec.patience, from_start=again, stop=again, folder=folder_of, baseline=best
+        )
+        model.fit(
+            train,
+            epochs=epochs,
+            shuffle=False,  # each stream goes on
+            validation_data=dev,
+            callbacks=[
+                ResetStates(),
+                averaging,
+                resumable.Timed(),
+                keras.callbacks.CSVLogger(folder_of / "epochs.csv", append=True),
+                keras.callbacks.BackupAndRestore(folder_of / "backup", delete_checkpoint=False),
+            ],
+            verbose=verbose,
+        )
+        by_epoch = np.exp(averaging.history)
+        found[f"{phase}_dev_by_epoch"] = [round(float(value), 2) for value in by_epoch]
+        best = averaging.best  # of the weights that `fit` returns: in finetuning, maybe those given
+        found[f"{phase}_dev"] = float(np.exp(best))
+        found[f"{phase}_averaged"] = averaging.averaging
+    return model, found
+
+
+def run(spec: Spec, corpus: ptb.Corpus, work: Path, verbose: int = 2) -> dict[str, Any]:
+    """Trains, or goes on training, and returns the row; the test text is read once, at the end."""
+    keras.utils.set_random_seed(spec.seed)
+    model, row = fit(spec, corpus, spec.folder(work), verbose)
+    single = build(spec, len(corpus.words), 1)
+    single.set_weights(model.get_weights())
+    single.compile(loss=SparseSoftmaxCrossEntropy(), metrics=[Perplexity()])
+    for name, ids in (("dev", corpus.dev), ("test", corpus.test)):
+        batches = stateful_batches(ids, 1, STEPS_OF_TEST)
+        seen = single.evaluate(batches, callbacks=[ResetStates()], verbose=0, return_dict=True)
+        row[f"{name}_perplexity"] = float(seen["perplexity"])
+    embedding = model.get_layer("embedding")
+    return {
+        "spec": spec._asdict(),
+        "parameters": model.count_params(),
+        "embedding_parameters": embedding.num_entries,
+        **row,
+        **stepping.measure(single, corpus.test),
+    }
+
+
+def benchmark(name: str, arguments: argparse.Namespace) -> list[dict[str, Any]]:
+    """Runs what has no row in `results/<name>.jsonl` yet.
+
+    A run that was killed goes on at its last whole epoch, kept in the folder `arguments.work`;
+    `arguments.epochs` cuts both of its phases, to try a command.
+    """
+
+    def one(spec: Spec) -> dict[str, Any]:
+        corpus = ptb.load(arguments.data, spec.train_tokens)
+        return run(spec, corpus, Path(arguments.work), arguments.verbose)
+
+    specs, cut = SPECS[name], arguments.epochs
+    if cut:
+        specs = [spec._replace(finetune=min(cut, spec.finetune)) for spec in specs]
+    return resumable.benchmark(name, specs, arguments, one, table)
+
+
+def table(rows: Sequence[dict[str, Any]]) -> str:
+    """Markdown: perplexities before and after finetuning, and the step on a phone."""
+    lines = [
+        "| model | k, h | tokens | epochs | seed | parameters | of embedding | dev, not finetuned "
+        "| dev | test | step: bytes | of theory | us |",
+        "|" + "---|" * 13,
+    ]
+    for row in rows:
+        spec = Spec(**row["spec"])
+        first = f"{row['train_dev']:.1f}" if "train_dev" in row else "-"
+        lines.append(
+            f"| {spec.kind} | {spec.width}, {spec.units} | {spec.train_tokens or 929_589:,} "
+            f"| {len(row.get('train_dev_by_epoch', ()))} + "
+            f"{len(row.get('finetune_dev_by_epoch', ()))} | {spec.seed} | {row['parameters']:,} "
+            f"| {row['embedding_parameters']:,} | {first} | {row['dev_perplexity']:.1f} "
+            f"| {row['test_perplexity']:.1f} | {row['step_bytes']:,} "
+            f"| {row['step_bytes'] / row['step_theory']:.3f} | {row['step_microseconds']:.0f} |"
+        )
+    return "\n".join(lines)

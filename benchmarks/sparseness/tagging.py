@@ -1,0 +1,281 @@
+"""Part-of-speech tagging: Figure 3 and Table 3 of the predefined-sparseness paper.
+
+The paper has the Wall Street Journal, 43,815 words, 50 epochs of Adam at 0.001 (some 95,000 steps)
+and a grid of three dropouts for each point: `tagging_wsj`. This is UD English EWT with its 49 tags,
+19,676 words, a fifth of the text, and 20 epochs (5,000 steps of 50 sentences) unless `--epochs`
+says otherwise, so at a rate that falls from 0.02, and one dropout for all: a tenth of the words.
+`tagging_dev` has a part of the grid, on dev.
+"""
+
+import argparse
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import keras
+import numpy as np
+
+from benchmarks.data import conll2000, treebank, ud_english_ewt
+from benchmarks.data.tagged import TaggedCorpus
+from benchmarks.lib import results
+from benchmarks.sparseness.sentences import UNKNOWN, SentenceBatches, TagData, TagIds, encode
+from kerascompact import export, layers, models
+from kerascompact.core.storage import total_bits
+from kerascompact.forms.base import Form
+from kerascompact.tasks import plots
+
+SEEDS = (0, 1, 2)
+LOADERS: dict[str, Callable[..., TaggedCorpus]] = {
+    "ud_english_ewt": ud_english_ewt.load,
+    "conll2000": conll2000.load,
+    "treebank_sample": treebank.load,
+    "wsj": treebank.load_wsj,
+}
+
+
+class Spec(NamedTuple):
+    """Everything that decides a run. A dense embedding is one of density 1.
+
+    `falling`: whether the rate falls to zero, linearly over all steps.
+    """
+
+    dataset: str = "ud_english_ewt"
+    width: int = 20
+    density: float = 1.0
+    order: str | None = "up"
+    word_dropout: float = 0.1
+    variational_dropout: float = 0.0
+    weight_dropout: float = 0.0
+    epochs: int = 20
+    batch_size: int = 50
+    learning_rate: float = 2e-2
+    falling: bool = True
+    seed: int = 0
+
+    @property
+    def label(self) -> str:
+        """Width, density and order, in a few words."""
+        if self.density == 1:
+            return f"dense {self.width}"
+        return f"sparse {self.width} at {self.density:g}, {self.order or 'no sorting'}"
+
+
+DENSE = [Spec(width=width) for width in (20, 10, 5, 3, 2, 1)]
+SPARSE = [Spec(density=density) for density in (0.5, 0.25, 0.15, 0.1, 0.05)]
+UNSORTED = [
+    Spec(density=density, order=order) for density in (0.25, 0.1) for order in (None, "down")
+]
+# Of words, of dimensions and of recurrent weights: some of the paper's grid, Table 2.
+DROPOUTS = ((0, 0, 0), (0.1, 0, 0), (0, 0.1, 0), (0, 0, 0.2), (0.1, 0.1, 0), (0.1, 0.1, 0.2))
+PAPER = [*DENSE, *SPARSE, *UNSORTED]
+# Words of one entry or two learn slowly: what twice the epochs are worth.
+LONGER = [Spec(epochs=40), Spec(density=0.15, epochs=40)]
+BENCHMARKS = {
+    "tagging": [*PAPER, *LONGER],
+    # The paper's own set and epochs, with `--data` the folder parsed/mrg/wsj of LDC99T42.
+    "tagging_wsj": [
+        spec._replace(dataset="wsj", epochs=50, batch_size=20, learning_rate=1e-3, falling=False)
+        for spec in PAPER
+    ],
+    "tagging_dev": [
+        spec._replace(word_dropout=word, variational_dropout=locked, weight_dropout=weight)
+        for word, locked, weight in DROPOUTS
+        for spec in (Spec(), Spec(width=3), Spec(density=0.15))
+    ],
+    "tagging_conll2000": [
+        spec._replace(dataset="conll2000") for spec in (Spec(), Spec(width=3), *SPARSE[1:4])
+    ],
+}
+
+
+def build(spec: Spec, data: TagData) -> keras.Model:
+    """The untrained tagger of a run, seeded."""
+    keras.utils.set_random_seed(spec.seed)
+    embedding = layers.PredefinedSparseEmbedding(
+        len(data.vocabulary),
+        spec.width,
+        spec.density,
+        bins=1 if spec.density == 1 else None,
+        order=spec.order,
+        word_dropout=spec.word_dropout,
+        variational_dropout=spec.variational_dropout,
+        seed=spec.seed,
+        mask_zero=True,
+        name="embedding",
+    )
+    recurrent = None
+    if spec.weight_dropout:
+        recurrent = layers.WeightDropLSTM(
+            10, weight_dropout=spec.weight_dropout, seed=spec.seed, return_sequences=True
+        )
+    return models.tagger(embedding, len(data.tag_names), recurrent=recurrent)
+
+
+def train(
+    spec: Spec, model: keras.Model, data: TagData, verbose: int = 0
+) -> dict[str, list[float]]:
+    """Trains by Adam and keeps the weights of the epoch that is best on dev.
+
+    Keras' own Adam for dense and sparse alike, as in the paper: its momentum goes on moving a word
+    that is gone from the batch, some 30 rates in all for one that is met once, where `LazyAdam`
+    moves it by 3. Words with one entry need that: after 5 epochs, dev accuracy at density 0.15 is
+    87.5 with Adam (0.003) and 86.5 with `LazyAdam` (0.005). No word is twice in a gradient of this
+    layer, so that Keras' Adam is Adam here.
+    """
+    batches = SentenceBatches(data.train, spec.batch_size, data.once, seed=spec.seed)
+    rate: Any = spec.learning_rate
+    if spec.falling:
+        rate = keras.optimizers.schedules.PolynomialDecay(rate, spec.epochs * len(batches), 0.0)
+    model.compile(
+        keras.optimizers.Adam(rate),
+        # a mean over words: padding has weight 0
+        keras.losses.SparseCategoricalCrossentropy(reduction="mean_with_sample_weight"),
+        weighted_metrics=[keras.metrics.SparseCategoricalAccuracy(name="accuracy")],
+        jit_compile=False,  # a loop over words of any number is slower with it, on CPU
+    )
+    keep = keras.callbacks.EarlyStopping(
+        "val_accuracy", mode="max", patience=spec.epochs, restore_best_weights=True
+    )
+    dev = (data.dev.ids, data.dev.tags, data.dev.words.astype(np.float32))
+    history = model.fit(
+        batches,
+        epochs=spec.epochs,
+        validation_data=dev,
+        validation_batch_size=500,
+        callbacks=[keep],
+        verbose=verbose,
+    )
+    return history.history
+
+
+def run(spec: Spec, data: TagData, *, test: bool = True, verbose: int = 0) -> dict[str, Any]:
+    """Trains one tagger and returns its row; `test=False` leaves the test split untouched."""
+    start = time.perf_counter()
+    model = build(spec, data)
+    history = train(spec, model, data, verbose)
+    dev = history["val_accuracy"]
+    embedding = model.get_layer("embedding")
+    row: dict[str, Any] = {
+        "spec": spec._asdict(),
+        "label": spec.label,
+        "words": len(data.vocabulary),
+        "dev_accuracy": max(dev),
+        "best_epoch": 1 + dev.index(max(dev)),
+        "dev_by_epoch": [round(value, 4) for value in dev],
+        "train_accuracy": history["accuracy"][-1],
+        "train_seconds": round(time.perf_counter() - start, 1),
+        "embedding_parameters": embedding.num_entries,
+        "parameters": int(sum(np.prod(weight.shape) for weight in model.trainable_weights)),
+    }
+    for recipe in ("float32", "int8_tables") if test else ():
+        measured = measure(model, data.test, recipe)
+        row |= {(k if recipe == "float32" else f"{recipe}_{k}"): v for k, v in measured.items()}
+    return row
+
+
+def measure(model: keras.Model, split: TagIds, recipe: str) -> dict[str, Any]:
+    """Exports a tagger and compares every token of every sentence with Keras.
+
+    Raises `ValueError`, if a token's tag differs and is no tie.
+
+    Padding is tagged like words: a file of one length serves all sentences here.
+
+    Returns: A row with
+        test_accuracy: share of the words that Keras tags right (tables rounded by the recipe);
+        file_accuracy: of the file; unknown_accuracy: of the file, of words that training had not;
+        argmax_agreement: share of sentences whose tags are all the same; argmax_ties;
+        file_bytes, stored_bytes: of the file, and of all of the model's numbers in it;
+        microseconds: of one sentence with its padding.
+    """
+    file = export.convert(model, recipe, sequence_length=split.ids.shape[1])
+    frozen = export.freeze(model, recipe).model
+    # probabilities after a hundred steps of float32 in another order
+    report = export.verify(model, file, split.ids, tolerance=1e-4)
+    by_keras = np.argmax(frozen.predict(split.ids, batch_size=500, verbose=0), axis=-1)
+    right = np.argmax(report.outputs, axis=-1) == split.tags
+    unknown = split.ids == UNKNOWN
+    form = next(layer for layer in frozen.layers if isinstance(layer, Form))
+    others = sum(int(np.prod(weight.shape)) for weight in model.trainable_weights[1:])
+    return {
+        "test_accuracy": float(np.mean((by_keras == split.tags)[split.words])),
+        "file_accuracy": float(np.mean(right[split.words])),
+        "unknown_accuracy": float(np.mean(right[unknown])) if unknown.any() else None,
+        "argmax_agreement": report.agreement,
+        "argmax_ties": report.ties,
+        "largest_difference": report.largest_difference,
+        "file_bytes": len(file),
+        "stored_bytes": total_bits(form.storage()) / 8 + 4 * others,
+        "microseconds": round(report.microseconds, 1),
+    }
+
+
+def benchmark(name: str, arguments: argparse.Namespace) -> list[dict[str, Any]]:
+    """Runs what has no row in `results/<name>.jsonl` yet, seed by seed; draws Figure 3.
+
+    `arguments.epochs` cuts or lengthens every run.
+    """
+    test = not name.endswith("_dev")
+    data: dict[str, TagData] = {}
+    found = []
+    for spec in _specs(name, arguments.seeds or (SEEDS if test else (0,)), arguments.epochs):
+        row = results.find(name, spec._asdict(), test)
+        if row is None:
+            if spec.dataset not in data:
+                data = {spec.dataset: encode(LOADERS[spec.dataset](arguments.data))}
+            row = run(spec, data[spec.dataset], test=test, verbose=arguments.verbose)
+            results.append(name, row)
+            print(table([row]).splitlines()[-1], flush=True)
+        found.append(row)
+    if test:
+        draw(found, results.path(name).with_suffix(".png"))
+    return found
+
+
+def _specs(name: str, seeds: Iterable[int], epochs: int | None) -> list[Spec]:
+    return [
+        spec._replace(seed=seed, epochs=epochs or spec.epochs)
+        for seed in seeds
+        for spec in BENCHMARKS[name]
+    ]
+
+
+def draw(rows: list[dict[str, Any]], path: Path) -> Path | None:
+    """Figure 3: accuracy over entries per word, dense against sparse; `None` without matplotlib."""
+    points = []
+    for group in results.by_seed(rows):
+        spec = group[0]["spec"]
+        if spec["order"] != "up" or spec["epochs"] != rows[0]["spec"]["epochs"]:
+            continue
+        mean, spread = results.spread(group, "test_accuracy")
+        point = {"entries": spec["width"] * spec["density"], "accuracy": mean, "spread": spread}
+        kinds = ["dense"] if spec["density"] == 1 else []
+        kinds += ["sparse"] if spec["width"] == 20 else []  # at density 1 they are the same
+        points += [{**point, "method": kind} for kind in kinds]
+    title = f"Tags of {rows[0]['spec']['dataset']}, k = 20"
+    try:
+        return plots.accuracy_against_entries(points, path, title)
+    except ImportError:
+        return None
+
+
+def table(rows: list[dict[str, Any]]) -> str:
+    """Markdown: a line per embedding, mean and spread over seeds, accuracies in percent."""
+    lines = [
+        "| embedding | dropouts | epochs | seeds | dev | test | file | unknown words | int8 file "
+        "| parameters: embedding | all | file B | int8 file B |",
+        "|" + "---|" * 13,
+    ]
+    for group in results.by_seed(rows):
+        first = group[0]
+        spec = first["spec"]
+        dropouts = (spec[f"{kind}_dropout"] for kind in ("word", "variational", "weight"))
+        cells = [first["label"], ", ".join(f"{share:g}" for share in dropouts)]
+        cells += [str(spec["epochs"]), str(len(group)), results.percent(group, "dev_accuracy")]
+        for key in ("test", "file", "unknown", "int8_file"):
+            cells.append(results.percent(group, f"{key}_accuracy"))
+        cells += [f"{first[key]:,}" for key in ("embedding_parameters", "parameters")]
+        for key in ("file_bytes", "int8_file_bytes"):
+            cells.append(f"{first[key]:,}" if key in first else "-")
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)

@@ -1,0 +1,138 @@
+"""Table 1 of the Anchor & Transform paper: its methods on a few hundred rows, one epoch."""
+
+import keras
+import numpy as np
+import pytest
+
+from benchmarks.anchors import anchors_text
+from benchmarks.anchors.anchor_methods import Statistics, embedding
+from benchmarks.anchors.anchors_text import METHODS, Spec, grid, run_all, specs, table
+from benchmarks.lib import results
+from kerascompact import knowledge, layers
+from kerascompact.tasks.classification import encode
+from tiny_task import dataset
+
+pytest.importorskip("scipy")
+
+SMALL = {"size": 30, "length": 8, "width": 6, "epochs": 1, "batch_size": 32, "dataset": "tiny"}
+
+
+@pytest.fixture(scope="module")
+def wordnet(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("data") / anchors_text.WORDNET
+    folder.mkdir()
+    columns = "synset\tmembers\thypernym\tsimilar\tmero_part\tmero_member\n"
+    (folder / "synsets.tsv").write_text(columns + "1-a\tgood|bad\t\t\t\t\n")
+    (folder / "senses.tsv").write_text("lemma\tsynsets\ngood\t1-a\nbad\t1-a\n")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def statistics(wordnet):
+    return Statistics(encode(dataset(), size=30, length=8), wordnet)
+
+
+def test_statistics_are_those_of_train(statistics):
+    ids = statistics.ids
+    assert statistics.counts.tolist() == [np.count_nonzero(ids == word) for word in range(30)]
+    lengths = np.sqrt(statistics.neighbours.multiply(statistics.neighbours).sum(axis=1))
+    np.testing.assert_allclose(lengths[2:], 1)  # of every word but padding and the unknown one
+    near = knowledge.cooccurrence_counts(ids, 30, 10, min_count=3, min_pmi=1.0, ignore=(0, 1))
+    words = statistics.vocabulary
+    pair = sorted((words.id_of("good"), words.id_of("bad")))
+    assert 1 not in pair
+    found = {tuple(pair) for pair in statistics.graph.pairs().tolist()}
+    assert found == {tuple(p) for p in np.argwhere(near.toarray()).tolist() if p[0] < p[1]} | {
+        tuple(pair)
+    }
+
+
+@pytest.mark.parametrize("by", ["frequency", "tf_idf", "clusters", "frequency_clusters"])
+def test_words_are_chosen_without_the_reserved_ids(statistics, by):
+    found = statistics.chosen(by, 7)
+    assert len(set(found.tolist())) == 7 and found.min() >= 2
+    if by.startswith("frequency"):
+        assert statistics.counts[found[0]] == statistics.counts[2:].max()
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_each_method_builds_its_layer(statistics, method):
+    options = dict(METHODS[method])
+    if "words" in options:
+        options["words"] = 9
+    if options.get("num_anchors") == 50:
+        options["num_anchors"] = 12
+    made = embedding(statistics, 6, **options)
+    assert made.name == "embedding" and made.mask_zero
+    made.build(None)
+    if options["kind"] == "anchors":
+        assert isinstance(made, layers.AnchorTransformEmbedding)
+        assert made.nonnegative == ("signed" not in method)
+        assert (made.negative_pairs is not None) == ("knowledge" in method)
+        assert (made.positive_pairs is not None) == ("frequency, knowledge" in method)
+        if made.positive_pairs is not None:
+            rows = made.positive_pairs[
+                np.isin(
+                    made.positive_pairs[:, 0],
+                    statistics.chosen("frequency", options["num_anchors"]),
+                )
+            ]
+            assert len(rows) >= options["num_anchors"]  # an anchor's own entry is one of them
+
+
+def test_refuses(statistics):
+    with pytest.raises(ValueError, match="`kind` must be one of 'full', 'sparse_code', 'selected'"):
+        embedding(statistics, 6, "hashing")
+    with pytest.raises(ValueError, match="`by` must be one of 'frequency', 'tf_idf'"):
+        statistics.chosen("luck", 3)
+    with pytest.raises(ValueError, match="`related` must be False: a random basis has no words"):
+        embedding(statistics, 6, "anchors", num_anchors=3, related=True)
+    with pytest.raises(ValueError, match="`wordnet` must be the folder"):
+        _ = Statistics(encode(dataset(), size=30, length=8)).graph
+
+
+def test_specs_are_every_method_seed_by_seed():
+    found = specs((0, 1))
+    assert [spec.seed for spec in found] == [0] * len(METHODS) + [1] * len(METHODS)
+    assert found[0] == Spec("full", {"kind": "full"}) and found[0].width == 256
+    tried = grid(epochs=3)
+    assert {spec.epochs for spec in tried} == {3}
+    for name, (option, values) in anchors_text.GRID.items():
+        found = [spec.options for spec in tried if spec.method == name]
+        assert found == [{**METHODS[name], option: value} for value in values]
+    assert {METHODS[name]["kind"] for name in anchors_text.GRID} == {
+        options["kind"] for options in METHODS.values() if {"strength", "kl_weight"} & set(options)
+    }
+
+
+SMOKE = ("sparse code 100", "ANT 10 frequency, knowledge")
+
+
+def test_rows_and_their_table(tmp_path, monkeypatch, wordnet):
+    monkeypatch.setenv("KERASCOMPACT_RESULTS", str(tmp_path))
+    monkeypatch.setattr(anchors_text.datasets, "load", lambda name, data_dir: dataset())
+    wanted = [spec._replace(**SMALL) for spec in specs((0,)) if spec.method in SMOKE]
+    wanted[0] = wanted[0]._replace(options={**wanted[0].options, "num_base": 9})
+    rows = run_all(wanted, "ant_text", data_dir=str(wordnet.parent))
+    assert [row["label"] for row in rows] == list(SMOKE)
+    for row, vectors in zip(rows, (9, 10), strict=True):  # numbers of T and of A
+        assert 0 < row["embedding_parameters"] - vectors * 6 <= 30 * vectors
+    for row in rows:
+        assert row["argmax_agreement"] == 1 and row["file_accuracy"] == row["hard_accuracy"]
+        assert row["best_epoch"] == 1 and row["file_bytes"] > row["stored_bytes"] > 0
+    monkeypatch.setattr(anchors_text, "run", lambda *args, **options: pytest.fail("ran again"))
+    assert run_all(wanted, "ant_text", data_dir=str(wordnet.parent)) == rows
+    lines = table(rows[::-1]).splitlines()
+    assert [line.split(" | ")[0][2:] for line in lines[2:]] == list(SMOKE)
+    assert {line.count("|") for line in lines} == {14}
+    assert len(results.rows("ant_text")) == 2
+
+
+def test_dev_rows_leave_test_untouched(tmp_path, monkeypatch, statistics):
+    monkeypatch.setenv("KERASCOMPACT_RESULTS", str(tmp_path))
+    data = encode(dataset(), size=30, length=8)
+    spec = Spec("ANT 10 dynamic", METHODS["ANT 10 dynamic"])._replace(**{**SMALL, "epochs": 4})
+    row = anchors_text.run(spec, data, statistics, test=False)
+    assert "file_bytes" in row and "file_accuracy" not in row and row["best_epoch"] >= 3
+    assert table([row]).count("|") == 14 * 3
+    assert keras.config.floatx() == "float32"

@@ -1,0 +1,103 @@
+"""Pre-trained projections in classifiers and language models, on made-up texts."""
+
+import argparse
+
+import keras
+import numpy as np
+import pytest
+
+from benchmarks.data.ptb import Corpus
+from benchmarks.projections import projection_transfer, skip_gram_runs
+from benchmarks.projections.projection_transfer import Spec
+from kerascompact.models import ZarembaSize
+from made_up_questions import DATA
+
+SMALL = dict(units=8, hidden=12, width=6, length=5, epochs=2, batch_size=16, learning_rate=0.02)
+
+
+def text(tokens, seed):
+    steps = np.random.default_rng(seed).integers(1, 3, tokens)
+    return (np.cumsum(steps) % 20).astype(np.int32)
+
+
+CORPUS = Corpus(
+    "letters", tuple("abcdefghijklmnopqrst"), text(800, 0), text(200, 1), text(203, 2), ""
+)
+
+
+@pytest.fixture(autouse=True)
+def tiny(monkeypatch, tmp_path):
+    size = ZarembaSize(8, 0.0, 4, 0.3, 0.5, 2, 2, 0.5, batch_size=4, layers=1)
+    monkeypatch.setattr(projection_transfer, "LANGUAGE", size)
+    monkeypatch.setenv("KERASCOMPACT_RESULTS", str(tmp_path / "results"))
+
+
+def pretrain(work, start="tuned"):
+    """Weights in the folder where `word_similarity` or `projection_fit` would put them."""
+    spec = projection_transfer.pretraining_of(Spec("trec", start, **SMALL))
+    layer = skip_gram_runs.build_embedding(spec, 10)
+    layer.build((None, 1120))
+    layer.set_weights([weight + 0.01 for weight in layer.get_weights()])  # as if trained
+    folder = spec.folder(work)
+    folder.mkdir(parents=True)
+    skip_gram_runs.save(layer, ["a", "b"], folder)
+    return layer
+
+
+@pytest.mark.parametrize("start", projection_transfer.STARTS)
+def test_start_is_the_pretrained_projection(tmp_path, start):
+    spec = Spec("trec", start, **SMALL)
+    if start != "none":
+        with pytest.raises(ValueError, match="run the benchmarks `word_similarity` and"):
+            projection_transfer.projection(spec, tmp_path)
+    trained = pretrain(tmp_path, start)
+    layer = projection_transfer.projection(spec, tmp_path)
+    same = np.array_equal(layer.get_weights()[0], trained.get_weights()[0])
+    assert same == (start != "none")
+    assert bool(layer.trainable_weights) == (start != "frozen")
+    assert layer.mask_zero
+    ngrams = layer.projection.ngrams
+    assert tuple(ngrams) == ((1, 3) if start == "table" else (3, 6))
+
+
+@pytest.mark.parametrize("start", ["none", "frozen"])
+def test_classifier(start, tmp_path):
+    trained = pretrain(tmp_path)
+    data = projection_transfer.encode(DATA, 5)
+    assert data.train.ids[0, 3] == data.words.index("?") and data.train.ids[0, 4] == 0
+    row = projection_transfer.classify(Spec("trec", start, **SMALL), data, tmp_path)
+    assert row["test"] > 0.7 and row["dev"] >= row["dev_by_epoch"][0]
+    again = skip_gram_runs.load(
+        projection_transfer.pretraining.RUNS["NP-SG 1M"]._replace(hidden=12, width=6), tmp_path
+    )
+    np.testing.assert_array_equal(again.get_weights()[0], trained.get_weights()[0])
+
+
+def test_language_model_and_benchmark(tmp_path, monkeypatch):
+    pretrain(tmp_path)
+    pretrain(tmp_path, "table")
+    specs = [
+        Spec("ptb", start, **{**SMALL, "dropout": 0.0}) for start in projection_transfer.STARTS
+    ]
+    monkeypatch.setitem(projection_transfer.BENCHMARKS, "projection_transfer", specs)
+    monkeypatch.setattr(projection_transfer.ptb, "load", lambda data, tokens: CORPUS)
+    arguments = argparse.Namespace(
+        data=None, seeds=None, epochs=None, work=str(tmp_path), verbose=0
+    )
+    rows = projection_transfer.benchmark("projection_transfer", arguments)
+    # words follow each other by one of two steps: a perplexity of 2 at best, 20 without learning
+    assert all(1.9 < row["test"] < 25 for row in rows)
+    table = projection_transfer.table(rows)
+    lines = table.splitlines()
+    assert "| from scratch | 2 | 1 |" in lines[2] and lines[2].endswith(" - |")
+    gain = rows[2]["test"] - rows[0]["test"]
+    assert "| pre-trained, frozen | 2 | 1 |" in lines[4] and lines[4].endswith(f" {gain:+.2f} |")
+    keras.backend.clear_session()
+
+
+def test_runs_compare_equal_trainings():
+    for name, specs in projection_transfer.BENCHMARKS.items():
+        tasks = {spec._replace(start="none") for spec in specs}
+        assert len(specs) == 4 * len(tasks), name
+        starts = [spec.start for spec in specs]
+        assert starts == list(projection_transfer.STARTS) * len(tasks)

@@ -1,0 +1,104 @@
+"""Which embedding, head and optimizer a spec names, and where its checkpoints are."""
+
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+
+from benchmarks.anchors import tied_language
+from benchmarks.anchors.tied_language import Spec
+from benchmarks.data.ptb import Corpus
+from kerascompact import layers
+from kerascompact.models import ZarembaSize
+from kerascompact.optimizers import LazySGD
+
+V, d = 20, 8
+IDS = np.random.default_rng(0).integers(0, V, 120).astype(np.int32)
+CORPUS = Corpus("numbers", tuple(map(str, range(V))), IDS, IDS, IDS, "made up")
+FULL = Spec("full", {"kind": "full"})
+needs_reversible = pytest.mark.skipif(
+    not hasattr(keras.layers, "ReversibleEmbedding"), reason="since Keras 3.13"
+)
+
+
+@pytest.fixture(autouse=True)
+def tiny(monkeypatch):
+    size = ZarembaSize(d, 0.0, 4, 0.3, 0.5, 2, 2, 0.5, batch_size=4)
+    monkeypatch.setitem(tied_language.models.SIZES, "small", size)
+
+
+def embedding(kind, **options):
+    return tied_language.build_embedding(Spec(kind, {"kind": kind, **options}), CORPUS, None)
+
+
+def test_checkpoints_lie_apart_unless_only_epochs_or_the_name_differ():
+    folder = FULL.folder(Path("w"))
+    assert FULL._replace(epochs=9, method="other").folder(Path("w")) == folder
+    others = [
+        FULL._replace(**change)
+        for change in (
+            {"options": {"kind": "full", "ratio": 0.2}},
+            {"train_tokens": None},
+            {"size": "large"},
+            {"hold": 9},
+            {"decay": 0.9},
+            {"seed": 1},
+        )
+    ]
+    assert len({folder, *(spec.folder(Path("w")) for spec in others)}) == 7
+    spec = Spec("k-SVD", {"kind": "k_svd", "num_anchors": 5}, seed=3)
+    assert spec.teacher == FULL._replace(seed=3)
+
+
+@needs_reversible
+@pytest.mark.parametrize("kind", ["full", "nearest", "k_svd"])
+def test_what_is_compressed_afterwards_is_a_full_table(kind):
+    made = embedding(kind)
+    assert isinstance(made, keras.layers.ReversibleEmbedding) and made.name == "embedding"
+    made.build((None, None))
+    assert made.count_params() == V * d
+
+
+@pytest.mark.parametrize("kind", ["low_rank", "tensor_train"])
+def test_a_ratio_is_a_share_of_the_full_table(kind):
+    made = embedding(kind, ratio=0.5)
+    made.build(None)
+    assert 0.2 * V * d < made.count_params() <= 0.5 * V * d
+
+
+def test_anchors_are_as_long_as_makes_a_step_that_of_a_full_table():
+    made = embedding("anchors", num_anchors=16, strength=1e-3)
+    assert isinstance(made, layers.AnchorTransformEmbedding)
+    assert made.negative_pairs is None and made.positive_pairs is None
+    assert made.embeddings_initializer.stddev == 2 * 16**-0.5
+    assert embedding("anchors", num_anchors=4).embeddings_initializer.stddev == 2 * d**-0.5
+
+
+def test_refuses_other_kinds():
+    with pytest.raises(ValueError, match="`kind` must be one of 'full', 'nearest', 'k_svd'"):
+        embedding("codes")
+
+
+def test_the_softmax_is_under_the_vectors_of_the_embedding():
+    keras.utils.set_random_seed(0)
+    spec = Spec("low rank", {"kind": "low_rank", "ratio": 0.5})
+    made = tied_language.build_embedding(spec, CORPUS, None)
+    model = tied_language.build(spec, made, 4)
+    assert model.input_shape == (4, 4) and model.output_shape == (4, 4, V)
+    free = tied_language.build(spec, made, None)
+    ids = IDS[None, :5]
+    hidden = keras.Model(free.input, free.get_layer("lstm_1").output)(ids)
+    table = made(np.arange(V))
+    np.testing.assert_allclose(free(ids), np.asarray(hidden) @ np.asarray(table).T, atol=1e-5)
+    # table, two LSTMs of d over d, a bias for each word: no second table
+    assert free.count_params() == made.count_params() + 2 * 4 * d * (2 * d + 1) + V
+
+
+def test_optimizers_are_those_of_the_papers():
+    full = tied_language.optimizer_of(FULL, 10)
+    assert isinstance(full, LazySGD) and full.global_clipnorm == 0.5
+    anchors = tied_language.optimizer_of(Spec("ANT", {"kind": "anchors"}), 10)
+    assert type(anchors).__name__ == "ProximalSGD"
+    both = tied_language.optimizer_of(Spec("VD", {"kind": "sparse_vd"}), 10)
+    assert isinstance(both, keras.optimizers.MultiOptimizer)
