@@ -1,11 +1,11 @@
-"""Constants of a parsed model: their values, and the operators that read them."""
+"""Constants of a parsed model, with their values and the operators that read them."""
 
 from collections import Counter
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from kerascompact.tflite.layout import ITEM_BITS, TYPE_NAMES
+from kerascompact.tflite.layout import TYPE_NAMES
 from kerascompact.tflite.operators import OPERATORS
 from kerascompact.tflite.tensor_names import label
 
@@ -13,10 +13,17 @@ LOOKUPS = ("GATHER", "GATHER_ND", "EMBEDDING_LOOKUP", "EMBEDDING_LOOKUP_SPARSE")
 
 
 class Constant(NamedTuple):
-    """A buffer that operators read, once, however many tensors share it.
+    """One constant buffer of a file, counted once however many tensors share it.
 
-    `readers` are the operators and the number of the input; a whole table that is dequantized first
-    has those behind the DEQUANTIZE in `behind`.
+    Args:
+        name: Name of the first tensor that uses the buffer, or "".
+        dtype: Type of the numbers, such as "int8".
+        shape: Shape of the tensor.
+        data: Bytes of the buffer, as uint8.
+        scales: How many quantization scales there are; 0 for none.
+        axis: Dimension that the scales belong to.
+        readers: Name of each operator that reads the buffer, and the number of its input.
+        behind: The same for the operators that read the output of a DEQUANTIZE of the buffer.
     """
 
     name: str
@@ -38,22 +45,22 @@ class Constant(NamedTuple):
 
     @property
     def is_table(self) -> bool:
-        """Whether rows are looked up by ids; the table of a sparse lookup is its last input."""
+        """Whether an operator looks up rows of it by ids; a sparse lookup has it as last input."""
         return any(
             name in LOOKUPS and place == (4 if name == "EMBEDDING_LOOKUP_SPARSE" else _first(name))
             for name, place in self.readers + self.behind
         )
 
     @property
-    def rows(self) -> int:
+    def num_rows(self) -> int:
         return self.shape[0] if self.shape else 1
 
     @property
     def width(self) -> int:
-        return self.size // max(self.rows, 1)
+        return self.size // max(self.num_rows, 1)
 
     def values(self) -> np.ndarray | None:
-        """The numbers, flat; `None`, if NumPy has no such type."""
+        """The numbers as a flat array; `None` if NumPy does not have their type."""
         if self.dtype == "int4":
             low, high = self.data & 15, self.data >> 4
             both = np.stack([low, high], axis=-1).reshape(-1)[: self.size].astype(np.int8)
@@ -77,10 +84,10 @@ def _first(name: str) -> int:
 
 
 def constants(model: Any) -> list[Constant]:
-    """All constants that an operator or an output of the model reads, largest first.
+    """Lists the constants that an operator or an output of the model reads, largest first.
 
     Args:
-        model: The schema's `ModelT`.
+        model: `ModelT` of the schema.
 
     >>> from kerascompact.layers import ClusterEmbedding
     >>> layers = [keras.Input((4,), dtype="int32"), ClusterEmbedding(900, 16, 50)]
@@ -134,7 +141,7 @@ def _constant(
 
 
 def _readers(model: Any, graph: Any) -> dict[int, list[tuple[str, int]]]:
-    """For each tensor that operators read, their names and the number of the input."""
+    """For each tensor, the names of the operators that read it and the number of the input."""
     found: dict[int, list[tuple[str, int]]] = {}
     for operator in graph.operators:
         for place, index in enumerate(operator.inputs):
@@ -149,15 +156,13 @@ def _name(model: Any, operator: Any) -> str:
 
 
 def packed_bytes(count: int, bits: int) -> int:
-    """Bytes of a stream of codes; two more, so that a code is read as two bytes or three.
+    """Bytes of a stream of packed codes, with two more at the end: a code is read as 2 or 3 bytes.
+
+    Args:
+        count: How many codes there are.
+        bits: Bits of a code.
 
     >>> packed_bytes(3000, 6)
     2252
     """
     return -(-count * bits // 8) + 2
-
-
-def item_bits(dtype: str) -> int:
-    """Bits of a number of a type of TFLite; 8 of an unknown one."""
-    return next((ITEM_BITS[k] for k, v in TYPE_NAMES.items() if v.lower() == dtype and k in
-                 ITEM_BITS), 8)  # fmt: skip

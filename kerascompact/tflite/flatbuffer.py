@@ -1,4 +1,4 @@
-"""Reader and writer of `.tflite` files: parsing, checks, metadata, names."""
+"""Reader and writer of `.tflite` files: parse, check, slim and pack a model and its metadata."""
 
 import json
 import struct
@@ -28,45 +28,53 @@ _DAMAGE = (
 
 
 def load(file: bytes | str | Path) -> bytes:
-    """The bytes of a `.tflite` file, checked to be a whole one.
+    """Reads and checks a `.tflite` file.
 
     Args:
-        file: A path, or the bytes themselves.
+        file: Path or bytes of the file.
 
-    Raises: ValueError, as `read`; FileNotFoundError.
+    Returns: The bytes of the file.
+
+    Raises: ValueError, if it is not a TFLite file, or is truncated, damaged or edited;
+        FileNotFoundError.
     """
     return read(file)[0]
 
 
 def read(file: bytes | str | Path) -> tuple[bytes, Any]:
-    """The bytes of a `.tflite` file and its `ModelT`, checked to be as they were written.
+    """Reads, checks and parses a `.tflite` file.
 
-    A file of kerascompact has a CRC-32 of all its bytes in its metadata, which tells of every
-    damage; of other files the structure is checked, see `parse`.
+    A file of kerascompact has a CRC-32 of all its bytes in its metadata, which detects any damage.
+    Of other files, only the structure is checked; see `parse`.
 
     Args:
-        file: A path, or the bytes themselves.
+        file: Path or bytes of the file.
 
-    Raises: ValueError, if it is no TFLite file, is truncated, damaged or changed;
+    Returns: The bytes of the file and its `ModelT`.
+
+    Raises: ValueError, if it is not a TFLite file, or is truncated, damaged or edited;
         FileNotFoundError.
     """
     data = file if isinstance(file, bytes) else Path(file).read_bytes()
     _check_is_tflite(data)
-    if METADATA_NAME in data and (wrong := checksum.broken(data)):
+    if METADATA_NAME in data and (wrong := checksum.mismatch(data)):
         raise ValueError(
-            f"`flatbuffer` must be a whole TFLite model. Received: {len(data)} bytes that are "
+            f"`flatbuffer` must be a complete TFLite model. Received: {len(data)} bytes that are "
             f"truncated or damaged, or were changed since kerascompact wrote them ({wrong})."
         )
     return data, parse(data)
 
 
 def parse(data: bytes) -> Any:
-    """Unpacks a flatbuffer into the schema's `ModelT`, after checking its structure.
+    """Parses the bytes of a `.tflite` file into the schema's `ModelT`, after checking them.
 
-    Every offset must lead where the schema says (`check_layout`), and every tensor, operator and
-    signature must be one that the runtime can take (`check_model`).
+    Every offset must point to what the schema says (`check_layout`), and the runtime must be able
+    to load every tensor, operator and signature (`check_model`).
 
-    Raises: ValueError, if it is no TFLite file, is truncated or is damaged.
+    Args:
+        data: Bytes of the file.
+
+    Raises: ValueError, if it is not a TFLite file, or is truncated or damaged.
     """
     _check_is_tflite(data)
     try:
@@ -81,14 +89,14 @@ def parse(data: bytes) -> Any:
             _fill(signature, "inputs", "outputs")
     except _DAMAGE as error:
         raise ValueError(
-            f"`flatbuffer` must be a whole TFLite model. Received: {len(data)} bytes that are "
+            f"`flatbuffer` must be a complete TFLite model. Received: {len(data)} bytes that are "
             f"truncated or damaged ({error})."
         ) from error
     return model
 
 
 def _fill(table: Any, *names: str) -> None:
-    """Gives vectors that the file left out as vectors of nothing."""
+    """Sets vectors that are absent from the file to empty lists."""
     for name in names:
         if getattr(table, name) is None:
             setattr(table, name, [])
@@ -106,7 +114,7 @@ def _check_is_tflite(data: bytes) -> None:
 
 
 class _Builder(flatbuffers.Builder):
-    """Writes vectors that hold the same once: short ones (shapes, indices), and zeros of scales."""
+    """Builder that writes equal vectors once: short ones (shapes, indices), and zero points."""
 
     def __init__(self) -> None:
         super().__init__(1024)
@@ -122,7 +130,7 @@ class _Builder(flatbuffers.Builder):
 
 
 class _Once:
-    """A table that is written once, however often it is referred to."""
+    """Table that is written once, however often it is used."""
 
     def __init__(self, table: Any) -> None:
         self.table = table
@@ -135,13 +143,13 @@ class _Once:
 
 
 def _share_equal(tables: list[Any], written: dict[str, _Once]) -> list[_Once]:
-    """Replaces tables that hold the same by one; FlatBuffers lets several offsets meet there."""
+    """Replaces equal tables by one; in a flatbuffer, several offsets may point to one table."""
     tables = [table.table if isinstance(table, _Once) else table for table in tables]
     return [written.setdefault(_contents(table), _Once(table)) for table in tables]
 
 
 def _contents(table: Any) -> str:
-    """Class and fields of a table, nested tables included."""
+    """Text of a table's class and fields, nested tables included, to compare tables by."""
     if isinstance(table, np.ndarray):
         return repr(table.tolist())
     if isinstance(table, list | tuple):
@@ -153,11 +161,16 @@ def _contents(table: Any) -> str:
 
 
 def pack(model: Any) -> bytes:
-    """Packs a `ModelT` into the bytes of a file.
+    """Writes a `ModelT` into the bytes of a file.
 
-    Equal tensors (activations of one shape and type), equal options of operators and equal short
-    vectors are written once, which saves a third of a small graph. With kerascompact's metadata,
-    a checksum of the file is in them, see `seal`.
+    Equal tensors (activations of one shape and type), equal operator options and equal short
+    vectors are written once, which saves a third of a small graph. If the file has kerascompact's
+    metadata, they get its checksum; see `checksum`.
+
+    Args:
+        model: `ModelT` of the schema; equal tables in it are replaced in place.
+
+    Returns: The bytes of the file.
     """
     builder = _Builder()
     written: dict[str, _Once] = {}
@@ -167,14 +180,21 @@ def pack(model: Any) -> bytes:
             if operator.builtinOptions is not None:
                 (operator.builtinOptions,) = _share_equal([operator.builtinOptions], written)
     builder.Finish(model.Pack(builder), IDENTIFIER)
-    return checksum.sealed(bytes(builder.Output()))
+    return checksum.with_checksum(bytes(builder.Output()))
 
 
 def read_metadata(file: bytes | str | Path) -> dict[str, Any]:
-    """The JSON that kerascompact wrote into a file: labels, vocabulary hash, sizes, recipe.
+    """Reads kerascompact's metadata of a file: labels, vocabulary checksum, sizes, recipe.
 
-    Raises: ValueError, if the file is no TFLite file or was not made by kerascompact.
+    Args:
+        file: Path or bytes of a `.tflite` file.
 
+    Returns: The metadata, parsed from JSON.
+
+    Raises: ValueError, if it is not a TFLite file, is damaged or was not written by kerascompact;
+        FileNotFoundError.
+
+    Example:
     >>> from kerascompact.layers import ClusterEmbedding
     >>> model = keras.Sequential([keras.Input((4,), dtype="int32"), ClusterEmbedding(9, 2, 3)])
     >>> read_metadata(kerascompact.export.convert(model))["embeddings"][0]["form"]
@@ -183,14 +203,14 @@ def read_metadata(file: bytes | str | Path) -> dict[str, Any]:
     metadata = metadata_of(read(file)[1])
     if metadata is None:
         raise ValueError(
-            "The file must be one that kerascompact exported. "
+            "The file must have been written by kerascompact. "
             "Received: a TFLite model without kerascompact's metadata."
         )
     return metadata
 
 
 def metadata_of(model: Any) -> dict[str, Any] | None:
-    """The metadata of a parsed model, or `None` in a file of another maker."""
+    """The metadata of a parsed model; `None` if kerascompact did not write the file."""
     for entry in model.metadata or []:
         if entry.name == METADATA_NAME:
             content = bytes(bytearray(model.buffers[entry.buffer].data))
@@ -198,20 +218,24 @@ def metadata_of(model: Any) -> dict[str, Any] | None:
                 found = json.loads(content)
             except (ValueError, RecursionError) as error:
                 raise ValueError(
-                    "`flatbuffer` must be a file with metadata as kerascompact writes them, JSON. "
-                    f"Received: metadata of {len(content)} bytes that are none ({error})."
+                    "`flatbuffer` must be a file whose kerascompact metadata are JSON. "
+                    f"Received: metadata of {len(content)} bytes that are not ({error})."
                 ) from error
             if not metadata_fits(found):
-                checks.fail("flatbuffer", "a file with metadata as kerascompact writes them", found)
-            found.pop("crc32", None)  # of the file, not of the model
+                checks.fail("flatbuffer", "a file whose metadata have kerascompact's schema", found)
+            found.pop("crc32", None)  # it describes the file, not the model
             return found
     return None
 
 
 def add_metadata(model: Any, metadata: dict[str, Any]) -> None:
-    """Writes the JSON into a parsed model, as compact as JSON gets.
+    """Adds metadata to a parsed model, as JSON without white space.
 
-    Its first entry is `crc32`, which `pack` fills in.
+    The first entry is `crc32`, which `pack` fills in.
+
+    Args:
+        model: `ModelT` of the schema, changed in place.
+        metadata: Entries that JSON can hold.
     """
     text = json.dumps(metadata, separators=(",", ":"), ensure_ascii=False, sort_keys=True)
     text = "{" + checksum.EMPTY + ("," if metadata else "") + text[1:]
@@ -223,12 +247,15 @@ def add_metadata(model: Any, metadata: dict[str, Any]) -> None:
 
 
 def slim(model: Any) -> None:
-    """Drops what the converter writes and no runtime reads.
+    """Removes what the converter writes and no runtime reads.
 
-    An empty buffer for each activation (all can share buffer 0, which is empty by definition),
-    equal constants stored twice, shape signatures that repeat the shape, ranks that the shape
-    tells, and empty quantization tables. Inputs and outputs get the names of their signature; of
-    other names, see `tensor_names.pack`.
+    These are: an empty buffer for each activation (all can share buffer 0, which is always empty),
+    constants that are stored twice, shape signatures and ranks that repeat the shape, and empty
+    quantization tables. Inputs and outputs get the names in their signature; `tensor_names.pack`
+    handles all other names.
+
+    Args:
+        model: `ModelT` of the schema, changed in place.
     """
     empty = schema.BufferT()
     buffers, number = [empty], {b"": 0}
@@ -244,7 +271,7 @@ def slim(model: Any) -> None:
             scales = tensor.quantization
             if scales is not None and scales.scale is None and scales.details is None:
                 tensor.quantization = None
-            tensor.hasRank = False  # read by importers, which take the rank from the shape then
+            tensor.hasRank = False  # only importers read it; without it they use the shape
             if tensor.shapeSignature is not None and -1 not in tensor.shapeSignature:
                 tensor.shapeSignature = None
     for signature in model.signatureDefs or []:
@@ -258,7 +285,7 @@ def slim(model: Any) -> None:
 
 
 def operator_names(model: Any) -> list[str]:
-    """The operator of every node of every subgraph; a custom one by its own name."""
+    """Names of all operators of all subgraphs; "CUSTOM:" and its name for a custom one."""
     names = []
     for graph in model.subgraphs:
         for operator in graph.operators:

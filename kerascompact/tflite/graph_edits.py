@@ -1,4 +1,4 @@
-"""Edits of a parsed model that the passes share: new tensors, buffers and operators."""
+"""Graph edits that the passes share: add tensors and buffers, change and drop operators."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ OP, TYPE = schema.BuiltinOperator, schema.TensorType
 
 
 def kind(model: Any, operator: Any) -> int:
-    """The number of the operator that a node runs."""
+    """Number of a node's operator in the schema's `BuiltinOperator`."""
     code = model.operatorCodes[operator.opcodeIndex]
     return max(code.builtinCode, code.deprecatedBuiltinCode)
 
@@ -18,7 +18,16 @@ def kind(model: Any, operator: Any) -> int:
 def become(
     model: Any, operator: Any, kind: int, version: int, option_kind: int = 0, options: Any = None
 ) -> None:
-    """Makes an operator one of another kind or version."""
+    """Changes the kind, the version and the options of an operator.
+
+    Args:
+        model: `ModelT` that the operator belongs to, changed in place.
+        operator: `OperatorT` of the schema, changed in place.
+        kind: Number of the new operator in `BuiltinOperator`.
+        version: Version of the new operator.
+        option_kind: Number of its options in `BuiltinOptions`; 0 for none.
+        options: Table of its options.
+    """
     wanted = (kind, version)
     known = [(max(c.builtinCode, c.deprecatedBuiltinCode), c.version) for c in model.operatorCodes]
     if wanted not in known:
@@ -31,12 +40,12 @@ def become(
 
 
 def users(graph: Any, tensor: int) -> list[Any]:
-    """The operators that read a tensor."""
+    """Operators of a graph that read the tensor with this index."""
     return [operator for operator in graph.operators if tensor in operator.inputs]
 
 
 def constant(model: Any, tensor: Any, dtype: Any) -> np.ndarray | None:
-    """The numbers of a constant tensor; `None` if it is none, or of another size."""
+    """Numbers of a constant tensor; `None` if it is not constant or its size does not fit."""
     data = model.buffers[tensor.buffer].data
     if data is None or tensor.shape is None:
         return None
@@ -46,7 +55,7 @@ def constant(model: Any, tensor: Any, dtype: Any) -> np.ndarray | None:
 
 
 def new_buffer(model: Any, data: np.ndarray) -> int:
-    """The number of a further buffer with those numbers."""
+    """Adds a buffer with these numbers and returns its index."""
     buffer = schema.BufferT()
     buffer.data = np.frombuffer(np.ascontiguousarray(data).tobytes(), np.uint8)
     model.buffers.append(buffer)
@@ -54,14 +63,15 @@ def new_buffer(model: Any, data: np.ndarray) -> int:
 
 
 def new_tensor(graph: Any, type_: int, shape: Any, buffer: int, scale: Any = None) -> int:
-    """The number of a further tensor of a graph.
+    """Adds a tensor to a graph and returns its index.
 
     Args:
-        graph: A subgraph, changed in place.
-        type_: Of the schema's types.
-        shape: Its sizes.
-        buffer: Number of its buffer; 0 for what an operator writes.
-        scale: Of its quantization: one number, or one for each index of its first dimension.
+        graph: Subgraph of a parsed model, changed in place.
+        type_: Number of the tensor's type in `TensorType`.
+        shape: Size of each dimension.
+        buffer: Index of its buffer; 0 for a tensor that an operator writes.
+        scale: Scale of its quantization, one or one per index of the first dimension; `None`: the
+            tensor is not quantized.
     """
     tensor = schema.TensorT()
     tensor.type, tensor.buffer, tensor.shape = type_, buffer, np.array(shape, np.int32)
@@ -72,7 +82,12 @@ def new_tensor(graph: Any, type_: int, shape: Any, buffer: int, scale: Any = Non
 
 
 def affine(scale: Any, axis: int = 0) -> Any:
-    """Quantization with zero at zero: one scale, or one for each index of a dimension."""
+    """Quantization parameters with zero points 0.
+
+    Args:
+        scale: One scale, or one for each index of a dimension.
+        axis: Dimension that the scales belong to.
+    """
     made = schema.QuantizationParametersT()
     made.scale = np.atleast_1d(np.asarray(scale, np.float32))
     made.zeroPoint = np.zeros(len(made.scale), np.int64)
@@ -81,7 +96,7 @@ def affine(scale: Any, axis: int = 0) -> Any:
 
 
 def runtime_of(model: Any) -> str:
-    """The oldest version of the runtime that a file says it runs on; "" if it says none."""
+    """Oldest version of the runtime that can run the file, as the file says; "" if it does not."""
     entry = _runtime_entry(model)
     if entry is None:
         return ""
@@ -90,7 +105,7 @@ def runtime_of(model: Any) -> str:
 
 
 def needs_runtime(model: Any, version: str) -> None:
-    """Raises the version of the runtime that a file says it needs."""
+    """Raises the oldest version of the runtime in a file to `version`, if it is lower."""
     entry = _runtime_entry(model)
     if entry is not None and _numbers(runtime_of(model)) < _numbers(version):
         padded = np.frombuffer(version.encode().ljust(16, b"\0"), np.uint8)
@@ -107,7 +122,7 @@ def _numbers(version: str) -> list[int]:
 
 
 def drop_unused(graph: Any) -> None:
-    """Drops operators that no longer lead anywhere, and the constants that only they read."""
+    """Removes operators whose outputs nobody reads, and the constants that only they read."""
     while True:
         read = {int(index) for operator in graph.operators for index in operator.inputs}
         read |= {int(index) for index in graph.outputs}
@@ -116,7 +131,7 @@ def drop_unused(graph: Any) -> None:
             break
         graph.operators = kept
     details = [one.quantization.details for one in graph.tensors if one.quantization is not None]
-    read |= {one.scales for one in details if one is not None}  # of blocks, a tensor of their own
+    read |= {one.scales for one in details if one is not None}  # block scales are a tensor
     for index, tensor in enumerate(graph.tensors):
         if index not in read:
-            tensor.buffer = 0  # the empty one
+            tensor.buffer = 0  # the empty buffer

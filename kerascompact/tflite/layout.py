@@ -1,7 +1,7 @@
-"""The bytes of a TFLite flatbuffer: every offset leads where the schema says, or it is refused.
+"""Layout check of a TFLite flatbuffer: every offset must point to what the schema says.
 
-The runtime follows offsets without looking, and a wrong one ends the process; NumPy and `struct`
-read from the end of the file where an offset is negative.
+The runtime follows offsets without checks, so a wrong one crashes the process. In NumPy and
+`struct`, a negative offset silently reads from the end of the file.
 """
 
 import functools
@@ -22,7 +22,7 @@ ITEM_BITS = {
     if name in names.split()
 }  # fmt: skip
 
-# Fields that hold tables of a known class; all others are numbers, vectors of numbers, or strings.
+# Fields that hold tables, with the class of these; all others hold numbers, vectors or strings.
 _TABLES = {
     ("Model", "OperatorCodes"): "OperatorCode",
     ("Model", "Subgraphs"): "SubGraph",
@@ -40,7 +40,7 @@ _TABLES = {
     ("SignatureDef", "Inputs"): "TensorMap",
     ("SignatureDef", "Outputs"): "TensorMap",
 }
-# Fields that hold a table whose class the field before them says.
+# Fields that hold a table of one of several classes; the field before them says which.
 _UNIONS = {
     ("QuantizationParameters", "Details"): "QuantizationDetails",
     ("DimensionMetadata", "ArraySegments"): "SparseIndexVector",
@@ -51,16 +51,23 @@ _UNIONS = {
 
 
 class _Field(NamedTuple):
-    """`size`: of a number; of an entry, if it is a `vector`. `table`: class or union held."""
+    """Field of a table.
+
+    Args:
+        name: Name of the field in the schema.
+        kind: "number", "vector", "string", "table", "tables" or "union".
+        size: Bytes of the number, or of an entry of the vector.
+        table: Class or union that the field holds.
+    """
 
     name: str
-    kind: str  # "number", "vector", "string", "table", "tables", "union"
+    kind: str
     size: int
     table: str = ""
 
 
 class _Recorder:
-    """In the place of a `flatbuffers.Builder`: what the generated code would write, and where."""
+    """Stand-in for a `flatbuffers.Builder` that records what the generated code writes where."""
 
     def __init__(self) -> None:
         self.last: tuple[str, tuple[int, ...]] = ("", ())
@@ -74,7 +81,7 @@ class _Recorder:
 
 @functools.cache
 def _fields(table: str) -> dict[int, _Field]:
-    """The fields of a class by their slot, as the code generated from the schema writes them."""
+    """Fields of a class by slot, found by calling the code that is generated from the schema."""
     found, recorder = {}, _Recorder()
     for function, add in inspect.getmembers(schema, inspect.isfunction):
         if not function.startswith(f"{table}Add"):
@@ -100,24 +107,24 @@ def _fields(table: str) -> dict[int, _Field]:
 
 
 def _number_size(written: str) -> int:
-    """Bytes of what e.g. `PrependInt32Slot` writes."""
+    """Bytes that a method of the builder writes, such as 4 for `PrependInt32Slot`."""
     digits = "".join(filter(str.isdigit, written))
     return int(digits) // 8 if digits else 1
 
 
 @functools.cache
 def _union(name: str) -> dict[int, str]:
-    """The classes of a union, by number."""
+    """Classes of a union by their numbers."""
     return {value: key for key, value in vars(getattr(schema, name)).items() if key[0] != "_"}
 
 
 def check_layout(data: bytes) -> None:
-    """Follows every offset of a TFLite file, as its schema says.
+    """Follows every offset of a TFLite file and checks that it fits the schema.
 
     Args:
-        data: The file's bytes.
+        data: Bytes of the file.
 
-    Raises: ValueError, if a table, vector or string lies outside, or is of no known kind.
+    Raises: ValueError, if a table, vector or string lies outside, or is of an unknown kind.
 
     >>> check_layout(b"\\x20\\0\\0\\0TFL3" + b"\\0" * 8)
     Traceback (most recent call last):
@@ -128,7 +135,7 @@ def check_layout(data: bytes) -> None:
 
 
 class _Walk:
-    """Reads each table once, however many offsets lead there."""
+    """Visitor of all tables of a file; each is read once, however many offsets point to it."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data
@@ -141,14 +148,14 @@ class _Walk:
         return struct.unpack_from("<" + letter, self.data, place)[0]
 
     def follow(self, place: int) -> int:
-        """Where the offset at `place` leads."""
+        """The position that the offset at `place` points to."""
         target = place + self.number(place, "I")
         if target == place or target % 4:
             raise ValueError(f"the offset at byte {place} leads to byte {target}")
         return target
 
     def table(self, name: str, place: int) -> None:
-        """The table that the offset at `place` leads to, and all that hang on it."""
+        """Checks the table that the offset at `place` points to, and all tables inside it."""
         start = self.follow(place)
         if (name, start) in self.seen:
             return

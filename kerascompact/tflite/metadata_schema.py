@@ -20,7 +20,7 @@ def _is_bits(value: Any) -> bool:
     return value is None or type(value) in (int, float) and 0 <= value < 2**63
 
 
-# For each entry that `export` reads, what it must have, if it is present.
+# The fields that each entry must have if the entry is present.
 _Fields = dict[str, Callable[[Any], bool]]
 NEEDED: dict[str, _Fields] = {
     "embeddings": {"form": _is_text, "input_dim": _is_size, "output_dim": _is_count,
@@ -34,7 +34,10 @@ OPTIONAL: dict[str, _Fields] = {"embeddings": {"paper_bits": _is_bits}}
 
 
 def metadata_fits(found: Any) -> bool:
-    """Whether metadata are as kerascompact writes them, as far as it reads them.
+    """Whether metadata have the schema that kerascompact writes, in every entry that it reads.
+
+    Args:
+        found: Content of the metadata, parsed from JSON.
 
     >>> metadata_fits({"recipe": {"name": "int8", "tables": "int8"}}), metadata_fits(["recipe"])
     (True, False)

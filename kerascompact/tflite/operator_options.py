@@ -1,11 +1,11 @@
-"""Operator settings that the runtime does not check, and that can end its process."""
+"""Checks of operator options that can crash the runtime, which does not check them."""
 
 import re
 from typing import Any
 
 from kerascompact.tflite.layout import schema
 
-# Settings without which an operator would call itself, or divide by zero.
+# Options that an operator needs: without them it would call itself or divide by zero.
 NEEDED = {
     "WHILE": "WhileOptionsT", "IF": "IfOptionsT", "CALL_ONCE": "CallOnceOptionsT",
     "SPLIT": "SplitOptionsT", "SPLIT_V": "SplitVOptionsT", "PACK": "PackOptionsT",
@@ -15,7 +15,7 @@ NEEDED = {
     "L2_POOL_2D": "Pool2DOptionsT", "DEPTH_TO_SPACE": "DepthToSpaceOptionsT",
     "SPACE_TO_DEPTH": "SpaceToDepthOptionsT",
 }  # fmt: skip
-# Settings that say again how many inputs or outputs there are.
+# Options that repeat the number of inputs or outputs.
 COUNTED = {
     "SPLIT": ("numSplits", "outputs"),
     "SPLIT_V": ("numSplits", "outputs"),
@@ -26,24 +26,24 @@ _POSITIVE = re.compile("stride[DHW]|dilation[DHW]Factor|filter(Width|Height)|blo
 
 
 def check_options(name: str, operator: Any) -> None:
-    """Checks the settings of one operator.
+    """Checks the options of one operator.
 
     Args:
-        name: The operator's.
-        operator: The schema's `OperatorT`.
+        name: Name of the operator, such as "SPLIT".
+        operator: `OperatorT` of the schema.
 
-    Raises: ValueError, naming the setting.
+    Raises: ValueError, naming the option.
 
     >>> check_options("SPLIT", schema.OperatorT())
     Traceback (most recent call last):
         ...
-    ValueError: SPLIT without its settings
+    ValueError: SPLIT without its options
     """
     options = operator.builtinOptions
     if name not in NEEDED:
         return
     if not isinstance(options, getattr(schema, NEEDED[name])):
-        raise ValueError(f"{name} without its settings")
+        raise ValueError(f"{name} without its options")
     if name in COUNTED:
         field, ports = COUNTED[name]
         found, wanted = getattr(options, field), len(getattr(operator, ports))

@@ -1,4 +1,4 @@
-"""Types and sizes of operator inputs and outputs, where the runtime does not check them."""
+"""Type and size rules of operators that the runtime itself does not check."""
 
 from typing import Any
 
@@ -9,8 +9,8 @@ def _names(text: str) -> list[str]:
     return text.split()
 
 
-# Operators that hand on numbers as they are, or compute in one type: all outputs have the type of
-# the input at this place. The runtime checks most of this, but not all of it for all types.
+# Operators that copy numbers or compute in one type: all outputs have the type of the input with
+# this number. The runtime checks most of this, but not for all types.
 SAME = dict.fromkeys(
     _names(
         "ABS ADD ADD_N AVERAGE_POOL_2D BATCH_TO_SPACE_ND BROADCAST_TO CEIL CONCATENATION COS "
@@ -27,7 +27,7 @@ SAME = dict.fromkeys(
     0,
 ) | {"FILL": 1, "SPLIT": 1, "SCATTER_ND": 1, "SELECT": 1, "SELECT_V2": 1}
 
-# Strings, and what is no array of numbers, are for few operators.
+# The operators that accept strings, and those that accept resource handles.
 _STRINGS = _names(
     "GATHER GATHER_ND RESHAPE SLICE STRIDED_SLICE SPLIT SPLIT_V CONCATENATION PACK UNPACK TILE "
     "EXPAND_DIMS SQUEEZE FILL EQUAL NOT_EQUAL SELECT SELECT_V2 SHAPE RANK TRANSPOSE PADV2 "
@@ -39,7 +39,7 @@ _HANDLES = _names(
 )
 ALLOWED = {"STRING": _STRINGS, "RESOURCE": _HANDLES, "VARIANT": _HANDLES}
 
-# Types of weights, by those of what they multiply; all else is a float file's or a quantized one's.
+# Allowed types of weights, by the type of the input that they multiply.
 _FLOAT = ("FLOAT32", "FLOAT16", "BFLOAT16", "INT8", "UINT8", "INT4", "INT2")
 _INTEGER = ("INT8", "INT4", "INT2")
 WEIGHTS = {
@@ -59,9 +59,9 @@ def check_types(name: str, operator: Any, tensors: Any) -> None:
     """Checks the types of an operator's inputs and outputs, and that its windows fit.
 
     Args:
-        name: The operator's.
-        operator: The schema's `OperatorT`, its inputs and outputs in range.
-        tensors: Of its graph.
+        name: Name of the operator, such as "SOFTMAX".
+        operator: `OperatorT` of the schema, with inputs and outputs in range.
+        tensors: All tensors of the operator's graph.
 
     Raises: ValueError, naming what does not fit.
 
@@ -97,14 +97,15 @@ def check_types(name: str, operator: Any, tensors: Any) -> None:
 
 
 def _check_windows(name: str, operator: Any, tensors: list[Any]) -> None:
-    """A convolution or a pooling must have outputs: a window past the input gives less than none.
+    """Checks that the window of a convolution or pooling fits into the input.
 
-    With no padding there are `ceil((n - window + 1) / stride)` along a dimension of `n`.
+    Without padding, a dimension of `n` gives `ceil((n - window + 1) / stride)` outputs; a window
+    larger than the input would give a negative number.
     """
     options, given = operator.builtinOptions, tensors[0]
     shapes = [[] if tensor.shape is None else [int(n) for n in tensor.shape] for tensor in tensors]
     if len(shapes[0]) != 4 or (given.shapeSignature is not None and -1 in given.shapeSignature):
-        return  # the runtime says that it is no image; or its size is not known here
+        return  # the runtime reports an input that is no image; an open size is not known here
     if _WINDOWS[name] is None:
         windows = (options.filterHeight, options.filterWidth)
         dilations = (1, 1)

@@ -1,4 +1,4 @@
-"""Operators of TFLite: their names and their numbers of inputs and outputs."""
+"""Operator table of TFLite: names, and how many inputs and outputs each may have."""
 
 from kerascompact.tflite.layout import schema
 
@@ -6,8 +6,7 @@ OPERATORS = {
     number: name for name, number in vars(schema.BuiltinOperator).items() if name[0] != "_"
 }
 
-# Inputs at least and at most, outputs at least and at most. Operators that are not here may have
-# any.
+# Least and most inputs, least and most outputs. Operators that are not listed may have any number.
 MANY = 10**6
 _COUNTS = {
     (1, 1, 1, 1): "ABS AVERAGE_POOL_2D BITCAST BUCKETIZE CAST CEIL COS DENSIFY DEPTH_TO_SPACE "
@@ -43,7 +42,7 @@ _COUNTS = {
     (3, 3, 0, 0): "HASHTABLE_IMPORT",
 }
 COUNTS = {name: counts for counts, names in _COUNTS.items() for name in names.split()}
-# The first input that may be left out, of the operators that can do without one.
+# Index of the first optional input of an operator.
 OPTIONAL = {
     "FULLY_CONNECTED": 2, "CONV_2D": 2, "CONV_3D": 2, "DEPTHWISE_CONV_2D": 2, "TRANSPOSE_CONV": 3,
     "SVDF": 3, "LSTM": 0, "UNIDIRECTIONAL_SEQUENCE_LSTM": 0, "BIDIRECTIONAL_SEQUENCE_LSTM": 0,

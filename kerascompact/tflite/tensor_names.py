@@ -1,4 +1,4 @@
-"""Names of a file's tensors: the converter's, the shortest that tools accept, or none."""
+"""Tensor names of a file: those of the converter, short numbers, or none."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -6,20 +6,24 @@ from typing import Any
 from kerascompact.core import checks
 from kerascompact.tflite import flatbuffer
 
-NAMED_FROM = 64 * 1024  # bytes of a file
+NAMED_FROM = 64 * 1024  # smaller files, in bytes, get numbers as names
 
 
 def pack(model: Any, names: bool | None = None) -> bytes:
-    """Packs a `ModelT` that `flatbuffer.slim` has been over, its tensors named as wanted.
+    """Writes a model into the bytes of a file, with the tensor names that are wanted.
 
-    The runtime reads no names but those of signatures. litert-quantizer finds tensors by their
-    names, which must be there and differ in the entire file, and Model Explorer shows them.
+    The runtime only reads the names in signatures. litert-quantizer finds tensors by name, so every
+    tensor needs a name that is unique in the file; Model Explorer shows the names.
 
     Args:
-        model: The schema's `ModelT`, with the names of the converter. Its names are replaced.
-        names: `True`: the converter's names, which say the layer that a tensor is of. `False`: no
-            names but those of inputs and outputs. `None`: the converter's if the file has 64 KiB
-            or more, else numbers, the shortest that tools take.
+        model: `ModelT` of the schema after `flatbuffer.slim`, with the names of the converter. The
+            names are replaced in place.
+        names: `True` keeps the names of the converter, which contain the layer's name. `False`
+            keeps only the names of inputs and outputs. `None` keeps the converter's names if the
+            file has at least 64 KiB; a smaller file gets numbers, the shortest names that tools
+            accept.
+
+    Returns: The bytes of the file.
 
     Raises: ValueError, if `names` is none of these.
     """
@@ -37,13 +41,13 @@ def pack(model: Any, names: bool | None = None) -> bytes:
         if len(data) < NAMED_FROM:
             return data
         for graph, own in zip(model.subgraphs, tensors, strict=True):
-            graph.tensors = own  # packing replaced them
+            graph.tensors = own  # `flatbuffer.pack` replaced them
     _rename(model, wanted)
     return flatbuffer.pack(model)
 
 
 def check(names: Any) -> None:
-    """Refuses what is not `True`, `False` or `None`.
+    """Raises a `ValueError` if `names` is not `True`, `False` or `None`.
 
     >>> check("layers")
     Traceback (most recent call last):
@@ -55,7 +59,7 @@ def check(names: Any) -> None:
 
 
 def label(name: bytes | None) -> str:
-    """A tensor's name as people see it: a number, which says nothing, is left out.
+    """A tensor's name for display; a name that is only a number says nothing and is left out.
 
     >>> label(b"embedding/table"), label(b"17"), label(None)
     ('embedding/table', '', '')
@@ -65,7 +69,7 @@ def label(name: bytes | None) -> str:
 
 
 def _ports(model: Any) -> set[tuple[int, int]]:
-    """Inputs and outputs of the file, as numbers of graph and tensor."""
+    """Inputs and outputs of the file, as pairs (graph index, tensor index)."""
     graphs = {0, *(signature.subgraphIndex for signature in model.signatureDefs or [])}
     return {
         (number, int(index))
@@ -76,7 +80,7 @@ def _ports(model: Any) -> set[tuple[int, int]]:
 
 
 def _inner(model: Any) -> Iterator[tuple[tuple[int, int], Any]]:
-    """Tensors that are no inputs or outputs of the file, with the numbers of graph and tensor."""
+    """Tensors that are neither inputs nor outputs, each with its (graph index, tensor index)."""
     ports = _ports(model)
     for number, graph in enumerate(model.subgraphs):
         for index, tensor in enumerate(graph.tensors):
@@ -85,7 +89,7 @@ def _inner(model: Any) -> Iterator[tuple[tuple[int, int], Any]]:
 
 
 def _wanted(model: Any) -> Iterator[bytes]:
-    """A name for each inner tensor; one without a name takes that of its operator's output."""
+    """A name for each inner tensor; an unnamed one takes a name from its operator."""
     near: dict[tuple[int, int], bytes] = {}
     for number, graph in enumerate(model.subgraphs):
         for operator in graph.operators:
@@ -98,10 +102,11 @@ def _wanted(model: Any) -> Iterator[bytes]:
 
 
 def _rename(model: Any, wanted: list[bytes]) -> None:
-    """Gives each tensor a name that no other has: the one wanted, with a number if it is taken.
+    """Gives each tensor a unique name: the wanted one, with a number behind it if it is taken.
 
     Args:
-        wanted: The names of the inner tensors; empty: numbers.
+        model: `ModelT` of the schema, changed in place.
+        wanted: Names of the inner tensors; if empty, they get numbers.
     """
     taken: set[bytes] = set()
     for number, index in sorted(_ports(model)):

@@ -1,7 +1,7 @@
-"""What a parsed TFLite model must keep for the runtime to run it without harm.
+"""Validation of a parsed TFLite model before the runtime loads it.
 
-The runtime trusts a file: an index past the end, an operator with an input too few or a table of
-another size than its shape end the process. So files are checked before it sees them.
+The runtime trusts a file: an index past the end, a missing input or a table whose size does not
+match its shape crash the process. So every file is checked first.
 """
 
 import math
@@ -15,17 +15,17 @@ from kerascompact.tflite.operator_options import check_options
 from kerascompact.tflite.operator_types import check_types
 from kerascompact.tflite.operators import COUNTS, MANY, OPERATORS, OPTIONAL
 
-MAX_BYTES = 2**31 - 1  # of one tensor: the runtime counts entries in int32
+MAX_BYTES = 2**31 - 1  # largest tensor: the runtime counts entries in int32
 
 
 def check_model(model: Any, size: int) -> None:
-    """Checks what the runtime relies on, of every tensor, operator, signature and subgraph.
+    """Checks everything that the runtime assumes about tensors, operators, signatures and graphs.
 
     Args:
-        model: The schema's `ModelT`.
-        size: Bytes of the file.
+        model: `ModelT` of the schema.
+        size: Size of the file in bytes.
 
-    Raises: ValueError, naming the first that is wrong.
+    Raises: ValueError, naming the first error.
 
     >>> check_model(kerascompact.tflite.layout.schema.ModelT(), 0)
     Traceback (most recent call last):
@@ -35,7 +35,7 @@ def check_model(model: Any, size: int) -> None:
     if not _listed(model.subgraphs) or not _listed(model.buffers):
         raise ValueError("it has no graph")
     if model.buffers[0].data is not None and len(model.buffers[0].data):
-        raise ValueError("buffer 0, that of no constant, is not empty")
+        raise ValueError("buffer 0, which must be empty, has content")
     for buffer in model.buffers:
         past = int(buffer.offset) + int(buffer.size)
         if buffer.offset > 1 and past > size:  # data behind the flatbuffer, in files over 2 GB
@@ -59,7 +59,7 @@ def _check_graph(model: Any, graph: Any) -> None:
     tensors = _listed(graph.tensors)
     for name, ports in (("input", graph.inputs), ("output", graph.outputs)):
         for index in _listed(ports):
-            _index(f"an {name} that is no tensor", index, tensors)
+            _index(f"the tensor of an {name}", index, tensors)
     constant = [_check_tensor(model, tensor) for tensor in tensors]
     for tensor in tensors:
         _check_blocks(tensor, constant)
@@ -78,7 +78,7 @@ def _check_graph(model: Any, graph: Any) -> None:
         for index in map(int, _listed(operator.outputs)):
             _index(f"an output of {name}", index, tensors)
             if index in ready and not tensors[index].isVariable:
-                raise ValueError(f"{name} writes tensor {index}, which is there already")
+                raise ValueError(f"{name} writes tensor {index}, which already has a value")
             ready.add(index)
         check_types(name, operator, tensors)
     for index in map(int, _listed(graph.outputs)):
@@ -89,13 +89,13 @@ def _check_graph(model: Any, graph: Any) -> None:
 def _check_tensor(model: Any, tensor: Any) -> bool:
     """Returns whether the tensor is a constant."""
     if tensor.type not in TYPE_NAMES:
-        raise ValueError(f"a tensor of the unknown type {tensor.type}")
+        raise ValueError(f"a tensor has the unknown type {tensor.type}")
     shape = [int(n) for n in _listed(tensor.shape)]
     signature = [int(n) for n in _listed(tensor.shapeSignature)]
     if min(shape, default=0) < 0 or min(signature, default=0) < -1:
         raise ValueError(f"a tensor of shape {shape}")
     if tensor.isVariable and -1 in signature:
-        raise ValueError("a variable of a size that is open")
+        raise ValueError("a variable tensor has an open size")
     if signature and (
         len(signature) != len(shape)
         or any(n not in (-1, m) for n, m in zip(signature, shape, strict=True))
@@ -134,13 +134,13 @@ def _check_quantization(tensor: Any, shape: list[int]) -> None:
         raise ValueError(f"{len(scales)} scales and {len(points)} zero points")
     bits = ITEM_BITS.get(tensor.type, 8)
     if len(points) and np.abs(points).max() >= 2.0**bits:
-        raise ValueError(f"a zero point that {TYPE_NAMES[tensor.type]} does not hold")
+        raise ValueError(f"a zero point is out of the range of {TYPE_NAMES[tensor.type]}")
     if len(scales) > 1 and not (0 <= axis < len(shape) and shape[axis] == len(scales)):
         raise ValueError(f"{len(scales)} scales along axis {axis} of the shape {shape}")
 
 
 def _check_blocks(tensor: Any, constant: list[bool]) -> None:
-    """Scales of blocks are a tensor of their own, by number; no zero points are -1, or 0."""
+    """Checks the tensors that hold a table's block scales; zero points -1 or 0 mean none."""
     details = None if tensor.quantization is None else tensor.quantization.details
     if not isinstance(details, schema.BlockwiseQuantizationT):
         return
@@ -148,18 +148,18 @@ def _check_blocks(tensor: Any, constant: list[bool]) -> None:
     if details.zeroPoints > 0:
         _index("the zero points of blocks", details.zeroPoints, constant)
     if not constant[details.scales] or details.blockSize < 1:
-        raise ValueError("blocks without scales or of no size")
+        raise ValueError("blocks have no scales or no size")
 
 
 def _check_strings(data: np.ndarray, items: int) -> None:
-    """A tensor of strings: how many, where each begins, where the last ends, all bytes."""
+    """Checks a string tensor: the count, the start of each string, the end, then the bytes."""
     words = data[: len(data) // 4 * 4].view("<i4")
     count = int(words[0]) if len(words) else -1
     if count != items or len(words) < count + 2:
-        raise ValueError(f"a tensor of {items} strings that has {count}")
+        raise ValueError(f"a tensor of {items} strings holds {count}")
     starts = words[1 : count + 2]
     if starts[0] != 4 * (count + 2) or np.any(np.diff(starts) < 0) or starts[-1] > len(data):
-        raise ValueError("a tensor of strings that begin outside")
+        raise ValueError("a string of a tensor begins outside of it")
 
 
 def _check_sparsity(sparsity: Any, shape: list[int]) -> None:
@@ -167,21 +167,21 @@ def _check_sparsity(sparsity: Any, shape: list[int]) -> None:
     dims = _listed(sparsity.dimMetadata)
     fits = len(order) == len(dims) == len(shape) + len(blocks)
     if not fits or sorted(order) != list(range(len(order))):
-        raise ValueError("a sparse tensor whose dimensions do not fit")
+        raise ValueError("the dimensions of a sparse tensor do not fit")
     if any(not 0 <= block < len(shape) for block in blocks):
-        raise ValueError("a sparse tensor with a block along no dimension")
+        raise ValueError("a block of a sparse tensor has no dimension")
     for dim in dims:
         if dim.format == schema.DimensionType.DENSE:
             if dim.denseSize < 1:
-                raise ValueError("a sparse tensor with a dimension of no size")
+                raise ValueError("a dimension of a sparse tensor has no size")
             continue
         segments = _listed(getattr(dim.arraySegments, "values", None))
         indices = _listed(getattr(dim.arrayIndices, "values", None))
         steps = np.diff(np.asarray(segments, np.int64))
         if not len(segments) or segments[0] != 0 or segments[-1] != len(indices) or min(steps) < 0:
-            raise ValueError("a sparse tensor whose segments do not fit its indices")
+            raise ValueError("the segments of a sparse tensor do not fit its indices")
         if len(indices) and not 0 <= min(indices) <= max(indices) < max(shape):
-            raise ValueError("a sparse tensor with an index outside")
+            raise ValueError("an index of a sparse tensor lies outside of it")
 
 
 def _check_operator(model: Any, operator: Any) -> str:
@@ -206,7 +206,7 @@ def _check_operator(model: Any, operator: Any) -> str:
 
 
 def _check_calls(model: Any) -> None:
-    """Graphs that operators call: there, called with what they take, and never by themselves."""
+    """Checks the graphs that operators call: they exist, fit, and do not call themselves."""
     calls: list[set[int]] = [set() for _ in model.subgraphs]
     for caller, graph in enumerate(model.subgraphs):
         for operator in _listed(graph.operators):
@@ -255,7 +255,7 @@ def _check_ports(field: str, operator: Any, graph: Any) -> None:
 
 
 def _listed(entries: Any) -> Any:
-    """A vector of the file, which may be absent: `None`, or 0 from the generated code."""
+    """A vector of the file; an absent one is `None`, or 0 from the generated code."""
     return () if entries is None or np.isscalar(entries) else entries
 
 

@@ -173,7 +173,7 @@ def _float(constant: Constant) -> Iterator[Finding]:
             what = f"{count:,} weights as {constant.dtype}"
             yield Finding("float weights", str(constant), what, how, saved, memory=memory)
         return
-    rows, scales = constant.rows, 4 * width + SCALE_GRAPH
+    rows, scales = constant.num_rows, 4 * width + SCALE_GRAPH
     ways = {"as int8 with a scale for each column": constant.num_bytes - count - scales}
     table = values.reshape(rows, width)
     unique = len({row.tobytes() for row in table})

@@ -151,7 +151,7 @@ def _num_ids(model: Any, metadata: dict[str, Any]) -> int:
     sizes = [form["input_dim"] for form in metadata.get("embeddings", [])]
     sizes = [size for size in sizes if size]
     if not sizes:
-        sizes = [constant.rows for constant in constants(model) if constant.is_table]
+        sizes = [constant.num_rows for constant in constants(model) if constant.is_table]
     return max(1, min(sizes, default=2))
 
 

@@ -50,6 +50,6 @@ def test_json_is_whole(file, capsys):
 
 def test_refuses(file, tmp_path, fails):
     (tmp_path / "bad.tflite").write_bytes(file.read_bytes()[:200])
-    assert "bad.tflite: `flatbuffer` must be a whole" in fails("doctor", tmp_path / "bad.tflite")
+    assert "bad.tflite: `flatbuffer` must be a complete" in fails("doctor", tmp_path / "bad.tflite")
     assert "`limit` must be a number in (0, 1]" in fails("doctor", file, "--limit", "2")
     assert "none.tflite" in fails("doctor", tmp_path / "none.tflite")

@@ -75,7 +75,7 @@ def test_refuses_files(trained, tmp_path, fails):
     data = (trained / "model.tflite").read_bytes()
     short = tmp_path / "short.tflite"
     short.write_bytes(data[: len(data) // 2])
-    assert "short.tflite: `flatbuffer` must be a whole TFLite" in fails("predict", short, "a")
+    assert "short.tflite: `flatbuffer` must be a complete TFLite" in fails("predict", short, "a")
     foreign = tmp_path / "foreign.tflite"
     foreign.write_bytes(b"PK\3\4" + bytes(100))
     assert "foreign.tflite: `flatbuffer` must be a TFLite model" in fails("predict", foreign, "a")

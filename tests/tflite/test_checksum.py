@@ -19,7 +19,7 @@ def test_is_of_all_bytes_with_zeros_where_it_stands(data):
     start = data.index(b'{"crc32":"') + 10
     expected = zlib.crc32(data[:start] + b"00000000" + data[start + 8 :])
     assert int(data[start : start + 8], 16) == expected
-    assert checksum.broken(data) is None
+    assert checksum.mismatch(data) is None
 
 
 def test_every_flipped_bit_is_told(data):
@@ -31,7 +31,7 @@ def test_every_flipped_bit_is_told(data):
             flipped[place] ^= 1 << bit
             if name <= place < name + 10:
                 continue
-            with pytest.raises(ValueError, match="`flatbuffer` must be a (whole )?TFLite model"):
+            with pytest.raises(ValueError, match="`flatbuffer` must be a (complete )?TFLite model"):
                 flatbuffer.read(bytes(flipped))
 
 
@@ -39,9 +39,9 @@ def test_a_file_that_was_changed_can_be_sealed_anew(data):
     changed = data.replace(b'"a","b"', b'"z","b"')
     with pytest.raises(ValueError, match="or were changed .*their checksum is .*, and should be"):
         flatbuffer.load(changed)
-    again = checksum.sealed(changed)
+    again = checksum.with_checksum(changed)
     assert tflite.read_metadata(again)["labels"] == ["z", "b", "c"]
-    assert checksum.sealed(again) == again and len(again) == len(data)
+    assert checksum.with_checksum(again) == again and len(again) == len(data)
 
 
 def test_a_model_that_is_edited_and_packed_is_sealed(data):
@@ -53,4 +53,4 @@ def test_a_model_that_is_edited_and_packed_is_sealed(data):
 
 def test_no_metadata_no_seal():
     for data in (b"", b"TFL3", b'{"crc32":'):
-        assert checksum.sealed(data) == data and checksum.broken(data) is None
+        assert checksum.with_checksum(data) == data and checksum.mismatch(data) is None

@@ -55,7 +55,7 @@ def test_a_foreign_file_has_no_metadata_of_ours(foreign, tmp_path):
     assert flatbuffer.metadata_of(flatbuffer.parse(foreign)) is None
     (tmp_path / "foreign.tflite").write_bytes(foreign)
     for file in (foreign, tmp_path / "foreign.tflite"):
-        with pytest.raises(ValueError, match="one that kerascompact exported"):
+        with pytest.raises(ValueError, match="must have been written by kerascompact"):
             tflite.read_metadata(file)
 
 
@@ -77,7 +77,7 @@ def test_refuses_what_is_no_bytes(other):
 
 
 def test_refuses_a_file_that_is_only_its_header():
-    with pytest.raises(ValueError, match="`flatbuffer` must be a whole TFLite model"):
+    with pytest.raises(ValueError, match="`flatbuffer` must be a complete TFLite model"):
         flatbuffer.parse(b"\x20\0\0\0TFL3" + b"\xff" * 60)
 
 
@@ -85,7 +85,7 @@ def test_refuses_a_truncated_file(data):
     """At a hundred lengths, and at each of the last bytes."""
     lengths = {*range(0, len(data), len(data) // 100), *range(len(data) - 20, len(data))}
     for length in sorted(lengths):
-        with pytest.raises(ValueError, match="`flatbuffer` must be a (whole )?TFLite model"):
+        with pytest.raises(ValueError, match="`flatbuffer` must be a (complete )?TFLite model"):
             flatbuffer.parse(data[:length])
 
 
@@ -120,13 +120,13 @@ def damage(change):
         (lambda m: setattr(m.metadata[0], "buffer", 0), "metadata without content"),
         (
             lambda m: setattr(m.subgraphs[0], "inputs", [999]),
-            "an input that is no tensor",
+            "the tensor of an input",
         ),
         (
             lambda m: setattr(m.subgraphs[0], "outputs", [-1]),
-            "an output that is no tensor",
+            "the tensor of an output",
         ),
-        (lambda m: setattr(m.subgraphs[0].tensors[0], "type", 99), "a tensor of the unknown type"),
+        (lambda m: setattr(m.subgraphs[0].tensors[0], "type", 99), "a tensor has the unknown type"),
         (
             lambda m: setattr(m.subgraphs[0].tensors[0], "buffer", 9999),
             "a tensor's buffer: number 99",

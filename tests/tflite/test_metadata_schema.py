@@ -73,7 +73,7 @@ def test_every_reader_refuses(data, content):
     change(model)
     changed = flatbuffer.pack(model)
     for reader in (tflite.read_metadata, tools.inspect, Interpreter, runtime.TextClassifier):
-        with pytest.raises(ValueError, match="`flatbuffer` must be a file with metadata"):
+        with pytest.raises(ValueError, match="`flatbuffer` must be a file whose"):
             reader(changed)
 
 

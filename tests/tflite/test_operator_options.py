@@ -40,9 +40,9 @@ def test_refuses(name, kind, fields):
 
 @pytest.mark.parametrize("name", NEEDED)
 def test_refuses_settings_of_another_operator(name):
-    with pytest.raises(ValueError, match=f"{name} without its settings"):
+    with pytest.raises(ValueError, match=f"{name} without its options"):
         check_options(name, operator("AddOptionsT"))
-    with pytest.raises(ValueError, match=f"{name} without its settings"):
+    with pytest.raises(ValueError, match=f"{name} without its options"):
         check_options(name, schema.OperatorT())
 
 

@@ -68,7 +68,7 @@ def root_outside():
     ids=["124982", "124982 in full", "115308"],
 )
 def test_refuses(data, message):
-    message = rf"must be a whole TFLite model\. Received: {len(data)} bytes .*\({message}\)"
+    message = rf"must be a complete TFLite model\. Received: {len(data)} bytes .*\({message}\)"
     for reads in (flatbuffer.load, tools.inspect, diagnose, Interpreter):
         with pytest.raises(ValueError, match=message):
             reads(data)

@@ -122,7 +122,9 @@ def test_a_process_that_ends_is_an_error(files, tmp_path):
 
 def test_refuses_what_cannot_be_run(files, tmp_path):
     (tmp_path / "bad.tflite").write_bytes(files["mean"].read_bytes()[:-9])
-    with pytest.raises(ValueError, match="bad.tflite: `flatbuffer` must be a whole TFLite model"):
+    with pytest.raises(
+        ValueError, match="bad.tflite: `flatbuffer` must be a complete TFLite model"
+    ):
         bench(files["mean"], tmp_path / "bad.tflite")
     function = tf.function(inverse).get_concrete_function(tf.TensorSpec((1, 3, 3)))
     converter = tf.lite.TFLiteConverter.from_concrete_functions([function])

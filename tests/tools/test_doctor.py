@@ -255,5 +255,5 @@ def test_states_that_one_of_the_runtimes_has_not():
 
 @pytest.mark.parametrize("file", [b"", b"TFL3" * 9])
 def test_refuses_what_is_no_file(file):
-    with pytest.raises(ValueError, match="`flatbuffer` must be a (whole )?TFLite model"):
+    with pytest.raises(ValueError, match="`flatbuffer` must be a (complete )?TFLite model"):
         diagnose(file)

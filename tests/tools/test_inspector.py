@@ -108,5 +108,5 @@ def test_refuses_what_is_no_file(file, tmp_path):
     if not isinstance(file, bytes):
         file = tmp_path / "text.tflite"
         file.write_text("not a model")
-    with pytest.raises(ValueError, match="`flatbuffer` must be a (whole )?TFLite model"):
+    with pytest.raises(ValueError, match="`flatbuffer` must be a (complete )?TFLite model"):
         tools.inspect(file)

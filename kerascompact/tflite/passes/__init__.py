@@ -1,1 +1,1 @@
-"""Passes over a parsed file that store its constants in fewer bytes."""
+"""Passes over a parsed model that store its constants in fewer bytes."""

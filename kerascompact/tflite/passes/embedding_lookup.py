@@ -1,4 +1,4 @@
-"""Pass that turns a gather of integer rows and their scales into one EMBEDDING_LOOKUP."""
+"""Pass that replaces a gather of integer rows and of their scales by one EMBEDDING_LOOKUP."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -20,8 +20,8 @@ from kerascompact.tflite.graph_edits import (
     users,
 )
 
-VERSION = 4  # of EMBEDDING_LOOKUP: four bits, and a scale for each row
-RUNTIME = "2.18.0"  # the first with that version
+VERSION = 4  # the version of EMBEDDING_LOOKUP that reads int4 and has a scale for each row
+RUNTIME = "2.18.0"  # the first runtime with that version
 
 
 class Rows(NamedTuple):
@@ -34,16 +34,16 @@ class Rows(NamedTuple):
 
 
 def store_rows(model: Any, tables: Sequence[Rows]) -> None:
-    """Makes one `EMBEDDING_LOOKUP` of the operators that look up in a table of rows.
+    """Replaces the operators that look up rows of these tables by one `EMBEDDING_LOOKUP` each.
 
-    In the converter's file these are `GATHER`, `CAST`, a `GATHER` of the scale and a `MUL`. What
-    they are in place of: quantization of the table itself, by row, with float32 scales and int64
-    zeros, as the format wants (12 bytes a row, where a `GATHER` needs 4); or by blocks, with
-    float16 scales and no zeros, which no other operator of TFLite reads.
+    The converter writes a `GATHER`, a `CAST`, a `GATHER` of the scale and a `MUL`. Here the table
+    itself becomes quantized: by row, with float32 scales and int64 zero points as the format
+    requires (12 bytes a row, where a `GATHER` of the scale needs 4); or by block, with float16
+    scales and no zero points, which only `EMBEDDING_LOOKUP` can read.
 
     Args:
-        model: A parsed model, changed in place.
-        tables: Those to be found in it. Other tables stay.
+        model: Parsed model, changed in place.
+        tables: Tables to look for; all others stay as they are.
     """
     for graph in model.subgraphs:
         for rows in tables:
@@ -52,7 +52,7 @@ def store_rows(model: Any, tables: Sequence[Rows]) -> None:
                 for gather in graph.operators
                 if kind(model, gather) == OP.GATHER and _is_of(model, graph, gather, rows)
             ]
-            # If one of them is in another pattern, the table stays as it is, for all.
+            # If one lookup has another pattern, the table stays as it is for all lookups.
             if found and all(last is not None for _, last in found):
                 index = _quantized(model, graph, rows)
                 for gather, last in found:
@@ -62,7 +62,7 @@ def store_rows(model: Any, tables: Sequence[Rows]) -> None:
 
 
 def _is_of(model: Any, graph: Any, gather: Any, rows: Rows) -> bool:
-    """Whether a `GATHER` reads that table."""
+    """Whether a `GATHER` reads this table."""
     table = graph.tensors[gather.inputs[0]]
     if table.type != TYPE.INT8 or tuple(table.shape) != rows.table.shape:
         return False
@@ -71,7 +71,7 @@ def _is_of(model: Any, graph: Any, gather: Any, rows: Rows) -> bool:
 
 
 def _last(model: Any, graph: Any, gather: Any) -> Any:
-    """The `MUL` of the rows that a `GATHER` begins to read with their scales, or `None`."""
+    """The `MUL` with the scales that ends the lookup which a `GATHER` begins, or `None`."""
     after = _follow(model, graph, gather, [OP.CAST])
     if after is None:
         return None
@@ -80,7 +80,7 @@ def _last(model: Any, graph: Any, gather: Any) -> Any:
 
 
 def _replace(model: Any, graph: Any, gather: Any, last: Any, table: int) -> None:
-    """Puts one operator in the place of those from `gather` to `last`."""
+    """Replaces the operators from `gather` to `last` by one `EMBEDDING_LOOKUP`."""
     node = schema.OperatorT()
     node.inputs = np.array([gather.inputs[1], table], np.int32)
     place = next(i for i, operator in enumerate(graph.operators) if operator is last)
@@ -90,7 +90,7 @@ def _replace(model: Any, graph: Any, gather: Any, last: Any, table: int) -> None
         node.outputs = last.outputs
         graph.operators.remove(last)
         return
-    # Blocks `(n, width / block, block)`: whatever reads them may need that shape.
+    # Blocks `(n, width / block, block)`: the operators that read them may need that shape.
     ids, width = graph.tensors[gather.inputs[1]], graph.tensors[table].shape[1]
     made = new_tensor(graph, TYPE.FLOAT32, [ids.shape[0], width], 0)
     if ids.shapeSignature is not None:
@@ -106,7 +106,7 @@ def _replace(model: Any, graph: Any, gather: Any, last: Any, table: int) -> None
 
 
 def _follow(model: Any, graph: Any, operator: Any, kinds: list[int]) -> Any:
-    """The last of operators of those kinds, each the only one that reads the one before."""
+    """The last of a chain of operators of these kinds, each the only reader of the one before."""
     for wanted in kinds:
         readers = users(graph, operator.outputs[0])
         if len(readers) != 1 or kind(model, readers[0]) != wanted:
@@ -116,7 +116,7 @@ def _follow(model: Any, graph: Any, operator: Any, kinds: list[int]) -> Any:
 
 
 def _quantized(model: Any, graph: Any, rows: Rows) -> int:
-    """The table as a tensor with its scales."""
+    """Adds the table as a quantized tensor with its scales and returns its index."""
     codes, type_ = rows.table, TYPE.INT8
     if rows.precision == "int4":
         nibbles = codes.reshape(-1).view(np.uint8) & 15

@@ -1,7 +1,7 @@
-"""Pass that stores tables as int4, and dequantizes int8 kernels once.
+"""Passes that pack tables as int4 and dequantize int8 matrices once instead of in every run.
 
-TensorFlow's converter has no tables of four bits, and casts an int8 matrix anew in each run. Both
-passes work on what it wrote, and change no result.
+TensorFlow's converter cannot write int4 tables, and casts an int8 matrix again in every run. Both
+passes edit the converter's file and change no result.
 """
 
 from typing import Any
@@ -22,19 +22,20 @@ from kerascompact.tflite.graph_edits import (
     users,
 )
 
-INT4_RUNTIME = "2.15.0"  # the first with GATHER and CAST of INT4
+INT4_RUNTIME = "2.15.0"  # the first runtime with GATHER and CAST of INT4
 
 
 def dequantize_kernels_once(model: Any) -> None:
-    """Lets the runtime turn an int8 matrix that is always used whole into float32 only once.
+    """Makes the runtime dequantize an int8 matrix once, if all of its rows are used in every run.
 
-    `Form.whole` is in the converter's file a `GATHER` of the only matrix there is, and a `CAST`, in
-    every run; here it becomes a `DEQUANTIZE` with scale 1, which the runtime does at the first use
-    of a constant. The numbers are the same. A product of 32 vectors with 100 x 300 numbers takes
-    20 us, as with a float matrix, in place of 28. The price is the matrix as float32 in memory.
+    The converter writes `Form.full_table` as a `GATHER` of the only matrix in a stack and a `CAST`,
+    which the runtime repeats in every run. This pass replaces both by a `DEQUANTIZE` with scale 1,
+    which the runtime runs once, at the first use of a constant. The numbers are the same. A product
+    of 32 vectors with a 100 x 300 matrix takes 20 us, as with a float matrix, instead of 28. The
+    price is a float32 copy of the matrix in memory.
 
     Args:
-        model: A parsed model, changed in place.
+        model: Parsed model, changed in place.
     """
     for graph in model.subgraphs:
         gathers = [o for o in graph.operators if kind(model, o) == OP.GATHER]
@@ -58,17 +59,17 @@ def _dequantize_once(model: Any, graph: Any, gather: Any) -> bool:
 
 
 def store_tables_as_int4(model: Any) -> None:
-    """Packs two numbers to a byte in every int8 table that is gathered from and within [-7, 7].
+    """Packs two numbers into a byte in every int8 table that is gathered from and within [-7, 7].
 
-    `GATHER` reads rows of INT4 and `CAST` makes them float32, which takes 0.7 us longer for 32 rows
-    of 300 than int8 does. Such a file needs a runtime of 2.15 (November 2023) or newer, and says so
-    in its operators' versions: an older one refuses it. The kernel counts whole bytes in a row, so
-    a table of an odd width gets a column of zeros, which is cut off after the `CAST`; the
-    converter's own (private) option `_experimental_reduce_type_precision` does not, and rows then
-    start at the wrong half of a byte.
+    `GATHER` reads INT4 rows and `CAST` turns them into float32, which takes 0.7 us longer than int8
+    for 32 rows of 300. The file needs runtime 2.15 (November 2023) or newer and says so in the
+    versions of its operators: an older runtime refuses it. A row must be a number of complete
+    bytes, so a table of odd width gets a column of zeros, which is cut off after the `CAST`.
+    (TensorFlow's private option `_experimental_reduce_type_precision` adds no such column, and rows
+    then start in the middle of a byte.)
 
     Args:
-        model: A parsed model, changed in place.
+        model: Parsed model, changed in place.
     """
     packed = [
         _pack_table(model, graph, index)
@@ -121,7 +122,7 @@ def _is_cast_to_float(model: Any, graph: Any, operator: Any) -> bool:
 
 
 def _cut_last_column(model: Any, graph: Any, cast: Any, width: int) -> None:
-    """Puts a `SLICE` behind a `CAST`, which writes the tensor that the others read."""
+    """Adds a `SLICE` after a `CAST`; it writes the tensor that other operators read."""
     index = cast.outputs[0]
     result = graph.tensors[index]
     rank = len(result.shape)
@@ -133,7 +134,7 @@ def _cut_last_column(model: Any, graph: Any, cast: Any, width: int) -> None:
     graph.tensors.append(wide)
     cast.outputs = np.array([len(graph.tensors) - 1], np.int32)
     ports = [cast.outputs[0]]
-    for numbers in ([0] * rank, [-1] * (rank - 1) + [width]):  # begin, size; -1: all there are
+    for numbers in ([0] * rank, [-1] * (rank - 1) + [width]):  # begin, size; -1: up to the end
         buffer = new_buffer(model, np.array(numbers, np.int32))
         ports.append(new_tensor(graph, TYPE.INT32, [rank], buffer))
     slice_ = schema.OperatorT()

@@ -21,8 +21,8 @@ from kerascompact.tflite.graph_edits import (
 )
 
 LARGEST = 127
-SAME = 1e-6  # relative: some roundings of float32 products
-NODE_BYTES = 150  # of an operator and a tensor more
+SAME = 1e-6  # relative tolerance: a few roundings of float32 products
+NODE_BYTES = 150  # what one more operator and tensor cost in the file
 KERNEL_OPS = {
     OP.FULLY_CONNECTED,
     OP.CONV_2D,
@@ -34,14 +34,18 @@ KERNEL_OPS = {
     OP.SUB,
     OP.UNIDIRECTIONAL_SEQUENCE_LSTM,
 }
-# Those that multiply an int8 kernel with float32 inputs, and the version that does.
+# Operators that can multiply an int8 kernel with float32 inputs, and the version that can.
 HYBRID = {OP.FULLY_CONNECTED: 12, OP.CONV_2D: 5}
 
 
 def pays(shape: Sequence[int], axis: int = -1) -> bool:
     """Whether a float32 kernel takes fewer bytes as int8 with a scale for each index of `axis`.
 
-    A scale costs 4 bytes, and the zero beside it 8.
+    A scale costs 4 bytes and its zero point 8.
+
+    Args:
+        shape: Shape of the kernel.
+        axis: Dimension that the scales belong to.
 
     >>> pays((100, 3)), pays((2, 300))
     (True, False)
@@ -50,10 +54,15 @@ def pays(shape: Sequence[int], axis: int = -1) -> bool:
 
 
 def axis_of_scales(shape: Sequence[int], outputs: int = -1, inputs: bool = True) -> int | None:
-    """Along which axis a kernel gets its scales; `None`, if it takes fewer bytes as float32.
+    """The axis of a kernel's scales; `None` if the kernel takes fewer bytes as float32.
 
-    One for each output, or of a matrix with more outputs than inputs, such as a head of many
-    classes over a narrow vector, one for each input, if `inputs`: these are fewer.
+    There is one scale for each output. A matrix with more outputs than inputs, such as the head of
+    many classes over a narrow vector, gets one for each input instead, which are fewer.
+
+    Args:
+        shape: Shape of the kernel.
+        outputs: Axis of the outputs.
+        inputs: Whether a matrix may have one scale per input.
 
     >>> axis_of_scales((100, 3)), axis_of_scales((16, 150)), axis_of_scales((2, 2))
     (-1, -2, None)
@@ -63,13 +72,13 @@ def axis_of_scales(shape: Sequence[int], outputs: int = -1, inputs: bool = True)
 
 
 def rounded(kernel: np.ndarray, axis: int = -1) -> np.ndarray:
-    """The float32 numbers that stand for a kernel once it is int8: `q s`, scales `s` on an axis.
+    """Rounds a kernel to int8 and returns the float32 numbers `q s` that these integers stand for.
 
     Args:
-        kernel: Float32, finite, of two dimensions or more.
-        axis: That of the scales, such as the outputs'.
+        kernel: Finite float32 array with at least two dimensions.
+        axis: Axis with one scale `s` per index, such as the outputs.
 
-    Returns: Float32 of the same shape; itself, if it is so already.
+    Returns: Float32 of the same shape; the kernel itself, if it is rounded already.
 
     >>> (rounded(np.array([[1.27], [0.304]], "float32")) * 100).round(3).tolist()
     [[127.0], [30.0]]
@@ -82,13 +91,17 @@ def rounded(kernel: np.ndarray, axis: int = -1) -> np.ndarray:
 
 
 def as_integers(kernel: np.ndarray, axis: int) -> tuple[np.ndarray, np.ndarray] | None:
-    """The int8 numbers and scales of a kernel that `rounded` made; `None` for any other.
+    """Finds the int8 numbers and scales of a kernel that `rounded` made; `None` for any other.
 
-    The converter transposes kernels, joins and splits them, and multiplies them with the scales of
-    a batch normalization, so what is looked for is in the numbers themselves: in each output, one
-    step of which all are multiples from -127 to 127.
+    The converter transposes, joins and splits kernels, and multiplies them with the scales of a
+    batch normalization. So the integers are found from the numbers alone: all numbers of an output
+    must be multiples of one step, with factors from -127 to 127.
 
-    Returns: codes, int8 of the kernel's shape, and scales, float32, one for each index of `axis`.
+    Args:
+        kernel: Float32 array with at least two dimensions.
+        axis: Axis with one scale per index.
+
+    Returns: The int8 numbers, of the kernel's shape, and the float32 scales.
 
     >>> codes, scale = as_integers(np.array([[254.0], [2.0]], "float32"), axis=1)
     >>> codes.tolist(), scale.tolist()
@@ -104,7 +117,7 @@ def as_integers(kernel: np.ndarray, axis: int) -> tuple[np.ndarray, np.ndarray] 
         if not len(fitting):
             return None
         scale[column] = steps[fitting[0]]
-    # The neighbours of that float32: one of them is the scale that was multiplied.
+    # The scale that was multiplied is this float32 number or one of its two neighbours.
     choices = np.stack([scale, np.nextafter(scale, np.float32(np.inf)), np.nextafter(scale, 0)])
     codes = np.rint(columns / scale)
     wrong = np.stack([np.count_nonzero(codes * one != columns, axis=0) for one in choices])
@@ -114,7 +127,7 @@ def as_integers(kernel: np.ndarray, axis: int) -> tuple[np.ndarray, np.ndarray] 
 
 
 def _fits(columns: np.ndarray, scale: np.ndarray) -> np.ndarray:
-    """Whether each column holds multiples of its scale only."""
+    """Whether each column holds only multiples of its scale."""
     multiples = columns.astype(np.float64) / scale
     return np.all(np.abs(np.rint(multiples) - multiples) <= SAME * np.abs(multiples), axis=0)
 
@@ -124,17 +137,18 @@ def store_kernels_as_int8(
 ) -> None:
     """Stores every kernel that `rounded` made as int8, with a `DEQUANTIZE` before its first use.
 
-    A runtime does that once, at the first run, and keeps the float32 numbers: the file is small,
-    speed and memory are those of a float32 kernel, and the results the same to the last bit. A
-    scale for each output costs 12 bytes, of which 8 are the zeros that the format wants beside it;
-    kernels of as many outputs share these.
+    The runtime dequantizes once, at the first run, and keeps the float32 numbers: the file is
+    small, speed and memory are those of a float32 kernel, and results are equal to the last bit. A
+    scale costs 12 bytes, 8 of which are its zero point; kernels with equally many outputs share
+    their zero points.
 
     Args:
-        model: A parsed model, changed in place.
-        dynamic: Leaves the `DEQUANTIZE` out before `FULLY_CONNECTED` and `CONV_2D`. The runtime
-            rounds their inputs to int8 then, in each run, and multiplies integers.
-        scales: Of columns of tables. The converter multiplies a kernel that follows a table with
-            them, and integers times two scales are none; they get a `MUL` of their own again.
+        model: Parsed model, changed in place.
+        dynamic: Whether to leave out the `DEQUANTIZE` before `FULLY_CONNECTED` and `CONV_2D`. The
+            runtime then rounds their inputs to int8 in each run and multiplies integers.
+        scales: Column scales of all tables. The converter multiplies a kernel that follows a table
+            with these, so the kernel's numbers are no multiples of one step any more; such scales
+            get a `MUL` of their own.
     """
     for graph in model.subgraphs:
         for index in range(len(graph.tensors)):
@@ -178,7 +192,7 @@ def _store(model: Any, graph: Any, index: int, dynamic: bool, scales: Sequence[n
 
 
 def _found(kernel: np.ndarray) -> tuple[int, np.ndarray, np.ndarray] | None:
-    """Axis, integers and scales of a kernel, if it is one and they take fewer bytes."""
+    """Axis, integers and scales of a kernel, if it was rounded and int8 takes fewer bytes."""
     for axis in range(kernel.ndim):
         if pays(kernel.shape, axis):
             found = as_integers(kernel, axis)
@@ -192,7 +206,7 @@ def _takes_integers(model: Any, operator: Any, index: int) -> bool:
 
 
 def _scale_inputs(model: Any, graph: Any, readers: list[Any], scale: np.ndarray) -> None:
-    """Multiplies what operators read with the numbers of its columns."""
+    """Multiplies the inputs of operators with one number for each column."""
     numbers = new_tensor(graph, TYPE.FLOAT32, scale.shape, new_buffer(model, scale))
     done: dict[int, int] = {}
     for reader in readers:
