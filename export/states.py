@@ -8,7 +8,7 @@ from kerascompact.core import checks
 from kerascompact.core.keras_graph import is_graph
 
 
-def with_states(model: keras.Model, length: int | None = 1) -> keras.Model:
+def with_states(model: keras.Model, sequence_length: int | None = 1) -> keras.Model:
     """Copies a model so that the states of its recurrent layers are inputs and outputs.
 
     A file cannot keep a state from one run to the next. In the copy every LSTM, GRU, sparse one or
@@ -18,7 +18,7 @@ def with_states(model: keras.Model, length: int | None = 1) -> keras.Model:
 
     Args:
         model: Functional or Sequential model, built, stateful or not; it is not changed.
-        length: Steps of a run; `None`: any number.
+        sequence_length: Steps of a run; `None`: any number.
 
     Returns: A model with further inputs `{layer}_state_0`, ... `(batch, units)`; its outputs are a
         dictionary of those of the model, and of the states under the names of their inputs.
@@ -35,8 +35,8 @@ def with_states(model: keras.Model, length: int | None = 1) -> keras.Model:
     """
     if not is_graph(model):
         checks.fail("model", "a functional or Sequential model that has been built", model)
-    if length is not None:
-        checks.integer_in("length", length, 1)
+    if sequence_length is not None:
+        checks.integer_in("sequence_length", sequence_length, 1)
     if not any(isinstance(layer, keras.layers.RNN) for layer in model.layers) or any(
         isinstance(layer, keras.layers.Bidirectional) for layer in model._flatten_layers()
     ):
@@ -72,7 +72,7 @@ def with_states(model: keras.Model, length: int | None = 1) -> keras.Model:
         ends.update(zip(names, last, strict=True))
         return outputs
 
-    ids = [_opened(tensor, length) for tensor in model.inputs]
+    ids = [_opened(tensor, sequence_length) for tensor in model.inputs]
     outputs = functional._run_through_graph(
         keras.tree.pack_sequence_as(functional._inputs_struct, ids), copy, call
     )
@@ -83,7 +83,7 @@ def with_states(model: keras.Model, length: int | None = 1) -> keras.Model:
     return made
 
 
-def _opened(tensor: Any, length: int | None) -> Any:
+def _opened(tensor: Any, sequence_length: int | None) -> Any:
     """An input of any batch, and of that many steps."""
-    shape = (length, *tensor.shape[2:])
+    shape = (sequence_length, *tensor.shape[2:])
     return keras.Input(shape, dtype=tensor.dtype, name=tensor.name)

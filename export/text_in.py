@@ -61,7 +61,7 @@ class TextIn:
         self.layer: Any
         if isinstance(text, Vocabulary):
             self.layer = TextToIds.from_vocabulary(
-                text, length=length, max_words=max_words, fingerprint_bits=fingerprint_bits
+                text, sequence_length=length, max_words=max_words, fingerprint_bits=fingerprint_bits
             )
         elif form is not None:
             if length is None and max_words is None and max_bytes is None:
@@ -89,7 +89,7 @@ class TextIn:
         facts = {
             "input": INPUT,
             "max_bytes": self.max_bytes,
-            "length": self.layer.length,
+            "length": self.layer.sequence_length,
             "max_words": self.layer.max_words,
             "rules": self.layer.rules,
             "bytes": -(-total_bits(self.layer.storage()) // 8),

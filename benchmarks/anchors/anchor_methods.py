@@ -130,7 +130,7 @@ def anchors(
         words = np.arange(NUM_RESERVED, statistics.num_words)
         count = min(NEGATIVE_PAIRS, len(words) * (len(words) - 1) // 4)
         options["negative_pairs"] = statistics.graph.negative_pairs(count, words, seed)
-        options["negative_weight"] = unrelated
+        options["negative_pairs_weight"] = unrelated
     if not isinstance(num_anchors, int):
         num_anchors = list(num_anchors)  # type: ignore[assignment]
     return layers.AnchorTransformEmbedding(
@@ -179,7 +179,7 @@ def compressed(
     if kind != "sparse_code":
         return model
     base = statistics.chosen("frequency", options["num_base"])
-    compressor = compress.SparseCode(strength=options["penalty"], base_ids=base)
+    compressor = compress.SparseCode(l1_weight=options["penalty"], base_ids=base)
     return compress.compress_model(model, compressor)
 
 

@@ -24,7 +24,7 @@ NEAREST = {"kind": "nearest", "weights": "kernel"}
 SMALL, LARGE = dict(num_anchors=500, num_neighbors=10), dict(num_anchors=1000, num_neighbors=20)
 # With `ReLU(T)` a step of gradient descent can move half of the entries only: in trials of a third
 # of an epoch that was behind low rank, and a `T` with both signs ahead.
-SIGNED = {"kind": "anchors", "strength": 1e-4, "nonnegative": False, "last": 0.02}
+SIGNED = {"kind": "anchors", "l1_weight": 1e-4, "nonnegative": False, "last": 0.02}
 METHODS: dict[str, dict[str, Any]] = {
     "full": {"kind": "full"},
     "LR 1/5": {"kind": "low_rank", "ratio": 0.2},  # numbers as ANT 1,000 has in the paper
@@ -40,8 +40,8 @@ METHODS: dict[str, dict[str, Any]] = {
     "ANT 500": {**SIGNED, "num_anchors": 500},
     "ANT 1,000": {**SIGNED, "num_anchors": 1000, "last": 0.012},  # as many numbers as in the paper
     "ANT 2,000": {**SIGNED, "num_anchors": 2000, "last": 0.012},
-    "ANT 100, ReLU": {"kind": "anchors", "strength": 3e-4, "num_anchors": 100},
-    "ANT 1,000, ReLU": {"kind": "anchors", "strength": 1e-3, "num_anchors": 1000},
+    "ANT 100, ReLU": {"kind": "anchors", "l1_weight": 3e-4, "num_anchors": 100},
+    "ANT 1,000, ReLU": {"kind": "anchors", "l1_weight": 1e-3, "num_anchors": 1000},
     "ANT 100, knowledge": {**SIGNED, "num_anchors": 100, "related": True, "unrelated": 1e-4},
 }  # fmt: skip
 # What decides how sparse a method is, for a choice on dev: `ant_ptb_dev`. The rate is 1, so that
@@ -49,10 +49,10 @@ METHODS: dict[str, dict[str, Any]] = {
 # variational bound has a `kl_weight` of 7e-5, 20 steps over 300,000 tokens.
 GRID: dict[str, tuple[str, tuple[float, ...]]] = {
     "SparseVD": ("kl_weight", (7e-6, 2e-5, 7e-5)),
-    "ANT 100": ("strength", (5e-5, 1e-4, 2e-4)),
-    "ANT 500": ("strength", (5e-5, 1e-4, 2e-4)),
+    "ANT 100": ("l1_weight", (5e-5, 1e-4, 2e-4)),
+    "ANT 500": ("l1_weight", (5e-5, 1e-4, 2e-4)),
 }
-STRENGTHS = ("strength", "kl_weight")
+STRENGTHS = ("l1_weight", "group_lasso_weight", "kl_weight")
 
 
 def grid(**changes: Any) -> list[Spec]:

@@ -35,7 +35,7 @@ def measure(
     random = np.random.default_rng(0)
     keras.utils.set_random_seed(0)
     embedding = layers.AnchorTransformEmbedding(
-        words, WIDTH, anchors, strength=1e-6, gradient_threshold=THRESHOLDS.get(arm, 0.0)
+        words, WIDTH, anchors, l1_weight=1e-6, gradient_threshold=THRESHOLDS.get(arm, 0.0)
     )
     symbolic = keras.Input(batch_shape=(STREAMS, STEPS), dtype="int32")
     before = processes.memory("VmRSS")

@@ -24,15 +24,15 @@ from kerascompact.tasks.measure import accuracy, measure, size_up
 
 WORDNET = "open_english_wordnet"
 FREE = {"related": True, "unrelated": 1e-4}  # domain knowledge: positive and negative pairs
-ANT = {"kind": "anchors", "strength": 1e-2}
-ANT_50 = {**ANT, "num_anchors": 50, "strength": 0.1}
-DYNAMIC = {"by": "dynamic", "orthogonality": 1e-3}
+ANT = {"kind": "anchors", "l1_weight": 1e-2}
+ANT_50 = {**ANT, "num_anchors": 50, "l1_weight": 0.1}
+DYNAMIC = {"by": "dynamic", "orthogonality_weight": 1e-3}
 METHODS: dict[str, dict[str, Any]] = {
     "full": {"kind": "full"},
     "frequency 5,000": {"kind": "selected", "by": "frequency", "words": 5000},
     "frequency 850": {"kind": "selected", "by": "frequency", "words": 850},  # 40 times smaller
     "TF-IDF 5,000": {"kind": "selected", "by": "tf_idf", "words": 5000},
-    "group lasso": {"kind": "group_lasso", "strength": 3.0},
+    "group lasso": {"kind": "group_lasso", "group_lasso_weight": 3.0},
     "VVD": {"kind": "vvd", "kl_weight": 1e-4},
     "SparseVD-Voc": {"kind": "sparse_vd_voc", "kl_weight": 1e-5},
     "sparse code 100": {"kind": "sparse_code", "num_base": 100, "penalty": 0.05},
@@ -60,13 +60,13 @@ METHODS: dict[str, dict[str, Any]] = {
 # it back by strength x rate in every batch: words in a smaller share of the batches end at zero.
 # One method stands for all of a kind.
 GRID: dict[str, tuple[str, tuple[float, ...]]] = {
-    "ANT 50 dynamic": ("strength", (0.1, 0.3, 1.0)),
-    "ANT 10 frequency": ("strength", (1e-2, 3e-2)),
-    "group lasso": ("strength", (0.3, 1.0, 3.0)),
+    "ANT 50 dynamic": ("l1_weight", (0.1, 0.3, 1.0)),
+    "ANT 10 frequency": ("l1_weight", (1e-2, 3e-2)),
+    "group lasso": ("group_lasso_weight", (0.3, 1.0, 3.0)),
     "VVD": ("kl_weight", (1e-4, 1e-3)),
     "SparseVD-Voc": ("kl_weight", (1e-5,)),
 }
-STRENGTHS = ("strength", "kl_weight", "penalty")
+STRENGTHS = ("l1_weight", "group_lasso_weight", "kl_weight", "penalty")
 
 
 class Spec(NamedTuple):

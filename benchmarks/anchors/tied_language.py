@@ -85,7 +85,7 @@ def anchors(
     if unrelated:
         pairs = min(NEGATIVE_PAIRS, count * (count - 1) // 4)
         options["negative_pairs"] = graph.negative_pairs(pairs, seed=spec.seed)
-        options["negative_weight"] = unrelated
+        options["negative_pairs_weight"] = unrelated
     return layers.AnchorTransformEmbedding(
         count,
         width,

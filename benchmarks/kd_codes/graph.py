@@ -114,7 +114,7 @@ def build(spec: Spec, graph: planetoid.Graph, table: np.ndarray | None = None) -
         graph.features,
         graph.edges,
         graph.num_classes,
-        l2=spec.l2,
+        l2_weight=spec.l2,
         seed=spec.seed,
     )
     model.compile(

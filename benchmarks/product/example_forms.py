@@ -149,10 +149,10 @@ def projected() -> bytes:
 def hashes() -> dict[str, Case]:
     """Files whose output is the hash itself, and their rows."""
     given = keras.Input((vectors.MAX_BYTES,), dtype="int32", name="text")
-    to_bits = TextToBits(Projection(), length=LENGTH)
-    to_ids = TextToIds.from_vocabulary(Vocabulary(KNOWN), length=LENGTH)
+    to_bits = TextToBits(Projection(), sequence_length=LENGTH)
+    to_ids = TextToIds.from_vocabulary(Vocabulary(KNOWN), sequence_length=LENGTH)
     known = Vocabulary(KNOWN + KNOWN_PAIRS, "wordpunct_pairs")
-    to_pairs = TextToIds.from_vocabulary(known, length=2 * LENGTH)
+    to_pairs = TextToIds.from_vocabulary(known, sequence_length=2 * LENGTH)
     numbers = keras.Input((LENGTH,), dtype="int32", name="ids")
     # bucket `i` holds the number `i`
     arrays = {"buckets": np.arange(97, dtype=np.float32)[:, None]}

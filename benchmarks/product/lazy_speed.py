@@ -53,7 +53,7 @@ def _stock(words: int) -> keras.layers.Layer:
 
 
 def _anchors(count: int) -> Callable[[int], keras.layers.Layer]:
-    return lambda words: layers.AnchorTransformEmbedding(words, WIDTH, count, strength=STRENGTH)
+    return lambda words: layers.AnchorTransformEmbedding(words, WIDTH, count, l1_weight=STRENGTH)
 
 
 ARMS = {

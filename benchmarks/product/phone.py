@@ -49,7 +49,7 @@ class Arm(NamedTuple):
 
 CLUSTERS = {"clusters": 100, "unique": 500, "scale": logit_scale(RATE)}
 CODES = {"cardinality": 16, "code_length": 16, "batch_norm": True}
-ANCHORS = {"num_anchors": 50, "strength": 0.1, "orthogonality": 1e-3}
+ANCHORS = {"num_anchors": 50, "l1_weight": 0.1, "orthogonality_weight": 1e-3}
 ARMS = {
     "dense": Arm("standard", {}, ("float32", "int8", "int4")),
     "clusters (ME)": Arm("mixture", CLUSTERS, ("int8", "int4")),
@@ -203,7 +203,7 @@ def timed(files: Sequence[bytes], texts: Sequence[str]) -> list[dict[str, Any]]:
         paths = [Path(folder) / f"{number}.tflite" for number in range(len(files))]
         for path, file in zip(paths, files, strict=True):
             path.write_bytes(file)
-        found = bench(*paths, runs=RUNS, length=LENGTH, num_ids=WORDS, texts=texts)
+        found = bench(*paths, runs=RUNS, sequence_length=LENGTH, num_ids=WORDS, texts=texts)
     return [
         {
             "file_bytes": one.num_bytes,

@@ -103,8 +103,8 @@ def build(spec: Spec, num_words: int, batch_size: int | None) -> keras.Model:
         dense[1],
         sizes=sizes,
         dropouts=NO_DROPOUTS,
-        alpha=0.0,
-        beta=0.0,
+        activation_weight=0.0,
+        change_weight=0.0,
         batch_size=batch_size,
     )
 

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.skipif(
     not hasattr(keras.layers, "ReversibleEmbedding"), reason="since Keras 3.13"
 )
 WORDS = tuple("abcdefghijklmnopqrst")
-ANCHORS = {"kind": "anchors", "num_anchors": 6, "strength": 1e-2}
+ANCHORS = {"kind": "anchors", "num_anchors": 6, "l1_weight": 1e-2}
 
 
 def text(tokens, seed):
@@ -108,13 +108,13 @@ def test_related_anchors_are_frequent_words_with_free_entries():
 
 def test_the_benchmark_keeps_rows_and_its_choice_on_dev_does_not_train_twice(monkeypatch, tmp_path):
     monkeypatch.setattr(anchors_ptb, "METHODS", {"full": {"kind": "full"}, "ANT 6": ANCHORS})
-    monkeypatch.setattr(anchors_ptb, "GRID", {"ANT 6": ("strength", (1e-2, 1e-1))})
+    monkeypatch.setattr(anchors_ptb, "GRID", {"ANT 6": ("l1_weight", (1e-2, 1e-1))})
     monkeypatch.setattr(anchors_ptb.ptb, "load", lambda data, tokens: CORPUS)
     arguments = argparse.Namespace(
         data=str(tmp_path), seeds=None, epochs=1, work=str(tmp_path / "w"), verbose=0, sizes=False
     )
     tried = anchors_ptb.benchmark("ant_ptb_dev", arguments)
-    assert [row["spec"]["options"]["strength"] for row in tried] == [1e-2, 1e-1]
+    assert [row["spec"]["options"]["l1_weight"] for row in tried] == [1e-2, 1e-1]
     assert tried[0]["embedding_parameters"] > tried[1]["embedding_parameters"]
     assert "| ANT 6 | 0.01 | 1 | 1 |" in anchors_ptb.table(tried)
     rows = anchors_ptb.benchmark("ant_ptb", arguments)
@@ -130,7 +130,7 @@ def test_the_benchmark_keeps_rows_and_its_choice_on_dev_does_not_train_twice(mon
 
 
 def test_a_last_step_makes_zeros_of_small_entries(tmp_path):
-    options = {**ANCHORS, "nonnegative": False, "strength": 1e-4}
+    options = {**ANCHORS, "nonnegative": False, "l1_weight": 1e-4}
     rows = [run(tmp_path, {**options, **last}) for last in ({}, {"last": 0.1})]
     assert rows[0]["dev_by_epoch"] == rows[1]["dev_by_epoch"]  # one training
     assert rows[1]["embedding_parameters"] < 0.9 * rows[0]["embedding_parameters"]

@@ -101,7 +101,9 @@ def test_specs_are_every_method_seed_by_seed():
         found = [spec.options for spec in tried if spec.method == name]
         assert found == [{**METHODS[name], option: value} for value in values]
     assert {METHODS[name]["kind"] for name in anchors_text.GRID} == {
-        options["kind"] for options in METHODS.values() if {"strength", "kl_weight"} & set(options)
+        options["kind"]
+        for options in METHODS.values()
+        if {"l1_weight", "group_lasso_weight", "kl_weight"} & set(options)
     }
 
 

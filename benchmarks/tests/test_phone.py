@@ -13,7 +13,7 @@ SIZES = {"WORDS": 30, "WIDTH": 4, "LENGTH": 8, "EPOCHS": 2, "RUNS": 20, "DROPOUT
 TINY = {
     "dense": Arm("standard", {}, ("float32", "int4")),
     "clusters": Arm("mixture", {"clusters": 4, "unique": 6}),
-    "anchors": Arm("anchors", {"num_anchors": 6, "strength": 1e-3}),
+    "anchors": Arm("anchors", {"num_anchors": 6, "l1_weight": 1e-3}),
 }
 
 

@@ -68,7 +68,7 @@ def test_a_ratio_is_a_share_of_the_full_table(kind):
 
 
 def test_anchors_are_as_long_as_makes_a_step_that_of_a_full_table():
-    made = embedding("anchors", num_anchors=16, strength=1e-3)
+    made = embedding("anchors", num_anchors=16, l1_weight=1e-3)
     assert isinstance(made, layers.AnchorTransformEmbedding)
     assert made.negative_pairs is None and made.positive_pairs is None
     assert made.embeddings_initializer.stddev == 2 * 16**-0.5

@@ -15,7 +15,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--threads", type=int, default=1, metavar="N", help="of the runtime (%(default)s)"
     )
     parser.add_argument(
-        "--length", type=int, default=32, metavar="N",
+        "--sequence-length", type=int, default=32, metavar="N",
         help="ids, or words of a text, where the file leaves it open (%(default)s)",
     )  # fmt: skip
     parser.add_argument(
@@ -36,7 +36,7 @@ def run(arguments: argparse.Namespace) -> int:
         *files,
         runs=arguments.runs,
         num_threads=arguments.threads,
-        length=arguments.length,
+        sequence_length=arguments.sequence_length,
         num_ids=arguments.ids,
         texts=_texts(arguments.texts),
     )

@@ -19,7 +19,7 @@ METHODS: dict[str, tuple[str, ...]] = {
     "autoencoder": ("code_length", "cardinality", "epochs", "seed"),
     "nearest_anchors": ("anchors", "neighbors", "weights", "seed"),
     "k_svd": ("anchors", "neighbors", "iterations", "seed"),
-    "sparse_code": ("base", "strength", "sum_to_one", "iterations"),
+    "sparse_code": ("base", "l1_weight", "sum_to_one_weight", "iterations"),
     "pruning": ("sparsity",),
 }
 # What a compressor calls an option, where that is not the option's own name.
@@ -60,8 +60,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--neighbors", type=int, metavar="S", help="anchors of a word, nearest_anchors, k_svd (10)")
     add("--weights", choices=("least_squares", "kernel"), help="nearest_anchors (least_squares)")
     add("--base", type=int, metavar="B", help="sparse_code: words that are kept (1000)")
-    add("--strength", type=float, help="sparse_code: of the penalty on weights (0.05)")
-    add("--sum-to-one", type=float, help="sparse_code: of the pull of their sum to 1 (0.1)")
+    add("--l1-weight", type=float, help="sparse_code: of the penalty on weights (0.05)")
+    add("--sum-to-one-weight", type=float, help="sparse_code: of the pull of their sum to 1 (0.1)")
     add("--iterations", type=int, help="k_svd (10), sparse_code (200)")
     add("--sparsity", type=float, help="pruning: share of the entries set to 0 (0: those that are)")
     add("--seed", type=int, help="(0)")
@@ -76,7 +76,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--whole", action="store_true",
         help="of a .keras file: write the model with its table compressed, not the table alone",
     )  # fmt: skip
-    add("--length", type=int, help="ids of one input of the .tflite file (any)")
+    add("--sequence-length", type=int, help="ids of one input of the .tflite file (any)")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -90,8 +90,8 @@ def run(arguments: argparse.Namespace) -> int:
     if out.is_dir() or (out.exists() and source.exists() and out.samefile(source)):
         raise ValueError(f"{out} must be a file to write, and not the source.")
     folder.check_writable(out.parent)
-    if arguments.length is not None:
-        checks.integer_in("length", arguments.length, 1)
+    if arguments.sequence_length is not None:
+        checks.integer_in("sequence_length", arguments.sequence_length, 1)
     is_model = source.suffix.lower() == ".keras"
     if arguments.whole and (not is_model or arguments.limit is not None):
         raise ValueError("--whole is of .keras files, and takes no --limit.")
@@ -181,7 +181,7 @@ def _compress_and_write(
         name = table.name
     else:
         form = compressor.fit(table.vectors, counts)
-        model, name = form_model(form, arguments.length), form.name
+        model, name = form_model(form, arguments.sequence_length), form.name
     frozen = export.freeze(model, recipe)
     form = next(layer for layer in frozen.model._flatten_layers() if layer.name == name)
     print(report(table.vectors, form, counts))
@@ -190,9 +190,9 @@ def _compress_and_write(
     if out.suffix.lower() == ".keras":
         folder.save_model(frozen.model, out)
     else:
-        data = frozen.convert(sequence_length=arguments.length)
+        data = frozen.convert(sequence_length=arguments.sequence_length)
         if not arguments.whole:  # evenly over all ids
-            length = arguments.length or 8
+            length = arguments.sequence_length or 8
             ids = np.linspace(0, form.input_dim - 1, 16 * length).astype(np.int32)
             frozen.verify(ids.reshape(16, length))
         export.save(data, out)

@@ -11,7 +11,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folder", type=Path, metavar="DIR", help="the --out of `train`")
     exact = [name for name, recipe in RECIPES.items() if recipe.exact]  # others need data, too
     parser.add_argument("--recipe", choices=exact, help="(as in training)")
-    parser.add_argument("--length", type=int, help="tokens per text (as in training)")
+    parser.add_argument("--sequence-length", type=int, help="tokens per text (as in training)")
     parser.add_argument("--out", type=Path, metavar="FILE", help="(default: DIR/model.tflite)")
     parser.add_argument(
         "--text-in",
@@ -53,8 +53,8 @@ def run(arguments: argparse.Namespace) -> int:
     vocabulary = Vocabulary.load(arguments.folder / folder.VOCABULARY)
     labels = folder.read_labels(arguments.folder / folder.LABELS)
     report = arguments.folder / folder.REPORT
-    length = arguments.length or folder.trained_length(report)
-    checks.integer_in("length", length, 1)
+    length = arguments.sequence_length or folder.trained_length(report)
+    checks.integer_in("sequence_length", length, 1)
     recipe = arguments.recipe or folder.trained_recipe(report)
     model = folder.load_model(arguments.folder / folder.MODEL)
     # What reads the bits of words has no use for a list of them.

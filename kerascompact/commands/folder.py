@@ -91,7 +91,7 @@ def trained_length(report: Path) -> int:
 
     Raises: ValueError, naming the file, if it is no report of `train`; OSError.
     """
-    return _recorded(report, "length", int)
+    return _recorded(report, "sequence_length", int)
 
 
 def trained_recipe(report: Path) -> str:

@@ -24,7 +24,7 @@ METHODS: dict[str, tuple[str, ...]] = {  # method -> the options below that are 
     "dpq": _CODES,
     "compositional": _CODES,
     "selected": ("unique",),
-    "group_lasso": ("strength",),
+    "group_lasso": ("group_lasso_weight",),
     "vvd": ("kl_weight",),
     "sparse_vd": ("kl_weight",),
     "sparse_vd_voc": ("kl_weight",),
@@ -48,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     rules = "wordpunct, wordpunct_pairs, kim or whitespace (%(default)s)"
     add("--rules", default="wordpunct", help=rules)
     add("--vocabulary-size", type=int, default=3000, help="words, not of projection (%(default)s)")
-    add("--length", type=int, default=64, help="tokens per text (%(default)s)")
+    add("--sequence-length", type=int, default=64, help="tokens per text (%(default)s)")
     add("--width", type=int, default=32, help="of a word's vector (%(default)s)")
     add("--clusters", type=int, help="(100, or a tenth of the vocabulary if that is less)")
     add(
@@ -56,7 +56,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="words with own vectors, mixture, selected, hashed (a third of the vocabulary)",
     )  # fmt: skip
     add("--buckets", type=int, help="that words share, hashed (a tenth of the vocabulary)")
-    add("--strength", type=float, default=0.02, help="of the penalty, group_lasso (%(default)s)")
+    add(
+        "--group-lasso-weight",
+        type=float,
+        default=0.02,
+        help="of the penalty, group_lasso (%(default)s)",
+    )
     add("--kl-weight", type=float, help="vvd, sparse_vd, sparse_vd_voc (1 / training texts)")
     add("--cardinality", type=int, default=16, help="letters to choose from, codes (%(default)s)")
     add("--code-length", type=int, default=16, help="letters of a word, codes (%(default)s)")
@@ -83,7 +88,9 @@ def run(arguments: argparse.Namespace) -> int:
     from kerascompact.core import checks
     from kerascompact.text.rules import RULES
 
-    for name, low in dict(epochs=1, batch_size=1, seed=0, length=1, vocabulary_size=3).items():
+    for name, low in dict(
+        epochs=1, batch_size=1, seed=0, sequence_length=1, vocabulary_size=3
+    ).items():
         checks.integer_in(name, getattr(arguments, name), low)
     if arguments.learning_rate is None:
         arguments.learning_rate = {"mean": 1e-2, "lstm": 1e-3}[arguments.model]
@@ -104,7 +111,9 @@ def run(arguments: argparse.Namespace) -> int:
     # A projection learns nothing of a word by its id; its vocabulary holds bits, of any words.
     projected = arguments.method == "projection"
     size = None if projected else arguments.vocabulary_size
-    data = classification.encode(loaded, size, arguments.length, arguments.rules, projected)
+    data = classification.encode(
+        loaded, size, arguments.sequence_length, arguments.rules, projected
+    )
     vocabulary_file.check(arguments.out / folder.FILE, data.vocabulary)
     if arguments.clusters is None:
         arguments.clusters = max(2, min(100, len(data.vocabulary) // 10))
@@ -171,11 +180,11 @@ def _train_and_write(
             callbacks=[progress],
             optimizer=methods.optimizer_of(arguments.method),
         )
-    row, frozen = measure(model, data, arguments.recipe, arguments.length, True, texts)
+    row, frozen = measure(model, data, arguments.recipe, arguments.sequence_length, True, texts)
     report: dict[str, Any] = {
         "data": data.name,
         "method": arguments.method,
-        "length": arguments.length,
+        "sequence_length": arguments.sequence_length,
         "dev_accuracy": max(history["val_accuracy"]),
         **row,
         "arguments": {k: str(v) if isinstance(v, Path) else v for k, v in vars(arguments).items()},

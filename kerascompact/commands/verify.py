@@ -79,7 +79,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _ids(classifier: "TextClassifier", texts: "Sequence[str]") -> "np.ndarray":
     vocabulary = classifier.vocabulary
     assert vocabulary is not None  # a file of ids has one
-    length = classifier.length or max(len(vocabulary.encode(text)) for text in texts)
+    length = classifier.sequence_length or max(len(vocabulary.encode(text)) for text in texts)
     return vocabulary.encode_all(texts, max(length, 1))
 
 

@@ -89,7 +89,7 @@ def compress_model(
     return copy
 
 
-def form_model(form: Form, length: int | None = None) -> keras.Model:
+def form_model(form: Form, sequence_length: int | None = None) -> keras.Model:
     """A model of nothing but a form: ids `(batch, length)` -> vectors `(batch, length, d)`.
 
     Save it with `save("vectors.keras")`, or for phones with `export.save(model, "vectors.tflite",
@@ -97,7 +97,7 @@ def form_model(form: Form, length: int | None = None) -> keras.Model:
 
     Args:
         form: What a compressor returned.
-        length: Ids of an input, if it is always the same.
+        sequence_length: Ids of an input, if it is always the same.
 
     >>> from kerascompact.compress import ScalarQuantization
     >>> form = ScalarQuantization().fit(np.eye(4))
@@ -106,9 +106,9 @@ def form_model(form: Form, length: int | None = None) -> keras.Model:
     """
     if not isinstance(form, Form):
         checks.fail("form", "a stored form", form)
-    if length is not None:
-        length = checks.integer_in("length", length, 1)
-    ids = keras.Input((length,), dtype="int32", name="ids")
+    if sequence_length is not None:
+        sequence_length = checks.integer_in("sequence_length", sequence_length, 1)
+    ids = keras.Input((sequence_length,), dtype="int32", name="ids")
     return keras.Model(ids, form(ids), name=f"{form.name}_vectors")
 
 

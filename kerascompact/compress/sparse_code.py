@@ -16,13 +16,13 @@ class SparseCode(Compressor):
     """Stores the frequent words as they are, and the others as sparse combinations of them.
 
     For a base `B: (b, d)` of the `b` most frequent words' vectors, every other word gets
-    `x = argmin_{x >= 0} ||e - x B||^2 / 2 + strength ||x||_1 + sum_to_one (sum x - 1)^2 / 2`,
+    `x = argmin_{x >= 0} ||e - x B||^2 / 2 + alpha ||x||_1 + beta (sum x - 1)^2 / 2`,
     found by accelerated proximal gradient steps, with vectors in units of their mean length.
 
     Args:
         num_base: Base words `b`, `2 <= b <= V`; the paper has 8,000.
-        strength: Of the entries' sum, which decides how many there are.
-        sum_to_one: Of the square of what that sum lacks to 1.
+        l1_weight: `alpha`, weight of the sum of the entries; the larger, the fewer entries.
+        sum_to_one_weight: `beta`, weight of the squared difference of that sum from 1.
         iterations: Steps.
         base_ids: The base words. Default: those of the largest counts; without counts the first
             ids, which are the most frequent words of a `Vocabulary`.
@@ -33,7 +33,7 @@ class SparseCode(Compressor):
         ImportError, without SciPy (`pip install 'kerascompact[compress]'`).
 
     >>> table = np.array([[0.0, 2.0], [2.0, 0.0], [1.0, 1.0]])
-    >>> form = SparseCode(num_base=2, strength=1e-4).fit(table)
+    >>> form = SparseCode(num_base=2, l1_weight=1e-4).fit(table)
     >>> form(np.arange(3)).numpy().round(2).tolist()
     [[0.0, 2.0], [2.0, 0.0], [1.0, 1.0]]
 
@@ -46,8 +46,8 @@ class SparseCode(Compressor):
     def __init__(
         self,
         num_base: int = 1000,
-        strength: float = 0.05,
-        sum_to_one: float = 0.1,
+        l1_weight: float = 0.05,
+        sum_to_one_weight: float = 0.1,
         iterations: int = 200,
         base_ids: Any = None,
     ) -> None:
@@ -56,8 +56,8 @@ class SparseCode(Compressor):
             self.base_ids = np.unique(base_ids)
             num_base = len(self.base_ids)
         self.num_base = checks.integer_in("num_base", num_base, 2, 2**15)
-        self.strength = checks.number("strength", strength, above=0)
-        self.sum_to_one = checks.number("sum_to_one", sum_to_one, at_least=0)
+        self.l1_weight = checks.number("l1_weight", l1_weight, above=0)
+        self.sum_to_one_weight = checks.number("sum_to_one_weight", sum_to_one_weight, at_least=0)
         self.iterations = checks.integer_in("iterations", iterations, 1)
 
     def compress(self, table: np.ndarray, counts: np.ndarray | None, **form: Any) -> SparseForm:
@@ -84,8 +84,8 @@ class SparseCode(Compressor):
 
     def _codes(self, points: np.ndarray, base: np.ndarray) -> np.ndarray:
         """`x` of every point, `(n, b)`: zeros but for a few."""
-        gram = base @ base.T + np.float32(self.sum_to_one)
-        right = points @ base.T + np.float32(self.sum_to_one - self.strength)
+        gram = base @ base.T + np.float32(self.sum_to_one_weight)
+        right = points @ base.T + np.float32(self.sum_to_one_weight - self.l1_weight)
         step = 1 / _largest_eigenvalue(gram)
         codes = ahead = np.zeros_like(right)
         momentum = 1.0

@@ -29,12 +29,12 @@ class TextToBits(keras.layers.Layer):
     Args:
         projection: The `Projection`, or its configuration.
         rules: Name of the token rules, without pairs.
-        length: Words of a text: shorter texts end in words without bits. `None`: as many as there
-            are.
-        max_words: Words of a text at most, without a `length`.
+        sequence_length: Words of a text: shorter texts end in words without bits. `None`: as many
+            as there are.
+        max_words: Words of a text at most, without a `sequence_length`.
         together: Whether the words of a text are one, with the bits of all their features (SGNN).
         **kwargs: Those of `keras.layers.Layer`.
-    Shapes: UTF-8 bytes as integers `(batch, bytes)` -> bits `(batch, length, T d)`, uint8; or
+    Shapes: UTF-8 bytes as integers `(batch, bytes)` -> bits `(batch, words, T d)`, uint8; or
         `(batch, T d)` of all `together`.
     Storage: Nothing; the hyperplanes are arithmetic on 4 bytes for each bit.
     Raises: ValueError, if an argument is out of its range.
@@ -46,13 +46,13 @@ class TextToBits(keras.layers.Layer):
     Differs: for exporting; models are trained on bits from `text.bit_pipeline`, which is faster.
     """
 
-    EXAMPLE = dict(projection=dict(num_projections=2, projection_dim=3), length=6)
+    EXAMPLE = dict(projection=dict(num_projections=2, projection_dim=3), sequence_length=6)
 
     def __init__(
         self,
         projection: Projection | Mapping[str, Any],
         rules: str = "wordpunct",
-        length: int | None = None,
+        sequence_length: int | None = None,
         max_words: int | None = None,
         together: bool = False,
         **kwargs: Any,
@@ -64,37 +64,39 @@ class TextToBits(keras.layers.Layer):
         if token_rules.named(rules).pairs:
             checks.fail("rules", "rules without pairs, which have no bits", rules)
         self.rules = rules
-        self.length, self.max_words = byte_text.limits(length, max_words)
+        self.sequence_length, self.max_words = byte_text.limits(sequence_length, max_words)
         self.together = checks.boolean("together", together)
         self.built = True
 
     def words(self, inputs: Any) -> byte_text.Words:
         """The words of texts `(batch, bytes)`."""
         data = tf.cast(inputs, tf.int32)
-        return byte_text.split(data, self.tables, self.length, self.max_words)
+        return byte_text.split(data, self.tables, self.sequence_length, self.max_words)
 
     def read(self, words: byte_text.Words) -> tf.Tensor:
         """The bits of words."""
         rows, owners = words.first.shape[0], words.slots
-        length, width = words.length, self.projection.num_bits
-        count = length
+        sequence_length, width = words.sequence_length, self.projection.num_bits
+        count = sequence_length
         if rows != 1:  # slots of no word lie between those of two texts: all of them go to the end
             rows = tf.shape(words.first)[0]
-            row = owners // (length + 1)
-            count = rows * length
-            owners = tf.where(owners - row * (length + 1) < length, owners - row, count)
-        groups = tf.range(count) // length if self.together else None
+            row = owners // (sequence_length + 1)
+            count = rows * sequence_length
+            owners = tf.where(
+                owners - row * (sequence_length + 1) < sequence_length, owners - row, count
+            )
+        groups = tf.range(count) // sequence_length if self.together else None
         bits = stream_bits(
             words.units, owners, count, self.projection, groups=groups, num_groups=rows
         )
-        shape = [rows, width] if self.together else [rows, length, width]
+        shape = [rows, width] if self.together else [rows, sequence_length, width]
         return tf.cast(tf.reshape(bits, shape), tf.uint8)
 
     def call(self, inputs: Any) -> tf.Tensor:
         return self.read(self.words(inputs))
 
     def compute_output_spec(self, inputs: Any) -> keras.KerasTensor:
-        middle = () if self.together else (self.length,)
+        middle = () if self.together else (self.sequence_length,)
         return keras.KerasTensor((inputs.shape[0], *middle, self.projection.num_bits), "uint8")
 
     def storage(self) -> list[Stored]:
@@ -108,7 +110,7 @@ class TextToBits(keras.layers.Layer):
             **config,
             "projection": self.projection.get_config(),
             "rules": self.rules,
-            "length": self.length,
+            "sequence_length": self.sequence_length,
             "max_words": self.max_words,
             "together": self.together,
         }

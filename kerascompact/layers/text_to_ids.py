@@ -35,13 +35,14 @@ class TextToIds(keras.layers.Layer):
     Args:
         num_words: Words of the vocabulary, `n`, without the two reserved ids.
         rules: Name of the token rules.
-        length: Ids of a text: shorter texts end in zeros. `None`: as many as there are words.
-        max_words: Ids of a text at most, without a `length`.
+        sequence_length: Ids of a text: shorter texts end in zeros. `None`: as many as there are
+            words.
+        max_words: Ids of a text at most, without a `sequence_length`.
         fingerprint_bits: 32, 40 or 64.
         seed, below, window: Of `kerascompact.text.fingerprints.Index`; see `from_vocabulary`.
         in_order: Whether the words are in the order of their fingerprints, so that none is stored.
         **kwargs: Those of `keras.layers.Layer`.
-    Shapes: UTF-8 bytes as integers `(batch, bytes)` -> ids `(batch, length)`, int32.
+    Shapes: UTF-8 bytes as integers `(batch, bytes)` -> ids `(batch, sequence_length)`, int32.
     Storage: `n (fingerprint_bits + ceil(log2 n))` bits: 5.5 bytes a word at 4,096 words; 4 bytes
         from a vocabulary in file order (`training.choose_words`).
     Raises: ValueError, if an argument is out of its range.
@@ -53,13 +54,13 @@ class TextToIds(keras.layers.Layer):
     Differs: for exporting; models are trained on ids from `kerascompact.text`, which is faster.
     """
 
-    EXAMPLE = dict(num_words=20, length=6)
+    EXAMPLE = dict(num_words=20, sequence_length=6)
 
     def __init__(
         self,
         num_words: int,
         rules: str = "wordpunct",
-        length: int | None = None,
+        sequence_length: int | None = None,
         max_words: int | None = None,
         fingerprint_bits: int = 32,
         seed: int = 1,
@@ -73,7 +74,7 @@ class TextToIds(keras.layers.Layer):
         self.num_words = checks.integer_in("num_words", num_words, 1, 2**24)
         self.tables = byte_rules(rules)
         self.rules, self.pairs = rules, token_rules.named(rules).pairs
-        self.length, self.max_words = byte_text.limits(length, max_words)
+        self.sequence_length, self.max_words = byte_text.limits(sequence_length, max_words)
         self.fingerprint_bits = checks.choice("fingerprint_bits", fingerprint_bits, (32, 40, 64))
         self.seed = checks.integer_in("seed", seed, 1)
         self.below = checks.integer_in("below", below, 0)
@@ -91,7 +92,8 @@ class TextToIds(keras.layers.Layer):
         Raises: ValueError, if it is none, or no seed tells all its words apart (a vocabulary of
             more than some 150,000 words).
 
-        >>> TextToIds.from_vocabulary(Vocabulary(["up"]), length=2)(np.array([[*b"up"]])).numpy()
+        >>> layer = TextToIds.from_vocabulary(Vocabulary(["up"]), sequence_length=2)
+        >>> layer(np.array([[*b"up"]])).numpy()
         array([[2, 0]], dtype=int32)
         """
         if not isinstance(vocabulary, Vocabulary):
@@ -140,13 +142,13 @@ class TextToIds(keras.layers.Layer):
     def words(self, inputs: Any) -> byte_text.Words:
         """The words of texts `(batch, bytes)`."""
         data = tf.cast(inputs, tf.int32)
-        length, most = self.length, self.max_words
+        fixed, most = self.sequence_length, self.max_words
         if self.pairs:  # of `n` words there are `2 n - 1` ids
-            length, most = length and length // 2 + 1, most and most // 2 + 1
-        return byte_text.split(data, self.tables, length, most)
+            fixed, most = fixed and fixed // 2 + 1, most and most // 2 + 1
+        return byte_text.split(data, self.tables, fixed, most)
 
     def read(self, words: byte_text.Words) -> tf.Tensor:
-        """The ids of words, `(batch, length)`."""
+        """The ids of words, `(batch, sequence_length)`."""
         values = self._hashed(words, self.seed)
         there = tf.not_equal(values, 0)  # sums of no bytes are 0; to count slots, a range is stored
         table = self.fingerprints.value
@@ -169,17 +171,17 @@ class TextToIds(keras.layers.Layer):
         values = byte_text.fingerprints(words, seed)
         if not self.pairs:
             return values
-        length = self.length
-        if length is None:
-            length = 2 * words.length - 1
-            length = length if self.max_words is None else tf.minimum(length, self.max_words)
-        return byte_text.with_pairs(values, length)
+        slots = self.sequence_length
+        if slots is None:
+            slots = 2 * words.sequence_length - 1
+            slots = slots if self.max_words is None else tf.minimum(slots, self.max_words)
+        return byte_text.with_pairs(values, slots)
 
     def call(self, inputs: Any) -> tf.Tensor:
         return self.read(self.words(inputs))
 
     def compute_output_spec(self, inputs: Any) -> keras.KerasTensor:
-        return keras.KerasTensor((inputs.shape[0], self.length), "int32")
+        return keras.KerasTensor((inputs.shape[0], self.sequence_length), "int32")
 
     def storage(self) -> list[Stored]:
         """Every stored array with its bits."""
@@ -191,7 +193,7 @@ class TextToIds(keras.layers.Layer):
         return stored
 
     def get_config(self) -> dict[str, Any]:
-        names = ("num_words", "rules", "length", "max_words", "fingerprint_bits")
+        names = ("num_words", "rules", "sequence_length", "max_words", "fingerprint_bits")
         own = {
             name: getattr(self, name) for name in (*names, "seed", "below", "window", "in_order")
         }

@@ -29,7 +29,7 @@ class Dropouts(NamedTuple):
 class AWDSize(NamedTuple):
     """The published model for Penn Treebank, and how it is trained.
 
-    SGD of rate `rate` and clipped gradient, averaged by `training.NTASGD`; `alpha` and `beta` are
+    SGD of rate `rate` and clipped gradient, averaged by `training.NTASGD`; both weights are
     the strengths on activations and their changes.
     """
 
@@ -37,8 +37,8 @@ class AWDSize(NamedTuple):
     units: int = 1150
     layers: int = 3
     dropouts: Dropouts = Dropouts()
-    alpha: float = 2.0
-    beta: float = 1.0
+    activation_weight: float = 2.0
+    change_weight: float = 1.0
     rate: float = 30.0
     clip: float = 0.25
     weight_decay: float = 1.2e-6
@@ -88,8 +88,8 @@ def awd_lstm(
     sizes: Sequence[layers.SparseSize] | None = None,
     tied: bool = True,
     dropouts: Dropouts = AWD_PTB.dropouts,
-    alpha: float = AWD_PTB.alpha,
-    beta: float = AWD_PTB.beta,
+    activation_weight: float = AWD_PTB.activation_weight,
+    change_weight: float = AWD_PTB.change_weight,
     batch_size: int | None = None,
 ) -> keras.Model:
     """Predicts each next word of a text, with the regularization of AWD-LSTM.
@@ -108,8 +108,8 @@ def awd_lstm(
         tied: Whether the softmax is the embedding in reverse. Otherwise it has a table of its own,
             and the last LSTM has `units`, too.
         dropouts: `Dropouts`, or `NO_DROPOUTS`.
-        alpha: Of `ActivationRegularization`, on the last outputs after dropout.
-        beta: Of `ActivationRegularization`, on the last outputs before dropout.
+        activation_weight: Of `ActivationRegularization`, on the last outputs after dropout.
+        change_weight: Of `ActivationRegularization`, on the last outputs before dropout.
         batch_size: With a number, the LSTMs are stateful, see `language_model`.
 
     Returns: Model, `ids` int32 `(batch, steps)` -> `logits` float32 `(batch, steps, num_words)`.
@@ -147,11 +147,15 @@ def awd_lstm(
         hidden = _lstm(size, dropouts.weights, batch_size is not None, f"lstm_{number}")(hidden)
         if number + 1 < len(sizes):
             hidden = dropped(dropouts.hidden, hidden, f"dropout_{number}")
-    if beta:
-        hidden = layers.ActivationRegularization(beta=beta, name="changes")(hidden)
+    if change_weight:
+        hidden = layers.ActivationRegularization(change_weight=change_weight, name="changes")(
+            hidden
+        )
     hidden = dropped(dropouts.outputs, hidden, "dropout_of_outputs")
-    if alpha:
-        hidden = layers.ActivationRegularization(alpha=alpha, name="activations")(hidden)
+    if activation_weight:
+        hidden = layers.ActivationRegularization(
+            activation_weight=activation_weight, name="activations"
+        )(hidden)
     if tied:
         logits = layers.tied_softmax(embedding, hidden, use_bias=True)
     else:

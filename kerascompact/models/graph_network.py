@@ -19,7 +19,7 @@ def graph_network(
     num_classes: int,
     *,
     dropout: float = 0.5,
-    l2: float = 2.5e-4,
+    l2_weight: float = 2.5e-4,
     seed: int | None = None,
 ) -> keras.Model:
     """Classifies the nodes of a graph by two graph convolutions.
@@ -42,8 +42,8 @@ def graph_network(
         edges: `(E, 2)` integers below `N`, undirected.
         num_classes: Number of classes, at least 2.
         dropout: Share of the stored entries of `X`, and of the hidden layer, dropped in training.
-        l2: `l2 * sum(E ** 2)` is added to the loss. The default is the paper's 5e-4, whose code
-            takes half of the sum.
+        l2_weight: `l2_weight * sum(E ** 2)` is added to the loss. The default is the paper's 5e-4,
+            whose code takes half of the sum.
         seed: Of both dropouts.
 
     Returns: Model, `nodes` int32 `(batch,)` -> `probabilities` float32 `(batch, num_classes)`.
@@ -60,7 +60,7 @@ def graph_network(
     """
     checks.integer_in("num_classes", num_classes, 2)
     checks.number("dropout", dropout, at_least=0, up_to=0.999)
-    checks.number("l2", l2, at_least=0)
+    checks.number("l2_weight", l2_weight, at_least=0)
     num_nodes, num_features = np.shape(features)
     if getattr(embedding, "input_dim", None) != num_features:
         raise ValueError(
@@ -85,7 +85,7 @@ def graph_network(
     bags = FeatureProduct(
         num_nodes,
         dropout=dropout,
-        table_regularizer=keras.regularizers.L2(l2) if l2 else None,
+        table_regularizer=keras.regularizers.L2(l2_weight) if l2_weight else None,
         seed=seed,
         name="features",
     )(table, graph["feature_places"], graph["feature_values"])

@@ -23,7 +23,7 @@ class Words(NamedTuple):
     `units`: the bytes, folded, int32 `(B C,)`. `slots`: the slot of each byte, `(B C,)`, in
     `[0, B (W + 1))`. `places`: its place in the word, `(B C,)`. `first`: where the word of each
     slot begins in its text, `(B, W + 1)`. `counts`: words of each text, `(B,)`, at most `W`.
-    `length`: `W`.
+    `sequence_length`: `W`.
     """
 
     units: tf.Tensor
@@ -31,11 +31,14 @@ class Words(NamedTuple):
     places: tf.Tensor
     first: tf.Tensor
     counts: tf.Tensor
-    length: int | tf.Tensor
+    sequence_length: int | tf.Tensor
 
 
 def split(
-    data: tf.Tensor, rules: ByteRules, length: int | None = None, max_words: int | None = None
+    data: tf.Tensor,
+    rules: ByteRules,
+    sequence_length: int | None = None,
+    max_words: int | None = None,
 ) -> Words:
     """Finds the words of texts that are given as bytes.
 
@@ -44,8 +47,8 @@ def split(
     Args:
         data: The texts, int32 `(B, C)`.
         rules: The token rules as tables.
-        length: `W`. `None`: as many as the longest text has, at least one.
-        max_words: `W` at most, without a `length`. Words past the last slot are left out.
+        sequence_length: `W`. `None`: as many as the longest text has, at least one.
+        max_words: `W` at most, without a `sequence_length`. Words past the last slot are left out.
     Example:
     >>> from kerascompact.text.byte_rules import byte_rules
     >>> text = tf.constant([list(b"Turn it up!")])
@@ -69,36 +72,40 @@ def split(
     starts = tf.cast(tf.logical_and(starts, inside), tf.int32)
     numbers = tf.cumsum(starts, axis=1)
     counts = numbers[:, -1]
-    if length is None:
-        length = tf.maximum(tf.reduce_max(counts), 1)
-        length = length if max_words is None else tf.minimum(length, max_words)
-    slots = tf.where(inside, tf.minimum(numbers - 1, length), length)
+    if sequence_length is None:
+        sequence_length = tf.maximum(tf.reduce_max(counts), 1)
+        if max_words is not None:
+            sequence_length = tf.minimum(sequence_length, max_words)
+    slots = tf.where(inside, tf.minimum(numbers - 1, sequence_length), sequence_length)
     if rows is None or rows != 1:
         rows = tf.shape(data)[0] if rows is None else rows
-        slots += tf.expand_dims(tf.range(rows) * (length + 1), 1)
+        slots += tf.expand_dims(tf.range(rows) * (sequence_length + 1), 1)
     slots = tf.reshape(slots, [-1])
     # 0, 1, 2, ...; a range would be stored, if its length is known, at 4 bytes a byte of text
     place = tf.cumsum(tf.cast(tf.greater_equal(filled, 0), tf.int32), axis=1, exclusive=True)
     place = tf.reshape(place, [-1])
     starts = tf.reshape(starts, [-1])
-    first = tf.math.unsorted_segment_sum(starts * place, slots, rows * (length + 1))
+    first = tf.math.unsorted_segment_sum(starts * place, slots, rows * (sequence_length + 1))
     places = place - tf.gather(first, slots)
     return Words(
         tf.reshape(units, [-1]),
         slots,
         places,
-        tf.reshape(first, [rows, length + 1]),
-        tf.minimum(counts, length),
-        length,
+        tf.reshape(first, [rows, sequence_length + 1]),
+        tf.minimum(counts, sequence_length),
+        sequence_length,
     )
 
 
-def limits(length: int | None, max_words: int | None) -> tuple[int | None, int | None]:
+def limits(sequence_length: int | None, max_words: int | None) -> tuple[int | None, int | None]:
     """Both, checked: a number of words that is fixed needs no other limit."""
-    if length is not None and max_words is not None:
-        checks.fail("max_words", "None if there is a `length`", max_words)
-    length = None if length is None else checks.integer_in("length", length, 1)
-    return length, None if max_words is None else checks.integer_in("max_words", max_words, 1)
+    if sequence_length is not None and max_words is not None:
+        checks.fail("max_words", "None if there is a `sequence_length`", max_words)
+    if sequence_length is not None:
+        sequence_length = checks.integer_in("sequence_length", sequence_length, 1)
+    if max_words is not None:
+        max_words = checks.integer_in("max_words", max_words, 1)
+    return sequence_length, max_words
 
 
 def fingerprints(words: Words, seed: int) -> tf.Tensor:
@@ -200,5 +207,5 @@ def _sums(values: tf.Tensor, words: Words) -> tf.Tensor:
     """Sums over the bytes of each word, `(B, W)`."""
     rows = words.first.shape[0]
     rows = tf.shape(words.first)[0] if rows is None else rows
-    sums = tf.math.unsorted_segment_sum(values, words.slots, rows * (words.length + 1))
-    return tf.reshape(sums, [rows, words.length + 1])[:, :-1]
+    sums = tf.math.unsorted_segment_sum(values, words.slots, rows * (words.sequence_length + 1))
+    return tf.reshape(sums, [rows, words.sequence_length + 1])[:, :-1]

@@ -89,10 +89,10 @@ class ProximalStep(LazyStep):
         elif not self._settles_each_step:
             pending.settle()
         super().step_on(optimizer, target, gradient, variable, learning_rate)
-        strength = pending.rule.strength
-        if isinstance(strength, Schedule):
-            strength = tf.cast(strength(optimizer.iterations), tf.float32)
-        amount = tf.cast(learning_rate, tf.float32) * strength
+        penalty_weight = pending.rule.penalty_weight
+        if isinstance(penalty_weight, Schedule):
+            penalty_weight = tf.cast(penalty_weight(optimizer.iterations), tf.float32)
+        amount = tf.cast(learning_rate, tf.float32) * penalty_weight
         by = None
         if self.metric == "adaptive":
             amount, by = amount * rate_factor(self), divisors(optimizer, index)

@@ -19,11 +19,11 @@ from kerascompact.ops.prox import (
 class Rule(Protocol):
     """What `proximal_rule` attaches to a variable.
 
-    `strength` is lambda, or a schedule of it over steps. `separable` says whether every entry may
+    `penalty_weight` is `lambda`, a number or a schedule. `separable` says whether every entry may
     have a threshold of its own.
     """
 
-    strength: float | Schedule
+    penalty_weight: float | Schedule
     separable: bool
 
     def build(self, shape: tuple[int, ...]) -> None:
@@ -40,7 +40,7 @@ class L1Rule:
     `nonnegative`, the negative entries of the whole become 0.
 
     Args:
-        strength: Lambda, `>= 0`, or a schedule of Keras that gives it for a step.
+        penalty_weight: Lambda, `>= 0`, or a schedule of Keras that gives it for a step.
         nonnegative: Whether entries below 0 become 0, the un-penalised ones too.
         unpenalised: Integers `(n, 2)`, the (row, column) of entries with `S = 0`; repeats count
             once. Rows that have such an entry take a bit per column, other rows nothing, and every
@@ -60,9 +60,9 @@ class L1Rule:
     separable = True
 
     def __init__(
-        self, strength: float | Schedule, nonnegative: bool = False, unpenalised: Any = None
+        self, penalty_weight: float | Schedule, nonnegative: bool = False, unpenalised: Any = None
     ) -> None:
-        self.strength = strength_of(strength)
+        self.penalty_weight = penalty_weight_of(penalty_weight)
         self.nonnegative = checks.boolean("nonnegative", nonnegative)
         self.unpenalised = None
         if unpenalised is not None:
@@ -112,9 +112,10 @@ class GroupRule:
     """`lambda * sum_i ||row_i||_2`, group lasso: a row is shortened, and dropped as a whole.
 
     Args:
-        strength: Lambda, `>= 0`, or a schedule of Keras that gives it for a step.
+        penalty_weight: Lambda, `>= 0`, or a schedule of Keras that gives it for a step.
 
-    Raises: ValueError, if `strength` is wrong, or (when attached) the variable has not two axes.
+    Raises: ValueError, if `penalty_weight` is negative, or the weight it is attached to
+        has not two axes.
 
     >>> GroupRule(0.1).prox(tf.constant([[3.0, 4.0]]), tf.constant([[5.0]]), None).numpy().tolist()
     [[0.0, 0.0]]
@@ -126,8 +127,8 @@ class GroupRule:
 
     separable = False
 
-    def __init__(self, strength: float | Schedule) -> None:
-        self.strength = strength_of(strength)
+    def __init__(self, penalty_weight: float | Schedule) -> None:
+        self.penalty_weight = penalty_weight_of(penalty_weight)
 
     def build(self, shape: tuple[int, ...]) -> None:
         if len(shape) != 2:
@@ -140,21 +141,22 @@ class GroupRule:
         return group_soft_threshold(rows, thresholds)
 
 
-def strength_of(value: Any) -> float | Schedule:
+def penalty_weight_of(value: Any, name: str = "penalty_weight") -> float | Schedule:
     """Lambda, as a float or as a schedule, which may be given by its configuration.
 
-    >>> strength_of(strength_to_config(keras.optimizers.schedules.CosineDecay(0.1, 9)))(0).numpy()
+    >>> schedule = keras.optimizers.schedules.CosineDecay(0.1, 9)
+    >>> penalty_weight_of(penalty_weight_to_config(schedule))(0).numpy()
     np.float32(0.1)
     """
     if isinstance(value, Mapping):
         return keras.optimizers.schedules.deserialize(value)
     if isinstance(value, Schedule):
         return value
-    return checks.number("strength", value, at_least=0)
+    return checks.number(name, value, at_least=0)
 
 
-def strength_to_config(strength: float | Schedule) -> Any:
-    """What `strength_of` makes the same lambda of."""
-    if isinstance(strength, Schedule):
-        return keras.optimizers.schedules.serialize(strength)
-    return strength
+def penalty_weight_to_config(penalty_weight: float | Schedule) -> Any:
+    """What `penalty_weight_of` makes the same lambda of."""
+    if isinstance(penalty_weight, Schedule):
+        return keras.optimizers.schedules.serialize(penalty_weight)
+    return penalty_weight

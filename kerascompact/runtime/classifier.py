@@ -88,9 +88,9 @@ class TextClassifier:
                     f"Received: {len(self.vocabulary)} ids of sha256 {self.vocabulary.sha256[:12]}."
                 )
         self._rules: str = (self.text or facts)["rules"]
-        self._input, self._output, self.length, classes = _ports(self.interpreter, name)
+        self._input, self._output, self.sequence_length, classes = _ports(self.interpreter, name)
         if self.text is not None:
-            self.length = self.text["length"] or self.text["max_words"]
+            self.sequence_length = self.text["length"] or self.text["max_words"]
         names = (self.interpreter.metadata or {}).get("labels") or map(str, range(classes))
         self.labels: tuple[str, ...] = tuple(names)
         if len(self.labels) != classes:
@@ -135,16 +135,16 @@ class TextClassifier:
             if used < len(data):
                 notes.append(f"text cut to its first {used} of {len(data)} bytes")
                 read = data[:used].decode("utf-8", "surrogateescape")
-        if self.length is not None and len(named.tokens(read)) > self.length:
-            notes.append(f"text cut to its first {self.length} of {tokens} tokens")
+        if self.sequence_length is not None and len(named.tokens(read)) > self.sequence_length:
+            notes.append(f"text cut to its first {self.sequence_length} of {tokens} tokens")
         known = None
         if self.vocabulary is not None:
-            ids = self.vocabulary.encode(read)[: self.length]
+            ids = self.vocabulary.encode(read)[: self.sequence_length]
             known = int(np.count_nonzero(ids >= NUM_RESERVED))
             if not known:
                 notes.insert(0, "no word of the text is in the vocabulary")
         if self.text is None:
-            numbers = np.pad(ids, (0, max(0, (self.length or 0) - len(ids))))
+            numbers = np.pad(ids, (0, max(0, (self.sequence_length or 0) - len(ids))))
         return _Encoded(numbers, tokens, known, tuple(notes))
 
     def _predictions(self, texts: list["_Encoded"]) -> list[Prediction]:

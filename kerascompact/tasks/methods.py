@@ -65,10 +65,11 @@ def build_embedding(
     `keras.layers.Embedding`, which starts at U(-`start`, `start`); "low_rank" takes `ratio`, its
     share of that one's parameters; codes ("kd", "dpq", "compositional") take `cardinality` and
     `code_length`, "kd" a `margin` of the common code that all words start with, "quantized" `bits`,
-    "group_lasso" `strength`, "vvd", "sparse_vd" and "sparse_vd_voc" `kl_weight`, "tensor_train"
-    `ratio`, "hashed" `buckets`, "predefined_sparse" `density`; "selected" and "hashed" have vectors
-    for the `unique` first words. "projection" takes a `vocabulary`, whose words' bits it looks up,
-    and `hidden` units; it is no layer but a function of two (`BitCache`, `ProjectionEmbedding`).
+    "group_lasso" `group_lasso_weight`, "vvd", "sparse_vd" and "sparse_vd_voc" `kl_weight`,
+    "tensor_train" `ratio`, "hashed" `buckets`, "predefined_sparse" `density`; "selected" and
+    "hashed" have vectors for the `unique` first words. "projection" takes
+    a `vocabulary`, whose words' bits it looks up, and `hidden` units; it is no layer but a function
+    of two (`BitCache`, `ProjectionEmbedding`).
 
     >>> build_embedding("mixture", 1000, 8)(np.array([3])).shape
     TensorShape([1, 8])

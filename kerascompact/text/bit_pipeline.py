@@ -12,30 +12,30 @@ from kerascompact.text.tokenize import tokenize
 
 
 def words_step(
-    rules: str = "wordpunct", length: int | None = None
+    rules: str = "wordpunct", sequence_length: int | None = None
 ) -> Callable[[tf.Tensor], tf.Tensor]:
     """Makes the function that turns a batch of texts into words, for `tf.data.Dataset.map`.
 
     Args:
         rules: Name of the token rules, see `kerascompact.text.rules`.
-        length: Words per text: longer texts are cut, shorter ones end in empty words. `None`: as
-            long as the longest text of the batch.
-    Shapes: texts `(n,)` -> words `(n, length)`, strings.
-    Raises: ValueError, if no rules have that name or `length` is no integer >= 1.
+        sequence_length: Words per text: longer texts are cut, shorter ones end in empty words.
+            `None`: as long as the longest text of the batch.
+    Shapes: texts `(n,)` -> words `(n, sequence_length)`, strings.
+    Raises: ValueError, if no rules have that name or `sequence_length` is no integer >= 1.
     Example:
-    >>> words_step(length=3)(tf.constant(["Turn it up!", ""])).numpy().tolist()
+    >>> words_step(sequence_length=3)(tf.constant(["Turn it up!", ""])).numpy().tolist()
     [[b'turn', b'it', b'up'], [b'', b'', b'']]
     """
     token_rules.named(rules)
-    if length is not None:
-        length = checks.integer_in("length", length, 1)
-    return lambda texts: tokenize(texts, rules).to_tensor("", shape=(None, length))
+    if sequence_length is not None:
+        sequence_length = checks.integer_in("sequence_length", sequence_length, 1)
+    return lambda texts: tokenize(texts, rules).to_tensor("", shape=(None, sequence_length))
 
 
 def bits_step(
     projection: Projection | None = None,
     rules: str = "wordpunct",
-    length: int | None = None,
+    sequence_length: int | None = None,
     together: bool = False,
 ) -> Callable[[tf.Tensor], tf.Tensor]:
     """Makes the function that turns a batch of texts into bits, for `tf.data.Dataset.map`.
@@ -45,18 +45,18 @@ def bits_step(
     Args:
         projection: The settings, those of the model's `ProjectionEmbedding`: `layer.projection`.
         rules: Name of the token rules, see `kerascompact.text.rules`.
-        length: Words per text: longer texts are cut, shorter ones end in words without bits.
-            `None`: as long as the longest text of the batch.
+        sequence_length: Words per text: longer texts are cut, shorter ones end in words without
+            bits. `None`: as long as the longest text of the batch.
         together: Whether the bits are those of all features of a text (SGNN).
-    Shapes: texts `(n,)` -> bits `(n, length, T d)`, or `(n, T d)` of all `together`; uint8.
+    Shapes: texts `(n,)` -> bits `(n, words, T d)`, or `(n, T d)` of all `together`; uint8.
     Raises: ValueError, for a wrong argument.
     Example:
-    >>> bits_step(length=4)(tf.constant(["Turn it up!", ""])).shape
+    >>> bits_step(sequence_length=4)(tf.constant(["Turn it up!", ""])).shape
     TensorShape([2, 4, 1120])
     """
     projection = Projection() if projection is None else projection
     if not isinstance(projection, Projection):
         checks.fail("projection", "a kerascompact.core.projection.Projection", projection)
     of = text_bits if checks.boolean("together", together) else word_bits
-    words = words_step(rules, length)
+    words = words_step(rules, sequence_length)
     return lambda texts: of(words(texts), projection)

@@ -17,7 +17,7 @@ _CHUNK = 1024  # texts that are encoded at once: enough to fill the ops, little 
 
 
 def encode_step(
-    vocabulary: Vocabulary, length: int | None = None
+    vocabulary: Vocabulary, sequence_length: int | None = None
 ) -> Callable[[tf.Tensor], tf.Tensor]:
     """Makes the function that turns a batch of texts into ids, for `tf.data.Dataset.map`.
 
@@ -25,19 +25,19 @@ def encode_step(
 
     Args:
         vocabulary: A `Vocabulary`; its token rules are used.
-        length: Tokens per text: longer texts are cut, shorter ones end in zeros. `None`: as long
-            as the longest text of the batch.
-    Shapes: texts `(n,)` -> ids `(n, length)`, int32.
-    Raises: ValueError, if `vocabulary` is no `Vocabulary` or `length` no integer >= 1.
+        sequence_length: Tokens per text: longer texts are cut, shorter ones end in zeros. `None`:
+            as long as the longest text of the batch.
+    Shapes: texts `(n,)` -> ids `(n, sequence_length)`, int32.
+    Raises: ValueError, if `vocabulary` is no `Vocabulary` or `sequence_length` no integer >= 1.
     Example:
-    >>> step = encode_step(Vocabulary(["turn", "it", "up"]), length=4)
+    >>> step = encode_step(Vocabulary(["turn", "it", "up"]), sequence_length=4)
     >>> step(tf.constant(["Turn it down", "up"])).numpy().tolist()
     [[2, 3, 1, 0], [4, 0, 0, 0]]
     """
     if not isinstance(vocabulary, Vocabulary):
         checks.fail("vocabulary", "a kerascompact.text.Vocabulary", vocabulary)
-    if length is not None:
-        length = checks.integer_in("length", length, 1)
+    if sequence_length is not None:
+        sequence_length = checks.integer_in("sequence_length", sequence_length, 1)
     words = tf.constant(vocabulary.words)
     ids = tf.range(NUM_RESERVED, len(vocabulary), dtype=tf.int32)
     # `<pad>` and `<unk>` are no keys, so a text that holds them gets the unknown word's id
@@ -45,7 +45,7 @@ def encode_step(
 
     def encode(texts: tf.Tensor) -> tf.Tensor:
         found = tf.ragged.map_flat_values(table.lookup, tokenize(texts, vocabulary.rules))
-        return found.to_tensor(default_value=0, shape=(None, length))
+        return found.to_tensor(default_value=0, shape=(None, sequence_length))
 
     return encode
 
@@ -54,7 +54,7 @@ def batches(
     texts: Sequence[str] | Sequence[bytes],
     labels: Sequence[int] | np.ndarray,
     vocabulary: Vocabulary,
-    length: int,
+    sequence_length: int,
     batch_size: int,
     shuffle: bool = True,
     seed: int = 0,
@@ -70,16 +70,17 @@ def batches(
         texts: Texts, as `str` or UTF-8 bytes.
         labels: One integer per text.
         vocabulary: A `Vocabulary`.
-        length: Tokens per text at most.
+        sequence_length: Tokens per text at most.
         batch_size: Texts per batch; the last batch may have fewer.
         shuffle: Whether to shuffle, anew in each epoch.
         seed: Seed of the shuffling.
         repeat: Whether to go on for ever, for `fit(steps_per_epoch=...)`.
-        bucket_boundaries: Rising lengths in `[1, length)`. Texts are batched with others that fit
-            under the same boundary and padded to it rather than to `length`: the LSTM runs fewer
-            steps, on as many shapes as there are buckets. What does not fill a batch moves on to
-            the next longer bucket. `None`: every batch has `length` columns.
-    Shapes: ids `(b, length)` or `(b, boundary)`, labels `(b,)`.
+        bucket_boundaries: Rising lengths in `[1, sequence_length)`. Texts are batched with others
+            that fit under the same boundary and padded to it rather than to `sequence_length`: the
+            LSTM runs fewer steps, on as many shapes as there are buckets. What does not fill a
+            batch moves on to the next longer bucket. `None`: every batch has `sequence_length`
+            columns.
+    Shapes: ids `(b, sequence_length)` or `(b, boundary)`, labels `(b,)`.
     Raises: ValueError, if there are no texts, a text is no valid UTF-8 (with its index), the
         labels are not as many integers, or an argument is out of its range.
     Example:
@@ -87,13 +88,13 @@ def batches(
     >>> [(ids.numpy().tolist(), y.numpy().tolist()) for ids, y in data]
     [([[2, 0, 0], [1, 0, 0]], [0, 1])]
     """
-    length = checks.integer_in("length", length, 1)
+    sequence_length = checks.integer_in("sequence_length", sequence_length, 1)
     batch_size = checks.integer_in("batch_size", batch_size, 1)
     seed = checks.integer_in("seed", seed, 0)
     encoded = inputs.utf8(texts)
     y = _labels(labels, len(encoded))
-    boundaries = _boundaries(bucket_boundaries, length)
-    step = encode_step(vocabulary, length)
+    boundaries = _boundaries(bucket_boundaries, sequence_length)
+    step = encode_step(vocabulary, sequence_length)
     chunks = [
         step(tf.constant(encoded[start : start + _CHUNK])).numpy()
         for start in range(0, len(encoded), _CHUNK)
@@ -102,7 +103,9 @@ def batches(
     checks.boolean("shuffle", shuffle)
     checks.boolean("repeat", repeat)
     if boundaries is not None:
-        data = _bucketed(rows, y, [*boundaries, length], batch_size, seed if shuffle else None)
+        data = _bucketed(
+            rows, y, [*boundaries, sequence_length], batch_size, seed if shuffle else None
+        )
         return (data.repeat() if repeat else data).prefetch(tf.data.AUTOTUNE)
     data = tf.data.Dataset.from_tensor_slices((rows, y))
     if shuffle:
@@ -144,10 +147,10 @@ def _labels(labels: Sequence[int] | np.ndarray, count: int) -> np.ndarray:
     return y.astype(np.int32)
 
 
-def _boundaries(boundaries: Sequence[int] | None, length: int) -> list[int] | None:
+def _boundaries(boundaries: Sequence[int] | None, sequence_length: int) -> list[int] | None:
     if boundaries is None:
         return None
-    bounds = [checks.integer_in("bucket_boundaries", b, 1, length - 1) for b in boundaries]
+    bounds = [checks.integer_in("bucket_boundaries", b, 1, sequence_length - 1) for b in boundaries]
     if bounds != sorted(set(bounds)):
         checks.fail("bucket_boundaries", "rising", boundaries)
     return bounds

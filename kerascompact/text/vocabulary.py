@@ -34,13 +34,13 @@ class Vocabulary:
     Args:
         words: The known words, most frequent first, without `<pad>` and `<unk>`.
         rules: Name of the token rules, see `kerascompact.text.rules`.
-    Shapes: a text -> ids `(tokens,)`, or `(length,)` if a length is given.
+    Shapes: a text -> ids `(tokens,)`, or `(sequence_length,)` if that is given.
     Raises: ValueError, if `words` is empty, is no list of `str`, or holds a word twice, an empty
         word, one with white space inside (but the space of a pair, if the rules have pairs),
         `<pad>` or `<unk>`.
     Example:
     >>> vocabulary = Vocabulary(["turn", "it", "up"])
-    >>> vocabulary.encode("Turn it down!", length=6)
+    >>> vocabulary.encode("Turn it down!", sequence_length=6)
     array([2, 3, 1, 1, 0, 0], dtype=int32)
 
     Differs: a token `<pad>` or `<unk>` in a text is an unknown word, id 1, never padding.
@@ -150,28 +150,28 @@ class Vocabulary:
         id = checks.integer_in("id", id, 0, len(self) - 1)
         return (PAD, UNK)[id] if id < NUM_RESERVED else self._words[id - NUM_RESERVED]
 
-    def encode(self, text: str, length: int | None = None) -> np.ndarray:
-        """Ids of the tokens of `text`, int32; cut or padded at the end to `length`, if given.
+    def encode(self, text: str, sequence_length: int | None = None) -> np.ndarray:
+        """Ids of the tokens of `text`, int32, cut or padded at the end to a given length.
 
-        Raises: ValueError, if `text` is no `str` or `length` no integer >= 1.
+        Raises: ValueError, if `text` is no `str` or `sequence_length` no integer >= 1.
         """
         if not isinstance(text, str):
             checks.fail("text", "a str", text)
         ids = [self._ids.get(token, _UNK_ID) for token in self._rules.tokens(text)]
-        if length is None:
+        if sequence_length is None:
             return np.array(ids, np.int32)
-        row = np.full(checks.integer_in("length", length, 1), _PAD_ID, np.int32)
-        row[: len(ids)] = ids[:length]
+        row = np.full(checks.integer_in("sequence_length", sequence_length, 1), _PAD_ID, np.int32)
+        row[: len(ids)] = ids[:sequence_length]
         return row
 
-    def encode_all(self, texts: Iterable[str], length: int) -> np.ndarray:
-        """Ids of all texts, int32 `(n, length)`, cut or padded at the end.
+    def encode_all(self, texts: Iterable[str], sequence_length: int) -> np.ndarray:
+        """Ids of all texts, int32 `(n, sequence_length)`, cut or padded at the end.
 
-        Raises: ValueError, if `texts` is no list of `str` or `length` no integer >= 1.
+        Raises: ValueError, if `texts` is no list of `str` or `sequence_length` no integer >= 1.
         """
-        length = checks.integer_in("length", length, 1)
-        rows = [self.encode(text, length) for text in inputs.strings("texts", texts)]
-        return np.stack(rows) if rows else np.zeros((0, length), np.int32)
+        sequence_length = checks.integer_in("sequence_length", sequence_length, 1)
+        rows = [self.encode(text, sequence_length) for text in inputs.strings("texts", texts)]
+        return np.stack(rows) if rows else np.zeros((0, sequence_length), np.int32)
 
     def coverage(self, texts: Iterable[str]) -> float:
         """Share of the tokens of `texts` that are known words, 0 if there are no tokens.

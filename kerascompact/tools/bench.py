@@ -54,7 +54,7 @@ def bench(
     runs: int = 1000,
     rounds: int = 20,
     num_threads: int = 1,
-    length: int = 32,
+    sequence_length: int = 32,
     num_ids: int | None = None,
     texts: Sequence[str] | None = None,
     data: Any = None,
@@ -71,7 +71,7 @@ def bench(
         runs: Of each file, timed.
         rounds: Turns of each file.
         num_threads: Threads of the runtime.
-        length: Ids of an example, or words of a text, where the file leaves it open.
+        sequence_length: Ids of an example, or words of a text, where the file leaves it open.
         num_ids: Ids are below; `None`: the vocabulary of the file.
         texts: For files that take text; `None`: made-up words.
         data: Rows to run on, one in each run, in place of random inputs: an array, or for several
@@ -97,7 +97,12 @@ def bench(
         checks.fail("files", "at least one path of a .tflite file", files)
     if data is not None and texts is not None:
         checks.fail("texts", "None, if `data` are given", texts)
-    options: dict[str, Any] = {"length": length, "num_ids": num_ids, "texts": texts, "seed": seed}
+    options: dict[str, Any] = {
+        "sequence_length": sequence_length,
+        "num_ids": num_ids,
+        "texts": texts,
+        "seed": seed,
+    }
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         children = []

@@ -19,7 +19,7 @@ def random_inputs(
     model: Any,
     count: int = 16,
     *,
-    length: int = 32,
+    sequence_length: int = 32,
     num_ids: int | None = None,
     texts: Sequence[str] | None = None,
     seed: int = 0,
@@ -29,8 +29,8 @@ def random_inputs(
     Args:
         model: The schema's `ModelT`.
         count: Examples.
-        length: In place of a dimension that the file leaves open (but for the first, the batch,
-            which is 1), and words of a text.
+        sequence_length: In place of a dimension that the file leaves open (but for the first, the
+            batch, which is 1), and words of a text.
         num_ids: Ids are below; `None`: what kerascompact's metadata say, or the rows of the
             smallest table that is looked up.
         texts: For a file that takes text; `None`: made-up words.
@@ -48,7 +48,7 @@ def random_inputs(
     (3, 1, 4)
     """
     checks.integer_in("count", count, 1)
-    checks.integer_in("length", length, 1)
+    checks.integer_in("sequence_length", sequence_length, 1)
     if num_ids is not None:
         checks.integer_in("num_ids", num_ids, 1)
     random = np.random.default_rng(seed)
@@ -61,10 +61,12 @@ def random_inputs(
         tensor = graph.tensors[index]
         name = f"{place} {(tensor.name or b'').decode('utf-8', 'replace')}"
         if takes_text is not None and len(graph.inputs) == 1:
-            given = [_words(random, length) for _ in range(count)] if texts is None else texts
+            given = (
+                [_words(random, sequence_length) for _ in range(count)] if texts is None else texts
+            )
             found[name] = _encoded([given[i % len(given)] for i in range(count)], takes_text)
         else:
-            shape = (count, *_shape(tensor, length))
+            shape = (count, *_shape(tensor, sequence_length))
             found[name] = _numbers(tensor, shape, num_ids or _num_ids(model, metadata), random)
     return found
 
@@ -124,9 +126,9 @@ def _dims(tensor: Any) -> list[int]:
     return [] if dims is None else [int(n) for n in dims]
 
 
-def _shape(tensor: Any, length: int) -> list[int]:
+def _shape(tensor: Any, sequence_length: int) -> list[int]:
     dims = _dims(tensor)
-    return [(1 if axis == 0 and len(dims) > 1 else length) if n == -1 else n
+    return [(1 if axis == 0 and len(dims) > 1 else sequence_length) if n == -1 else n
             for axis, n in enumerate(dims)]  # fmt: skip
 
 

@@ -12,7 +12,7 @@ VERBS = {
     "softer": ["lower", "reduce", "dampen"],
     "stop": ["halt", "silence", "end"],
 }
-SMALL = dict(clusters=5, unique=8, width=6, length=8, epochs=20, batch_size=16)
+SMALL = dict(clusters=5, unique=8, width=6, sequence_length=8, epochs=20, batch_size=16)
 TRAIN = [f"--{name.replace('_', '-')}={value}" for name, value in SMALL.items()]
 
 

@@ -21,7 +21,16 @@ METHODS = {
     "autoencoder": ["--code-length", "2", "--cardinality", "4", "--epochs", "2"],
     "nearest_anchors": ["--anchors", "9", "--neighbors", "3", "--weights", "kernel"],
     "k_svd": ["--anchors", "9", "--neighbors", "2", "--iterations", "2", "--seed", "1"],
-    "sparse_code": ["--base", "12", "--strength", "0.01", "--sum-to-one", "0", "--iterations", "9"],
+    "sparse_code": [
+        "--base",
+        "12",
+        "--l1-weight",
+        "0.01",
+        "--sum-to-one-weight",
+        "0",
+        "--iterations",
+        "9",
+    ],
     "pruning": ["--sparsity", "0.5"],
 }
 MAKES = {
@@ -83,7 +92,7 @@ def test_word_vectors_become_a_file_and_a_list_of_words(method, glove, tmp_path,
 @pytest.mark.parametrize("method", MAKES)
 def test_the_file_holds_what_the_function_makes(method, glove, tmp_path):
     out = tmp_path / "small.tflite"
-    options = ["--recipe", "float32", "--length", "5", "--limit", str(V)]
+    options = ["--recipe", "float32", "--sequence-length", "5", "--limit", str(V)]
     assert run(glove, "-o", out, "--method", method, *METHODS[method], *options) == 0
     form = MAKES[method].fit(TABLE)
     np.testing.assert_allclose(vectors_in(out, 5), form(np.arange(V)), atol=1e-6)
@@ -145,17 +154,19 @@ def test_wrong_arguments_are_named_before_any_work(glove, classifier, tmp_path, 
     assert "--rank is no option of --method scalar" in line(*scalar, "--rank", 3)
     assert "--code-length is no option" in line("--method", "svd", "--code-length", 3)
     assert "--seed is no option of --method pruning" in line("--method", "pruning", "--seed", 3)
-    assert "--sum-to-one is no option of" in line("--method", "k_svd", "--sum-to-one", 1)
+    assert "--sum-to-one-weight is no option of" in line(
+        "--method", "k_svd", "--sum-to-one-weight", 1
+    )
     assert "`num_neighbors` must be an integer in [1, 3]" in line(
         "--method", "nearest_anchors", "--anchors", 3, "--neighbors", 4
     )
     assert "`num_anchors` must be an integer in [2, 40]" in line("--method", "k_svd")
     assert "`sparsity` must be a number in [0, 1)" in line("--method", "pruning", "--sparsity", 1)
-    assert "`strength` must be" in line("--method", "sparse_code", "--strength", 0)
+    assert "`l1_weight` must be" in line("--method", "sparse_code", "--l1-weight", 0)
     assert "--method svd needs --rank" in line("--method", "svd")
     assert "--method kmeans needs --clusters" in line("--method", "kmeans")
     assert "`bits` must be an integer in [1, 8]" in line(*scalar, "--bits", 9)
-    assert "`length` must be an integer >= 1" in line(*scalar, "--length", 0)
+    assert "`sequence_length` must be an integer >= 1" in line(*scalar, "--sequence-length", 0)
     assert "`limit` must be an integer >= 1" in line(*scalar, "--limit", 0)
     assert "--whole is of .keras files" in line(*scalar, "--whole")
     assert "takes no --limit" in line(*scalar, "--whole", "--limit", 3, source=classifier)

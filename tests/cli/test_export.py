@@ -44,13 +44,21 @@ def test_takes_the_recipe_that_train_recorded(folder, fails):
 
 def test_another_recipe_length_and_place(folder, tmp_path):
     out = tmp_path / "phone" / "small.tflite"
-    arguments = ["--recipe", "float32", "--length", "3", "--out", str(out)]
+    arguments = ["--recipe", "float32", "--sequence-length", "3", "--out", str(out)]
     assert main(["export", str(folder), *arguments]) == 0
     assert tflite.read_metadata(out)["recipe"]["tables"] == "float32"
-    assert TextClassifier(out).length == 3  # finds the vocabulary beside the file
+    assert TextClassifier(out).sequence_length == 3  # finds the vocabulary beside the file
     assert (folder / "model.tflite").exists()
     nameless = tmp_path / "phone" / "nameless.tflite"
-    arguments = ["--recipe", "float32", "--length", "3", "--no-names", "--out", str(nameless)]
+    arguments = [
+        "--recipe",
+        "float32",
+        "--sequence-length",
+        "3",
+        "--no-names",
+        "--out",
+        str(nameless),
+    ]
     assert main(["export", str(folder), *arguments]) == 0
     assert nameless.stat().st_size < out.stat().st_size
 
@@ -68,7 +76,9 @@ def test_what_is_missing_or_damaged_is_named(folder, tmp_path, fails):
     out = tmp_path / "new.tflite"
     assert "vocabulary.txt" in fails("export", tmp_path / "none", "--out", out)
     assert "is a folder" in fails("export", folder, "--out", tmp_path)
-    assert "`length` must be" in fails("export", folder, "--length", "-2", "--out", out)
+    assert "`sequence_length` must be" in fails(
+        "export", folder, "--sequence-length", "-2", "--out", out
+    )
     data = (folder / "model.keras").read_bytes()
     (folder / "model.keras").write_bytes(data[: len(data) // 2])
     assert "model.keras is no Keras model" in fails("export", folder, "--out", out)

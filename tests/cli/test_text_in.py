@@ -87,7 +87,7 @@ def test_refuses(trained, tmp_path, fails):
 
 def test_a_projection_needs_no_vocabulary(table, tmp_path, capsys):
     folder = tmp_path / "trained"
-    small = ["--width", "6", "--length", "8", "--epochs", "8", "--batch-size", "16"]
+    small = ["--width", "6", "--sequence-length", "8", "--epochs", "8", "--batch-size", "16"]
     arguments = ["train", "--data", str(table), "--out", str(folder), "--hidden", "12", *small]
     assert main([*arguments, "--method", "projection"]) == 0
     out = tmp_path / "app" / "model.tflite"

@@ -7,7 +7,18 @@ from kerascompact.cli import main
 from kerascompact.commands.folder import load_model
 from kerascompact.layers import BitCache, ProjectionEmbedding
 
-SMALL = ["--width", "6", "--length", "8", "--epochs", "12", "--batch-size", "16", "--hidden", "12"]
+SMALL = [
+    "--width",
+    "6",
+    "--sequence-length",
+    "8",
+    "--epochs",
+    "12",
+    "--batch-size",
+    "16",
+    "--hidden",
+    "12",
+]
 
 
 def test_trains_and_writes(table, tmp_path, capsys):

@@ -42,7 +42,7 @@ LADDERS = {
     "nearest anchors": [NearestAnchors(n, s) for n, s in ((6, 2), (20, 4), (40, 7))],
     "nearest, kernel": [NearestAnchors(n, 2, "kernel") for n in (5, 12, 46)],
     "k-svd": [KSVD(n, s, iterations=3) for n, s in ((6, 1), (12, 3), (30, 5))],
-    "sparse code": [SparseCode(n, strength=0.01) for n in (4, 16, 40)],
+    "sparse code": [SparseCode(n, l1_weight=0.01) for n in (4, 16, 40)],
     "pruning": [Pruning(share) for share in (0.95, 0.5, 0.1)],
     "kd, annealed": [KDCodes(4, n, start="annealed", iterations=20) for n in (1, 3)],
 }

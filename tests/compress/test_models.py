@@ -189,7 +189,7 @@ def test_a_form_as_a_model(length):
     assert export.verify(model, export.convert(model, "float32"), ids).agreement == 1
     with pytest.raises(ValueError, match="`form` must be a stored form"):
         form_model(standard())
-    with pytest.raises(ValueError, match="`length` must be an integer >= 1"):
+    with pytest.raises(ValueError, match="`sequence_length` must be an integer >= 1"):
         form_model(form, 0)
 
 

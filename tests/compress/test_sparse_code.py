@@ -10,13 +10,13 @@ TABLE = RANDOM.normal(size=(V, d))
 
 def test_words_are_the_minimum():
     """No derivative at an entry above 0, and none below 0 at an entry that is 0."""
-    strength, sum_to_one = 0.05, 0.1
-    form = SparseCode(20, strength, sum_to_one, iterations=3000).fit(TABLE)
+    l1_weight, sum_to_one_weight = 0.05, 0.1
+    form = SparseCode(20, l1_weight, sum_to_one_weight, iterations=3000).fit(TABLE)
     codes = form.transform()[20:].astype(np.float64)
     unit = np.sqrt(np.square(TABLE).sum(1).mean())
     base, words = TABLE[:20] / unit, TABLE[20:] / unit
-    slope = (codes @ base - words) @ base.T + strength
-    slope += sum_to_one * (codes.sum(axis=1, keepdims=True) - 1)
+    slope = (codes @ base - words) @ base.T + l1_weight
+    slope += sum_to_one_weight * (codes.sum(axis=1, keepdims=True) - 1)
     assert codes.min() >= 0 and 0 < np.count_nonzero(codes) < codes.size / 2
     # of float32 steps, and slopes of size 1
     np.testing.assert_allclose(slope[codes > 0], 0, atol=1e-3)
@@ -37,19 +37,19 @@ def test_base_words_are_themselves():
 
 def test_more_strength_leaves_fewer_entries():
     entries = [
-        np.count_nonzero(SparseCode(20, strength).fit(TABLE).transform())
-        for strength in (0.001, 0.05, 0.3)
+        np.count_nonzero(SparseCode(20, l1_weight).fit(TABLE).transform())
+        for l1_weight in (0.001, 0.05, 0.3)
     ]
     assert entries[0] > entries[1] > entries[2]
-    nothing = SparseCode(20, strength=100, sum_to_one=0).fit(TABLE)
+    nothing = SparseCode(20, l1_weight=100, sum_to_one_weight=0).fit(TABLE)
     assert np.count_nonzero(nothing.transform()) == 20  # the base words
 
 
 def test_rejects_arguments():
-    with pytest.raises(ValueError, match="`strength` must be a finite number > 0"):
-        SparseCode(5, strength=0)
-    with pytest.raises(ValueError, match="`sum_to_one` must be a finite number >= 0"):
-        SparseCode(5, sum_to_one=-1)
+    with pytest.raises(ValueError, match="`l1_weight` must be a finite number > 0"):
+        SparseCode(5, l1_weight=0)
+    with pytest.raises(ValueError, match="`sum_to_one_weight` must be a finite number >= 0"):
+        SparseCode(5, sum_to_one_weight=-1)
     with pytest.raises(ValueError, match=r"`num_base` must be an integer in \[2, 80\]"):
         SparseCode(81).fit(TABLE)
     with pytest.raises(ValueError, match=r"`base_ids` must lie in \[0, 80\)"):

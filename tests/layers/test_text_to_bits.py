@@ -52,7 +52,9 @@ def expected(text, rules, projection, length, together=False):
 @pytest.mark.parametrize("rules", [name for name in RULES if not RULES[name].pairs])
 @pytest.mark.parametrize("together", [False, True])
 def test_equals_numpy_on_the_tokens(rules, projection, together):
-    found = TextToBits(projection, rules, length=8, together=together)(padded(TEXTS)).numpy()
+    found = TextToBits(projection, rules, sequence_length=8, together=together)(
+        padded(TEXTS)
+    ).numpy()
     wanted = [expected(text, rules, projection, 8, together) for text in TEXTS]
     np.testing.assert_array_equal(found, wanted)
     for text, bits in zip(TEXTS, wanted, strict=True):  # a text alone, as in a file
@@ -63,7 +65,7 @@ def test_equals_numpy_on_the_tokens(rules, projection, together):
 
 def test_as_a_layer_of_a_model(tmp_path):
     text = keras.Input((None,), dtype="int32", name="text")
-    layer = TextToBits(SMALL, length=5)
+    layer = TextToBits(SMALL, sequence_length=5)
     model = keras.Model(
         text, ProjectionEmbedding(3, (4,), num_projections=4, projection_dim=8)(layer(text))
     )
@@ -81,8 +83,11 @@ def test_as_a_layer_of_a_model(tmp_path):
 @pytest.mark.parametrize(
     ("config", "message"),
     [
-        ({"length": 0}, "`length` must be an integer >= 1"),
-        ({"length": 2, "max_words": 2}, "`max_words` must be None if there is a `length`"),
+        ({"sequence_length": 0}, "`sequence_length` must be an integer >= 1"),
+        (
+            {"sequence_length": 2, "max_words": 2},
+            "`max_words` must be None if there is a `sequence_length`",
+        ),
         ({"rules": "nltk"}, "`rules` must be one of"),
         ({"rules": "wordpunct_pairs"}, "`rules` must be rules without pairs"),
         ({"projection": 3}, "`projection` must be a kerascompact.core.projection.Projection"),

@@ -58,7 +58,7 @@ def vocabulary(request):
 @pytest.mark.parametrize("fingerprint_bits", [32, 40, 64])
 def test_equals_the_vocabulary_on_hostile_texts(vocabulary, fingerprint_bits):
     layer = TextToIds.from_vocabulary(
-        vocabulary, length=50, fingerprint_bits=fingerprint_bits, name="ids"
+        vocabulary, sequence_length=50, fingerprint_bits=fingerprint_bits, name="ids"
     )
     np.testing.assert_array_equal(layer(padded(HOSTILE)), expected(vocabulary, HOSTILE, 50))
 
@@ -68,7 +68,7 @@ def test_equals_the_vocabulary_on_hostile_texts(vocabulary, fingerprint_bits):
 def test_no_odd_character_is_taken_for_no_word(rules, fingerprint_bits):
     """Of none of which the vocabulary knows: a NUL alone, letters of one byte, broken UTF-8."""
     few = Vocabulary(["up"], rules)
-    layer = TextToIds.from_vocabulary(few, length=50, fingerprint_bits=fingerprint_bits)
+    layer = TextToIds.from_vocabulary(few, sequence_length=50, fingerprint_bits=fingerprint_bits)
     texts = [*HOSTILE, "a \x00 b", "\x00\x00", *(f"{chr(byte)} up" for byte in range(256))]
     np.testing.assert_array_equal(layer(padded(texts)), expected(few, texts, 50))
 
@@ -89,7 +89,7 @@ def test_equals_the_vocabulary_on_clinc(rules):
     data = clinc150.load(out_of_scope=True)
     vocabulary = Vocabulary.build(data.train.texts, size=3000, rules=rules)
     texts = data.test.texts + data.dev.texts
-    layer = TextToIds.from_vocabulary(vocabulary, length=32)
+    layer = TextToIds.from_vocabulary(vocabulary, sequence_length=32)
     np.testing.assert_array_equal(layer(padded(texts)), expected(vocabulary, texts, 32))
     known = " ".join(vocabulary.words)
     whole = TextToIds.from_vocabulary(vocabulary)(padded([known]))[0].numpy()
@@ -107,12 +107,12 @@ def test_equals_the_vocabulary_on_any_bytes(vocabulary):
         )
         for _ in range(500)
     ]
-    layer = TextToIds.from_vocabulary(vocabulary, length=12)
+    layer = TextToIds.from_vocabulary(vocabulary, sequence_length=12)
     np.testing.assert_array_equal(layer(padded(texts)), expected(vocabulary, texts, 12))
 
 
 def test_numbers_that_are_no_bytes_are_padding(vocabulary):
-    layer = TextToIds.from_vocabulary(vocabulary, length=4)
+    layer = TextToIds.from_vocabulary(vocabulary, sequence_length=4)
     apart = [-1, 256, 1000, -(2**31), 2**31 - 1]
     data = np.array([[ord("x"), number, ord("x"), 0, 0] for number in apart], np.int32)
     np.testing.assert_array_equal(layer(data), [vocabulary.encode("x x", 4)] * len(apart))
@@ -120,7 +120,7 @@ def test_numbers_that_are_no_bytes_are_padding(vocabulary):
 
 
 def test_the_same_under_xla_and_in_a_function(vocabulary):
-    layer = TextToIds.from_vocabulary(vocabulary, length=9)
+    layer = TextToIds.from_vocabulary(vocabulary, sequence_length=9)
     data = padded([text[:60] for text in HOSTILE], 64)
     for jit in (False, True):
         compiled = tf.function(layer.call, jit_compile=jit)
@@ -130,7 +130,7 @@ def test_the_same_under_xla_and_in_a_function(vocabulary):
 def test_places_of_words(vocabulary):
     text = "What is\u00e9 the 'll, caf\u00e9?"
     tables = byte_rules(vocabulary.rules)
-    words = byte_text.split(tf.constant([[*text.encode(), 0, 0]]), tables, length=20)
+    words = byte_text.split(tf.constant([[*text.encode(), 0, 0]]), tables, sequence_length=20)
     spans, data = byte_text.spans(words).numpy()[0], text.encode()
     there = byte_text.fingerprints(words, 0).numpy()[0] != 0
     tokens = [data[first:last].decode() for first, last in spans[there]]
@@ -141,7 +141,7 @@ def test_places_of_words(vocabulary):
 
 
 def test_model_file_and_configuration(vocabulary, tmp_path):
-    layer = TextToIds.from_vocabulary(vocabulary, length=6, fingerprint_bits=64)
+    layer = TextToIds.from_vocabulary(vocabulary, sequence_length=6, fingerprint_bits=64)
     data = padded(HOSTILE[:12])
     text = keras.Input((None,), dtype="int32", name="text")
     model = keras.Model(text, keras.layers.Embedding(len(vocabulary), 3)(layer(text)))
@@ -189,7 +189,7 @@ def test_an_unknown_word_whose_fingerprint_is_0(monkeypatch):
     monkeypatch.setattr(byte_text, "fingerprints", zero_at_first)
     for fingerprint_bits, found in ((32, [0, 0, 0]), (40, [1, 1, 0]), (64, [1, 1, 0])):
         layer = TextToIds.from_vocabulary(
-            Vocabulary(["up"], "whitespace"), length=3, fingerprint_bits=fingerprint_bits
+            Vocabulary(["up"], "whitespace"), sequence_length=3, fingerprint_bits=fingerprint_bits
         )
         assert layer(padded(["off it"])).numpy().tolist() == [found]
 
@@ -198,8 +198,11 @@ def test_an_unknown_word_whose_fingerprint_is_0(monkeypatch):
     ("config", "message"),
     [
         ({"num_words": 0}, "`num_words` must be an integer in"),
-        ({"length": 0}, "`length` must be an integer >= 1"),
-        ({"length": 2, "max_words": 2}, "`max_words` must be None if there is a `length`"),
+        ({"sequence_length": 0}, "`sequence_length` must be an integer >= 1"),
+        (
+            {"sequence_length": 2, "max_words": 2},
+            "`max_words` must be None if there is a `sequence_length`",
+        ),
         ({"max_words": 1.5}, "`max_words` must be an integer >= 1"),
         ({"rules": "nltk"}, "`rules` must be one of"),
         ({"fingerprint_bits": 16}, "`fingerprint_bits` must be one of 32, 40, 64"),

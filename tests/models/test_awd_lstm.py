@@ -108,7 +108,13 @@ def test_trains_by_the_recipe_and_steps_on_a_phone():
 
 def test_untied_and_plain():
     lm = awd_lstm(
-        keras.layers.Embedding(V, 6), V, 8, tied=False, dropouts=NO_DROPOUTS, alpha=0, beta=0
+        keras.layers.Embedding(V, 6),
+        V,
+        8,
+        tied=False,
+        dropouts=NO_DROPOUTS,
+        activation_weight=0,
+        change_weight=0,
     )
     assert [type(one).__name__ for one in lm.layers] == [
         "InputLayer",

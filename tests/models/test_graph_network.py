@@ -47,14 +47,14 @@ def test_equals_the_formula_for_the_nodes_asked_for():
 
 
 def test_weight_decay_is_that_of_the_table():
-    model = full(l2=0.5)
+    model = full(l2_weight=0.5)
     model.compile("sgd", "sparse_categorical_crossentropy")
     table = model.get_layer("embedding").embeddings.numpy()
     expected = probabilities(table, model.get_layer("logits").kernel.numpy())
     loss = -np.log(expected[NODES, LABELS[NODES]]).mean() + 0.5 * np.sum(table**2)
     found = model.evaluate(NODES, LABELS[NODES], verbose=0)
     np.testing.assert_allclose(found, loss, rtol=1e-5)
-    assert not full(l2=0).losses
+    assert not full(l2_weight=0).losses
 
 
 def test_dropout_acts_in_training_only():
@@ -114,7 +114,7 @@ def test_probabilities_are_float32_under_mixed_precision():
     [
         ({"num_classes": 1}, "`num_classes` must be an integer >= 2"),
         ({"dropout": 1.0}, r"`dropout` must be a number in \[0, 0.999\]\."),
-        ({"l2": -1.0}, r"`l2` must be a finite number >= 0\."),
+        ({"l2_weight": -1.0}, r"`l2_weight` must be a finite number >= 0\."),
         ({"edges": np.array([[0, 8]])}, r"`edges` must lie in \[0, 8\)"),
         ({"features": FEATURES[:, :5]}, "an id for each of the 5 features. Received: input_dim=6"),
     ],

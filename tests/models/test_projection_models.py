@@ -18,8 +18,8 @@ def embedding(**options):
 
 def test_a_text_is_the_same_as_bits_words_and_ids():
     projected = embedding()
-    bits = bits_step(projected.projection, length=6)(tf.constant(TEXTS))
-    words = words_step(length=6)(tf.constant(TEXTS))
+    bits = bits_step(projected.projection, sequence_length=6)(tf.constant(TEXTS))
+    words = words_step(sequence_length=6)(tf.constant(TEXTS))
     known = ["", *sorted({word for row in words.numpy().tolist() for word in row if word})]
     ids = np.array([[known.index(word or "") for word in row] for row in words.numpy().tolist()])
     cache = BitCache.from_words(known, projected.projection)
@@ -46,7 +46,9 @@ def test_trains_and_ships(whole, tmp_path):
     data = [f"{stem} number {n}" for stem in ("turn it up", "what is the time") for n in range(12)]
     labels = np.repeat([0, 1], 12)
     projected = embedding(together=whole, hidden_units=(12,))
-    bits = bits_step(projected.projection, length=7, together=whole)(tf.constant(data)).numpy()
+    bits = bits_step(projected.projection, sequence_length=7, together=whole)(
+        tf.constant(data)
+    ).numpy()
     if whole:
         model = sgnn(projected, 2, dropout=0.1)
     else:

@@ -185,7 +185,7 @@ def test_a_schedule_of_lambda_is_in_the_config():
     for value in (0.25, schedule):
         again = rules.strength_of(rules.strength_to_config(rules.strength_of(value)))
         assert again == value if value == 0.25 else again.get_config() == schedule.get_config()
-    with pytest.raises(ValueError, match=r"`strength` must be a finite number >= 0\."):
+    with pytest.raises(ValueError, match=r"`penalty_weight` must be a finite number >= 0\."):
         L1Rule("much")
 
 

@@ -200,7 +200,7 @@ def test_other_optimizers_do_not_train_it_silently(optimizer, jit_compile):
 def test_a_model_that_its_first_batch_builds(metric):
     """The optimizer is built while the first step is traced: the weights have no values yet."""
     layer = GroupLassoEmbedding(9, 2, 0.0) if metric == "plain" else None
-    layer = layer or AnchorTransformEmbedding(9, 2, 3, strength=0.01)
+    layer = layer or AnchorTransformEmbedding(9, 2, 3, l1_weight=0.01)
     model = keras.Sequential([layer, keras.layers.Flatten()])
     model.compile(Proximal("adam", metric), "mse")
     model.fit(np.array([[1, 1]]), np.zeros((1, 4)), verbose=0)

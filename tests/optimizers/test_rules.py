@@ -49,10 +49,10 @@ def test_group_equals_the_formula():
 
 
 @pytest.mark.parametrize("rule", [L1Rule, GroupRule])
-@pytest.mark.parametrize("strength", [-0.1, np.nan, "much"])
-def test_strength_is_checked(rule, strength):
-    with pytest.raises(ValueError, match=r"`strength` must be a finite number >= 0\."):
-        rule(strength)
+@pytest.mark.parametrize("penalty_weight", [-0.1, np.nan, "much"])
+def test_penalty_weight_is_checked(rule, penalty_weight):
+    with pytest.raises(ValueError, match=r"`penalty_weight` must be a finite number >= 0\."):
+        rule(penalty_weight)
 
 
 @pytest.mark.parametrize("pairs", [np.zeros((3, 3), int), np.zeros(2, int)], ids=str)

@@ -27,10 +27,10 @@ def test_gradient_is_that_of_the_other_rows():
 
 def test_keeps_its_config():
     again = keras.regularizers.get(keras.regularizers.serialize(Orthogonality(0.25)))
-    assert isinstance(again, Orthogonality) and again.strength == 0.25
+    assert isinstance(again, Orthogonality) and again.orthogonality_weight == 0.25
 
 
-@pytest.mark.parametrize("strength", [-1, np.inf, "1", True])
-def test_refuses_other_strengths(strength):
-    with pytest.raises(ValueError, match=r"`strength` must be a finite number >= 0\."):
-        Orthogonality(strength)
+@pytest.mark.parametrize("orthogonality_weight", [-1, np.inf, "1", True])
+def test_refuses_other_weights(orthogonality_weight):
+    with pytest.raises(ValueError, match=r"`orthogonality_weight` must be a finite number >= 0\."):
+        Orthogonality(orthogonality_weight)

@@ -57,7 +57,7 @@ def test_build_embedding_by_name():
         "kd": codes,
         "dpq": codes,
         "compositional": codes,
-        "group_lasso": {"strength": 0.1},
+        "group_lasso": {"group_lasso_weight": 0.1},
         **{name: {"kl_weight": 0.1} for name in ("vvd", "sparse_vd", "sparse_vd_voc")},
         "tensor_train": {"ratio": 0.1},
         "hashed": {"buckets": 50},

@@ -27,8 +27,8 @@ def test_makes_the_bits_of_the_texts_words(rules, length):
 def test_rejects():
     with pytest.raises(ValueError, match="`rules` must be one of"):
         words_step("none")
-    with pytest.raises(ValueError, match="`length` must be an integer >= 1"):
-        bits_step(length=0)
+    with pytest.raises(ValueError, match="`sequence_length` must be an integer >= 1"):
+        bits_step(sequence_length=0)
     with pytest.raises(ValueError, match="`projection` must be a kerascompact"):
         bits_step(80)
     with pytest.raises(ValueError, match="`together` must be True or False"):

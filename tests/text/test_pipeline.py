@@ -151,7 +151,7 @@ def test_rejects_invalid_utf8_with_its_index(bad):
         ({"labels": [0.0, 1.0]}, "`labels` must be a list of integers"),
         ({"labels": [[0, 1]]}, "`labels` must be a list of integers"),
         ({"vocabulary": ["up"]}, "`vocabulary` must be a kerascompact.text.Vocabulary"),
-        ({"length": 0}, "`length` must be an integer >= 1"),
+        ({"sequence_length": 0}, "`sequence_length` must be an integer >= 1"),
         ({"batch_size": 0}, "`batch_size` must be an integer >= 1"),
         ({"seed": -1}, "`seed` must be an integer >= 0"),
         ({"shuffle": 1}, "`shuffle` must be True or False"),
@@ -162,12 +162,12 @@ def test_rejects_invalid_utf8_with_its_index(bad):
 )
 def test_rejects(change, message):
     good = {"texts": ["up", "down"], "labels": [0, 1], "vocabulary": WORDS}
-    good |= {"length": 3, "batch_size": 2}
+    good |= {"sequence_length": 3, "batch_size": 2}
     with pytest.raises(ValueError, match=message):
         batches(**{**good, **change})
 
 
 @pytest.mark.parametrize("length", [0, 2.5])
 def test_encode_step_rejects_length(length):
-    with pytest.raises(ValueError, match="`length` must be an integer >= 1"):
+    with pytest.raises(ValueError, match="`sequence_length` must be an integer >= 1"):
         encode_step(WORDS, length)

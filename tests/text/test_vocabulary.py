@@ -48,18 +48,18 @@ def test_encode():
     ids = vocabulary.encode("The CAT the dog")
     assert ids.dtype == np.int32
     assert ids.tolist() == [2, 3, 2, 1]
-    assert vocabulary.encode("The cat the dog", length=3).tolist() == [2, 3, 2]
-    assert vocabulary.encode("cat", length=3).tolist() == [3, 0, 0]
+    assert vocabulary.encode("The cat the dog", sequence_length=3).tolist() == [2, 3, 2]
+    assert vocabulary.encode("cat", sequence_length=3).tolist() == [3, 0, 0]
     assert vocabulary.encode("").tolist() == []
-    assert vocabulary.encode("", length=2).tolist() == [0, 0]
+    assert vocabulary.encode("", sequence_length=2).tolist() == [0, 0]
 
 
 def test_encode_all():
     vocabulary = Vocabulary(["the", "cat"])
-    ids = vocabulary.encode_all(["cat", "", "the the the the"], length=3)
+    ids = vocabulary.encode_all(["cat", "", "the the the the"], sequence_length=3)
     assert ids.dtype == np.int32
     assert ids.tolist() == [[3, 0, 0], [0, 0, 0], [2, 2, 2]]
-    assert vocabulary.encode_all([], length=3).shape == (0, 3)
+    assert vocabulary.encode_all([], sequence_length=3).shape == (0, 3)
 
 
 @pytest.mark.parametrize("rules", RULES)
@@ -237,10 +237,10 @@ def test_rejects_rules():
 
 @pytest.mark.parametrize("length", [0, -1, 2.5, "3"])
 def test_rejects_length(length):
-    with pytest.raises(ValueError, match="`length` must be an integer >= 1"):
-        Vocabulary(["a"]).encode("a", length=length)
-    with pytest.raises(ValueError, match="`length` must be an integer >= 1"):
-        Vocabulary(["a"]).encode_all([], length=length)
+    with pytest.raises(ValueError, match="`sequence_length` must be an integer >= 1"):
+        Vocabulary(["a"]).encode("a", sequence_length=length)
+    with pytest.raises(ValueError, match="`sequence_length` must be an integer >= 1"):
+        Vocabulary(["a"]).encode_all([], sequence_length=length)
 
 
 @pytest.mark.parametrize("id_", [-1, 3, 1.0, None])

@@ -24,7 +24,7 @@ def foreign(function, *specs):
 
 
 def test_ids_are_those_of_the_vocabulary():
-    (ids,) = random_inputs(parsed(mean(cluster())), 50, length=9).values()
+    (ids,) = random_inputs(parsed(mean(cluster())), 50, sequence_length=9).values()
     assert ids.shape == (50, 1, 9) and ids.dtype == np.int32
     assert ids.min() == 0 and ids.max() == V - 1
     (few,) = random_inputs(parsed(mean(cluster())), 50, num_ids=3).values()
@@ -32,7 +32,9 @@ def test_ids_are_those_of_the_vocabulary():
 
 
 def test_fixed_lengths_stay():
-    (ids,) = random_inputs(parsed(mean(cluster()), sequence_length=5), 2, length=9).values()
+    (ids,) = random_inputs(
+        parsed(mean(cluster()), sequence_length=5), 2, sequence_length=9
+    ).values()
     assert ids.shape == (2, 1, 5)
 
 
@@ -66,7 +68,7 @@ def test_quantized_inputs_use_all_numbers():
 @pytest.mark.parametrize("max_bytes", [None, 40])
 def test_texts(max_bytes):
     model = parsed(mean(standard()), text=WORDS, max_bytes=max_bytes)
-    (found,) = random_inputs(model, 6, length=5).values()
+    (found,) = random_inputs(model, 6, sequence_length=5).values()
     assert found.shape[:2] == (6, 1) and found.dtype == np.int32
     for row in found[:, 0]:
         words = bytes(row[row > 0].astype(np.uint8)).decode().split(" ")
@@ -96,7 +98,7 @@ def test_inputs_of_one_name_do_not_meet():
     ("options", "message"),
     [
         (dict(count=0), "`count` must be an integer >= 1"),
-        (dict(length=0), "`length` must be an integer >= 1"),
+        (dict(sequence_length=0), "`sequence_length` must be an integer >= 1"),
         (dict(num_ids=0), "`num_ids` must be an integer >= 1"),
         (dict(texts=["a"]), "`texts` must be None, or at least one text for a file that takes"),
     ],

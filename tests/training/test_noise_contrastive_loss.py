@@ -20,7 +20,7 @@ def own():
 
 def tied():
     ids = keras.Input((None,), dtype="int32")
-    words = AnchorTransformEmbedding(V, D, 6, strength=1e-4)
+    words = AnchorTransformEmbedding(V, D, 6, l1_weight=1e-4)
     hidden = keras.layers.Dense(D)(words(ids))
     return keras.Model(ids, tied_softmax(words, hidden, use_bias=True))
 

@@ -145,7 +145,7 @@ def test_any_optimizer_and_rule(optimizer, rule, jit_compile):
 
 def test_a_tied_language_model_keeps_its_zeros():
     keras.utils.set_random_seed(0)
-    embedding = AnchorTransformEmbedding(12, 4, 5, strength=0.1)
+    embedding = AnchorTransformEmbedding(12, 4, 5, l1_weight=0.1)
     ids = keras.Input((6,), dtype="int32")
     hidden = keras.layers.LSTM(4, return_sequences=True)(embedding(ids))
     model = keras.Model(ids, tied_softmax(embedding, hidden))

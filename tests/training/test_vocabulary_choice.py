@@ -51,7 +51,7 @@ def test_in_the_order_of_a_file_no_order_is_stored(vocabulary, fingerprint_bits)
     kept = choose_words(vocabulary, vectors, 102)
     chosen = choose_words(vocabulary, vectors, 102, file_order=True)
     assert sorted(chosen.words) == sorted(kept.words)
-    options = {"length": 8, "fingerprint_bits": fingerprint_bits}
+    options = {"sequence_length": 8, "fingerprint_bits": fingerprint_bits}
     plain = TextToIds.from_vocabulary(kept, **options)
     layer = TextToIds.from_vocabulary(chosen, **options)
     assert (plain.in_order, layer.in_order) == (False, True)

@@ -27,8 +27,8 @@ from kerascompact.optimizers.pending import caught_up, caught_up_rows, proximal_
 from kerascompact.optimizers.rules import (
     L1Rule,
     Schedule,
-    strength_of,
-    strength_to_config,
+    penalty_weight_of,
+    penalty_weight_to_config,
 )
 from kerascompact.regularizers.orthogonality import Orthogonality
 
@@ -42,7 +42,7 @@ class AnchorTransformEmbedding(CompactEmbedding):
     `E = T A`, `T: (V, |A|)` sparse, `A: (|A|, d)`; a step computes the rows of `T` of the batch's
     unique ids, then their products. With `M` sets of anchors `E = sum_m T_m A_m`, or
     `E = sum_m softmax(T_m) A_m` with the softmax over a row. Trained with the penalty
-    `strength * ||T * S||_1`, whose proximal step makes exact zeros: compile the model with
+    `lambda * ||T * S||_1`, whose proximal step makes exact zeros: compile the model with
     `kerascompact.optimizers.Proximal`, any other optimizer is refused.
 
     In a softmax a missing entry is a 0, and its anchor has the weight `exp(0) / Z`, `Z` the sum of
@@ -54,7 +54,7 @@ class AnchorTransformEmbedding(CompactEmbedding):
         input_dim: Vocabulary size `V`, in tokens.
         output_dim: Embedding width `d`.
         num_anchors: `|A|`, or a list of the sizes of `M` sets. Columns count through all sets.
-        strength: Lambda, or a schedule of Keras that gives it for a step. 0 with
+        l1_weight: `lambda`, a number >= 0 or a schedule of Keras that gives it for a step. 0 with
             `nonnegative=False`: no penalty, for any optimizer.
         nonnegative: Whether `T = ReLU(T)` after each step.
         mixture: "linear" or "softmax".
@@ -66,10 +66,10 @@ class AnchorTransformEmbedding(CompactEmbedding):
         positive_pairs: Entries of `T` without penalty, (word, column) `(n, 2)`, such as those of
             `knowledge.Graph.to_anchors`.
         negative_pairs: Unrelated words `(n, 2)`, which shall not share anchors.
-        negative_weight: Weight of the loss `sum |t_u| . |t_v|`, over `negative_samples` of them in
-            each step.
+        negative_pairs_weight: Weight of the loss `sum |t_u| . |t_v|`, over `negative_samples` of
+            them in each step.
         negative_samples: Pairs that are drawn in a step, with replacement.
-        orthogonality: Weight of the loss `sum_{i != j} |a_i . a_j|` over each set.
+        orthogonality_weight: Weight of the loss `sum_{i != j} |a_i . a_j|` over each set.
         gradient_threshold: Above 0, in a softmax over all words (`reverse=True`) the gradient of
             `T` is rows: those of words whose logits' gradient is above this share of the largest,
             see `ops.sparse_gradient`. 0: it is exact, and as large as `T`.
@@ -89,7 +89,7 @@ class AnchorTransformEmbedding(CompactEmbedding):
         Training holds `32 V |A|` bits of `T` and as many for each slot of the optimizer.
     Raises: ValueError, if an argument is wrong or does not fit the sets.
     Example:
-    >>> layer = AnchorTransformEmbedding(10_000, 16, num_anchors=50, strength=1e-4)
+    >>> layer = AnchorTransformEmbedding(10_000, 16, num_anchors=50, l1_weight=1e-4)
     >>> layer(np.array([[3, 7]])).shape
     TensorShape([1, 2, 16])
 
@@ -98,7 +98,7 @@ class AnchorTransformEmbedding(CompactEmbedding):
     strength; the paper does not say whether sets differ in it.
     """
 
-    EXAMPLE: dict[str, Any] = dict(input_dim=20, output_dim=4, num_anchors=6, strength=1e-4)
+    EXAMPLE: dict[str, Any] = dict(input_dim=20, output_dim=4, num_anchors=6, l1_weight=1e-4)
     UNCONSTRAINED = "its vectors are combinations of anchors"
 
     def __init__(
@@ -107,7 +107,7 @@ class AnchorTransformEmbedding(CompactEmbedding):
         output_dim: int,
         num_anchors: int | Sequence[int],
         *,
-        strength: float | Schedule = 1e-5,
+        l1_weight: float | Schedule = 1e-5,
         nonnegative: bool = True,
         mixture: str = "linear",
         anchor_ids: Any = None,
@@ -116,9 +116,9 @@ class AnchorTransformEmbedding(CompactEmbedding):
         trainable_transform: bool = True,
         positive_pairs: Any = None,
         negative_pairs: Any = None,
-        negative_weight: float = 0.0,
+        negative_pairs_weight: float = 0.0,
         negative_samples: int = 256,
-        orthogonality: float = 0.0,
+        orthogonality_weight: float = 0.0,
         gradient_threshold: float = 0.0,
         transform_initializer: Any = None,
         embeddings_initializer: Any = None,
@@ -129,7 +129,7 @@ class AnchorTransformEmbedding(CompactEmbedding):
         super().__init__(input_dim, output_dim, embeddings_initializer=initializer, **kwargs)
         self.sets = AnchorSets(num_anchors, self.input_dim, self.output_dim, anchor_ids, anchors)
         self.num_anchors = self.sets.total
-        self.strength = strength_of(strength)
+        self.l1_weight = penalty_weight_of(l1_weight, "l1_weight")
         self.nonnegative = checks.boolean("nonnegative", nonnegative)
         self.mixture = checks.choice("mixture", mixture, ("linear", "softmax"))
         self.trainable_anchors = checks.boolean("trainable_anchors", trainable_anchors)
@@ -138,9 +138,13 @@ class AnchorTransformEmbedding(CompactEmbedding):
         self.positive_pairs = arrays.pairs("positive_pairs", positive_pairs, *bounds)
         bounds = (self.input_dim, self.input_dim)
         self.negative_pairs = arrays.pairs("negative_pairs", negative_pairs, *bounds)
-        self.negative_weight = checks.number("negative_weight", negative_weight, at_least=0)
+        self.negative_pairs_weight = checks.number(
+            "negative_pairs_weight", negative_pairs_weight, at_least=0
+        )
         self.negative_samples = checks.integer_in("negative_samples", negative_samples, 1)
-        self.orthogonality = checks.number("orthogonality", orthogonality, at_least=0)
+        self.orthogonality_weight = checks.number(
+            "orthogonality_weight", orthogonality_weight, at_least=0
+        )
         self.gradient_threshold = checks.number(
             "gradient_threshold", gradient_threshold, at_least=0, below=1
         )
@@ -155,7 +159,11 @@ class AnchorTransformEmbedding(CompactEmbedding):
         self.transform_initializer = keras.initializers.get(transform_initializer)
         self.seed = None if seed is None else checks.integer_in("seed", seed, 0)
         self.draws = None
-        if self.negative_weight and self.negative_pairs is not None and len(self.negative_pairs):
+        if (
+            self.negative_pairs_weight
+            and self.negative_pairs is not None
+            and len(self.negative_pairs)
+        ):
             self.draws = keras.random.SeedGenerator(seed)
 
     def build(self, input_shape: Any = None) -> None:
@@ -171,14 +179,14 @@ class AnchorTransformEmbedding(CompactEmbedding):
             autocast=False,
             name="transform",
         )
-        if self.trainable_transform and (self.strength or self.nonnegative):
-            rule = L1Rule(self.strength, self.nonnegative, self.positive_pairs)
+        if self.trainable_transform and (self.l1_weight or self.nonnegative):
+            rule = L1Rule(self.l1_weight, self.nonnegative, self.positive_pairs)
             proximal_rule(self, self.transform, rule)
         self.anchors = [self._add_anchors(place) for place in range(len(self.sets.sizes))]
 
     def _add_anchors(self, place: int) -> keras.Variable:
         vectors, start = self.sets.vectors[place], self.embeddings_initializer.clone()
-        penalised = self.orthogonality or self.embeddings_regularizer is not None
+        penalised = self.orthogonality_weight or self.embeddings_regularizer is not None
         return self.add_weight(
             shape=(self.sets.sizes[place], self.output_dim),
             initializer=start if vectors is None else given(vectors),
@@ -190,7 +198,7 @@ class AnchorTransformEmbedding(CompactEmbedding):
         )
 
     def _penalty(self, anchors: tf.Tensor) -> tf.Tensor:
-        own = Orthogonality(self.orthogonality)(anchors)
+        own = Orthogonality(self.orthogonality_weight)(anchors)
         more = self.embeddings_regularizer
         return own if more is None else own + more(anchors)
 
@@ -220,12 +228,12 @@ class AnchorTransformEmbedding(CompactEmbedding):
         return caught_up_rows(self.transform, ids)
 
     def _negative_loss(self) -> tf.Tensor:
-        """`negative_weight * sum |t_u| . |t_v|` over pairs of words drawn anew in each step."""
+        """Weighted `sum |t_u| . |t_v|` over pairs of words drawn anew in each step."""
         assert self.negative_pairs is not None and self.draws is not None
         share = tf.cast(random_bits((self.negative_samples,), self.draws), tf.float64) * 2.0**-32
         drawn = tf.cast(share * len(self.negative_pairs), tf.int32)
         rows = tf.abs(self._rows(tf.gather(self.negative_pairs, drawn)))  # (samples, 2, |A|)
-        return self.negative_weight * tf.reduce_sum(rows[:, 0] * rows[:, 1])
+        return self.negative_pairs_weight * tf.reduce_sum(rows[:, 0] * rows[:, 1])
 
     def word_logits(self, hidden: tf.Tensor) -> tf.Tensor:
         """`T (A h)` in place of the `V d` numbers of a table, see `ops.row_logits`."""
@@ -283,16 +291,16 @@ class AnchorTransformEmbedding(CompactEmbedding):
         return {
             **super().get_config(),
             **self.sets.get_config(),
-            "strength": strength_to_config(self.strength),
+            "l1_weight": penalty_weight_to_config(self.l1_weight),
             "nonnegative": self.nonnegative,
             "mixture": self.mixture,
             "trainable_anchors": self.trainable_anchors,
             "trainable_transform": self.trainable_transform,
             "positive_pairs": None if positive is None else arrays.to_text(positive),
             "negative_pairs": None if negative is None else arrays.to_text(negative),
-            "negative_weight": self.negative_weight,
+            "negative_pairs_weight": self.negative_pairs_weight,
             "negative_samples": self.negative_samples,
-            "orthogonality": self.orthogonality,
+            "orthogonality_weight": self.orthogonality_weight,
             "gradient_threshold": self.gradient_threshold,
             "transform_initializer": keras.initializers.serialize(self.transform_initializer),
             "seed": self.seed,

@@ -12,15 +12,15 @@ from kerascompact.forms.remapped import RemappedForm
 from kerascompact.layers.embeddings.base import CompactEmbedding
 from kerascompact.ops.unique import unique_ids
 from kerascompact.optimizers import GroupRule, caught_up, caught_up_rows, proximal_rule
-from kerascompact.optimizers.rules import Schedule, strength_to_config
+from kerascompact.optimizers.rules import Schedule, penalty_weight_of, penalty_weight_to_config
 
 
 @register
 class GroupLassoEmbedding(CompactEmbedding):
     """Looks up the row of a table whose rows are penalised by their lengths.
 
-    The loss gets `strength * sum_i ||T[i]||_2`, `T: (V, d)`, by its proximal step:
-    `T[i] <- T[i] max(1 - eta strength / ||T[i]||, 0)` after each step of rate `eta`, for every row,
+    The loss gets `lambda * sum_i ||T[i]||_2`, `T: (V, d)`, by its proximal step:
+    `T[i] <- T[i] max(1 - eta lambda / ||T[i]||, 0)` after each step of rate `eta`, for every row,
     whether or not the batch has its word. Words whose rows are zeros then are not stored.
 
     Train it with `kerascompact.optimizers.Proximal`: any other optimizer raises at its first step.
@@ -28,7 +28,7 @@ class GroupLassoEmbedding(CompactEmbedding):
     Args:
         input_dim: Vocabulary size `V`, in tokens.
         output_dim: Embedding width `d`.
-        strength: Of the penalty, `>= 0`, or a schedule of Keras that gives it for a step.
+        group_lasso_weight: `lambda >= 0`, or a Keras schedule that gives it for a step.
         **kwargs: `embeddings_initializer`, `embeddings_regularizer`, `weights`, `mask_zero` and
             those of `keras.layers.Layer`.
 
@@ -38,7 +38,8 @@ class GroupLassoEmbedding(CompactEmbedding):
     Raises: ValueError, for a wrong argument, or if the optimizer takes no proximal steps.
     Example:
     >>> from kerascompact.optimizers import Proximal
-    >>> model = keras.Sequential([GroupLassoEmbedding(9, 2, strength=0.1), keras.layers.Flatten()])
+    >>> embedding = GroupLassoEmbedding(9, 2, group_lasso_weight=0.1)
+    >>> model = keras.Sequential([embedding, keras.layers.Flatten()])
     >>> model.compile(Proximal("adam"), "mse")
     >>> history = model.fit(np.array([[1, 1]]), np.zeros((1, 4)), verbose=0)
 
@@ -47,19 +48,19 @@ class GroupLassoEmbedding(CompactEmbedding):
     Differs: they take subgradients, which leave no zeros, and drop short rows by a threshold.
     """
 
-    EXAMPLE = dict(input_dim=20, output_dim=4, strength=1e-3)
+    EXAMPLE = dict(input_dim=20, output_dim=4, group_lasso_weight=1e-3)
     UNCONSTRAINED = "it would undo the zeros of the penalty's proximal step, or be undone by it"
 
     def __init__(
-        self, input_dim: int, output_dim: int, strength: float | Schedule, **kwargs: Any
+        self, input_dim: int, output_dim: int, group_lasso_weight: float | Schedule, **kwargs: Any
     ) -> None:
         super().__init__(input_dim, output_dim, **kwargs)
-        self.strength = GroupRule(strength).strength  # which checks it
+        self.group_lasso_weight = penalty_weight_of(group_lasso_weight, "group_lasso_weight")
 
     def build(self, input_shape: Any = None) -> None:
         shape = (self.input_dim, self.output_dim)
         self.table = self.add_vectors("table", shape, self.take_start())
-        proximal_rule(self, self.table, GroupRule(self.strength))
+        proximal_rule(self, self.table, GroupRule(self.group_lasso_weight))
 
     def lookup(self, ids: tf.Tensor, training: bool | None) -> tf.Tensor:
         unique, inverse = unique_ids(ids)
@@ -87,4 +88,7 @@ class GroupLassoEmbedding(CompactEmbedding):
         return 32 * len(self.kept_ids()) * self.output_dim
 
     def get_config(self) -> dict[str, Any]:
-        return {**super().get_config(), "strength": strength_to_config(self.strength)}
+        return {
+            **super().get_config(),
+            "group_lasso_weight": penalty_weight_to_config(self.group_lasso_weight),
+        }

@@ -14,19 +14,19 @@ from kerascompact.ops.unique import token_mean
 class _Guidance(keras.layers.Layer):
     """What a `KDCodeEmbedding` calls in training: continuous vectors `u` beside the codes'."""
 
-    def __init__(self, weight: float, **kwargs: Any) -> None:
+    def __init__(self, vectors_weight: float, **kwargs: Any) -> None:
         super().__init__(autocast=False, **kwargs)
-        self.weight = checks.number("weight", weight, above=0)
+        self.vectors_weight = checks.number("vectors_weight", vectors_weight, above=0)
 
     def distance(
-        self, vectors: tf.Tensor, targets: tf.Tensor, counts: tf.Tensor, weight: float
+        self, vectors: tf.Tensor, targets: tf.Tensor, counts: tf.Tensor, vectors_weight: float
     ) -> tf.Tensor:
         """`weight` times the mean square of `vectors - targets`, over the batch's tokens."""
         square = tf.reduce_mean(tf.square(vectors - targets), axis=range(1, len(vectors.shape)))
-        return weight * token_mean(square, counts)
+        return vectors_weight * token_mean(square, counts)
 
     def get_config(self) -> dict[str, Any]:
-        return {**super().get_config(), "weight": self.weight}
+        return {**super().get_config(), "vectors_weight": self.vectors_weight}
 
 
 @register
@@ -34,17 +34,17 @@ class OnlineGuidance(_Guidance):
     """Online distillation (ODG): a continuous vector per word, learned at the same time.
 
     In training a token's vector is `v = m u_i + (1 - m) f(c_i)`, `m ~ Bernoulli(1 - p)` drawn for
-    each token, and `weight * mean((f(c_i) - stop_gradient(u_i))^2)` is added to the loss.
+    each token, and `alpha * mean((f(c_i) - stop_gradient(u_i))^2)` is added to the loss.
     Inference uses `f(c_i)` only; the `32 V d` bits of `u` are not stored.
 
     Args:
-        weight: Of the distance between the two vectors; the paper's code uses 0.1 for its small
-            language model and 1000 for the others.
+        vectors_weight: Of the distance between the two vectors; the paper's code uses 0.1 for its
+            small language model and 1000 for the others.
         kd_probability: `p`, the share of tokens that get the codes' vector; 0.5 and 0.3 there.
         seed: Of `m`.
         **kwargs: Those of `keras.layers.Layer`.
 
-    >>> OnlineGuidance(weight=0.1, kd_probability=0.5).weight
+    >>> OnlineGuidance(vectors_weight=0.1, kd_probability=0.5).vectors_weight
     0.1
 
     Reference: [Chen et al., ICML 2018](https://arxiv.org/abs/1806.09464), sec. 3.2.
@@ -52,12 +52,12 @@ class OnlineGuidance(_Guidance):
 
     def __init__(
         self,
-        weight: float = 1000.0,
+        vectors_weight: float = 1000.0,
         kd_probability: float = 0.3,
         seed: int | None = None,
         **kwargs: Any,
     ) -> None:
-        super().__init__(weight, **kwargs)
+        super().__init__(vectors_weight, **kwargs)
         self.kd_probability = checks.number("kd_probability", kd_probability, above=0, up_to=1)
         self.seed = None if seed is None else checks.integer_in("seed", seed, 0)
         self.noise = keras.random.SeedGenerator(seed)
@@ -78,7 +78,7 @@ class OnlineGuidance(_Guidance):
     ) -> tuple[tf.Tensor, tf.Tensor | None]:
         """The loss, and the continuous vectors that tokens may get instead of the codes'."""
         own = tf.gather(self.table.value, ids)
-        return self.distance(vectors, tf.stop_gradient(own), counts, self.weight), own
+        return self.distance(vectors, tf.stop_gradient(own), counts, self.vectors_weight), own
 
     def choose(self, own: tf.Tensor, composed: tf.Tensor) -> tf.Tensor:
         """A token's vector: the codes' with probability `p`."""
@@ -99,7 +99,7 @@ class OnlineGuidance(_Guidance):
 class PretrainedGuidance(_Guidance):
     """Pre-trained distillation (PDG): vectors of a trained table, which the codes' shall match.
 
-    Adds `weight * mean((f(c_i) - u_i)^2)` to the loss, `u` fixed. With `logits_weight` it also
+    Adds `alpha * mean((f(c_i) - u_i)^2)` to the loss, `u` fixed. With `logits_weight` it also
     trains an auto-encoder of the table on the same codebooks, `mean((f(g(u_i)) - u_i)^2)` with
     `g(u) = tanh(u A + a) B + b` of `D K / 2` hidden units, and draws the code logits towards its:
     `logits_weight * mean((pi_i - stop_gradient(g(u_i)))^2)`.
@@ -107,15 +107,15 @@ class PretrainedGuidance(_Guidance):
     Args:
         table: `(V, d)` floats, such as the weights of the `keras.layers.Embedding` of the same
             model; `None` only where they are loaded afterwards.
-        weight: Of the distance between vectors; 1000 in the paper's code (its alpha is 100 where
-            the auto-encoder is on).
+        vectors_weight: Of the distance between vectors; 1000 in the paper's code (its alpha is 100
+            where the auto-encoder is on).
         logits_weight: Of the distance between logits (beta); 0 for no auto-encoder, 10 in the
             paper's code where it is on.
         **kwargs: Those of `keras.layers.Layer`.
 
     Raises: ValueError, if the table does not have the embedding's shape, or is not finite.
 
-    >>> guidance = PretrainedGuidance(np.zeros((20, 4)), weight=100, logits_weight=10)
+    >>> guidance = PretrainedGuidance(np.zeros((20, 4)), vectors_weight=100, logits_weight=10)
 
     Reference: [Chen et al., ICML 2018](https://arxiv.org/abs/1806.09464), sec. 3.2.
     Differs: means instead of sums; `g` is not given there, and its logits are not drawn towards
@@ -123,9 +123,9 @@ class PretrainedGuidance(_Guidance):
     """
 
     def __init__(
-        self, table: Any, weight: float = 1000.0, logits_weight: float = 0.0, **kwargs: Any
+        self, table: Any, vectors_weight: float = 1000.0, logits_weight: float = 0.0, **kwargs: Any
     ) -> None:
-        super().__init__(weight, **kwargs)
+        super().__init__(vectors_weight, **kwargs)
         self.start = None if table is None else checks.finite("table", np.asarray(table, "float32"))
         self.logits_weight = 0.0
         if logits_weight != 0:
@@ -172,7 +172,7 @@ class PretrainedGuidance(_Guidance):
     ) -> tuple[tf.Tensor, tf.Tensor | None]:
         """The loss; no token gets another vector than the codes'."""
         target = tf.gather(self.table.value, ids)
-        loss = self.distance(vectors, target, counts, self.weight)
+        loss = self.distance(vectors, target, counts, self.vectors_weight)
         if self.encoder is not None:
             coded = tf.reshape(self.encoder(target), tf.shape(logits))
             again = embedding.compose(coded, counts, training=True, track=False)[0]

@@ -19,15 +19,15 @@ class ActivationRegularization(keras.layers.Layer):
     two: `beta` on the outputs of its last LSTM, `alpha` on what dropout leaves of them.
 
     Args:
-        alpha: Strength on the activations; AWD-LSTM has 2.
-        beta: Strength on their changes from step to step; AWD-LSTM has 1.
+        activation_weight: `alpha`, weight of the activations; AWD-LSTM uses 2.
+        change_weight: `beta`, weight of their changes between steps; AWD-LSTM uses 1.
         **kwargs: Those of `keras.layers.Layer`.
 
     Shapes: `(batch, steps, d)` -> the same.
     Storage: nothing.
     Raises: ValueError, if a strength is negative.
     Example:
-    >>> layer = ActivationRegularization(alpha=2.0, beta=1.0)
+    >>> layer = ActivationRegularization(activation_weight=2.0, change_weight=1.0)
     >>> h = layer(np.array([[[1.0], [3.0]]], "float32"), training=True)
     >>> float(layer.losses[0])  # 2 (1 + 9) / 2 + (3 - 1)^2
     14.0
@@ -36,34 +36,40 @@ class ActivationRegularization(keras.layers.Layer):
     Differs: means of squares, as the paper's code has, where the paper writes an L2 norm.
     """
 
-    EXAMPLE = dict(alpha=2.0, beta=1.0)
+    EXAMPLE = dict(activation_weight=2.0, change_weight=1.0)
 
-    def __init__(self, alpha: float = 0.0, beta: float = 0.0, **kwargs: Any) -> None:
+    def __init__(
+        self, activation_weight: float = 0.0, change_weight: float = 0.0, **kwargs: Any
+    ) -> None:
         super().__init__(**kwargs)
-        self.alpha = checks.number("alpha", alpha, at_least=0)
-        self.beta = checks.number("beta", beta, at_least=0)
+        self.activation_weight = checks.number("activation_weight", activation_weight, at_least=0)
+        self.change_weight = checks.number("change_weight", change_weight, at_least=0)
         self.supports_masking = True
 
     def call(self, hidden: Any, mask: Any = None, training: bool = False) -> Any:
-        if training and (self.alpha or self.beta):
+        if training and (self.activation_weight or self.change_weight):
             self.add_loss(self.penalty(ops.cast(hidden, "float32"), mask))
         return hidden
 
     def penalty(self, hidden: tf.Tensor, mask: Any = None) -> tf.Tensor:
         """The loss of outputs `(batch, steps, d)`."""
         total = tf.zeros([])
-        if self.alpha:
-            total += self.alpha * _mean(tf.square(hidden), mask)
-        if self.beta:
+        if self.activation_weight:
+            total += self.activation_weight * _mean(tf.square(hidden), mask)
+        if self.change_weight:
             both = None if mask is None else tf.logical_and(mask[:, 1:], mask[:, :-1])
-            total += self.beta * _mean(tf.square(hidden[:, 1:] - hidden[:, :-1]), both)
+            total += self.change_weight * _mean(tf.square(hidden[:, 1:] - hidden[:, :-1]), both)
         return total
 
     def compute_output_shape(self, input_shape: Any) -> Any:
         return input_shape
 
     def get_config(self) -> dict[str, Any]:
-        return {**super().get_config(), "alpha": self.alpha, "beta": self.beta}
+        return {
+            **super().get_config(),
+            "activation_weight": self.activation_weight,
+            "change_weight": self.change_weight,
+        }
 
 
 def _mean(squares: tf.Tensor, mask: Any) -> tf.Tensor:

@@ -52,7 +52,7 @@ def test_frequency_selection(kept):
 @pytest.mark.parametrize("rank", [1, 3])
 def test_low_rank(rank):
     """Sets of one random anchor each, added up, without a penalty: `E = sum_m t_m a_m`."""
-    layer = AnchorTransformEmbedding(V, D, [1] * rank, strength=0, nonnegative=False)
+    layer = AnchorTransformEmbedding(V, D, [1] * rank, l1_weight=0, nonnegative=False)
     layer.build()
     u, w = layer.transform.numpy(), layer.all_anchors().numpy()
     found = trained(layer)
@@ -75,7 +75,7 @@ def test_compositional_codes():
         V,
         D,
         [size] * sets,
-        strength=1e3,
+        l1_weight=1e3,
         nonnegative=False,
         positive_pairs=pairs,
         embeddings_initializer=HalfNormal(0.5),
@@ -99,6 +99,6 @@ def test_compositional_codes():
 
 def test_one_entry_of_a_huge_penalty_is_all_that_is_left():
     """What the appendix says of the other entries: exact zeros after the first step."""
-    layer = AnchorTransformEmbedding(V, D, 4, strength=1e3, positive_pairs=[[2, 3]])
+    layer = AnchorTransformEmbedding(V, D, 4, l1_weight=1e3, positive_pairs=[[2, 3]])
     trained(layer, Proximal("adam"), epochs=1)
     assert layer.sparse_transform().nonzero() == (np.array([2]), np.array([3]))

@@ -35,7 +35,7 @@ def step_of(model, loss):
 
 @each
 def test_the_transform_is_only_gathered_from_and_its_gradient_is_rows(kind):
-    model, words = made(strength=1e-3)
+    model, words = made(l1_weight=1e-3)
     loss = kind(SAMPLED, seed=1)
     step = step_of(model, loss)
     compiled = step.get_concrete_function(tf.constant(IDS), tf.constant(LABELS))
@@ -65,7 +65,7 @@ def test_the_transform_is_only_gathered_from_and_its_gradient_is_rows(kind):
 def test_a_step_changes_only_rows_of_ids_labels_and_draws(kind):
     draws = log_uniform_candidates(SAMPLED, V, keras.random.SeedGenerator(1)).ids.numpy()
     touched = np.unique(np.concatenate([IDS.ravel(), LABELS.ravel(), draws]))
-    model, words = made(strength=0.0, nonnegative=False)
+    model, words = made(l1_weight=0.0, nonnegative=False)
     model(IDS)
     before, loss = words.transform.numpy(), kind(SAMPLED, seed=1)
     with tf.GradientTape() as tape:
@@ -81,7 +81,7 @@ def test_rows_that_are_away_get_the_proximal_steps_of_the_whole_table(kind):
     tables = []
     for lazily in (True, False):
         keras.utils.set_random_seed(0)
-        model, words = made(strength=0.02)
+        model, words = made(l1_weight=0.02)
         optimizer, loss = Proximal(keras.optimizers.SGD(0.5)), kind(SAMPLED, seed=1)
         for _ in range(4):
             with tf.GradientTape() as tape:

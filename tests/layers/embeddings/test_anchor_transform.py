@@ -17,13 +17,13 @@ from kerascompact.optimizers.pending import pending_of
 from kerascompact.runtime.interpreter import Interpreter
 
 V, D = 20, 4
-MIXTURE = dict(input_dim=V, output_dim=D, num_anchors=[3, 4], strength=1e-4, mixture="softmax")
+MIXTURE = dict(input_dim=V, output_dim=D, num_anchors=[3, 4], l1_weight=1e-4, mixture="softmax")
 ROUNDING = 1e-5  # float32 sums of some ten products of size <= 10
 
 
 def layer_of(num_anchors=6, transform=None, **config):
     """A layer with a sparse signed transformation, whose zeros stay."""
-    config = {"strength": 0.0, "nonnegative": False, **config}
+    config = {"l1_weight": 0.0, "nonnegative": False, **config}
     layer = AnchorTransformEmbedding(V, D, num_anchors, **config)
     layer.build()
     if transform is None:
@@ -183,11 +183,11 @@ def test_anchors_start_orthogonal_in_each_set(mixture):
 
 def test_a_schedule_of_its_strength_is_saved():
     schedule = keras.optimizers.schedules.PiecewiseConstantDecay([5], [0.0, 1e-3])
-    layer = AnchorTransformEmbedding(V, D, 3, strength=schedule, nonnegative=False)
+    layer = AnchorTransformEmbedding(V, D, 3, l1_weight=schedule, nonnegative=False)
     again = AnchorTransformEmbedding.from_config(json.loads(json.dumps(layer.get_config())))
     again.build()
-    assert again.strength.get_config() == schedule.get_config()
-    assert pending_of(again.transform).rule.strength is again.strength
+    assert again.l1_weight.get_config() == schedule.get_config()
+    assert pending_of(again.transform).rule.penalty_weight is again.l1_weight
 
 
 def test_given_anchors_stay_if_they_are_not_trained():
@@ -206,7 +206,7 @@ def test_given_anchors_stay_if_they_are_not_trained():
 
 def test_positive_pairs_are_not_penalised():
     pairs = np.array([[3, 1], [3, 5], [8, 0]])
-    layer = AnchorTransformEmbedding(V, D, 6, strength=100.0, positive_pairs=pairs)
+    layer = AnchorTransformEmbedding(V, D, 6, l1_weight=100.0, positive_pairs=pairs)
     model = keras.Sequential([keras.Input((V,), dtype="int32"), layer])
     model.compile(Proximal(keras.optimizers.SGD(0.1)), "mse")
     model.fit(np.arange(V)[None], np.ones((1, V, D)), epochs=2, verbose=0)
@@ -218,7 +218,7 @@ def test_positive_pairs_are_not_penalised():
 
 
 def test_trained_entries_are_exact_zeros_in_the_form_and_counted():
-    layer = example(AnchorTransformEmbedding, strength=0.5)
+    layer = example(AnchorTransformEmbedding, l1_weight=0.5)
     model = keras.Sequential([keras.Input((5,), dtype="int32"), layer])
     model.compile(Proximal(keras.optimizers.SGD(0.05)), "mse")
     ids = some_ids(AnchorTransformEmbedding, (64, 5))
@@ -244,9 +244,9 @@ def test_negative_pairs_and_orthogonality_are_in_the_loss():
     layer = layer_of(
         [2, 4],
         negative_pairs=[[3, 5]],
-        negative_weight=0.5,
+        negative_pairs_weight=0.5,
         negative_samples=7,
-        orthogonality=0.25,
+        orthogonality_weight=0.25,
         embeddings_regularizer=keras.regularizers.L2(0.125),
     )
     layer(np.array([1]), training=True)
@@ -268,7 +268,7 @@ def test_negative_pairs_and_orthogonality_are_in_the_loss():
 @pytest.mark.parametrize("jit_compile", [False, True])
 def test_a_language_model_trains_with_a_sparse_gradient_in_its_softmax(jit_compile):
     keras.utils.set_random_seed(0)
-    layer = example(AnchorTransformEmbedding, gradient_threshold=0.2, negative_weight=0.01,
+    layer = example(AnchorTransformEmbedding, gradient_threshold=0.2, negative_pairs_weight=0.01,
                     negative_pairs=[[1, 2], [3, 4]], seed=0)  # fmt: skip
     ids = keras.Input((5,), dtype="int32")
     hidden = keras.layers.Dense(D, activation="tanh")(layer(ids))
@@ -310,7 +310,7 @@ def test_a_file_looks_up_and_scores_words():
         ({"num_anchors": 0}, "`num_anchors` must be an integer >= 1"),
         ({"num_anchors": []}, "`num_anchors` must be an integer >= 1 or a list"),
         ({"num_anchors": [3, 2.5]}, "`num_anchors` must be an integer >= 1"),
-        ({"strength": -1.0}, "`strength` must be a finite number >= 0"),
+        ({"l1_weight": -1.0}, "`l1_weight` must be a finite number >= 0"),
         ({"nonnegative": 1}, "`nonnegative` must be True or False"),
         ({"mixture": "product"}, "`mixture` must be one of 'linear', 'softmax'"),
         ({"anchor_ids": [1, 2]}, "`anchor_ids` must be 6 different ids"),
@@ -322,9 +322,12 @@ def test_a_file_looks_up_and_scores_words():
         ({"positive_pairs": [0, 1]}, r"`positive_pairs` must be an array of pairs"),
         ({"positive_pairs": "abc"}, "`positive_pairs` must be pairs"),
         ({"negative_pairs": [[0, 20]]}, r"`negative_pairs\[:, 1\]` must lie in \[0, 20\)"),
-        ({"negative_weight": -1}, "`negative_weight` must be a finite number >= 0"),
+        ({"negative_pairs_weight": -1}, "`negative_pairs_weight` must be a finite number >= 0"),
         ({"negative_samples": 0}, "`negative_samples` must be an integer >= 1"),
-        ({"orthogonality": np.nan}, r"`orthogonality` must be a finite number >= 0\."),
+        (
+            {"orthogonality_weight": np.nan},
+            r"`orthogonality_weight` must be a finite number >= 0\.",
+        ),
         ({"gradient_threshold": 1.0}, r"`gradient_threshold` must be a number in \[0, 1\)"),
         (
             {"gradient_threshold": 0.1, "mixture": "softmax"},

@@ -14,7 +14,9 @@ def test_keeps_the_embedding_contract():
 
 def test_every_row_takes_every_proximal_step(tmp_path):
     """Least squares by gradient descent, all 12 rows in NumPy, three of them in each batch."""
-    embedding = GroupLassoEmbedding(12, 3, strength=0.4, embeddings_initializer="random_normal")
+    embedding = GroupLassoEmbedding(
+        12, 3, group_lasso_weight=0.4, embeddings_initializer="random_normal"
+    )
     model = keras.Sequential([keras.Input((3,), dtype="int32"), embedding])
     model.compile(Proximal(keras.optimizers.SGD(0.2)), "mse")
     table = embedding.table.numpy().astype(np.float64) * 10
@@ -54,7 +56,7 @@ def test_other_optimizers_are_refused():
         model.fit(np.array([[1, 2, 3]]), np.zeros((1, 3, 2)), verbose=0)
 
 
-@pytest.mark.parametrize("strength", [-1, np.nan, "1", None, True])
-def test_rejects_strength(strength):
-    with pytest.raises(ValueError, match=r"`strength` must be a finite number >= 0\."):
-        GroupLassoEmbedding(20, 4, strength)
+@pytest.mark.parametrize("group_lasso_weight", [-1, np.nan, "1", None, True])
+def test_rejects_strength(group_lasso_weight):
+    with pytest.raises(ValueError, match=r"`group_lasso_weight` must be a finite number >= 0\."):
+        GroupLassoEmbedding(20, 4, group_lasso_weight)

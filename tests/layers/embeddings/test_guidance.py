@@ -25,7 +25,7 @@ def token_mean(of_id):
 
 
 def test_online_loss_pulls_the_codes_vectors_and_not_the_continuous_ones():
-    layer = guided(OnlineGuidance(weight=5.0, kd_probability=0.5, seed=1))
+    layer = guided(OnlineGuidance(vectors_weight=5.0, kd_probability=0.5, seed=1))
     layer.guidance.table.assign(numbers(V, WIDTH))
     with tf.GradientTape() as tape:
         layer(IDS, training=True)
@@ -64,7 +64,7 @@ def test_online_continuous_vectors_learn_from_the_task():
 
 def test_pretrained_loss_is_the_distance_to_the_table():
     table = numbers(V, WIDTH)
-    layer = guided(PretrainedGuidance(table, weight=7.0))
+    layer = guided(PretrainedGuidance(table, vectors_weight=7.0))
     tokens = layer(IDS, training=True)
     (loss,) = layer.losses
     f = layer(np.arange(V)).numpy()
@@ -76,7 +76,7 @@ def test_pretrained_loss_is_the_distance_to_the_table():
 
 def test_the_auto_encoder_is_the_papers():
     table = numbers(V, WIDTH)
-    guidance = PretrainedGuidance(table, weight=100.0, logits_weight=10.0)
+    guidance = PretrainedGuidance(table, vectors_weight=100.0, logits_weight=10.0)
     layer = guided(guidance, temperature=0.5)
     layer(IDS, training=True)
     (loss,) = layer.losses
@@ -96,7 +96,7 @@ def test_the_auto_encoder_is_the_papers():
 
 
 def test_the_logits_follow_the_auto_encoder_and_not_the_other_way():
-    guidance = PretrainedGuidance(numbers(V, WIDTH), weight=1e-9, logits_weight=10.0)
+    guidance = PretrainedGuidance(numbers(V, WIDTH), vectors_weight=1e-9, logits_weight=10.0)
     layer = guided(guidance)
     with tf.GradientTape() as tape:
         layer(IDS, training=True)
@@ -122,5 +122,5 @@ def test_rejects():
         PretrainedGuidance(np.full((V, WIDTH), np.nan))
     with pytest.raises(ValueError, match=r"`kd_probability` must be a number in \(0, 1\]"):
         OnlineGuidance(kd_probability=0)
-    with pytest.raises(ValueError, match="`weight` must be a finite number > 0"):
-        OnlineGuidance(weight=-1)
+    with pytest.raises(ValueError, match="`vectors_weight` must be a finite number > 0"):
+        OnlineGuidance(vectors_weight=-1)

@@ -291,7 +291,7 @@ def test_codes_that_are_given_have_no_logits_to_guide_and_nothing_to_anneal():
     table = np.random.default_rng(0).normal(size=(V, WIDTH)).astype(np.float32)
     with pytest.raises(ValueError, match="`guidance` must have logits_weight=0 where `codes` are"):
         built(codes="random", guidance=PretrainedGuidance(table, logits_weight=10.0))
-    layer = built(codes="random", seed=1, guidance=PretrainedGuidance(table, weight=2.0))
+    layer = built(codes="random", seed=1, guidance=PretrainedGuidance(table, vectors_weight=2.0))
     table = layer.guidance.table.numpy()  # `built` has drawn it anew
     vectors = layer(np.array([3, 3, 5]), training=True).numpy()
     expected = 2 * np.mean((vectors - table[[3, 3, 5]]) ** 2)

@@ -27,12 +27,14 @@ KINDS = {
     "random codes, batch norm": lambda **o: kd(codes="random", seed=0, batch_norm=True, **o),
     "LSTM, batch norm": lambda **o: kd(composition="lstm", batch_norm=True, **o),
     "entropy": lambda **o: kd(entropy_weight=1.0, **o),
-    "PDG": lambda **o: kd(guidance=PretrainedGuidance(TABLE, weight=1.0), **o),
+    "PDG": lambda **o: kd(guidance=PretrainedGuidance(TABLE, vectors_weight=1.0), **o),
     "PDG, auto-encoder": lambda **o: kd(
-        guidance=PretrainedGuidance(TABLE, weight=1.0, logits_weight=1.0), batch_norm=True, **o
+        guidance=PretrainedGuidance(TABLE, vectors_weight=1.0, logits_weight=1.0),
+        batch_norm=True,
+        **o,
     ),
     # Every token gets the codes' vector, so that the outputs hold no random choice.
-    "ODG": lambda **o: kd(guidance=OnlineGuidance(weight=1.0, kd_probability=1.0), **o),
+    "ODG": lambda **o: kd(guidance=OnlineGuidance(vectors_weight=1.0, kd_probability=1.0), **o),
     "DPQ, softmax": lambda **o: dpq(method="sx", **o),
     "DPQ, nearest": lambda **o: dpq(method="vq", **o),
     "DPQ, nearest, batch norm": lambda **o: dpq(method="vq", batch_norm=True, **o),

@@ -126,7 +126,7 @@ CASES = {
         dict(selected=6, others="zeros"),
         lambda: TABLE * (EVERY < 6)[:, None],
     ),
-    "group lasso": (layers.GroupLassoEmbedding, dict(strength=0.1), lambda: TABLE),
+    "group lasso": (layers.GroupLassoEmbedding, dict(group_lasso_weight=0.1), lambda: TABLE),
     "vvd": (layers.VariationalVocabularyEmbedding, dict(kl_weight=0.1), lambda: TABLE),
     # log sigma^2 = -10 is signal where log(sigma^2 / T^2) < 3
     "sparse vd": (
@@ -213,12 +213,12 @@ CASES = {
     "anchors": (layers.AnchorTransformEmbedding, dict(num_anchors=12), nearest_anchors),
     "anchors, any sign": (
         layers.AnchorTransformEmbedding,
-        dict(num_anchors=12, nonnegative=False, seed=4, strength=0.0),
+        dict(num_anchors=12, nonnegative=False, seed=4, l1_weight=0.0),
         lambda: of(compress.KSVD(12, 10, seed=4)),
     ),
     "anchors, sets": (
         layers.AnchorTransformEmbedding,
-        dict(num_anchors=[8, 4], nonnegative=False, strength=0.0),
+        dict(num_anchors=[8, 4], nonnegative=False, l1_weight=0.0),
         lambda: of(compress.KSVD(12, 10)),
     ),
     "hashed, no weights": (
@@ -425,7 +425,7 @@ def test_words_and_vectors_that_are_anchors_stay():
     assert np.mean((vectors(layer) - TABLE) ** 2) < 0.7 * np.mean(TABLE**2)
     given = np.eye(WIDTH)
     layer = layers.AnchorTransformEmbedding(
-        V, WIDTH, WIDTH, anchors=given, nonnegative=False, strength=0.0, weights=TABLE
+        V, WIDTH, WIDTH, anchors=given, nonnegative=False, l1_weight=0.0, weights=TABLE
     )
     np.testing.assert_allclose(vectors(layer), TABLE, atol=1e-6)  # a basis
     np.testing.assert_array_equal(layer.anchors[0], given)

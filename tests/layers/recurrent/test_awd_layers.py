@@ -95,7 +95,7 @@ def test_rejects_rates():
     for make in (LockedDropout, lambda rate: EmbeddingDropout(rate, 5)):
         with pytest.raises(ValueError, match=r"`rate` must be a number in \[0, 1\)"):
             make(1.0)
-    with pytest.raises(ValueError, match=r"`alpha` must be a finite number >= 0\."):
+    with pytest.raises(ValueError, match=r"`activation_weight` must be a finite number >= 0\."):
         ActivationRegularization(-1.0)
     with pytest.raises(ValueError, match="`input_dim` must be an integer"):
         EmbeddingDropout(0.1, 0)
