@@ -6,7 +6,7 @@ from typing import Any
 import keras
 
 from kerascompact.core import checks
-from kerascompact.core.keras_graph import is_graph, is_stock_embedding
+from kerascompact.core.keras_graph import direct_layers, is_graph, is_stock_embedding
 from kerascompact.export.recipe import Recipe
 from kerascompact.export.trainable_form import TrainableForm
 from kerascompact.forms.base import Form
@@ -59,7 +59,7 @@ def _by_rows(form: DenseForm, recipe: Recipe) -> RowScaledForm:
 
 def outermost(layer: keras.layers.Layer) -> Iterator[Any]:
     """The embeddings of a model, wherever they sit, without those inside another."""
-    for inner in layer._flatten_layers(recursive=False, include_self=False):
+    for inner in direct_layers(layer):
         if is_embedding(inner):
             yield inner
         else:

@@ -10,7 +10,7 @@ import keras
 
 from kerascompact import size
 from kerascompact.core import checks
-from kerascompact.core.keras_graph import copy_with, is_graph
+from kerascompact.core.keras_graph import copy_with, is_graph, lambda_options
 from kerascompact.export.embedding_forms import (
     as_form,
     check_reachable,
@@ -243,8 +243,8 @@ def frozen_copy(model: keras.Model, recipe: Recipe) -> keras.Model:
 
 def _same_function(layer: Any) -> keras.layers.Layer:
     """A `Lambda` with the same function, which a configuration would hold as bytes."""
-    given = {"output_shape": layer._output_shape, "mask": layer.mask, "arguments": layer.arguments}
-    return keras.layers.Lambda(layer.function, name=layer.name, dtype="float32", **given)
+    options = lambda_options(layer)
+    return keras.layers.Lambda(layer.function, name=layer.name, dtype="float32", **options)
 
 
 def _one_loop(layer: Any) -> keras.layers.Layer | None:

@@ -6,7 +6,7 @@ from typing import Any
 import keras
 import numpy as np
 
-from kerascompact.core.keras_graph import is_graph
+from kerascompact.core.keras_graph import direct_layers, is_graph, maker_of, own_variables
 from kerascompact.export.embedding_forms import is_embedding
 from kerascompact.tflite.passes import kernels
 
@@ -25,7 +25,7 @@ def round_kernels(model: Any, by_inputs: bool = True) -> list[tuple[Any, np.ndar
     for layer in _others(model):
         if getattr(layer, "rounds_itself", False):  # as it was trained to
             continue
-        for variable in layer._trainable_variables + layer._non_trainable_variables:
+        for variable in own_variables(layer):
             if variable.dtype != "float32":
                 continue
             outputs, inputs = _outputs_of(layer, variable), by_inputs and _is_last(layer, model)
@@ -41,7 +41,7 @@ def round_kernels(model: Any, by_inputs: bool = True) -> list[tuple[Any, np.ndar
 def _others(layer: keras.layers.Layer) -> Iterator[Any]:
     """A layer and every layer inside that is no embedding and in none."""
     yield layer
-    for inner in layer._flatten_layers(recursive=False, include_self=False):
+    for inner in direct_layers(layer):
         if not is_embedding(inner):
             yield from _others(inner)
 
@@ -55,7 +55,7 @@ def _is_last(layer: Any, model: Any) -> bool:
     if type(layer) is not keras.layers.Dense or not is_graph(model):
         return False
     outputs = keras.tree.flatten(model.outputs)
-    return any(tensor._keras_history.operation is layer for tensor in outputs)
+    return any(maker_of(tensor) is layer for tensor in outputs)
 
 
 def _outputs_of(layer: Any, variable: Any) -> int:

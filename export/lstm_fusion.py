@@ -10,6 +10,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from kerascompact.core.keras_graph import all_layers
 from kerascompact.tflite.flatbuffer import schema
 from kerascompact.tflite.graph_edits import OP, TYPE, become, kind, new_buffer, new_tensor
 
@@ -30,7 +31,7 @@ def fused(model: Any) -> Iterator[list[str]]:
 
     Yields: The names of the layers that are fused.
     """
-    layers = [layer for layer in model._flatten_layers() if is_fusable(layer)]
+    layers = [layer for layer in all_layers(model) if is_fusable(layer)]
     try:
         for layer in layers:
             layer.inner_loop = functools.partial(_loop, layer)

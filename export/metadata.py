@@ -9,6 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from kerascompact.core import checks
+from kerascompact.core.keras_graph import all_layers
 from kerascompact.core.storage import total_bits
 from kerascompact.forms.base import Form
 from kerascompact.forms.row_scaled_table import RowScaledForm
@@ -76,13 +77,13 @@ def _sha256(form: Form) -> str:
 
 def precisions(forms: Sequence[Form]) -> set[str]:
     """What the tables of forms, and of those inside them, are stored as."""
-    layers = [layer for form in forms for layer in form._flatten_layers()]
+    layers = [layer for form in forms for layer in all_layers(form)]
     return {layer.precision for layer in layers if hasattr(layer, "precision")}
 
 
 def rows(forms: Sequence[Form]) -> list[Rows]:
     """The tables that have scales for each row."""
-    found = [layer for form in forms for layer in form._flatten_layers()]
+    found = [layer for form in forms for layer in all_layers(form)]
     return [
         Rows(form.table.numpy(), form.scale.numpy(), form.precision, form.block)
         for form in found

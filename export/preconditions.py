@@ -10,7 +10,13 @@ import numpy as np
 import tensorflow as tf
 
 from kerascompact.core import checks
-from kerascompact.core.keras_graph import is_graph
+from kerascompact.core.keras_graph import (
+    all_layers,
+    build_shapes,
+    direct_layers,
+    is_graph,
+    is_graph_of,
+)
 from kerascompact.export.recipe import Recipe
 from kerascompact.forms.base import Form
 from kerascompact.forms.dense import DenseForm
@@ -35,7 +41,7 @@ def check_model(model: Any) -> None:
     """
     if not isinstance(model, keras.Model):
         checks.fail("model", "a keras.Model", model)
-    if not model.built or (not is_graph(model) and not getattr(model, "_build_shapes_dict", None)):
+    if not model.built or (not is_graph(model) and not build_shapes(model)):
         raise ValueError(
             f"`model` must be built before it is converted: call it on data, or train it. "
             f"Received: model={model.name!r} without weights."
@@ -63,17 +69,12 @@ def paths(model: Any) -> Iterator[tuple[str, Any]]:
     >>> [path for path, _ in paths(model)]
     ['last']
     """
-    for layer in model._flatten_layers(recursive=False, include_self=False):
-        if isinstance(layer, keras.layers.InputLayer) or _is_same(layer, model):
+    for layer in direct_layers(model):
+        if isinstance(layer, keras.layers.InputLayer) or is_graph_of(layer, model):
             continue
         yield layer.name, layer
         for path, inner in paths(layer):
             yield f"{layer.name}/{path}", inner
-
-
-def _is_same(layer: Any, model: Any) -> bool:
-    """Whether a layer is the graph that a Sequential model keeps of itself."""
-    return isinstance(model, keras.Sequential) and layer is model._functional
 
 
 @contextlib.contextmanager
@@ -93,7 +94,7 @@ def traced(batch_size: int | None = 1) -> Iterator[None]:
         while trace is not None:
             layer: Any = trace.tb_frame.f_locals.get("self")
             is_layer = isinstance(layer, keras.layers.Layer) and layer.name not in names
-            if is_layer and not (outer and _is_same(layer, outer)):
+            if is_layer and not (outer and is_graph_of(layer, outer)):
                 outer = layer
                 names.append(layer.name)
             trace = trace.tb_next
@@ -260,7 +261,7 @@ def check_vocabulary(models: list[keras.Model], vocabulary: Vocabulary) -> None:
     sizes = [
         layer.input_dim
         for model in models
-        for layer in model._flatten_layers()
+        for layer in all_layers(model)
         if isinstance(getattr(layer, "input_dim", None), int)
     ]
     if sizes and len(vocabulary) != max(sizes):

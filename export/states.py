@@ -5,7 +5,7 @@ from typing import Any
 import keras
 
 from kerascompact.core import checks
-from kerascompact.core.keras_graph import is_graph
+from kerascompact.core.keras_graph import all_layers, is_graph, output_names, run_graph
 
 
 def with_states(model: keras.Model, sequence_length: int | None = 1) -> keras.Model:
@@ -38,13 +38,12 @@ def with_states(model: keras.Model, sequence_length: int | None = 1) -> keras.Mo
     if sequence_length is not None:
         checks.integer_in("sequence_length", sequence_length, 1)
     if not any(isinstance(layer, keras.layers.RNN) for layer in model.layers) or any(
-        isinstance(layer, keras.layers.Bidirectional) for layer in model._flatten_layers()
+        isinstance(layer, keras.layers.Bidirectional) for layer in all_layers(model)
     ):
         raise ValueError(
             "`model` must have recurrent layers, all of them reading forward. "
             f"Received: model={model.name!r} with {[type(one).__name__ for one in model.layers]}."
         )
-    functional = model._functional if isinstance(model, keras.Sequential) else model
     copies: dict[int, Any] = {}
     states: dict[str, Any] = {}
     ends: dict[str, Any] = {}
@@ -73,10 +72,8 @@ def with_states(model: keras.Model, sequence_length: int | None = 1) -> keras.Mo
         return outputs
 
     ids = [_opened(tensor, sequence_length) for tensor in model.inputs]
-    outputs = functional._run_through_graph(
-        keras.tree.pack_sequence_as(functional._inputs_struct, ids), copy, call
-    )
-    named = dict(zip(functional.output_names, keras.tree.flatten(outputs), strict=True))
+    outputs = run_graph(model, ids, call, copy)
+    named = dict(zip(output_names(model), keras.tree.flatten(outputs), strict=True))
     made = keras.Model([*ids, *states.values()], {**named, **ends}, name=model.name)
     for layer, new in copies.values():
         new.set_weights(layer.get_weights())

@@ -6,7 +6,7 @@ import keras
 import tensorflow as tf
 
 from kerascompact.core import checks
-from kerascompact.core.keras_graph import is_graph
+from kerascompact.core.keras_graph import all_layers, is_graph, num_calls, run_graph
 from kerascompact.core.storage import total_bits
 from kerascompact.forms.words import NonEmptyWords, ProjectionBase
 from kerascompact.layers.text_to_bits import TextToBits
@@ -112,16 +112,15 @@ def over_bits(model: Any) -> tuple[keras.Model, ProjectionBase]:
 
     Raises: ValueError, if the model is of another kind.
     """
-    forms = [layer for layer in model._flatten_layers() if isinstance(layer, ProjectionBase)]
+    forms = [layer for layer in all_layers(model) if isinstance(layer, ProjectionBase)]
     fits = is_graph(model) and len(forms) == len(model.inputs) == 1
-    if not fits or forms[0] not in model.layers or len(forms[0]._inbound_nodes) != 1:
+    if not fits or forms[0] not in model.layers or num_calls(forms[0]) != 1:
         raise ValueError(
             "`text` must be the kerascompact.text.Vocabulary of the model; the name of token rules "
             "is for functional and Sequential models of one input and one ProjectionEmbedding. "
             f"Received: text, and a model with {len(forms)} projections."
         )
     (form,) = forms
-    functional = model._functional if isinstance(model, keras.Sequential) else model
     given = form.input.shape
     if not form.together and len(given) > (2 if form.input.dtype == "string" else 3):
         checks.fail("model", "one whose words are (batch, length), to take text", model)
@@ -132,7 +131,5 @@ def over_bits(model: Any) -> tuple[keras.Model, ProjectionBase]:
         of_words = layer is form or isinstance(layer, NonEmptyWords)
         return layer(bits) if of_words else layer(*args, **kwargs)
 
-    outputs = functional._run_through_graph(
-        keras.tree.pack_sequence_as(functional._inputs_struct, model.inputs), lambda op: op, call
-    )
+    outputs = run_graph(model, model.inputs, call)
     return keras.Model(bits, outputs, name=model.name), form

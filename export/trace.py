@@ -1,6 +1,5 @@
 """Trace of a frozen model as one TensorFlow function, and its conversion to TFLite."""
 
-import inspect
 import re
 import warnings
 from collections.abc import Iterator, Sequence
@@ -12,7 +11,7 @@ import tensorflow as tf
 from tensorflow.lite.python.convert_phase import ConverterError
 
 from kerascompact.core import checks
-from kerascompact.core.keras_graph import is_graph
+from kerascompact.core.keras_graph import build_shapes, graph_inputs, is_graph, required_arguments
 from kerascompact.export import preconditions
 from kerascompact.export.embedding_forms import outermost
 from kerascompact.export.recipe import KERNELS
@@ -165,10 +164,10 @@ def input_specs(
             checks.fail(
                 "inputs", "None for a functional or Sequential model: it has its own", inputs
             )
-        inputs = {tensor.name: tensor for tensor in keras.tree.flatten(_inputs(model))}
+        inputs = {tensor.name: tensor for tensor in keras.tree.flatten(graph_inputs(model))}
     elif inputs is None:
-        shape = next(iter(model._build_shapes_dict.values()))
-        if len(_arguments(model)) > 1 or not _is_shape(shape):
+        shape = next(iter(build_shapes(model).values()))
+        if len(required_arguments(model)) > 1 or not _is_shape(shape):
             expected = "a keras.Input for each name, for a subclassed model of several inputs"
             checks.fail("inputs", expected, inputs)
         inputs = _inferred(model, shape)
@@ -189,7 +188,7 @@ def input_structure(model: Any) -> Any:
     """The names of the inputs, nested as the model takes them; `None` of a subclassed model."""
     if not is_graph(model):
         return None
-    return keras.tree.map_structure(lambda tensor: tensor.name, _inputs(model))
+    return keras.tree.map_structure(lambda tensor: tensor.name, graph_inputs(model))
 
 
 def _inferred(model: Any, shape: Sequence[int | None]) -> dict[str, Any]:
@@ -202,7 +201,7 @@ def _inferred(model: Any, shape: Sequence[int | None]) -> dict[str, Any]:
     Raises: ValueError, if it holds an embedding and its input is no `(batch, length)`.
     """
     if not any(True for _ in outermost(model)):
-        name = next(iter(_arguments(model)), "inputs")
+        name = next(iter(required_arguments(model)), "inputs")
         return {name: keras.Input(shape[1:], dtype=model.input_dtype)}
     if len(shape) != 2:
         expected = "a keras.Input for its name, for a subclassed model of ids that are no (batch, "
@@ -214,30 +213,17 @@ def called(model: Any, given: dict[str, tf.Tensor]) -> Any:
     """What a model gives for named inputs, in the structure that it is called with."""
     flat = list(given.values())
     if is_graph(model):
-        return model(keras.tree.pack_sequence_as(_inputs(model), flat), training=False)
-    names = _arguments(model)
+        return model(keras.tree.pack_sequence_as(graph_inputs(model), flat), training=False)
+    names = required_arguments(model)
     if len(names) > 1:
         if set(names) != set(given):
             checks.fail("inputs", f"a dictionary with the keys {names}", [*given])
         return model(*(given[name] for name in names), training=False)
-    shape = next(iter(model._build_shapes_dict.values()))
+    shape = next(iter(build_shapes(model).values()))
     if isinstance(shape, dict):
         return model(given, training=False)
     return model(flat[0] if _is_shape(shape) else flat, training=False)
 
 
-def _arguments(model: Any) -> list[str]:
-    """The names of what a subclassed model must be called with."""
-    parameters = inspect.signature(model.call).parameters.values()
-    needed = [one.name for one in parameters if one.default is inspect.Parameter.empty]
-    return [name for name in needed if name not in ("training", "mask", "args", "kwargs")]
-
-
 def _is_shape(shape: Any) -> bool:
     return not isinstance(shape, dict) and all(n is None or isinstance(n, int) for n in shape)
-
-
-def _inputs(model: Any) -> Any:
-    """The inputs of a graph of layers, in the structure that it is called with."""
-    # A Sequential has no `input` until it was called on something, but it has `inputs`.
-    return model.inputs[0] if isinstance(model, keras.Sequential) else model.input

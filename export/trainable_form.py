@@ -8,6 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 from kerascompact.core import checks
+from kerascompact.core.keras_graph import all_layers
 from kerascompact.core.registration import register
 from kerascompact.core.storage import Stored
 from kerascompact.forms.base import Form, read_form
@@ -170,7 +171,7 @@ def _intercept(form: Form, name: str, table: _Table) -> None:
 
 def _forms(form: Form) -> Iterator[Form]:
     """A form and those inside it."""
-    return (layer for layer in form._flatten_layers() if isinstance(layer, Form))
+    return (layer for layer in all_layers(form) if isinstance(layer, Form))
 
 
 def _copy(form: Form) -> Form:

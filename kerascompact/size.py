@@ -6,6 +6,7 @@ import keras
 import numpy as np
 
 from kerascompact.core import checks
+from kerascompact.core.keras_graph import all_layers, direct_layers, inner_layers
 from kerascompact.core.storage import kib, total_bits
 from kerascompact.forms.base import Form
 from kerascompact.layers.embeddings.base import CompactEmbedding
@@ -92,17 +93,17 @@ def summary(model: keras.Model) -> Summary:
 def _rows(layer: keras.layers.Layer, seen: set[int]) -> list[Row]:
     """Rows of the layers inside `layer`, opening those that have an embedding somewhere within."""
     rows: list[Row] = []
-    for inner in layer._flatten_layers(recursive=False, include_self=False):
+    for inner in direct_layers(layer):
         if id(inner) in seen:
             continue  # shared: stored once
         seen.add(id(inner))
         if isinstance(inner, _EMBEDDINGS):
             rows.append(_embedding_row(inner))
-        elif any(isinstance(deep, _EMBEDDINGS) for deep in inner._flatten_layers()):
+        elif any(isinstance(deep, _EMBEDDINGS) for deep in all_layers(inner)):
             rows.extend(_rows(inner, seen))
         elif inner.weights:
             rows.append(_plain_row(inner, inner.weights))
-    inside = {id(w) for inner in layer._flatten_layers(include_self=False) for w in inner.weights}
+    inside = {id(w) for inner in inner_layers(layer) for w in inner.weights}
     own = [weight for weight in layer.weights if id(weight) not in inside]
     return [*rows, _plain_row(layer, own)] if own else rows
 

@@ -8,6 +8,7 @@ import keras
 
 from kerascompact.core import checks
 from kerascompact.core.extras import require
+from kerascompact.core.keras_graph import all_layers, without_gpu_kernel
 from kerascompact.core.registration import register
 
 
@@ -87,11 +88,10 @@ def _built(architecture: str) -> Any:
         ) from error
     if not isinstance(model, tf_keras.Model):
         checks.fail("architecture", "the JSON of a tf_keras model", architecture)
-    for layer in model._flatten_layers():
+    for layer in all_layers(model):
         if layer.compute_dtype not in (None, "float32"):
             checks.fail(layer.name, "a layer that computes in float32", layer.compute_dtype)
-        if hasattr(layer, "_could_use_gpu_kernel"):
-            layer._could_use_gpu_kernel = False
+        without_gpu_kernel(layer)
     return model
 
 

@@ -9,6 +9,7 @@ from kerascompact.compress.base import Compressor
 from kerascompact.compress.models import compress_model
 from kerascompact.core import checks
 from kerascompact.core.extras import require
+from kerascompact.core.keras_graph import all_layers, is_tf_keras_graph
 from kerascompact.export.tf_keras.layer import TFKerasLayer
 
 WRAPPERS = {
@@ -149,7 +150,7 @@ def _cut(tf_keras: Any, model: Any) -> _Cut:
             checks.fail("model", "a model with a layer behind each embedding and input", layer.name)
         found.append((None if tensor.node.is_input else layer, source.node.layer.name))
     cut_off = {id(embedding) for embedding, _ in found if embedding is not None}
-    for layer in model._flatten_layers():
+    for layer in all_layers(model):
         if isinstance(layer, tf_keras.layers.Embedding) and id(layer) not in cut_off:
             raise ValueError(
                 f"Embedding {layer.name!r} must be a tf_keras.layers.Embedding of the model itself "
@@ -175,13 +176,13 @@ def _check(tf_keras: Any, model: Any, name: str) -> None:
         if isinstance(model, keras.Model):
             kind += " (compress.compress_model takes models of Keras 3)"
         checks.fail(name, kind, model)
-    if not getattr(model, "_is_graph_network", False) or not model.built:
+    if not is_tf_keras_graph(model):
         raise ValueError(
             f"`{name}` must be a functional or Sequential model that has been built; of others, "
             "give the pair (embedding, rest). "
             f"Received: {name}={model.name!r} (of type {type(model).__name__})."
         )
-    for layer in model._flatten_layers():
+    for layer in all_layers(model):
         kind = type(layer).__name__
         if kind in WRAPPERS:
             checks.fail(name, f"stripped first, with {WRAPPERS[kind]}", layer.name)

@@ -6,7 +6,7 @@ from typing import Any
 
 import keras
 
-from kerascompact.core.keras_graph import copy_with, is_graph
+from kerascompact.core.keras_graph import all_layers, copy_with, is_graph
 from kerascompact.export.text_in import over_bits
 
 
@@ -30,7 +30,7 @@ def as_trained(model: keras.Model, bits: bool = False) -> Iterator[Any]:
     """
     if bits and not _takes_bits(model):
         model = over_bits(copy_with(model, lambda layer: None))[0]
-    layers = [model, *model._flatten_layers(include_self=False)]
+    layers = all_layers(model)
     soft = [layer for layer in layers if getattr(layer, "inference", None) == "soft"]
     mixed = [
         (layer, layer.dtype_policy)

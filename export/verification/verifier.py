@@ -8,6 +8,7 @@ import keras
 import numpy as np
 
 from kerascompact.core import checks
+from kerascompact.core.keras_graph import all_layers
 from kerascompact.export.freezing import Frozen
 from kerascompact.export.recipe import RECIPES, Recipe
 from kerascompact.export.silence import quiet
@@ -172,7 +173,7 @@ def compare(
         outputs=found if len(found) > 1 else next(iter(found.values())),
         rounds=recipe.rounds,
         # A layer of tf_keras that was trained for quantization, whatever the recipe is.
-        exact=recipe.exact and not any(map(_rounds_itself, trained_model._flatten_layers())),
+        exact=recipe.exact and not any(map(_rounds_itself, all_layers(trained_model))),
     )
 
 

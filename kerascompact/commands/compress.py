@@ -174,6 +174,7 @@ def _compress_and_write(
     from kerascompact.commands import folder
     from kerascompact.compress import compress_model, form_model, report
     from kerascompact.core import files
+    from kerascompact.core.keras_graph import all_layers
 
     out, recipe = arguments.out, arguments.recipe
     if arguments.whole:
@@ -183,7 +184,7 @@ def _compress_and_write(
         form = compressor.fit(table.vectors, counts)
         model, name = form_model(form, arguments.sequence_length), form.name
     frozen = export.freeze(model, recipe)
-    form = next(layer for layer in frozen.model._flatten_layers() if layer.name == name)
+    form = next(layer for layer in all_layers(frozen.model) if layer.name == name)
     print(report(table.vectors, form, counts))
     if arguments.whole:
         print(frozen.summary())

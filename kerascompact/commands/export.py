@@ -96,6 +96,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _is_projection(model: Any) -> bool:
+    from kerascompact.core.keras_graph import all_layers
     from kerascompact.layers import ProjectionEmbedding
 
-    return any(isinstance(layer, ProjectionEmbedding) for layer in model._flatten_layers())
+    return any(isinstance(layer, ProjectionEmbedding) for layer in all_layers(model))

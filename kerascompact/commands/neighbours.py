@@ -99,11 +99,12 @@ def _words(path: Path, limit: int | None) -> tuple[list[int], list[str]]:
 def _embedding(model: Any, name: str | None, path: Path) -> Any:
     """The one layer of a model that makes vectors of words."""
     from kerascompact.compress.tables import embeddings_of
+    from kerascompact.core.keras_graph import all_layers
     from kerascompact.layers import ProjectionEmbedding
     from kerascompact.layers.embeddings.base import CompactEmbedding
 
     kinds = (ProjectionEmbedding, CompactEmbedding)
-    found = [layer for layer in model._flatten_layers() if isinstance(layer, kinds)]
+    found = [layer for layer in all_layers(model) if isinstance(layer, kinds)]
     found += embeddings_of(model)
     if name is not None:
         found = [layer for layer in found if layer.name == name]

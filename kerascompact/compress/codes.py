@@ -4,6 +4,7 @@ import numpy as np
 import tensorflow as tf
 
 from kerascompact.core import checks
+from kerascompact.core.keras_graph import all_layers
 from kerascompact.forms.base import Form
 from kerascompact.forms.codebook import CodebookForm
 from kerascompact.ops import bits
@@ -27,7 +28,7 @@ def codes_of(form: Form) -> np.ndarray:
     """
     if not isinstance(form, Form):
         checks.fail("form", "a stored form", form)
-    coded = next((part for part in form._flatten_layers() if _has_codes(part)), None)
+    coded = next((part for part in all_layers(form) if _has_codes(part)), None)
     if coded is None:
         checks.fail("form", "a form that stores codes", form)
 

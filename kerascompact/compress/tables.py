@@ -11,7 +11,7 @@ import numpy as np
 
 from kerascompact.compress.word_vectors import read_word_vectors
 from kerascompact.core import checks
-from kerascompact.core.keras_graph import is_stock_embedding
+from kerascompact.core.keras_graph import direct_layers, is_stock_embedding
 from kerascompact.forms.base import Form
 from kerascompact.ops.chunks import in_chunks
 
@@ -126,8 +126,7 @@ def embeddings_of(model: Any) -> list[Any]:
     """
     if is_stock_embedding(model) or isinstance(model, Form):
         return [model]  # a form may be made of forms
-    inner = model._flatten_layers(recursive=False, include_self=False)
-    return [embedding for layer in inner for embedding in embeddings_of(layer)]
+    return [embedding for layer in direct_layers(model) for embedding in embeddings_of(layer)]
 
 
 def values_of(layer: Any) -> np.ndarray:

@@ -71,7 +71,6 @@ class ProjectedForm(ProjectionBase, Form):
         self.epsilon = checks.number("epsilon", epsilon, above=0)
         self.together = checks.boolean("together", together)
         self.precision = checks.choice("precision", precision, ("float32", "int8"))
-        self.accept_words()
 
     def build(self, input_shape: Any = None) -> None:
         sizes = [self.projection.num_bits, *self.hidden_units, self.output_dim]

@@ -43,11 +43,6 @@ class ProjectionBase(keras.layers.Layer):
     mask_zero: bool
     output_dim: int
 
-    def accept_words(self) -> None:
-        """To be called when the layer is made."""
-        self._convert_input_args = False  # Keras would make tensors of lists of words
-        self.supports_masking = True
-
     def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
         if not isinstance(inputs, keras.KerasTensor | tf.RaggedTensor):
             inputs = tf.convert_to_tensor(inputs)

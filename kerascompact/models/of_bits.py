@@ -5,7 +5,7 @@ from typing import Any
 import keras
 
 from kerascompact.core import checks
-from kerascompact.core.keras_graph import is_graph
+from kerascompact.core.keras_graph import is_graph, run_graph
 from kerascompact.layers import BitCache
 
 
@@ -40,6 +40,5 @@ def of_bits(model: keras.Model) -> keras.Model:
     def other(operation: Any) -> Any:
         return (lambda found: found) if operation is cache else operation
 
-    given = keras.tree.pack_sequence_as(model._inputs_struct, [bits])
-    outputs = model._run_through_graph(given, other)
+    outputs = run_graph(model, [bits], copy=other)
     return keras.Model(bits, outputs, name=model.name)

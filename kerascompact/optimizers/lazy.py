@@ -1,18 +1,18 @@
 """Optimizers that update only the rows of a table that the batch has touched."""
 
 import sys
-from collections.abc import Callable
 from typing import Any
 
 import keras
 import tensorflow as tf
 
+from kerascompact.core.keras_graph import OpenOptimizer
 from kerascompact.core.registration import register
 from kerascompact.optimizers.row_constraint import row_constraint
 from kerascompact.optimizers.row_view import DivisibleRows, RowView, at_rows, sum_repeated
 
 
-class LazyStep:
+class LazyStep(OpenOptimizer):
     """Makes the step of a Keras optimizer on a table cost what the batch's rows cost.
 
     Rows of repeated ids are summed before anything sees the gradient; clipping keeps it rows; the
@@ -27,9 +27,6 @@ class LazyStep:
     global_clipnorm: float | None
     weight_decay: float | None
     loss_scale_factor: float | None
-    _use_weight_decay: Callable[[Any], bool]
-    _trainable_variables: list[Any]
-    _distribution_strategy: Any
 
     def apply(self, grads: Any, trainable_variables: Any = None) -> None:
         summed = [sum_repeated(g) if isinstance(g, tf.IndexedSlices) else g for g in grads]
@@ -45,24 +42,24 @@ class LazyStep:
             if not self.built:
                 with keras.name_scope(self.name, caller=self):
                     self.build(trainable_variables)  # type: ignore[attr-defined]
-        known = self._trainable_variables if trainable_variables is None else trainable_variables
+        known = self.trained if trainable_variables is None else trainable_variables
         if any(row_constraint(v) is not None for v in known) and len(known) == len(summed):
             # Keras looks for constraints on its own variables only: `update_step` applies these.
             trainable_variables = [v if row_constraint(v) is None else v.value for v in known]
         super().apply(summed, trainable_variables)  # type: ignore[misc]
 
-    def _clip_gradients(self, grads: list[Any]) -> list[Any]:
+    def clipped(self, gradients: list[Any]) -> list[Any]:
         if not self.global_clipnorm:
-            return super()._clip_gradients(grads)  # type: ignore[misc]
+            return super().clipped(gradients)
         # Stock Keras multiplies IndexedSlices by the ratio of norms, and gets the whole table.
-        return tf.clip_by_global_norm(grads, self.global_clipnorm)[0]
+        return tf.clip_by_global_norm(gradients, self.global_clipnorm)[0]
 
-    def _apply_weight_decay(self, variables: Any) -> None:
+    def decay_weights(self, variables: Any) -> None:
         """Nothing here: `step_on` decays what it updates, so that rows stay rows."""
 
     def update_step(self, gradient: Any, variable: Any, learning_rate: Any) -> None:
-        index = self._get_variable_index(variable)
-        constraint = row_constraint(self._trainable_variables[index])
+        index = self.index_of(variable)
+        constraint = row_constraint(self.trained[index])
         if not isinstance(gradient, tf.IndexedSlices):
             self.step_on(self, variable, gradient, variable, learning_rate)
             if constraint is not None:
@@ -89,16 +86,14 @@ class LazyStep:
         self, optimizer: Any, target: Any, gradient: tf.Tensor, variable: Any, learning_rate: Any
     ) -> None:
         """Updates `target`, a variable or a `RowView` of it, by an optimizer with slots alike."""
-        if self.weight_decay is not None and self._use_weight_decay(variable):
+        if self.weight_decay is not None and self.decays(variable):
             rate = tf.cast(learning_rate, variable.dtype)
             decay = tf.cast(self.weight_decay, variable.dtype)
             target.assign_sub(target * decay * rate)
         super(LazyStep, optimizer).update_step(gradient, target, learning_rate)  # type: ignore[misc]
 
-    def _get_variable_index(self, variable: Any) -> int:
-        if isinstance(variable, RowView):
-            return variable.index
-        return super()._get_variable_index(variable)  # type: ignore[misc]
+    def index_of(self, variable: Any) -> int:
+        return variable.index if isinstance(variable, RowView) else super().index_of(variable)
 
 
 @register

@@ -7,6 +7,8 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from kerascompact.core.keras_graph import slots
+
 
 def divisors(optimizer: Any, index: int) -> tf.Tensor:
     """What the optimizer divides the step of each entry by, from its second moments.
@@ -49,32 +51,32 @@ def _rule_of(optimizer: Any) -> Callable[[Any, int], tf.Tensor]:
 
 
 def _adam(optimizer: Any, index: int) -> tf.Tensor:
-    slots = optimizer._velocity_hats if optimizer.amsgrad else optimizer._velocities
-    return tf.sqrt(tf.convert_to_tensor(slots[index])) + optimizer.epsilon
+    moments = slots(optimizer, "velocity_hats" if optimizer.amsgrad else "velocities")
+    return tf.sqrt(tf.convert_to_tensor(moments[index])) + optimizer.epsilon
 
 
 def _nadam(optimizer: Any, index: int) -> tf.Tensor:
-    return tf.sqrt(tf.convert_to_tensor(optimizer._velocities[index])) + optimizer.epsilon
+    return tf.sqrt(tf.convert_to_tensor(slots(optimizer, "velocities")[index])) + optimizer.epsilon
 
 
 def _adamax(optimizer: Any, index: int) -> tf.Tensor:
-    return optimizer._u[index] + optimizer.epsilon
+    return slots(optimizer, "largest")[index] + optimizer.epsilon
 
 
 def _adagrad(optimizer: Any, index: int) -> tf.Tensor:
-    return tf.sqrt(optimizer._accumulators[index] + optimizer.epsilon)
+    return tf.sqrt(slots(optimizer, "accumulators")[index] + optimizer.epsilon)
 
 
 def _rmsprop(optimizer: Any, index: int) -> tf.Tensor:
-    moment = tf.convert_to_tensor(optimizer._velocities[index])
+    moment = tf.convert_to_tensor(slots(optimizer, "velocities")[index])
     if optimizer.centered:
-        moment -= tf.square(tf.convert_to_tensor(optimizer._average_gradients[index]))
+        moment -= tf.square(tf.convert_to_tensor(slots(optimizer, "average_gradients")[index]))
     return tf.sqrt(moment + optimizer.epsilon)
 
 
 def _adadelta(optimizer: Any, index: int) -> tf.Tensor:
-    moved = tf.sqrt(optimizer._accumulated_delta_vars[index] + optimizer.epsilon)
-    return tf.sqrt(optimizer._accumulated_grads[index] + optimizer.epsilon) / moved
+    moved = tf.sqrt(slots(optimizer, "accumulated_steps")[index] + optimizer.epsilon)
+    return tf.sqrt(slots(optimizer, "accumulated_grads")[index] + optimizer.epsilon) / moved
 
 
 _RULES: dict[type, Callable[[Any, int], tf.Tensor]] = {

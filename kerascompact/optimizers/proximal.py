@@ -22,7 +22,6 @@ class ProximalStep(LazyStep):
 
     # What the Keras optimizer beside it brings.
     add_optimizer_variables: Callable[[list[Any], str], list[Any]]
-    _model_variables_moving_average: list[Any]
 
     def __init__(self, *args: Any, metric: str = "plain", **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -69,7 +68,7 @@ class ProximalStep(LazyStep):
             trainable_variables = list(trainable_variables)
             with keras.name_scope(self.name, caller=self):
                 self.build(trainable_variables)
-        known = self._trainable_variables if trainable_variables is None else trainable_variables
+        known = self.trained if trainable_variables is None else trainable_variables
         # Keras looks for constraints on its own variables only: the guard is not called.
         bare = [v if pending_of(v) is None else v.value for v in known]
         super().apply(grads, bare)
@@ -77,7 +76,7 @@ class ProximalStep(LazyStep):
     def step_on(
         self, optimizer: Any, target: Any, gradient: tf.Tensor, variable: Any, learning_rate: Any
     ) -> None:
-        index = self._get_variable_index(variable)
+        index = self.index_of(variable)
         pending = self.pending_at(index)
         if pending is None:
             super().step_on(optimizer, target, gradient, variable, learning_rate)
@@ -102,7 +101,7 @@ class ProximalStep(LazyStep):
 
     def update_step(self, gradient: Any, variable: Any, learning_rate: Any) -> None:
         super().update_step(gradient, variable, learning_rate)
-        pending = self.pending_at(self._get_variable_index(variable))
+        pending = self.pending_at(self.index_of(variable))
         if pending is not None and self._settles_each_step:
             pending.settle()
 
@@ -113,25 +112,25 @@ class ProximalStep(LazyStep):
                 pending.settle_in_chunks()
         super().finalize_variable_values(var_list)
 
-    def _update_model_variables_moving_average(self, trainable_variables: Any) -> None:
+    def move_averages(self, variables: Any) -> None:
         """Moves averages of ruled variables as Keras does, then gives them the latest zeros.
 
         An average of a weight that was not always zero is not zero. Whoever reads the averages
         (Keras' `SwapEMAWeights`, the end of `fit`) finds them sparse; they move as they would be
         without the zeros, which is kept beside them.
         """
-        ruled = [i for i, v in enumerate(trainable_variables) if pending_of(v) is not None]
-        sparse = [self._model_variables_moving_average[i] for i in ruled]
+        ruled = [i for i, v in enumerate(variables) if pending_of(v) is not None]
+        sparse = [self.averages[i] for i in ruled]
         for average, whole in zip(sparse, self._whole_averages, strict=True):
             average.assign(whole)
-        super()._update_model_variables_moving_average(trainable_variables)  # type: ignore[misc]
+        super().move_averages(variables)
         for i, average, whole in zip(ruled, sparse, self._whole_averages, strict=True):
             whole.assign(average)
-            value = tf.convert_to_tensor(trainable_variables[i])
+            value = tf.convert_to_tensor(variables[i])
             average.assign(tf.where(tf.equal(value, 0), tf.zeros_like(value), whole))
 
     def pending_at(self, index: int) -> Pending | None:
-        return pending_of(self._trainable_variables[index])
+        return pending_of(self.trained[index])
 
     def row_divisors(self, index: int, ids: tf.Tensor | None) -> tf.Tensor:
         """The divisors of rows `ids` of a variable, or of all."""

@@ -5,6 +5,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from kerascompact.core.keras_graph import trained_by
 from kerascompact.ops.unique import sum_by_id
 
 
@@ -110,10 +111,11 @@ def at_rows(optimizer: Any, index: int, ids: tf.Tensor) -> tuple[Any, list[RowVi
     """
     view = object.__new__(type(optimizer))
     attributes = dict(vars(optimizer))
-    shape = tuple(optimizer._trainable_variables[index].shape)
+    trained = trained_by(optimizer)
+    shape = tuple(trained[index].shape)
     views = []
     for name, value in vars(optimizer).items():
-        if not isinstance(value, list) or len(value) != len(optimizer._trainable_variables):
+        if not isinstance(value, list) or len(value) != len(trained):
             continue
         slot = value[index]
         if isinstance(slot, keras.Variable) and tuple(slot.shape) == shape:

@@ -6,6 +6,7 @@ from typing import Any
 import keras
 
 from kerascompact.core import checks
+from kerascompact.core.keras_graph import all_layers
 
 
 class Annealing(keras.callbacks.Callback):
@@ -36,7 +37,7 @@ class Annealing(keras.callbacks.Callback):
         raise NotImplementedError(f"{type(self).__name__} must define `checked`.")
 
     def on_train_begin(self, logs: Any = None) -> None:
-        every = self.model._flatten_layers()
+        every = all_layers(self.model)
         self.layers = [layer for layer in every if hasattr(layer, f"current_{self.NUMBER}")]
         if not self.layers:
             raise ValueError(

@@ -4,6 +4,7 @@ from typing import Any
 
 import keras
 
+from kerascompact.core.keras_graph import all_layers
 from kerascompact.optimizers.pending import catch_up
 
 
@@ -17,7 +18,7 @@ class ResetStates(keras.callbacks.Callback):
     """
 
     def _reset(self) -> None:
-        for layer in self.model._flatten_layers():
+        for layer in all_layers(self.model):
             if getattr(layer, "stateful", False) and hasattr(layer, "reset_state"):
                 layer.reset_state()
 

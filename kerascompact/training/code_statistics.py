@@ -5,6 +5,8 @@ from typing import Any
 import keras
 import numpy as np
 
+from kerascompact.core.keras_graph import all_layers
+
 
 class CodeStatistics(keras.callbacks.Callback):
     """Logs, after each epoch, how the codes of every coded layer stand.
@@ -40,7 +42,7 @@ class CodeStatistics(keras.callbacks.Callback):
         self.history: dict[str, list[float]] = {}
 
     def on_train_begin(self, logs: Any = None) -> None:
-        every = self.model._flatten_layers()
+        every = all_layers(self.model)
         self.layers = [layer for layer in every if callable(getattr(layer, "codes", None))]
         if not self.layers:
             raise ValueError(

@@ -6,6 +6,7 @@ import keras
 import tensorflow as tf
 
 from kerascompact.core import checks
+from kerascompact.core.keras_graph import mask_of
 from kerascompact.core.registration import register
 from kerascompact.ops.cross_entropy import sparse_cross_entropy
 from kerascompact.training.losses import labels_for
@@ -46,7 +47,7 @@ class Perplexity(keras.metrics.Metric):
         self.count = self.add_variable((), "zeros", dtype="float64", name="count")
 
     def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
-        mask = getattr(y_pred, "_keras_mask", None)  # where Keras' own losses find it
+        mask = mask_of(y_pred)  # where Keras' own losses find it
         y_pred = tf.convert_to_tensor(y_pred)
         # Cast as Keras casts them for a loss: TensorFlow then sees that `SparseSoftmaxCrossEntropy`
         # needs the same numbers, computes them once, and the metric costs nothing.

@@ -10,12 +10,12 @@ import keras
 import numpy as np
 
 from kerascompact.core import checks, files
+from kerascompact.core.keras_graph import evaluate_validation_data, has_validation_data
 from kerascompact.optimizers.pending import catch_up
 from kerascompact.training.callbacks import ResetStates
 from kerascompact.training.weight_averages import WeightAverages
 
 BEST = "best.weights.h5"
-EVALUATION = "_eval_epoch_iterator"  # in which Keras' `fit` keeps its `validation_data`
 NO_BASELINE = (
     "the `monitor` of the weights that `fit` begins with, such as "
     '`model.evaluate(dev, return_dict=True)["loss"]`, if `from_start=True` and `monitor` is not '
@@ -180,13 +180,11 @@ class NTASGD(keras.callbacks.Callback):
     def _value_of_the_best(self) -> float:
         """The `monitor` of the weights kept so far, evaluated as `fit` has just done."""
         name = self.monitor.removeprefix("val_")
-        if getattr(self.model, EVALUATION, None) is None or name == self.monitor:
+        if not has_validation_data(self.model) or name == self.monitor:
             checks.fail("baseline", NO_BASELINE, self.baseline)
         held = self.model.get_weights()
         self._load_best()
-        values = self.model.evaluate(
-            callbacks=[ResetStates()], verbose=0, return_dict=True, _use_cached_eval_dataset=True
-        )
+        values = evaluate_validation_data(self.model, [ResetStates()])
         self.model.set_weights(held)
         return float(values[name])
 

@@ -7,6 +7,7 @@ import keras
 import numpy as np
 
 from kerascompact.core import checks
+from kerascompact.core.keras_graph import inner_layers
 from kerascompact.ops.magnitude import entries_left, largest_entries
 
 
@@ -60,7 +61,7 @@ class MagnitudePruning(keras.callbacks.Callback):
         self.masks: dict[int, np.ndarray] = {}  # by the identity of a matrix: names may repeat
 
     def on_train_begin(self, logs: Any = None) -> None:
-        every = self.model._flatten_layers(include_self=False)
+        every = inner_layers(self.model)
         found = []
         for which in [keras.layers.Embedding] if self.chosen is None else self.chosen:
             layers = [layer for layer in every if _is(layer, which)]

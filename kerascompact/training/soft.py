@@ -4,7 +4,7 @@ from typing import Any
 
 import keras
 
-from kerascompact.core.keras_graph import copy_with
+from kerascompact.core.keras_graph import all_layers, copy_with
 
 
 def soft_copy(model: keras.Model, seed: int = 0) -> keras.Model:
@@ -30,7 +30,7 @@ def soft_copy(model: keras.Model, seed: int = 0) -> keras.Model:
         return {**config, "inference": "soft", "seed": seed} if is_hard else config
 
     soft = copy_with(model, lambda layer: None, soft_config)
-    for layer in soft._flatten_layers():
+    for layer in all_layers(soft):
         # Codes that are given have no soft assignment, and no such entry in their configuration.
         hard = getattr(layer, "inference", "soft") == "hard"
         if hard and layer.get_config().get("inference") == "hard":

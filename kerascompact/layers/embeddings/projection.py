@@ -96,7 +96,7 @@ class ProjectionEmbedding(ProjectionBase):
         self.kernel_regularizer = keras.regularizers.get(kernel_regularizer)
         self.mask_zero = checks.boolean("mask_zero", mask_zero)
         self.together = checks.boolean("together", together)
-        self.accept_words()
+        self.supports_masking = True
         self.dense = [
             keras.layers.Dense(
                 units,

@@ -7,6 +7,7 @@ import tensorflow as tf
 from keras import ops
 
 from kerascompact.core import checks
+from kerascompact.core.keras_graph import stock_reversible
 from kerascompact.core.registration import register
 from kerascompact.forms.reversible import Reversible
 from kerascompact.ops.sampled_softmax import attach_scorer, has_scorer, scorer_of
@@ -54,7 +55,7 @@ def tied_softmax(
     `embedding(hidden, reverse=True)`.
     """
     checks.boolean("use_bias", use_bias)
-    stock = getattr(keras.layers, "ReversibleEmbedding", Reversible)  # since Keras 3.13
+    stock = stock_reversible() or Reversible
     if not isinstance(embedding, Reversible | stock):
         checks.fail(
             "embedding",

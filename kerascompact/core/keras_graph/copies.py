@@ -1,9 +1,11 @@
-"""Questions about Keras models and layers, and copies of models with some layers replaced."""
+"""Copies of Keras models with some layers replaced."""
 
 from collections.abc import Callable
 from typing import Any
 
 import keras
+
+from kerascompact.core.keras_graph.kinds import is_graph
 
 
 def copy_with(
@@ -72,50 +74,3 @@ def copy_with(
     if model.compiled:
         copied.compile(**{**model.get_compile_config(), "optimizer": "sgd"})
     return copied
-
-
-def is_graph(model: Any) -> bool:
-    """Whether a model is a graph of layers: functional, or Sequential and built.
-
-    >>> dense = keras.layers.Dense(2)
-    >>> is_graph(keras.Sequential([keras.Input((3,)), dense])), is_graph(keras.Sequential([dense]))
-    (True, False)
-    """
-    if isinstance(model, keras.Sequential):
-        return bool(model.built)
-    return isinstance(model, keras.Model) and hasattr(model, "_operations_by_depth")
-
-
-def is_stock_embedding(layer: Any) -> bool:
-    """Whether a layer is Keras' `Embedding`, or `ReversibleEmbedding` with one table, and float.
-
-    >>> is_stock_embedding(keras.layers.Embedding(9, 2)), is_stock_embedding(keras.layers.Dense(2))
-    (True, False)
-    """
-    # A subclass may look up otherwise, and a quantized one holds other weights.
-    plain = type(layer) is keras.layers.Embedding or is_stock_tied(layer)
-    return plain and not layer.quantization_mode
-
-
-def is_stock_tied(layer: Any) -> bool:
-    """Whether it is Keras' embedding whose reverse is the plain product with its table.
-
-    >>> is_stock_tied(keras.layers.Embedding(9, 2))
-    False
-    """
-    kind = getattr(keras.layers, "ReversibleEmbedding", None)  # since Keras 3.13
-    if kind is None or type(layer) is not kind:
-        return False
-    return layer.tie_weights and layer.logit_soft_cap is None
-
-
-def in_symbolic_scope() -> bool:
-    """Whether Keras calls us for shapes only, such as a loss when `fit` builds a model.
-
-    The tensors of such a call are placeholders that no layer has made.
-
-    >>> in_symbolic_scope()
-    False
-    """
-    with keras.SymbolicScope() as scope:
-        return scope.original_scope is not None

@@ -1,0 +1,58 @@
+"""Private Keras API, all of it, and questions about what kind of model or layer something is."""
+
+from kerascompact.core.keras_graph.copies import copy_with
+from kerascompact.core.keras_graph.fitting import evaluate_validation_data, has_validation_data
+from kerascompact.core.keras_graph.kinds import (
+    build_shapes,
+    graph_inputs,
+    in_symbolic_scope,
+    is_graph,
+    is_graph_of,
+    is_stock_embedding,
+    is_stock_tied,
+    required_arguments,
+    stock_reversible,
+)
+from kerascompact.core.keras_graph.layers import (
+    all_layers,
+    direct_layers,
+    inner_layers,
+    lambda_options,
+    maker_of,
+    mask_of,
+    num_calls,
+    own_variables,
+)
+from kerascompact.core.keras_graph.optimizers import OpenOptimizer, slots, trained_by
+from kerascompact.core.keras_graph.tf_keras import is_tf_keras_graph, without_gpu_kernel
+from kerascompact.core.keras_graph.wiring import output_names, run_graph
+
+__all__ = [
+    "OpenOptimizer",
+    "all_layers",
+    "build_shapes",
+    "copy_with",
+    "direct_layers",
+    "evaluate_validation_data",
+    "graph_inputs",
+    "has_validation_data",
+    "in_symbolic_scope",
+    "inner_layers",
+    "is_graph",
+    "is_graph_of",
+    "is_stock_embedding",
+    "is_stock_tied",
+    "is_tf_keras_graph",
+    "lambda_options",
+    "maker_of",
+    "mask_of",
+    "num_calls",
+    "output_names",
+    "own_variables",
+    "required_arguments",
+    "run_graph",
+    "slots",
+    "stock_reversible",
+    "trained_by",
+    "without_gpu_kernel",
+]

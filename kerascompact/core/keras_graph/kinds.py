@@ -1,0 +1,104 @@
+"""Questions about Keras models and layers: what kind is this, and how is it called?"""
+
+import inspect
+from typing import Any
+
+import keras
+
+
+def is_graph(model: Any) -> bool:
+    """Whether a model is a graph of layers: functional, or Sequential and built.
+
+    >>> dense = keras.layers.Dense(2)
+    >>> is_graph(keras.Sequential([keras.Input((3,)), dense])), is_graph(keras.Sequential([dense]))
+    (True, False)
+    """
+    if isinstance(model, keras.Sequential):
+        return bool(model.built)
+    return isinstance(model, keras.Model) and hasattr(model, "_operations_by_depth")
+
+
+def is_stock_embedding(layer: Any) -> bool:
+    """Whether a layer is Keras' `Embedding`, or `ReversibleEmbedding` with one table, and float.
+
+    >>> is_stock_embedding(keras.layers.Embedding(9, 2)), is_stock_embedding(keras.layers.Dense(2))
+    (True, False)
+    """
+    # A subclass may look up otherwise, and a quantized one holds other weights.
+    plain = type(layer) is keras.layers.Embedding or is_stock_tied(layer)
+    return plain and not layer.quantization_mode
+
+
+def is_stock_tied(layer: Any) -> bool:
+    """Whether it is Keras' embedding whose reverse is the plain product with its table.
+
+    >>> is_stock_tied(keras.layers.Embedding(9, 2))
+    False
+    """
+    kind = stock_reversible()
+    if kind is None or type(layer) is not kind:
+        return False
+    return layer.tie_weights and layer.logit_soft_cap is None
+
+
+def in_symbolic_scope() -> bool:
+    """Whether Keras calls us for shapes only, such as a loss when `fit` builds a model.
+
+    The tensors of such a call are placeholders that no layer has made.
+
+    >>> in_symbolic_scope()
+    False
+    """
+    with keras.SymbolicScope() as scope:
+        return scope.original_scope is not None
+
+
+def stock_reversible() -> type[keras.layers.Layer] | None:
+    """The class of Keras' own embedding that can be called in reverse, from Keras 3.13 on.
+
+    >>> stock_reversible() in (None, getattr(keras.layers, "ReversibleEmbedding", None))
+    True
+    """
+    return getattr(keras.layers, "ReversibleEmbedding", None)
+
+
+def is_graph_of(layer: Any, model: Any) -> bool:
+    """Whether a layer is the functional model that a Sequential model keeps of itself.
+
+    >>> model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(2)])
+    >>> is_graph_of(model.layers[0], model)
+    False
+    """
+    return isinstance(model, keras.Sequential) and layer is model._functional
+
+
+def graph_inputs(model: Any) -> Any:
+    """The inputs of a graph of layers, in the structure that it is called with.
+
+    >>> graph_inputs(keras.Sequential([keras.Input((3,), name="x"), keras.layers.Dense(2)])).name
+    'x'
+    """
+    # A Sequential has no `input` until it was called on something, but it has `inputs`.
+    return model.inputs[0] if isinstance(model, keras.Sequential) else model.input
+
+
+def build_shapes(model: Any) -> dict[str, Any]:
+    """The shapes that a model or layer was built for, by argument; empty if Keras knows none.
+
+    >>> dense = keras.layers.Dense(2)
+    >>> dense.build((None, 3))
+    >>> build_shapes(dense), build_shapes(keras.layers.Dense(2))
+    ({'input_shape': (None, 3)}, {})
+    """
+    return model._build_shapes_dict or {}
+
+
+def required_arguments(model: Any) -> list[str]:
+    """The names of the arguments that a subclassed model must be called with.
+
+    >>> required_arguments(keras.layers.Attention())
+    ['inputs']
+    """
+    parameters = inspect.signature(model.call).parameters.values()
+    needed = [one.name for one in parameters if one.default is inspect.Parameter.empty]
+    return [name for name in needed if name not in ("training", "mask", "args", "kwargs")]

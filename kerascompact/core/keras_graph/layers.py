@@ -1,0 +1,86 @@
+"""The layers inside a layer or model, and what Keras keeps about a layer and its tensors."""
+
+from typing import Any
+
+import keras
+
+
+def all_layers(layer: Any) -> list[Any]:
+    """A layer or model and every layer inside it, at any depth; one that is shared may repeat.
+
+    >>> model = keras.Sequential([keras.layers.Dense(2, name="one")], name="model")
+    >>> [layer.name for layer in all_layers(model)]
+    ['model', 'one']
+    """
+    return list(layer._flatten_layers())
+
+
+def inner_layers(layer: Any) -> list[Any]:
+    """Every layer inside a layer or model, at any depth; one that is shared may repeat.
+
+    >>> model = keras.Sequential([keras.layers.Dense(2, name="one")])
+    >>> [layer.name for layer in inner_layers(model)]
+    ['one']
+    """
+    return list(layer._flatten_layers(include_self=False))
+
+
+def direct_layers(layer: Any) -> list[Any]:
+    """The layers that a layer or model holds itself, each once.
+
+    >>> inner = keras.Sequential([keras.layers.Dense(2)], name="inner")
+    >>> [layer.name for layer in direct_layers(keras.Sequential([inner]))]
+    ['inner']
+    """
+    return list(layer._flatten_layers(recursive=False, include_self=False))
+
+
+def own_variables(layer: Any) -> list[keras.Variable]:
+    """The variables that a layer made itself, without those of the layers inside it.
+
+    >>> dense = keras.layers.Dense(2)
+    >>> dense.build((None, 3))
+    >>> [variable.name for variable in own_variables(dense)]
+    ['kernel', 'bias']
+    """
+    return layer._trainable_variables + layer._non_trainable_variables
+
+
+def num_calls(layer: Any) -> int:
+    """How often a layer was called on symbolic tensors.
+
+    >>> num_calls(keras.layers.Dense(2))
+    0
+    """
+    return len(layer._inbound_nodes)
+
+
+def maker_of(tensor: keras.KerasTensor) -> Any:
+    """The layer or operation that made a symbolic tensor.
+
+    >>> maker_of(keras.layers.Dense(2, name="last")(keras.Input((3,)))).name
+    'last'
+    """
+    return tensor._keras_history.operation
+
+
+def mask_of(tensor: Any) -> Any:
+    """The mask that Keras handed on with a tensor; `None` if there is none.
+
+    >>> mask_of(keras.ops.zeros((2, 3))) is None
+    True
+    """
+    return getattr(tensor, "_keras_mask", None)
+
+
+def lambda_options(layer: keras.layers.Lambda) -> dict[str, Any]:
+    """The keyword arguments that a `Lambda` was made with, its function aside.
+
+    >>> lambda_options(keras.layers.Lambda(abs, output_shape=(3,)))["output_shape"]
+    (3,)
+    """
+    return {
+        "output_shape": layer._output_shape,
+        "mask": layer.mask,
+        "arguments": layer.arguments,
+    }

@@ -1,0 +1,84 @@
+"""Keras optimizers: the steps that ours override, and their slots."""
+
+from typing import Any
+
+
+class OpenOptimizer:
+    """Gives the private steps and lists of a Keras optimizer names that a subclass can rely on.
+
+    It stands before a Keras optimizer in the bases of a class. Keras calls its own private methods,
+    which lead here to the ones below; each of these does what Keras does, until it is overridden.
+    """
+
+    def index_of(self, variable: Any) -> int:
+        """The place of a trained variable in `trained` and in the lists of slots."""
+        return super()._get_variable_index(variable)  # type: ignore[misc]
+
+    def clipped(self, gradients: list[Any]) -> list[Any]:
+        """Gradients after clipping by norm, global norm or value."""
+        return super()._clip_gradients(gradients)  # type: ignore[misc]
+
+    def decay_weights(self, variables: Any) -> None:
+        """Takes the step of the weight decay on all variables, before the update."""
+        super()._apply_weight_decay(variables)  # type: ignore[misc]
+
+    def decays(self, variable: Any) -> bool:
+        """Whether weight decay applies to a variable."""
+        return super()._use_weight_decay(variable)  # type: ignore[misc]
+
+    def move_averages(self, variables: Any) -> None:
+        """Moves the averages of the weights (`use_ema`) after the update."""
+        super()._update_model_variables_moving_average(variables)  # type: ignore[misc]
+
+    @property
+    def trained(self) -> list[Any]:
+        """The variables that the optimizer was built for."""
+        return trained_by(self)
+
+    @property
+    def averages(self) -> list[Any]:
+        """The averages of the weights, one for each of `trained`."""
+        return self._model_variables_moving_average  # type: ignore[attr-defined]
+
+    def _get_variable_index(self, variable: Any) -> int:
+        return self.index_of(variable)
+
+    def _clip_gradients(self, grads: list[Any]) -> list[Any]:
+        return self.clipped(grads)
+
+    def _apply_weight_decay(self, variables: Any) -> None:
+        self.decay_weights(variables)
+
+    def _update_model_variables_moving_average(self, trainable_variables: Any) -> None:
+        self.move_averages(trainable_variables)
+
+
+def trained_by(optimizer: Any) -> list[Any]:
+    """The variables that an optimizer was built for, in the order of its lists of slots.
+
+    >>> import keras
+    >>> len(trained_by(keras.optimizers.SGD()))
+    0
+    """
+    return optimizer._trainable_variables
+
+
+SLOTS = {
+    "velocities": "_velocities",  # Adam, Nadam, RMSprop
+    "velocity_hats": "_velocity_hats",  # Adam with `amsgrad`
+    "largest": "_u",  # Adamax
+    "accumulators": "_accumulators",  # Adagrad
+    "average_gradients": "_average_gradients",  # RMSprop, centered
+    "accumulated_grads": "_accumulated_grads",  # Adadelta
+    "accumulated_steps": "_accumulated_delta_vars",  # Adadelta
+}
+
+
+def slots(optimizer: Any, name: str) -> Any:
+    """One kind of slot of an optimizer: a variable, or rows of it, for each trained variable.
+
+    Args:
+        optimizer: A Keras optimizer that has been built.
+        name: A key of `SLOTS`.
+    """
+    return getattr(optimizer, SLOTS[name])

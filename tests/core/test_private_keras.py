@@ -1,0 +1,292 @@
+"""Private Keras API: each name that we use does what we rely on, and no other module uses any."""
+
+import ast
+import importlib.util
+import re
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+
+import kerascompact
+from kerascompact.core import keras_graph
+
+PACKAGE = Path(kerascompact.__file__).parent
+HOME = Path(keras_graph.__file__).parent
+WITHOUT_KERAS = {"passes", "runtime", "tflite", "tools"}  # the contract forbids it
+# Attributes of our own that have the name of a private one somewhere in Keras.
+OURS = {"_axes", "_initializer", "_kernel", "_moments", "_regularizer", "_reset"}
+
+
+def graph():
+    x = keras.Input((3,), name="x")
+    y = keras.layers.Dense(4, name="hidden")(x)
+    return keras.Model(x, keras.layers.Dense(2, name="last")(y))
+
+
+def built(kind, **options):
+    """An optimizer with slots for one variable, which has made a step."""
+    optimizer, variable = kind(**options), keras.Variable(np.ones((2, 3), "float32"))
+    optimizer.build([variable])
+    optimizer.apply([keras.ops.ones((2, 3))], [variable])
+    return optimizer, variable
+
+
+def flatten_layers():
+    inner = keras.Sequential([keras.layers.Dense(2, name="deep")], name="inner")
+    model = keras.Sequential([inner], name="outer")
+
+    def names(**options):
+        return [layer.name for layer in model._flatten_layers(**options)]
+
+    assert names() == ["outer", "inner", "deep"]
+    assert names(include_self=False) == ["inner", "deep"]
+    assert names(include_self=False, recursive=False) == ["inner"]
+
+
+def own_variables():
+    norm = keras.layers.BatchNormalization()
+    norm.build((None, 3))
+    outer = keras.layers.TimeDistributed(norm)
+    assert [one.name for one in norm._trainable_variables] == ["gamma", "beta"]
+    assert {"moving_mean", "moving_variance"} == {v.name for v in norm._non_trainable_variables}
+    assert not outer._trainable_variables + outer._non_trainable_variables
+
+
+def keras_mask():
+    vectors = keras.layers.Embedding(9, 2, mask_zero=True)(np.array([[1, 0]]))
+    assert np.asarray(vectors._keras_mask).tolist() == [[True, False]]
+
+
+def functional():
+    model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(2)])
+    assert isinstance(model._functional, keras.Model)
+    assert model._functional.layers[-1] is model.layers[-1]
+
+
+def inputs_struct():
+    inputs = {name: keras.Input((3,), name=name) for name in ("a", "b")}
+    model = keras.Model(inputs, keras.layers.Add()([*inputs.values()]))
+    assert sorted(model._inputs_struct) == ["a", "b"]
+
+
+def run_through_graph():
+    model, seen = graph(), []
+
+    def call(layer, *args, **kwargs):
+        seen.append(layer.name)
+        return layer(*args, **kwargs)
+
+    def copy(layer):
+        return keras.layers.Dense(7, name="other") if layer.name == "last" else layer
+
+    out = model._run_through_graph(keras.Input((3,)), operation_fn=copy, call_fn=call)
+    assert out.shape == (None, 7) and seen == ["hidden", "other"]
+
+
+def build_shapes_dict():
+    class Two(keras.Model):
+        def __init__(self):
+            super().__init__()
+            self.dense = keras.layers.Dense(2)
+
+        def call(self, x):
+            return self.dense(x)
+
+    model = Two()
+    assert not model._build_shapes_dict
+    model(np.ones((1, 3), "float32"))
+    assert [tuple(shape) for shape in model._build_shapes_dict.values()] == [(1, 3)]
+
+
+def validation_iterator():
+    """Exists while `fit` evaluates, and `evaluate` takes the data from it."""
+    found = []
+
+    class Look(keras.callbacks.Callback):
+        def on_epoch_end(self, epoch, logs=None):
+            assert self.model._eval_epoch_iterator is not None
+            again = self.model.evaluate(verbose=0, return_dict=True, _use_cached_eval_dataset=True)
+            found.append((again["loss"], logs["val_loss"]))
+
+    model = graph()
+    model.compile("sgd", "mse")
+    assert getattr(model, "_eval_epoch_iterator", None) is None
+    x, y = np.ones((2, 3), "float32"), np.ones((2, 2), "float32")
+    model.fit(x, y, validation_data=(2 * x, y), verbose=0, callbacks=[Look()])
+    assert getattr(model, "_eval_epoch_iterator", None) is None
+    np.testing.assert_allclose(*found[0], rtol=1e-6)
+
+
+def hook(name, **options):
+    """A step of Keras' SGD calls this method of its own, on variables or their gradients."""
+
+    def check():
+        seen = []
+
+        def method(self, given):
+            seen.append(given)
+            return getattr(keras.optimizers.SGD, name)(self, given)
+
+        built(type("Look", (keras.optimizers.SGD,), {name: method}), **options)
+        assert seen
+
+    return check
+
+
+def slots(kind, name, **options):
+    """The slot of each variable, of its shape, and moved by a step."""
+
+    def check():
+        optimizer, variable = built(kind, **options)
+        (slot,) = getattr(optimizer, name)
+        assert slot.shape == variable.shape and np.all(np.asarray(slot) != 0)
+
+    return check
+
+
+def trained_variables():
+    optimizer, variable = built(keras.optimizers.SGD)
+    (known,) = optimizer._trainable_variables
+    assert known is variable
+    assert keras.optimizers.SGD()._trainable_variables == []
+
+
+def averages():
+    optimizer, variable = built(keras.optimizers.SGD, use_ema=True, ema_momentum=0.5)
+    (average,) = optimizer._model_variables_moving_average
+    np.testing.assert_array_equal(average, variable)  # that of the first step
+
+
+def graph_network():
+    tf_keras = pytest.importorskip("tf_keras")
+    layer = tf_keras.layers.Dense(2)
+    assert tf_keras.Sequential([tf_keras.Input((3,)), layer])._is_graph_network
+    assert not tf_keras.Sequential([tf_keras.layers.Dense(2)])._is_graph_network
+
+
+def gpu_kernel():
+    tf_keras = pytest.importorskip("tf_keras")
+    for kind in (tf_keras.layers.LSTM, tf_keras.layers.GRU):
+        assert kind(2)._could_use_gpu_kernel is True
+
+
+def both_variable_lists():
+    own_variables()
+    trained_variables()
+
+
+adam, rms, adadelta = keras.optimizers.Adam, keras.optimizers.RMSprop, keras.optimizers.Adadelta
+USES = {
+    "_accumulated_delta_vars": slots(adadelta, "_accumulated_delta_vars"),
+    "_accumulated_grads": slots(adadelta, "_accumulated_grads"),
+    "_accumulators": slots(keras.optimizers.Adagrad, "_accumulators"),
+    "_apply_weight_decay": hook("_apply_weight_decay"),
+    "_average_gradients": slots(rms, "_average_gradients", centered=True),
+    "_build_shapes_dict": build_shapes_dict,
+    "_clip_gradients": hook("_clip_gradients"),
+    "_could_use_gpu_kernel": gpu_kernel,
+    "_eval_epoch_iterator": validation_iterator,
+    "_flatten_layers": flatten_layers,
+    "_functional": functional,
+    "_get_variable_index": hook("_get_variable_index", momentum=0.5),
+    "_inbound_nodes": lambda: [len(layer._inbound_nodes) for layer in graph().layers] == [1, 1, 1],
+    "_inputs_struct": inputs_struct,
+    "_is_graph_network": graph_network,
+    "_keras_history": lambda: graph().output._keras_history.operation.name == "last",
+    "_keras_mask": keras_mask,
+    "_model_variables_moving_average": averages,
+    "_non_trainable_variables": own_variables,
+    "_operations_by_depth": lambda: len(graph()._operations_by_depth) == 3,
+    "_output_shape": lambda: keras.layers.Lambda(abs, output_shape=(3,))._output_shape == (3,),
+    "_run_through_graph": run_through_graph,
+    "_trainable_variables": both_variable_lists,
+    "_u": slots(keras.optimizers.Adamax, "_u"),
+    "_update_model_variables_moving_average": hook(
+        "_update_model_variables_moving_average", use_ema=True
+    ),
+    "_use_cached_eval_dataset": validation_iterator,
+    "_use_weight_decay": hook("_use_weight_decay", weight_decay=0.1),
+    "_velocities": slots(adam, "_velocities"),
+    "_velocity_hats": slots(adam, "_velocity_hats", amsgrad=True),
+}
+
+
+@pytest.mark.parametrize("name", sorted(USES))
+def test_keras_still_has(name):
+    assert USES[name]() in (None, True), f"Keras {keras.__version__} changed {name}"
+
+
+@pytest.mark.parametrize("kind", [keras.optimizers.Nadam, rms])
+def test_second_moments_of_other_optimizers(kind):
+    slots(kind, "_velocities")()
+
+
+def private(name):
+    return isinstance(name, str) and re.fullmatch(r"_[a-z]\w*", name) is not None
+
+
+def is_of_self(node):
+    return isinstance(node, ast.Attribute) and getattr(node.value, "id", None) in ("self", "cls")
+
+
+def names_used(path, mixins=False):
+    """Private names of a module: of attributes, of overriding methods, in `getattr` and calls.
+
+    A class without a base has no private names of Keras, unless it is a mixin.
+    """
+    found, tree = {}, ast.parse(path.read_text())
+    classes = [one for one in ast.walk(tree) if isinstance(one, ast.ClassDef)]
+    plain = [one for one in classes if not one.bases and not mixins]
+    of_no_keras = {node for one in plain for node in ast.walk(one) if is_of_self(node)}
+    for node in ast.walk(tree):
+        names = []
+        if node in of_no_keras:
+            continue
+        if isinstance(node, ast.Attribute):
+            names = [node.attr]
+        elif isinstance(node, ast.Constant):
+            names = [node.value]
+        elif isinstance(node, ast.keyword):
+            names = [node.arg]
+        elif isinstance(node, ast.ClassDef):
+            names = [getattr(one, "name", getattr(one, "target", one)) for one in node.body]
+            names = [name.id if isinstance(name, ast.Name) else name for name in names]
+        found |= {name: getattr(node, "lineno", 0) for name in names if private(name)}
+    return found
+
+
+def names_of_keras():
+    """Private names of methods and attributes anywhere in Keras, and those of tf_keras in `USES`.
+
+    They are read from the sources, since an attribute may be made in any method.
+    """
+    folder = Path(importlib.util.find_spec("keras").origin).parent / "src"
+    pattern = re.compile(
+        r"(?:^    def |\b(?:self|obj)\.|(?:attr\(\w+, |pop\()\")(_[a-z]\w*)", re.MULTILINE
+    )
+    found = {"_is_graph_network", "_could_use_gpu_kernel"}
+    for path in folder.rglob("*.py"):
+        if not path.name.endswith("_test.py"):
+            found |= set(pattern.findall(path.read_text(encoding="utf-8")))
+    return found
+
+
+def test_every_private_name_has_its_use_above():
+    used = set().union(*(names_used(path, mixins=True) for path in HOME.glob("*.py")))
+    assert used == set(USES)
+
+
+def test_no_other_module_uses_private_keras_api():
+    known = names_of_keras()
+    assert set(USES) <= known  # the scan knows what it looks for
+    paths = [*PACKAGE.rglob("*.py"), *(PACKAGE / "export").resolve().rglob("*.py")]
+    found = [
+        f"{path}:{line}: {name}"
+        for path in paths
+        if HOME not in path.parents and path.parent.name not in WITHOUT_KERAS
+        for name, line in names_used(path).items()
+        if name in known - OURS
+    ]
+    assert not found, "use or add a function of kerascompact.core.keras_graph"
