@@ -26,7 +26,7 @@ from kerascompact.layers import BitCache, ProjectionEmbedding
 from kerascompact.optimizers import LazyAdam
 from kerascompact.runtime import encoding
 from kerascompact.tasks import methods
-from kerascompact.tasks.batches import LengthBatches
+from kerascompact.text.length_batches import LengthBatches
 from kerascompact.text.ngrams import projection_bits
 from kerascompact.text.rules import tokenize
 from kerascompact.text.vocabulary import Vocabulary

@@ -20,10 +20,10 @@ from benchmarks.lib import results, resumable
 from kerascompact import datasets, layers, models
 from kerascompact.core.extras import require
 from kerascompact.tasks import plots
-from kerascompact.tasks.batches import LengthBatches
 from kerascompact.tasks.classification import fit
 from kerascompact.tasks.methods import build_embedding, logit_scale
 from kerascompact.text import rules
+from kerascompact.text.length_batches import LengthBatches
 from kerascompact.text.perturb import perturb
 from kerascompact.text.vocabulary import Vocabulary
 

@@ -22,9 +22,9 @@ from benchmarks.projections import word_similarity as pretraining
 from kerascompact import datasets, layers, models
 from kerascompact.models import ZarembaSize
 from kerascompact.optimizers import LazyAdam
-from kerascompact.tasks.batches import LengthBatches
 from kerascompact.tasks.classification import Coded, fit
 from kerascompact.text import rules
+from kerascompact.text.length_batches import LengthBatches
 from kerascompact.text.stream import stateful_batches
 
 PRETRAINED = "NP-SG 1M"

@@ -7,7 +7,7 @@ import numpy as np
 
 from benchmarks.data.tagged import TaggedCorpus, TaggedSplit
 from kerascompact.core import checks
-from kerascompact.tasks.batches import LengthBatches
+from kerascompact.text.length_batches import LengthBatches
 from kerascompact.text.vocabulary import Vocabulary
 
 UNKNOWN = 1

@@ -8,7 +8,7 @@ from kerascompact.core.keras_graph import all_layers
 from kerascompact.forms.base import Form
 from kerascompact.forms.codebook import CodebookForm
 from kerascompact.ops import bits
-from kerascompact.ops.chunks import in_chunks
+from kerascompact.ops.vocabulary_chunks import rows_in_chunks
 
 
 def codes_of(form: Form) -> np.ndarray:
@@ -35,7 +35,7 @@ def codes_of(form: Form) -> np.ndarray:
     def read(ids: tf.Tensor) -> tf.Tensor:
         return bits.unpack_rows(coded.codes.value, ids, coded.code_bits, coded.code_length)
 
-    return in_chunks(read, coded.input_dim, "int32")
+    return rows_in_chunks(read, coded.input_dim, "int32")
 
 
 def _has_codes(form: Form) -> bool:

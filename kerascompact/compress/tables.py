@@ -13,7 +13,7 @@ from kerascompact.compress.word_vectors import read_word_vectors
 from kerascompact.core import checks
 from kerascompact.core.keras_graph import direct_layers, is_stock_embedding
 from kerascompact.forms.base import Form
-from kerascompact.ops.chunks import in_chunks
+from kerascompact.ops.vocabulary_chunks import rows_in_chunks
 
 
 class Table(NamedTuple):
@@ -134,5 +134,5 @@ def values_of(layer: Any) -> np.ndarray:
     if not layer.built:
         raise ValueError(f"Layer {layer.name!r} has no weights yet: call it or train it first.")
     if isinstance(layer, Form):
-        return in_chunks(layer.lookup, layer.input_dim, "float32", 1024)
+        return rows_in_chunks(layer.lookup, layer.input_dim, "float32", 1024)
     return keras.ops.convert_to_numpy(layer.embeddings).astype(np.float32)

@@ -11,7 +11,7 @@ from kerascompact.core import checks
 from kerascompact.core.quantize import quantize_columns
 from kerascompact.core.storage import Stored
 from kerascompact.forms.reversible import Reversible
-from kerascompact.ops.parts import in_parts
+from kerascompact.ops.vocabulary_chunks import columns_in_chunks
 
 TABLE_BITS = {"float32": 32, "int8": 8, "int4": 4}
 PRECISIONS = tuple(TABLE_BITS)
@@ -192,7 +192,7 @@ class Form(Reversible):
         def columns_of(ids: tf.Tensor) -> tf.Tensor:
             return tf.matmul(flat, self._rows(ids), transpose_b=True)  # no id occurs twice
 
-        logits = in_parts(columns_of, self.input_dim, flat)
+        logits = columns_in_chunks(columns_of, self.input_dim, flat)
         return reshape_as(logits, hidden[..., 0], self.input_dim)
 
     def call(self, inputs: Any, reverse: bool = False, training: bool | None = None) -> tf.Tensor:

@@ -10,7 +10,7 @@ from kerascompact.core.registration import register
 from kerascompact.core.storage import code_bits
 from kerascompact.forms.base import PRECISIONS, Form, at_most, reshape_as
 from kerascompact.ops import bits
-from kerascompact.ops.parts import in_parts, run_of_ids, unknown_zero
+from kerascompact.ops.vocabulary_chunks import columns_in_chunks, id_range, unknown_zero
 
 
 @register
@@ -138,7 +138,7 @@ class CodebookForm(Form):
                     found += tf.gather(scores, rows[position])
             return tf.transpose(found)
 
-        logits = in_parts(columns_of, self.input_dim, hidden)
+        logits = columns_in_chunks(columns_of, self.input_dim, hidden)
         return reshape_as(logits, hidden[..., 0], self.input_dim)
 
     def scores(self, hidden: tf.Tensor) -> tf.Tensor:
@@ -146,7 +146,7 @@ class CodebookForm(Form):
         codebook whose vectors are added."""
         rows = self.num_codebooks * self.cardinality
         # Gathered like the rows of `lookup`: the file stores a table as one that is only gathered.
-        table = self.raw_rows("codebook", run_of_ids(unknown_zero(hidden), rows))
+        table = self.raw_rows("codebook", id_range(unknown_zero(hidden), rows))
         if self.combine == "sum":
             return tf.matmul(table, self.with_scale("codebook", hidden), transpose_b=True)
         parts = tf.reshape(hidden, [-1, self.code_length, self.width])

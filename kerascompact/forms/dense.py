@@ -8,7 +8,7 @@ import tensorflow as tf
 from kerascompact.core import checks
 from kerascompact.core.registration import register
 from kerascompact.forms.base import PRECISIONS, Form, at_most, reshape_as
-from kerascompact.ops.parts import in_parts
+from kerascompact.ops.vocabulary_chunks import columns_in_chunks
 
 
 @register
@@ -61,7 +61,7 @@ class DenseForm(Form):
             def columns_of(ids: tf.Tensor) -> tf.Tensor:
                 return tf.matmul(flat, self.raw_rows("table", ids), transpose_b=True)
 
-            logits = in_parts(columns_of, self.input_dim, flat)
+            logits = columns_in_chunks(columns_of, self.input_dim, flat)
         return reshape_as(logits, hidden[..., 0], self.input_dim)
 
     def quantized(self, precision: str) -> "DenseForm":

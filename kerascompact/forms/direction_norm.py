@@ -8,7 +8,7 @@ from kerascompact.core import checks
 from kerascompact.core.registration import register
 from kerascompact.forms.base import Form
 from kerascompact.forms.composed import Composed, read_forms
-from kerascompact.ops.parts import unknown_zero
+from kerascompact.ops.vocabulary_chunks import unknown_zero
 
 
 @register

@@ -11,7 +11,7 @@ from kerascompact.core.quantize import quantize_columns
 from kerascompact.core.registration import register
 from kerascompact.core.storage import Stored
 from kerascompact.forms.base import Form, at_most, read_form, reshape_as
-from kerascompact.ops.parts import unknown_zero
+from kerascompact.ops.vocabulary_chunks import unknown_zero
 
 
 @register

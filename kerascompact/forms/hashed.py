@@ -8,7 +8,7 @@ from kerascompact.core import checks
 from kerascompact.core.registration import register
 from kerascompact.forms.base import PRECISIONS, Form, at_most, reshape_as
 from kerascompact.ops.hashing import hash_ids
-from kerascompact.ops.parts import in_parts, run_of_ids, unknown_zero
+from kerascompact.ops.vocabulary_chunks import columns_in_chunks, id_range, unknown_zero
 
 
 @register
@@ -87,14 +87,14 @@ class HashedForm(Form):
         """`sum_j p_vj s[h_j(v)]`, with the scores `s_b = h . B[b]` of all buckets."""
         flat = self.with_scale("buckets", tf.reshape(hidden, [-1, self.output_dim]))
         # Gathered like the rows of `lookup`: the file stores a table as one that is only gathered.
-        table = self.raw_rows("buckets", run_of_ids(unknown_zero(hidden), self.num_buckets))
+        table = self.raw_rows("buckets", id_range(unknown_zero(hidden), self.num_buckets))
         scores = tf.matmul(table, flat, transpose_b=True)  # (b, n)
 
         def columns_of(ids: tf.Tensor) -> tf.Tensor:
             rows = [tf.gather(scores, bucket) for bucket in self._hashes(ids)]
             return tf.transpose(self._weighted(rows, ids))
 
-        logits = in_parts(columns_of, self.input_dim, hidden)
+        logits = columns_in_chunks(columns_of, self.input_dim, hidden)
         return reshape_as(logits, hidden[..., 0], self.input_dim)
 
     def quantized(self, precision: str) -> "HashedForm":

@@ -9,7 +9,7 @@ from kerascompact.core import checks
 from kerascompact.core.registration import register
 from kerascompact.forms.base import Form, reshape_as
 from kerascompact.ops import bits as packed
-from kerascompact.ops.parts import in_parts
+from kerascompact.ops.vocabulary_chunks import columns_in_chunks
 
 
 @register
@@ -87,7 +87,7 @@ class PackedTableForm(Form):
             found = tf.matmul(flat, tf.cast(codes, tf.float32)) - middle
             return found * tf.gather(self.scales.value, ids) if self.scale == "row" else found
 
-        logits = in_parts(columns_of, self.input_dim, flat)
+        logits = columns_in_chunks(columns_of, self.input_dim, flat)
         logits = logits if self.scale == "row" else logits * self.scales.value
         return reshape_as(logits, hidden[..., 0], self.input_dim)
 

@@ -11,7 +11,7 @@ from kerascompact.core.quantize import quantize_columns
 from kerascompact.core.registration import register
 from kerascompact.core.storage import Stored
 from kerascompact.forms.base import PRECISIONS, TABLE_BITS, Form, at_most, reshape_as
-from kerascompact.ops import parts
+from kerascompact.ops import vocabulary_chunks
 from kerascompact.ops.ragged import ragged_rows
 
 
@@ -125,20 +125,22 @@ class PrefixTableForm(Form):
         """Products with the entries that there are, bin by bin."""
         rows = self.ragged
         flat = self._scaled(tf.reshape(hidden, [-1, self.output_dim]))
-        zero, logits = parts.unknown_zero(flat), []
-        size = max(parts.PART, -(-self.input_dim // parts.MOST_PARTS))  # words at a time
+        zero, logits = vocabulary_chunks.unknown_zero(flat), []
+        size = max(
+            vocabulary_chunks.GRAPH_CHUNK, -(-self.input_dim // vocabulary_chunks.MOST_GRAPH_CHUNKS)
+        )  # words at a time
         for ids, width, length, start in zip(
             rows.sizes, rows.widths, rows.lengths, rows.starts, strict=True
         ):
             for first in range(0, ids, size):
                 count = min(size, ids - first)
-                places = parts.run_of_ids(zero + start + first * length, count * length)
+                places = vocabulary_chunks.id_range(zero + start + first * length, count * length)
                 vectors = tf.reshape(self.raw_rows("values", places), [count, width])
                 logits.append(tf.matmul(flat[:, :width], vectors, transpose_b=True))
         found = logits[0] if len(logits) == 1 else tf.concat(logits, axis=-1)
         if self.permuted:
             # Looked up: of the whole array in another shape the file would have a second copy.
-            ranks = tf.gather(self.ranks.value, parts.run_of_ids(zero, self.input_dim))
+            ranks = tf.gather(self.ranks.value, vocabulary_chunks.id_range(zero, self.input_dim))
             found = tf.gather(found, tf.cast(ranks, tf.int32), axis=-1)
         return reshape_as(found, hidden[..., 0], self.input_dim)
 

@@ -11,7 +11,7 @@ from kerascompact.core.quantize import quantize_columns
 from kerascompact.core.registration import register
 from kerascompact.forms.base import Form
 from kerascompact.forms.words import ProjectionBase
-from kerascompact.ops.parts import unknown_zero
+from kerascompact.ops.vocabulary_chunks import unknown_zero
 
 NORMALIZATIONS = (None, "layer", "l2")
 

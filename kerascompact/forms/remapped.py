@@ -12,7 +12,7 @@ from kerascompact.core.storage import Stored
 from kerascompact.forms.base import Form, read_form, reshape_as
 from kerascompact.forms.dense import DenseForm
 from kerascompact.ops import id_sets
-from kerascompact.ops.parts import in_parts
+from kerascompact.ops.vocabulary_chunks import columns_in_chunks
 
 
 @register
@@ -144,7 +144,7 @@ class RemappedForm(Form):
             logits = tf.gather(own, place, axis=1)
             return logits if self.shared else tf.where(found[None], logits, 0.0)
 
-        logits = in_parts(columns_of, self.input_dim, hidden)
+        logits = columns_in_chunks(columns_of, self.input_dim, hidden)
         return reshape_as(logits, hidden[..., 0], self.input_dim)
 
     def storage(self) -> list[Stored]:

@@ -9,7 +9,7 @@ from kerascompact.core import checks
 from kerascompact.core.quantize import quantize_columns
 from kerascompact.core.registration import register
 from kerascompact.forms.base import TABLE_BITS, Form, at_most, reshape_as
-from kerascompact.ops.parts import in_parts
+from kerascompact.ops.vocabulary_chunks import columns_in_chunks
 
 INTEGERS = ("int8", "int4")
 
@@ -102,7 +102,7 @@ class RowScaledForm(Form):
         def columns_of(ids: tf.Tensor) -> tf.Tensor:
             return tf.matmul(flat, self._rows(ids), transpose_b=True)
 
-        logits = in_parts(columns_of, self.input_dim, flat)
+        logits = columns_in_chunks(columns_of, self.input_dim, flat)
         return reshape_as(logits, hidden[..., 0], self.input_dim)
 
     def table_values(self, name: str = "table") -> np.ndarray:

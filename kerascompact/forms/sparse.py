@@ -10,8 +10,8 @@ from kerascompact.core.quantize import quantize_columns
 from kerascompact.core.registration import register
 from kerascompact.forms.base import PRECISIONS, TABLE_BITS, Form, at_most, reshape_as
 from kerascompact.ops import sparse
-from kerascompact.ops.parts import run_of_ids, unknown_zero
 from kerascompact.ops.unique import unique_ids
+from kerascompact.ops.vocabulary_chunks import id_range, unknown_zero
 
 
 @register
@@ -174,7 +174,7 @@ class SparseForm(Form):
         flat = self.with_scale("anchors", flat)
         # Gathered like the rows of `lookup` in int4, which the file then holds in one way only.
         if self.precision == "int4":
-            anchors = self.raw_rows("anchors", run_of_ids(zero, self.num_anchors))
+            anchors = self.raw_rows("anchors", id_range(zero, self.num_anchors))
         else:
             anchors = self.whole("anchors", zero)
         scores = tf.matmul(flat, anchors, transpose_b=True)

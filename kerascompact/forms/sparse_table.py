@@ -14,7 +14,7 @@ from kerascompact.forms.dense import DenseForm
 from kerascompact.forms.remapped import RemappedForm
 from kerascompact.forms.sparse import read_entries
 from kerascompact.ops import sparse
-from kerascompact.ops.parts import unknown_zero
+from kerascompact.ops.vocabulary_chunks import unknown_zero
 
 
 @register

@@ -11,7 +11,7 @@ from kerascompact.core.quantize import quantize_columns
 from kerascompact.core.registration import register
 from kerascompact.forms.base import PRECISIONS, TABLE_BITS, Form, at_most, reshape_as
 from kerascompact.ops import tensor_train
-from kerascompact.ops.parts import run_of_ids, unknown_zero
+from kerascompact.ops.vocabulary_chunks import id_range, unknown_zero
 
 
 @register
@@ -84,7 +84,7 @@ class TensorTrainForm(Form):
             # Gathered like the rows of `lookup` in int4, which the file then holds in one way only.
             every = self.precision == "int4"
             name = f"core_{k}"
-            whole = self.raw_rows(name, run_of_ids(zero, size)) if every else self.whole(name, zero)
+            whole = self.raw_rows(name, id_range(zero, size)) if every else self.whole(name, zero)
             cores.append(whole)
         logits = tensor_train.train_logits(self._scaled(flat), cores, self.shape)
         return reshape_as(logits[:, : self.input_dim], hidden[..., 0], self.input_dim)

@@ -8,9 +8,9 @@ import numpy as np
 import tensorflow as tf
 
 from kerascompact.ops import additive
-from kerascompact.ops.chunks import in_chunks
 from kerascompact.ops.code_encoder import code_logits, hidden_units
 from kerascompact.ops.gumbel import gumbel_softmax
+from kerascompact.ops.vocabulary_chunks import rows_in_chunks
 
 
 class EncodedTable(NamedTuple):
@@ -143,7 +143,9 @@ class _AutoEncoder:
 
     def codes(self, table: np.ndarray) -> np.ndarray:
         """The codes `(V, M)` of all rows."""
-        return in_chunks(lambda ids: self._codes(tf.gather(table, ids)), len(table), "int32", 1024)
+        return rows_in_chunks(
+            lambda ids: self._codes(tf.gather(table, ids)), len(table), "int32", 1024
+        )
 
     def encoder(self) -> list[np.ndarray]:
         """`A`, `a'`, `B` and `b'`."""

@@ -9,7 +9,7 @@ import numpy as np
 from kerascompact import models
 from kerascompact.datasets.base import Dataset
 from kerascompact.optimizers import LazyAdam
-from kerascompact.tasks.batches import LengthBatches
+from kerascompact.text.length_batches import LengthBatches
 from kerascompact.text.vocabulary import Vocabulary
 
 MODELS: dict[str, Callable[..., keras.Model]] = {

@@ -1,9 +1,8 @@
-"""From raw text to ids: the token rules, the vocabulary, and both as `tf.data` steps.
+"""Token rules and vocabularies: from raw text to ids and to batches.
 
-Importing this room loads no TensorFlow, so that a tool that only reads a `.tflite` file stays
-light. The TensorFlow side is imported by name, `kerascompact.text.tokenize` and
-`kerascompact.text.pipeline`; the pure-Python twin of the first is `kerascompact.text.rules`, which
-is why no function `tokenize` is exposed here (the module of that name would replace it).
+Importing this room loads no TensorFlow, so that a tool that only reads a `.tflite` file starts
+fast. Modules that need TensorFlow are imported by name: `kerascompact.text.length_batches`,
+`kerascompact.text.bit_pipeline`, `kerascompact.text.tokenize`.
 
 >>> Vocabulary.build(["turn it up", "turn it down"]).encode("turn it off").tolist()
 [3, 2, 1]

@@ -1,9 +1,7 @@
-"""What may come in as texts and as words; every refusal names the one that is wrong."""
+"""Checks of texts and words; an error names the first that is wrong."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-
-import numpy as np
 
 from kerascompact.core import checks
 from kerascompact.text.rules import WHITE_SPACE
@@ -29,31 +27,6 @@ def strings(name: str, values: Iterable[str]) -> list[str]:
         if not isinstance(value, str):
             checks.fail(f"{name}[{index}]", "a str", value)
     return values
-
-
-def utf8(texts: Sequence[str] | Sequence[bytes]) -> list[bytes]:
-    """Returns `texts`, at least one, as UTF-8 bytes.
-
-    Raises: ValueError, with the index of the first that is no valid UTF-8.
-
-    >>> utf8(["caf\u00e9", b"bar"])
-    [b'caf\\xc3\\xa9', b'bar']
-    """
-    if isinstance(texts, str | bytes) or not isinstance(texts, Sequence | np.ndarray):
-        checks.fail("texts", "a list of str", texts)
-    if not len(texts):
-        checks.fail("texts", "a list of at least one text", texts)
-    encoded = []
-    for index, text in enumerate(texts):
-        if not isinstance(text, str | bytes):
-            checks.fail(f"texts[{index}]", "a str or UTF-8 bytes", text)
-        try:
-            data = text.encode() if isinstance(text, str) else bytes(text)
-            data.decode()
-        except UnicodeError:
-            checks.fail(f"texts[{index}]", "valid UTF-8", text)
-        encoded.append(data)
-    return encoded
 
 
 def complaints(words: Sequence[str], pairs: bool = False) -> Iterator[tuple[int, str]]:

@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from form_examples import KINDS, V, codes_concat, codes_sum
 from kerascompact.forms import CodebookForm, DenseForm, FactoredForm
-from kerascompact.ops import parts
+from kerascompact.ops import vocabulary_chunks
 
 each_kind = pytest.mark.parametrize("make", KINDS.values(), ids=KINDS)
 ROUNDING = 1e-5  # float32 sums of some ten products of size <= 10
@@ -16,7 +16,7 @@ ROUNDING = 1e-5  # float32 sums of some ten products of size <= 10
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch):
     """Several parts, the last one shorter."""
-    monkeypatch.setattr(parts, "PART", 5)
+    monkeypatch.setattr(vocabulary_chunks, "GRAPH_CHUNK", 5)
 
 
 def hidden(*shape, width, seed=3):

@@ -12,12 +12,12 @@ from kerascompact.core.storage import code_bits
 from kerascompact.forms.codebook import CodebookForm
 from kerascompact.layers.embeddings.base import CompactEmbedding
 from kerascompact.layers.embeddings.starts import given
-from kerascompact.ops.chunks import in_chunks
 from kerascompact.ops.code_autoencoder import encode_table
 from kerascompact.ops.code_encoder import code_logits, hidden_units
 from kerascompact.ops.codes import relaxed_one_hot
 from kerascompact.ops.gumbel import gumbel_noise, gumbel_softmax
 from kerascompact.ops.unique import row_numbers, unique_ids
+from kerascompact.ops.vocabulary_chunks import rows_in_chunks
 
 
 @register
@@ -227,7 +227,7 @@ class CompositionalCodeEmbedding(CompactEmbedding):
         self.check_built()
         for weight in (self.table, *self.kernels, *self.biases):
             checks.finite(weight.name, weight.numpy())
-        return in_chunks(
+        return rows_in_chunks(
             lambda ids: tf.argmax(self.logits_of(ids), axis=-1, output_type=tf.int32),
             self.input_dim,
             "int32",

@@ -12,10 +12,10 @@ from kerascompact.forms.codebook import CodebookForm
 from kerascompact.layers.embeddings.base import CompactEmbedding
 from kerascompact.layers.embeddings.dpq_start import Start, start_of
 from kerascompact.layers.row_normalization import RowBatchNormalization
-from kerascompact.ops.chunks import in_chunks
 from kerascompact.ops.codes import relaxed_one_hot
 from kerascompact.ops.straight_through import straight_through_estimate
 from kerascompact.ops.unique import occurrences, token_mean, unique_ids
+from kerascompact.ops.vocabulary_chunks import rows_in_chunks
 
 
 @register
@@ -197,7 +197,7 @@ class DPQEmbedding(CompactEmbedding):
             checks.finite("queries", queries.numpy())
             return _best(self.logits_of(queries))
 
-        return in_chunks(some, self.input_dim, "int32")
+        return rows_in_chunks(some, self.input_dim, "int32")
 
     def to_form(self) -> CodebookForm:
         codes = self.codes()

@@ -10,10 +10,10 @@ from kerascompact.core.registration import register
 from kerascompact.forms.packed_table import PackedTableForm
 from kerascompact.layers.embeddings.base import CompactEmbedding
 from kerascompact.layers.embeddings.starts import given
-from kerascompact.ops.chunks import in_chunks
 from kerascompact.ops.fake_quantize import fake_quantize, quantize, step_size
 from kerascompact.ops.scalar_codes import row_scales, table_scale
 from kerascompact.ops.unique import unique_ids
+from kerascompact.ops.vocabulary_chunks import rows_in_chunks
 
 
 @register
@@ -137,9 +137,9 @@ class QuantizedEmbedding(CompactEmbedding):
             limit = self.limit_of(tf.gather(self.table.value, ids))
             return step_size(tf.squeeze(limit, -1), self.bits)
 
-        codes = in_chunks(codes_of, self.input_dim, "uint8")
+        codes = rows_in_chunks(codes_of, self.input_dim, "uint8")
         if self.scale == "row":
-            scale = in_chunks(scales_of, self.input_dim, "float32")
+            scale = rows_in_chunks(scales_of, self.input_dim, "float32")
         else:
             scale = step_size(self.limit.value, self.bits).numpy()
         config = {**self.form_config(), "bits": self.bits, "scale": self.scale}

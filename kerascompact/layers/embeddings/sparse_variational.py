@@ -11,9 +11,9 @@ from kerascompact.core.registration import register
 from kerascompact.forms.base import Form
 from kerascompact.forms.sparse_table import rows_with_zeros
 from kerascompact.layers.embeddings.variational import VariationalEmbedding
-from kerascompact.ops.chunks import in_chunks
 from kerascompact.ops.unique import row_numbers, unique_ids
 from kerascompact.ops.variational import log_alpha_of, log_uniform_kl, normal_noise
+from kerascompact.ops.vocabulary_chunks import rows_in_chunks
 
 
 @register
@@ -109,7 +109,7 @@ class SparseVariationalEmbedding(VariationalEmbedding):
         self.check_built()
         for weight in self.trainable_weights:
             checks.finite(weight.name, weight.numpy())
-        return in_chunks(self.kept_rows, self.input_dim, "float32")
+        return rows_in_chunks(self.kept_rows, self.input_dim, "float32")
 
     def to_form(self) -> Form:
         return rows_with_zeros(self.rows(), **self.form_config())
