@@ -9,9 +9,10 @@ from kerascompact.core import checks
 from kerascompact.export import metadata, preconditions
 from kerascompact.export.calibration import samples
 from kerascompact.export.recipe import Recipe
-from kerascompact.export.text_in import TextIn, over_bits
+from kerascompact.export.text_in import TextIn, projection_of
 from kerascompact.export.trace import Serve, input_specs, input_structure
 from kerascompact.forms.base import Form
+from kerascompact.models.bit_input import with_bit_input
 from kerascompact.text.vocabulary import Vocabulary
 
 SINGLE = "serving_default"  # the name that TensorFlow gives to the only one
@@ -73,7 +74,8 @@ def signature(
     text_in, form = None, None
     max_words = options.max_words
     if isinstance(options.text, str):
-        model, form = over_bits(model)
+        form = projection_of(model)
+        model = with_bit_input(model)
         if form.together and max_words is None:
             max_words = sizes.sequence_length
     specs = input_specs(model, sizes.sequence_length, inputs, sizes.batch_size)

@@ -2,13 +2,12 @@
 
 from typing import Any
 
-import keras
 import tensorflow as tf
 
 from kerascompact.core import checks
-from kerascompact.core.keras_graph import all_layers, is_graph, num_calls, run_graph
+from kerascompact.core.keras_graph import all_layers
 from kerascompact.core.storage import total_bits
-from kerascompact.forms.words import NonEmptyWords, ProjectionBase
+from kerascompact.forms.words import ProjectionBase
 from kerascompact.layers.text_to_bits import TextToBits
 from kerascompact.layers.text_to_ids import TextToIds
 from kerascompact.ops import byte_text
@@ -26,7 +25,7 @@ class TextIn:
 
     Args:
         specs: The model's own inputs.
-        text: The vocabulary of the model; of a model from `over_bits`, the name of its token rules.
+        text: The vocabulary of the model; of a model `with_bit_input`, the name of its token rules.
         form: The projection of such a model.
         max_bytes: Bytes of a text, or `None` for any number.
         max_words: Words of a text at most, where the model leaves their number open.
@@ -100,36 +99,19 @@ class TextIn:
         return {**facts, "fingerprint_bits": self.layer.fingerprint_bits}
 
 
-def over_bits(model: Any) -> tuple[keras.Model, ProjectionBase]:
-    """A model of words, bits or ids as one of the bits that its projection reads.
+def projection_of(model: Any) -> ProjectionBase:
+    """The projection of a model whose words a file finds by token rules, without a vocabulary.
 
     Args:
-        model: Functional or Sequential model with one projection, trained or frozen; its layers
-            are shared.
+        model: As it ships.
 
-    Returns: The model and the projection; its input is `bits`, uint8 `(batch, length, T d)`, or
-        `(batch, T d)` if the words of a text are together.
-
-    Raises: ValueError, if the model is of another kind.
+    Raises: ValueError, if the model does not have one projection.
     """
-    forms = [layer for layer in all_layers(model) if isinstance(layer, ProjectionBase)]
-    fits = is_graph(model) and len(forms) == len(model.inputs) == 1
-    if not fits or forms[0] not in model.layers or num_calls(forms[0]) != 1:
+    found = [layer for layer in all_layers(model) if isinstance(layer, ProjectionBase)]
+    if len(found) != 1:
         raise ValueError(
             "`text` must be the kerascompact.text.Vocabulary of the model; the name of token rules "
             "is for functional and Sequential models of one input and one ProjectionEmbedding. "
-            f"Received: text, and a model with {len(forms)} projections."
+            f"Received: text, and a model with {len(found)} projections."
         )
-    (form,) = forms
-    given = form.input.shape
-    if not form.together and len(given) > (2 if form.input.dtype == "string" else 3):
-        checks.fail("model", "one whose words are (batch, length), to take text", model)
-    shape = () if form.together else given[1:2]
-    bits = keras.Input((*shape, form.projection.num_bits), dtype="uint8", name="bits")
-
-    def call(layer: Any, *args: Any, **kwargs: Any) -> Any:
-        of_words = layer is form or isinstance(layer, NonEmptyWords)
-        return layer(bits) if of_words else layer(*args, **kwargs)
-
-    outputs = run_graph(model, model.inputs, call)
-    return keras.Model(bits, outputs, name=model.name), form
+    return found[0]

@@ -190,12 +190,12 @@ CALLS = {
         once(RATED),
     ),
     "models.mean_classifier": (lambda: (words(), 3), both(IDS)),
-    "models.of_bits": (of_ids, both(BITS)),
     "models.projection_lstm": (lambda: (layers.ProjectionEmbedding(D), 3), both(BITS)),
     "models.sgnn": (lambda: (layers.ProjectionEmbedding(D, together=True), 3), both(BITS[:, 0])),
     "models.sparse_sizes": (((8, 12), 8, 24), held),
     "models.tagger": (lambda: (words(), 3), both(IDS)),
     "models.text_cnn": (lambda: (words(), 3), both(IDS)),
+    "models.with_bit_input": (of_ids, both(BITS)),
     # a table that is trained
     "compress.CompositionalCodes": ((3, 2), lambda made: made.fit(TABLE[:40])(IDS)),
     "compress.Compressor": ((), lambda made: made.checked(TABLE)[0]),

@@ -7,7 +7,7 @@ from typing import Any
 import keras
 
 from kerascompact.core.keras_graph import all_layers, copy_with, is_graph
-from kerascompact.export.text_in import over_bits
+from kerascompact.models.bit_input import with_bit_input
 
 
 @contextlib.contextmanager
@@ -29,7 +29,7 @@ def as_trained(model: keras.Model, bits: bool = False) -> Iterator[Any]:
             in place; its layers are still those that were trained, not their forms.
     """
     if bits and not _takes_bits(model):
-        model = over_bits(copy_with(model, lambda layer: None))[0]
+        model = with_bit_input(copy_with(model, lambda layer: None))
     layers = all_layers(model)
     soft = [layer for layer in layers if getattr(layer, "inference", None) == "soft"]
     mixed = [

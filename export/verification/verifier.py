@@ -12,7 +12,6 @@ from kerascompact.core.keras_graph import all_layers
 from kerascompact.export.freezing import Frozen
 from kerascompact.export.recipe import RECIPES, Recipe
 from kerascompact.export.silence import quiet
-from kerascompact.export.text_in import over_bits
 from kerascompact.export.trace import input_structure
 from kerascompact.export.verification.dataset_rows import Rows, rows_of
 from kerascompact.export.verification.differences import accuracy, differ, difference
@@ -25,6 +24,7 @@ from kerascompact.export.verification.predictions import (
 )
 from kerascompact.export.verification.report import Report
 from kerascompact.export.verification.trained import as_trained
+from kerascompact.models.bit_input import with_bit_input
 from kerascompact.runtime.interpreter import Interpreter
 from kerascompact.text.vocabulary import Vocabulary
 
@@ -189,7 +189,7 @@ class _InKeras(NamedTuple):
     def frozen(self, ships: Frozen, other: Outputs, of_file: bool = False) -> Outputs:
         """Outputs as the model ships; a row in which `other` disagrees is predicted alone."""
         with ships.shipped() as (model, _):
-            model = over_bits(model)[0] if self.bits else model
+            model = with_bit_input(model) if self.bits else model
             outputs = of_keras(model, self.asked, self.names, self.batch_size)
             shapes, expected = ([[*a.shape] for a in side.values()] for side in (other, outputs))
             if shapes != expected:

@@ -66,7 +66,7 @@ def run(arguments: argparse.Namespace) -> int:
         vocabulary_file.check(out, vocabulary)
 
     from kerascompact import export, tflite
-    from kerascompact.export.text_in import over_bits
+    from kerascompact.models import with_bit_input
     from kerascompact.size import summary
 
     options: dict[str, Any] = {"labels": labels, "sequence_length": length}
@@ -84,7 +84,7 @@ def run(arguments: argparse.Namespace) -> int:
     given = texts if text_in else vocabulary.encode_all(texts, length)
     report = frozen.verify(given, vocabulary=vocabulary)
     export.save(data, out, vocabulary=None if text_in else vocabulary)
-    print(summary(over_bits(frozen.model)[0] if projection else frozen.model))
+    print(summary(with_bit_input(frozen.model) if projection else frozen.model))
     size = f"{out}: {len(data):,} bytes"
     if text_in:
         inside = tflite.read_metadata(data)["text"]["bytes"]

@@ -162,7 +162,7 @@ def _train_and_write(
     from kerascompact import export
     from kerascompact.commands import folder
     from kerascompact.core import files
-    from kerascompact.export.text_in import over_bits
+    from kerascompact.models import with_bit_input
     from kerascompact.size import summary
     from kerascompact.tasks import classification, methods
     from kerascompact.tasks.measure import measure
@@ -190,10 +190,8 @@ def _train_and_write(
         "arguments": {k: str(v) if isinstance(v, Path) else v for k, v in vars(arguments).items()},
     }
     del report["arguments"]["run"]
-    ships = (
-        frozen.model if texts is None else over_bits(frozen.model)[0]
-    )  # no ids, no bits of theirs
-    sizes = summary(ships)
+    # What takes text ships without ids and the bits of their words.
+    sizes = summary(frozen.model if texts is None else with_bit_input(frozen.model))
     folder.save_model(model, arguments.out / folder.MODEL)
     data.vocabulary.save(arguments.out / folder.VOCABULARY)
     folder.write_labels(data.label_names, arguments.out / folder.LABELS)

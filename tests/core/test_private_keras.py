@@ -71,6 +71,13 @@ def inputs_struct():
     assert sorted(model._inputs_struct) == ["a", "b"]
 
 
+def nodes_by_depth():
+    model = graph()
+    nodes = [node for depth in model._nodes_by_depth.values() for node in depth]
+    last = [node for node in nodes if node.operation is model.get_layer("last")]
+    assert [tensor.shape for node in last for tensor in node.input_tensors] == [(None, 4)]
+
+
 def run_through_graph():
     model, seen = graph(), []
 
@@ -191,12 +198,12 @@ USES = {
     "_flatten_layers": flatten_layers,
     "_functional": functional,
     "_get_variable_index": hook("_get_variable_index", momentum=0.5),
-    "_inbound_nodes": lambda: [len(layer._inbound_nodes) for layer in graph().layers] == [1, 1, 1],
     "_inputs_struct": inputs_struct,
     "_is_graph_network": graph_network,
     "_keras_history": lambda: graph().output._keras_history.operation.name == "last",
     "_keras_mask": keras_mask,
     "_model_variables_moving_average": averages,
+    "_nodes_by_depth": nodes_by_depth,
     "_non_trainable_variables": own_variables,
     "_operations_by_depth": lambda: len(graph()._operations_by_depth) == 3,
     "_output_shape": lambda: keras.layers.Lambda(abs, output_shape=(3,))._output_shape == (3,),

@@ -5,7 +5,7 @@ import tensorflow as tf
 
 from kerascompact import export
 from kerascompact.layers import BitCache, ProjectionEmbedding
-from kerascompact.models import lstm_classifier, of_bits, projection_lstm, sgnn
+from kerascompact.models import lstm_classifier, projection_lstm, sgnn, with_bit_input
 from kerascompact.text.bit_pipeline import bits_step, words_step
 
 TEXTS = ["Turn it up!", "", "turn the lights off now please, thank you", "caf\u00e9"]
@@ -34,8 +34,9 @@ def test_a_text_is_the_same_as_bits_words_and_ids():
     other = lstm_classifier(lambda some: projected(cache(some)), 3, units=5)
     other.set_weights([*cache.get_weights(), *first.get_weights()])
     np.testing.assert_allclose(other.predict(ids, verbose=0), reference, atol=1e-6)
-    assert [layer for layer in of_bits(other).layers if layer in other.layers][0] is projected
-    np.testing.assert_allclose(of_bits(other).predict(bits, verbose=0), reference, atol=1e-6)
+    reads_bits = with_bit_input(other)
+    assert [layer for layer in reads_bits.layers if layer in other.layers][0] is projected
+    np.testing.assert_allclose(reads_bits.predict(bits, verbose=0), reference, atol=1e-6)
     # padding is skipped
     longer = np.pad(bits, ((0, 0), (0, 3), (0, 0)))
     np.testing.assert_allclose(first.predict(longer, verbose=0), reference, atol=1e-6)

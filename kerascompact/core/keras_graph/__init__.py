@@ -20,17 +20,17 @@ from kerascompact.core.keras_graph.layers import (
     lambda_options,
     maker_of,
     mask_of,
-    num_calls,
     own_variables,
 )
 from kerascompact.core.keras_graph.optimizers import OpenOptimizer, slots, trained_by
 from kerascompact.core.keras_graph.tf_keras import is_tf_keras_graph, without_gpu_kernel
-from kerascompact.core.keras_graph.wiring import output_names, run_graph
+from kerascompact.core.keras_graph.wiring import calls_in, output_names, run_graph
 
 __all__ = [
     "OpenOptimizer",
     "all_layers",
     "build_shapes",
+    "calls_in",
     "copy_with",
     "direct_layers",
     "evaluate_validation_data",
@@ -46,7 +46,6 @@ __all__ = [
     "lambda_options",
     "maker_of",
     "mask_of",
-    "num_calls",
     "output_names",
     "own_variables",
     "required_arguments",

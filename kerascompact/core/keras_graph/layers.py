@@ -46,15 +46,6 @@ def own_variables(layer: Any) -> list[keras.Variable]:
     return layer._trainable_variables + layer._non_trainable_variables
 
 
-def num_calls(layer: Any) -> int:
-    """How often a layer was called on symbolic tensors.
-
-    >>> num_calls(keras.layers.Dense(2))
-    0
-    """
-    return len(layer._inbound_nodes)
-
-
 def maker_of(tensor: keras.KerasTensor) -> Any:
     """The layer or operation that made a symbolic tensor.
 

@@ -26,7 +26,7 @@ def run_graph(
     >>> run_graph(model, [keras.Input((5,))], copy=lambda layer: keras.layers.Dense(7)).shape
     (None, 7)
     """
-    functional = model._functional if isinstance(model, keras.Sequential) else model
+    functional = _functional(model)
     given = keras.tree.pack_sequence_as(functional._inputs_struct, inputs)
     options = {} if call is None else {"call_fn": call}
     return functional._run_through_graph(given, operation_fn=copy, **options)
@@ -38,5 +38,22 @@ def output_names(model: Any) -> list[str]:
     >>> output_names(keras.Sequential([keras.Input((3,)), keras.layers.Dense(2, name="last")]))
     ['last']
     """
-    functional = model._functional if isinstance(model, keras.Sequential) else model
-    return list(functional.output_names)
+    return list(_functional(model).output_names)
+
+
+def calls_in(model: Any, layer: Any) -> list[list[Any]]:
+    """The inputs of each call of a layer in a graph of layers.
+
+    >>> dense = keras.layers.Dense(3)
+    >>> x = keras.Input((3,), name="x")
+    >>> model, other = keras.Model(x, dense(x)), dense(x)
+    >>> [[tensor.name for tensor in inputs] for inputs in calls_in(model, dense)]
+    [['x']]
+    """
+    nodes = [node for depth in _functional(model)._nodes_by_depth.values() for node in depth]
+    return [list(node.input_tensors) for node in nodes if node.operation is layer]
+
+
+def _functional(model: Any) -> Any:
+    """The functional model that a Sequential model keeps of itself; of others, the model."""
+    return model._functional if isinstance(model, keras.Sequential) else model
