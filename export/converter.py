@@ -129,9 +129,12 @@ def convert(
     arguments = {"labels": labels, "inputs": inputs, "representative": representative}
     own = {key: for_each(key, value, models, several) for key, value in arguments.items()}
     parts: dict[str, Signature] = {}
+    known: list[np.ndarray] = []
     with contextlib.ExitStack() as stack:
         for name, made in models.items():
-            frozen, forms = stack.enter_context(Frozen.of(made, recipe).shipped())
+            one = Frozen.of(made, recipe)
+            frozen, forms = stack.enter_context(one.shipped())
+            known += one.kernels
             if fused_lstm:
                 stack.enter_context(lstm_fusion.fused(frozen))
             rest = {key: values[name] for key, values in own.items()}
@@ -160,7 +163,7 @@ def convert(
     if "int4" in precisions:
         int4.store_tables_as_int4(parsed)
     if recipe.kernels in ("int8", "dynamic"):
-        kernels.store_kernels_as_int8(parsed, recipe.kernels == "dynamic", scales)
+        kernels.store_kernels_as_int8(parsed, known, recipe.kernels == "dynamic", scales)
     if fused_lstm:
         lstm_fusion.forget_states(parsed)
     flatbuffer.slim(parsed)

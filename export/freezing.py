@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import keras
+import numpy as np
 
 from kerascompact import size
 from kerascompact.core import checks
@@ -64,6 +65,8 @@ class Frozen:
     Attributes:
         trained: The model that was given.
         recipe: The `Recipe`.
+        kernels: The int8 numbers of each rounded kernel, in the shape that Keras gives it; of a
+            model that cannot be copied, inside `shipped` only.
         file: The bytes that `convert` returned last; `None` before.
 
     Raises: ValueError, if `trained` is no Keras model or the recipe is unknown.
@@ -80,6 +83,7 @@ class Frozen:
         self.trained = trained
         self.recipe = resolve(recipe)
         self.file: bytes | None = None
+        self.kernels: list[np.ndarray] = []
         self._model = None
         if not trained.built:
             self._no_model = "it is not built: call it on data, or train it"
@@ -89,7 +93,7 @@ class Frozen:
             self._no_model = f"its layer {name!r} holds an embedding inside"
         else:
             try:
-                self._model = frozen_copy(trained, self.recipe)
+                self._model, self.kernels = frozen_copy(trained, self.recipe)
             except (NotImplementedError, TypeError) as error:  # of a layer's configuration
                 self._no_model = f"a layer cannot be copied: {error}"
 
@@ -143,6 +147,7 @@ class Frozen:
         rounded = []
         if recipe.kernels != "float32":
             rounded = round_kernels(trained, recipe.kernels != "dynamic")
+            self.kernels = [one.codes for one in rounded]
         try:
             for layer, form in self._lent:
                 layer.call = _without_training(form)
@@ -151,8 +156,9 @@ class Frozen:
         finally:
             for layer, _ in self._lent:
                 layer.__dict__.pop("call", None)  # another model may share it, and have it back
-            for variable, before in rounded:
-                variable.assign(before)
+            for one in rounded:
+                one.variable.assign(one.before)
+            self.kernels = []
             _forget_functions(trained)
 
     def convert(self, **options: Any) -> bytes:
@@ -217,12 +223,14 @@ class Frozen:
         return size.summary(self.model)
 
 
-def frozen_copy(model: keras.Model, recipe: Recipe) -> keras.Model:
+def frozen_copy(model: keras.Model, recipe: Recipe) -> tuple[keras.Model, list[np.ndarray]]:
     """Copy of a functional or Sequential model with its compact layers frozen.
 
     Args:
         model: Built; its own layers are not changed.
         recipe: How tables and kernels are stored.
+
+    Returns: The copy, and the int8 numbers of its rounded kernels.
 
     Raises: ValueError, if an embedding is where no copy of the graph would reach it.
     """
@@ -236,9 +244,9 @@ def frozen_copy(model: keras.Model, recipe: Recipe) -> keras.Model:
         return _one_loop(layer)
 
     frozen = copy_with(model, replace, float32_config)
-    if recipe.kernels != "float32":
-        round_kernels(frozen, recipe.kernels != "dynamic")
-    return frozen
+    if recipe.kernels == "float32":
+        return frozen, []
+    return frozen, [one.codes for one in round_kernels(frozen, recipe.kernels != "dynamic")]
 
 
 def _same_function(layer: Any) -> keras.layers.Layer:

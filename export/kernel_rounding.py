@@ -1,17 +1,94 @@
 """Rounding of a model's kernels to the int8 numbers that a file stores."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import keras
 import numpy as np
 
 from kerascompact.core.keras_graph import direct_layers, is_graph, maker_of, own_variables
+from kerascompact.core.quantize import quantize_columns
 from kerascompact.export.embedding_forms import is_embedding
 from kerascompact.tflite.passes import kernels
 
+LARGEST = 127
+SAME = 1e-6  # relative: some roundings of float32 products
 
-def round_kernels(model: Any, by_inputs: bool = True) -> list[tuple[Any, np.ndarray]]:
+
+def rounded(kernel: np.ndarray, axis: int = -1) -> tuple[np.ndarray, np.ndarray]:
+    """Rounds a kernel to integers `q`, and gives the float32 numbers `q s` they stand for.
+
+    Args:
+        kernel: Finite float32 array with at least two dimensions.
+        axis: Axis with one scale `s` per index, such as the outputs.
+
+    Returns: int8 and float32 of the same shape; the kernel itself, if it is rounded already.
+
+    >>> codes, values = rounded(np.array([[1.27], [0.304]], "float32"))
+    >>> codes.tolist(), (values * 100).round(3).tolist()
+    ([[127], [30]], [[127.0], [30.0]])
+    """
+    found = as_integers(kernel, axis)
+    if found is not None:
+        return found[0], kernel
+    moved = np.moveaxis(kernel, axis, -1)
+    codes, scale = quantize_columns(moved.reshape(-1, moved.shape[-1]))
+    codes, values = (
+        np.moveaxis(array.reshape(moved.shape), -1, axis) for array in (codes, codes * scale)
+    )
+    return codes.astype(np.int8), values
+
+
+def as_integers(kernel: np.ndarray, axis: int) -> tuple[np.ndarray, np.ndarray] | None:
+    """Finds the int8 numbers and scales of a kernel that `rounded` made; `None` for any other.
+
+    A model that was frozen, saved and loaded has only the float32 numbers. All numbers of an output
+    must be multiples of one step, with factors from -127 to 127.
+
+    Args:
+        kernel: Float32 array with at least two dimensions.
+        axis: Axis with one scale per index.
+
+    Returns: The int8 numbers, of the kernel's shape, and the float32 scales.
+
+    >>> codes, scale = as_integers(np.array([[254.0], [2.0]], "float32"), axis=1)
+    >>> codes.tolist(), scale.tolist()
+    ([[127], [1]], [2.0])
+    """
+    moved = np.moveaxis(kernel, axis, -1)
+    columns = moved.reshape(-1, moved.shape[-1])
+    largest = np.abs(columns).max(axis=0)
+    scale = np.where(largest > 0, largest / np.float32(LARGEST), 1).astype(np.float32)
+    for column in np.flatnonzero(~_fits(columns, scale)):
+        steps = (largest[column] / np.arange(LARGEST, 0, -1, dtype=np.float32)).astype(np.float32)
+        fitting = np.flatnonzero(_fits(np.repeat(columns[:, [column]], LARGEST, axis=1), steps))
+        if not len(fitting):
+            return None
+        scale[column] = steps[fitting[0]]
+    # The scale that was multiplied is this float32 number or one of its two neighbours.
+    choices = np.stack([scale, np.nextafter(scale, np.float32(np.inf)), np.nextafter(scale, 0)])
+    codes = np.rint(columns / scale)
+    wrong = np.stack([np.count_nonzero(codes * one != columns, axis=0) for one in choices])
+    scale = np.take_along_axis(choices, np.argmin(wrong, axis=0)[None], axis=0)[0]
+    codes = np.moveaxis(codes.reshape(moved.shape), -1, axis)
+    return codes.astype(np.int8), scale.astype(np.float32)
+
+
+def _fits(columns: np.ndarray, scale: np.ndarray) -> np.ndarray:
+    """Whether each column holds only multiples of its scale."""
+    multiples = columns.astype(np.float64) / scale
+    return np.all(np.abs(np.rint(multiples) - multiples) <= SAME * np.abs(multiples), axis=0)
+
+
+class Rounded(NamedTuple):
+    """A kernel that was rounded: its variable, its numbers before, and its int8 numbers."""
+
+    variable: Any
+    before: np.ndarray
+    codes: np.ndarray
+
+
+def round_kernels(model: Any, by_inputs: bool = True) -> list[Rounded]:
     """Rounds the kernels of a model, its embeddings aside, to what int8 in a file stands for.
 
     Args:
@@ -19,23 +96,37 @@ def round_kernels(model: Any, by_inputs: bool = True) -> list[tuple[Any, np.ndar
         by_inputs: Whether a dense kernel may have scales for each input: not, if it stays int8
             where it is multiplied.
 
-    Returns: Each variable that was changed, and its numbers before.
+    Returns: Each kernel that was rounded, those of a layer that was trained to round among them.
     """
-    changed: dict[int, tuple[Any, np.ndarray]] = {}
+    found: dict[int, Rounded] = {}
     for layer in _others(model):
-        if getattr(layer, "rounds_itself", False):  # as it was trained to
-            continue
         for variable in own_variables(layer):
             if variable.dtype != "float32":
+                continue
+            if id(variable) in found:
+                continue
+            if getattr(layer, "rounds_itself", False):  # as it was trained to
+                found |= _integers_of(variable)
                 continue
             outputs, inputs = _outputs_of(layer, variable), by_inputs and _is_last(layer, model)
             axis = kernels.axis_of_scales(variable.shape, outputs, inputs)
             if axis is None:
                 continue
             before = keras.ops.convert_to_numpy(variable)
-            variable.assign(kernels.rounded(before, axis))
-            changed.setdefault(id(variable), (variable, before))
-    return list(changed.values())
+            codes, values = rounded(before, axis)
+            variable.assign(values)
+            found[id(variable)] = Rounded(variable, before, codes)
+    return list(found.values())
+
+
+def _integers_of(variable: Any) -> dict[int, Rounded]:
+    """The integers of a kernel whose layer rounds it; none, if its numbers are of no steps."""
+    values = keras.ops.convert_to_numpy(variable)
+    for axis in range(values.ndim):
+        codes = as_integers(values, axis) if kernels.pays(values.shape, axis) else None
+        if codes is not None:
+            return {id(variable): Rounded(variable, values, codes[0])}
+    return {}
 
 
 def _others(layer: keras.layers.Layer) -> Iterator[Any]:

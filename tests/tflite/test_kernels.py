@@ -176,35 +176,29 @@ def test_a_subclassed_model_is_given_its_kernels_back():
     assert np.abs(outputs(data) - model(IDS)["out"]).max() < 0.05
 
 
-@pytest.mark.parametrize("axis", [0, 1, 2])
-def test_integers_and_scales_come_back_from_float32(axis):
-    random = np.random.default_rng(axis)
-    codes = random.integers(-127, 128, (6, 7, 8))
-    codes[0, 0, 0], codes[1], codes[:, 2] = 127, 0, codes[:, 2] // 3
-    shape = [1, 1, 1]
-    shape[axis] = codes.shape[axis]
-    scale = random.uniform(0.01, 3, shape).astype(np.float32)
-    kernel = codes.astype(np.float32) * scale
-    found, steps = kernels.as_integers(kernel, axis)
-    # Where no number is 127 steps, the step is known up to the rounding of the largest.
-    np.testing.assert_allclose(found * steps.reshape(shape), kernel, rtol=2e-7)
-
-
-def test_other_numbers_are_no_integers():
+def test_kernels_are_found_by_their_integers():
+    """As Keras shapes them, transposed, split by gates, with joined heads, and multiplied."""
     random = np.random.default_rng(0)
-    assert kernels.as_integers(random.normal(size=(20, 5)).astype(np.float32), 1) is None
-    zeros, scale = kernels.as_integers(np.zeros((20, 5), np.float32), 1)
-    assert not zeros.any() and scale.tolist() == [1] * 5
-
-
-def test_rounding_is_within_half_a_step():
-    kernel = np.random.default_rng(0).normal(size=(50, 3, 4)).astype(np.float32)
-    for axis in (0, 1, 2):
-        rest = tuple(other for other in range(3) if other != axis)
-        steps = np.abs(kernel).max(rest, keepdims=True) / 127
-        found = kernels.rounded(kernel, axis)
-        assert np.all(np.abs(found - kernel) <= 0.501 * steps)
-        assert kernels.rounded(found, axis) is found
+    codes = random.integers(-127, 128, (6, 4, 40)).astype(np.int8)
+    codes[0, 0], codes[..., 3] = 127, 0
+    scale = random.uniform(-3, 3, 40).astype(np.float32)
+    kernel = codes * scale
+    laid_out = {
+        "as it is": (kernel, codes),
+        "transposed": (kernel.transpose(2, 1, 0), codes.transpose(2, 1, 0)),
+        "joined": (kernel.reshape(24, 40), codes.reshape(24, 40)),
+        "with an axis": (kernel[None], codes[None]),
+        "a gate": (kernel[..., 10:20].transpose(2, 0, 1), codes[..., 10:20].transpose(2, 0, 1)),
+    }
+    others = [random.integers(-127, 128, shape).astype(np.int8) for shape in ((6, 4, 40), (9, 9))]
+    for name, (values, integers) in laid_out.items():
+        axis, found, steps = kernels._found(values, [*others, codes])
+        along = [-1 if i == axis else 1 for i in range(values.ndim)]
+        np.testing.assert_array_equal(found * steps.reshape(along), values, err_msg=name)
+        np.testing.assert_array_equal(np.abs(found), np.abs(integers), err_msg=name)
+        assert steps.min() > 0
+        assert kernels._found(values, others) is None
+        assert kernels._found(values + np.float32(1e-3), [codes]) is None
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,13 @@
 """Pass that stores the kernels of dense, convolutional and recurrent layers as int8."""
 
+import itertools
 import math
-from collections.abc import Sequence
+import operator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from kerascompact.core.quantize import quantize_columns
 from kerascompact.tflite.flatbuffer import schema
 from kerascompact.tflite.graph_edits import (
     OP,
@@ -20,7 +21,6 @@ from kerascompact.tflite.graph_edits import (
     users,
 )
 
-LARGEST = 127
 SAME = 1e-6  # relative tolerance: a few roundings of float32 products
 NODE_BYTES = 150  # what one more operator and tensor cost in the file
 KERNEL_OPS = {
@@ -36,6 +36,9 @@ KERNEL_OPS = {
 }
 # Operators that can multiply an int8 kernel with float32 inputs, and the version that can.
 HYBRID = {OP.FULLY_CONNECTED: 12, OP.CONV_2D: 5}
+
+
+Found = tuple[int, np.ndarray, np.ndarray]  # axis, integers, scales
 
 
 def pays(shape: Sequence[int], axis: int = -1) -> bool:
@@ -71,71 +74,13 @@ def axis_of_scales(shape: Sequence[int], outputs: int = -1, inputs: bool = True)
     return axis if pays(shape, axis) else None
 
 
-def rounded(kernel: np.ndarray, axis: int = -1) -> np.ndarray:
-    """Rounds a kernel to int8 and returns the float32 numbers `q s` that these integers stand for.
-
-    Args:
-        kernel: Finite float32 array with at least two dimensions.
-        axis: Axis with one scale `s` per index, such as the outputs.
-
-    Returns: Float32 of the same shape; the kernel itself, if it is rounded already.
-
-    >>> (rounded(np.array([[1.27], [0.304]], "float32")) * 100).round(3).tolist()
-    [[127.0], [30.0]]
-    """
-    if as_integers(kernel, axis) is not None:
-        return kernel
-    moved = np.moveaxis(kernel, axis, -1)
-    codes, scale = quantize_columns(moved.reshape(-1, moved.shape[-1]))
-    return np.moveaxis((codes * scale).reshape(moved.shape), -1, axis)
-
-
-def as_integers(kernel: np.ndarray, axis: int) -> tuple[np.ndarray, np.ndarray] | None:
-    """Finds the int8 numbers and scales of a kernel that `rounded` made; `None` for any other.
-
-    The converter transposes, joins and splits kernels, and multiplies them with the scales of a
-    batch normalization. So the integers are found from the numbers alone: all numbers of an output
-    must be multiples of one step, with factors from -127 to 127.
-
-    Args:
-        kernel: Float32 array with at least two dimensions.
-        axis: Axis with one scale per index.
-
-    Returns: The int8 numbers, of the kernel's shape, and the float32 scales.
-
-    >>> codes, scale = as_integers(np.array([[254.0], [2.0]], "float32"), axis=1)
-    >>> codes.tolist(), scale.tolist()
-    ([[127], [1]], [2.0])
-    """
-    moved = np.moveaxis(kernel, axis, -1)
-    columns = moved.reshape(-1, moved.shape[-1])
-    largest = np.abs(columns).max(axis=0)
-    scale = np.where(largest > 0, largest / np.float32(LARGEST), 1).astype(np.float32)
-    for column in np.flatnonzero(~_fits(columns, scale)):
-        steps = (largest[column] / np.arange(LARGEST, 0, -1, dtype=np.float32)).astype(np.float32)
-        fitting = np.flatnonzero(_fits(np.repeat(columns[:, [column]], LARGEST, axis=1), steps))
-        if not len(fitting):
-            return None
-        scale[column] = steps[fitting[0]]
-    # The scale that was multiplied is this float32 number or one of its two neighbours.
-    choices = np.stack([scale, np.nextafter(scale, np.float32(np.inf)), np.nextafter(scale, 0)])
-    codes = np.rint(columns / scale)
-    wrong = np.stack([np.count_nonzero(codes * one != columns, axis=0) for one in choices])
-    scale = np.take_along_axis(choices, np.argmin(wrong, axis=0)[None], axis=0)[0]
-    codes = np.moveaxis(codes.reshape(moved.shape), -1, axis)
-    return codes.astype(np.int8), scale.astype(np.float32)
-
-
-def _fits(columns: np.ndarray, scale: np.ndarray) -> np.ndarray:
-    """Whether each column holds only multiples of its scale."""
-    multiples = columns.astype(np.float64) / scale
-    return np.all(np.abs(np.rint(multiples) - multiples) <= SAME * np.abs(multiples), axis=0)
-
-
 def store_kernels_as_int8(
-    model: Any, dynamic: bool = False, scales: Sequence[np.ndarray] = ()
+    model: Any,
+    known: Sequence[np.ndarray],
+    dynamic: bool = False,
+    scales: Sequence[np.ndarray] = (),
 ) -> None:
-    """Stores every kernel that `rounded` made as int8, with a `DEQUANTIZE` before its first use.
+    """Stores every kernel that was rounded as int8, with a `DEQUANTIZE` before its first use.
 
     The runtime dequantizes once, at the first run, and keeps the float32 numbers: the file is
     small, speed and memory are those of a float32 kernel, and results are equal to the last bit. A
@@ -144,6 +89,7 @@ def store_kernels_as_int8(
 
     Args:
         model: Parsed model, changed in place.
+        known: Integers of the rounded kernels, int8, in the shapes that Keras gives them.
         dynamic: Whether to leave out the `DEQUANTIZE` before `FULLY_CONNECTED` and `CONV_2D`. The
             runtime then rounds their inputs to int8 in each run and multiplies integers.
         scales: Column scales of all tables. The converter multiplies a kernel that follows a table
@@ -152,10 +98,17 @@ def store_kernels_as_int8(
     """
     for graph in model.subgraphs:
         for index in range(len(graph.tensors)):
-            _store(model, graph, index, dynamic, scales)
+            _store(model, graph, index, known, dynamic, scales)
 
 
-def _store(model: Any, graph: Any, index: int, dynamic: bool, scales: Sequence[np.ndarray]) -> None:
+def _store(
+    model: Any,
+    graph: Any,
+    index: int,
+    known: Sequence[np.ndarray],
+    dynamic: bool,
+    scales: Sequence[np.ndarray],
+) -> None:
     tensor = graph.tensors[index]
     readers = users(graph, index)
     kernel = constant(model, tensor, np.float32) if tensor.type == TYPE.FLOAT32 else None
@@ -163,11 +116,11 @@ def _store(model: Any, graph: Any, index: int, dynamic: bool, scales: Sequence[n
         return
     if not all(kind(model, reader) in KERNEL_OPS for reader in readers):
         return
-    found = _found(kernel)
+    found = _found(kernel, known)
     if found is None and all(kind(model, one) == OP.FULLY_CONNECTED for one in readers):
         for scale in scales:
             parts = kernel / scale if kernel.shape[1:] == scale.shape else None
-            found = None if parts is None else _found(parts)
+            found = None if parts is None else _found(parts, known)
             if found is not None and found[0] == 0:
                 _scale_inputs(model, graph, readers, scale)
                 break
@@ -191,14 +144,66 @@ def _store(model: Any, graph: Any, index: int, dynamic: bool, scales: Sequence[n
     graph.operators.insert(0, node)
 
 
-def _found(kernel: np.ndarray) -> tuple[int, np.ndarray, np.ndarray] | None:
-    """Axis, integers and scales of a kernel, if it was rounded and int8 takes fewer bytes."""
-    for axis in range(kernel.ndim):
-        if pays(kernel.shape, axis):
-            found = as_integers(kernel, axis)
-            if found is not None:
-                return axis, *found
+def _found(kernel: np.ndarray, known: Sequence[np.ndarray]) -> Found | None:
+    """Axis, integers and scales of a kernel of the file; `None` if it is none that was rounded.
+
+    The converter transposes and reshapes kernels, splits those of an LSTM by gates, and multiplies
+    them with the scales of a batch normalization: the integers stay, their scales may not.
+    """
+    for codes in (moved for one in known for moved in _layouts(one, kernel)):
+        for axis in range(kernel.ndim):
+            if pays(kernel.shape, axis):
+                found = _scaled(kernel, codes, axis)
+                if found is not None:
+                    return axis, *found
     return None
+
+
+def _layouts(codes: np.ndarray, kernel: np.ndarray) -> Iterator[np.ndarray]:
+    """The integers of a Keras kernel, or of its equal parts, in the shape of one in the file."""
+    parts, left = divmod(codes.size, kernel.size)
+    if left or codes.shape[-1] % parts:
+        return
+    for part in np.split(codes, parts, axis=-1):
+        for order in itertools.permutations(range(part.ndim)):
+            moved = part.transpose(order)
+            # Axes that come next to each other become one; those of size 1 come and go.
+            if _follows(moved.shape, kernel.shape):
+                yield moved.reshape(kernel.shape)
+
+
+def _follows(shape: Sequence[int], other: Sequence[int]) -> bool:
+    """Whether the one or the other shape has axes joined of which the other has several.
+
+    >>> _follows((24, 2, 12), (24, 24)), _follows((2, 3), (3, 2))
+    (True, False)
+    """
+    ends = [
+        {*itertools.accumulate((n for n in one if n > 1), operator.mul)} for one in (shape, other)
+    ]
+    return ends[0] <= ends[1] or ends[1] <= ends[0]
+
+
+def _scaled(
+    kernel: np.ndarray, codes: np.ndarray, axis: int
+) -> tuple[np.ndarray, np.ndarray] | None:
+    """The integers and their scales, if the kernel is one times the other, or else `None`."""
+    columns, numbers = (
+        np.moveaxis(array, axis, -1).reshape(-1, array.shape[axis]) for array in (kernel, codes)
+    )
+    largest = np.argmax(np.abs(numbers.astype(np.int16)), axis=0)[None]
+    step = np.take_along_axis(columns, largest, axis=0)[0]
+    number = np.take_along_axis(numbers, largest, axis=0)[0]
+    scale = np.where(number == 0, 1, step / np.where(number == 0, 1, number)).astype(np.float32)
+    if not np.allclose(numbers * scale, columns, rtol=SAME, atol=0):
+        return None
+    # The neighbours of that float32: one of them is the scale that was multiplied.
+    choices = np.stack([scale, np.nextafter(scale, np.float32(np.inf)), np.nextafter(scale, 0)])
+    wrong = np.stack([np.count_nonzero(numbers * one != columns, axis=0) for one in choices])
+    scale = np.take_along_axis(choices, np.argmin(wrong, axis=0)[None], axis=0)[0]
+    signs = np.where(scale < 0, -1, 1)  # a normalization may multiply with negative numbers
+    along = signs.reshape([-1 if i == axis else 1 for i in range(kernel.ndim)])
+    return (codes * along).astype(np.int8), np.abs(scale).astype(np.float32)
 
 
 def _takes_integers(model: Any, operator: Any, index: int) -> bool:
