@@ -141,7 +141,9 @@ def plain(axes: Any, title: str) -> None:
 
 
 def save(figure: Any, path: str | os.PathLike[str]) -> Path:
-    """Writes a figure, whole or not at all, in the format of the path's suffix."""
-    picture = io.BytesIO()
-    figure.savefig(picture, format=Path(path).suffix.lower()[1:], dpi=150)
+    """Writes a figure in the format of the path's suffix; the same figure gives the same bytes."""
+    picture, format_ = io.BytesIO(), Path(path).suffix.lower()[1:]
+    dated = {"svg": "Date", "pdf": "CreationDate"}.get(format_)
+    with require("matplotlib", "plot").rc_context({"svg.hashsalt": "kerascompact"}):
+        figure.savefig(picture, format=format_, dpi=150, metadata={dated: None} if dated else None)
     return files.write_bytes(path, picture.getvalue())

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from kerascompact import export, tools
-from kerascompact.export.recipe import OF_TABLES
+from kerascompact.export.recipe import TABLE_RECIPES
 from kerascompact.layers import PredefinedSparseEmbedding
 from kerascompact.models import tagger
 
@@ -57,7 +57,7 @@ def test_the_papers_parameters():
     assert round(model.count_params() / 1000) in (879, 880)
 
 
-@pytest.mark.parametrize("recipe", OF_TABLES)
+@pytest.mark.parametrize("recipe", TABLE_RECIPES)
 def test_the_file_gives_every_token_the_tag_that_keras_gives(recipe):
     embedding = PredefinedSparseEmbedding(30, 6, 0.4, mask_zero=True)
     model = with_random_weights(tagger(embedding, 5))

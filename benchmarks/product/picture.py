@@ -1,0 +1,69 @@
+"""Picture of the README: accuracy of whole files over their bytes, ours and fastText's.
+
+`python -m benchmarks.product.picture` draws it anew from the rows of the benchmark `budgets`.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+from benchmarks.lib import results
+from benchmarks.lib.experiments import ROOT
+from benchmarks.product.budgets import BUDGETS
+from kerascompact.core.extras import require
+from kerascompact.tasks import plots
+
+PICTURE = ROOT / "benchmarks" / "product" / "accuracy_over_bytes.svg"
+TITLES = {"clinc150": "CLINC150, 150 intents", "trec": "TREC, 6 kinds of questions"}
+STYLES = {"kerascompact": ("#D55E00", "D"), "fastText": ("#0072B2", "o")}
+
+
+def points(dataset: str) -> dict[str, list[tuple[float, float, float]]]:
+    """For each arm, its files by size: KiB, mean accuracy in percent, and standard deviation.
+
+    Args:
+        dataset: Name of a data set of the benchmark `budgets`.
+    """
+    groups: dict[tuple[str, int], list[dict[str, Any]]] = {}
+    for row in results.rows("budgets"):
+        if row["spec"]["dataset"] == dataset:
+            groups.setdefault((row["spec"]["arm"], row["spec"]["budget"]), []).append(row)
+    found: dict[str, list[tuple[float, float, float]]] = {arm: [] for arm in STYLES}
+    for (arm, _), group in sorted(groups.items()):
+        accuracy, deviation = results.spread(group, "file_accuracy")
+        size = mean(row["bytes"] for row in group) / 1024
+        found[arm].append((size, 100 * accuracy, 100 * deviation))
+    return found
+
+
+def draw(path: Path) -> Path:
+    """Draws a panel for each data set and writes the picture, `.svg`, `.png` or `.pdf`."""
+    figure = require("matplotlib.figure", "plot").Figure(figsize=(9, 3.6), layout="constrained")
+    panels = figure.subplots(1, len(TITLES), sharex=True, sharey=True)
+    for axes, (dataset, title) in zip(panels, TITLES.items(), strict=True):
+        for arm, group in points(dataset).items():
+            colour, marker = STYLES[arm]
+            sizes, accuracies, deviations = zip(*group, strict=True)
+            axes.errorbar(
+                sizes, accuracies, deviations, label=arm, color=colour, marker=marker, capsize=3
+            )
+        axes.set_xscale("log", base=2)
+        axes.set_xticks(BUDGETS, [str(budget) for budget in BUDGETS])
+        axes.set_xlabel("the entire file, KiB (log scale)")
+        plots.plain(axes, title)
+    panels[0].set_ylabel("test accuracy of the file, %")
+    return plots.save(figure, path)
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Draws the picture into the file that the README shows, or another."""
+    parser = argparse.ArgumentParser("python -m benchmarks.product.picture", description=__doc__)
+    parser.add_argument("--out", type=Path, default=PICTURE, help=".svg, .png or .pdf")
+    print(draw(parser.parse_args(argv).out))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
