@@ -1,6 +1,7 @@
 """One small form of each kind, with the table that it stands for, made without our own code."""
 
 import numpy as np
+import pytest
 
 from kerascompact.forms import (
     CodebookForm,
@@ -221,6 +222,18 @@ KINDS = {
     "hashed": hashed,
     "tensor_train": tensor_train,
 }
+
+# XLA takes a third of a second for each form: in the short suite those that walk or compute in a way
+# of their own (packed codes, bitmaps, a loop over entries, hashes).
+COMPILED = ("codes_sum", "remapped_shared", "sparse", "hashed")
+in_a_graph_and_under_xla = pytest.mark.parametrize(
+    ("kinds", "jit_compile"),
+    [
+        pytest.param(KINDS, False, id="graph"),
+        pytest.param(COMPILED, True, id="XLA"),
+        pytest.param(KINDS, True, id="XLA, all", marks=pytest.mark.slow),
+    ],
+)
 
 # Forms that add or multiply, in an order that TensorFlow chooses; all others only gather.
 COMPUTING = (codes_sum, factored, low_rank, recurrent, sparse, hashed, tensor_train)

@@ -9,23 +9,35 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from form_examples import KINDS, SMALL, V, check_rows
+from form_examples import (
+    KINDS,
+    SMALL,
+    V,
+    check_rows,
+    dense,
+    factored,
+    in_a_graph_and_under_xla,
+)
 from kerascompact.forms import DenseForm, Form
 
 each_kind = pytest.mark.parametrize("make", KINDS.values(), ids=KINDS)
 
 
+# What the base class does alone is tried on a form of its own arrays and on a form of forms.
+two_kinds = pytest.mark.parametrize("make", [dense, factored])
+
+
 @each_kind
-@pytest.mark.parametrize("shape", [(), (1,), (7,), (3, 5), (2, 3, 4), (0,), (2, 0)])
-def test_looks_up_ids_of_any_rank(make, shape):
+def test_looks_up_ids_of_any_rank(make):
     form, table = make()
-    ids = np.random.default_rng(0).integers(0, V, shape)
-    found = form(ids)
-    assert found.dtype == tf.float32
-    check_rows(make, found, table[ids])
+    for shape in [(), (1,), (7,), (3, 5), (2, 3, 4), (0,), (2, 0)]:
+        ids = np.random.default_rng(0).integers(0, V, shape)
+        found = form(ids)
+        assert found.dtype == tf.float32
+        check_rows(make, found, table[ids])
 
 
-@each_kind
+@two_kinds
 @pytest.mark.parametrize(
     "dtype", ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float32"]
 )
@@ -36,12 +48,17 @@ def test_looks_up_ids_of_any_type(make, dtype):
     check_rows(make, form(tf.constant(ids)), table)
 
 
-@each_kind
-def test_looks_up_every_id_in_a_graph_and_under_xla(make):
-    form, table = make()
-    for jit_compile in (False, True):
-        compiled = tf.function(lambda ids: form(ids), jit_compile=jit_compile)  # noqa: B023
-        check_rows(make, compiled(tf.range(V)), table)
+@in_a_graph_and_under_xla
+def test_looks_up_every_id_in_a_graph_and_under_xla(kinds, jit_compile):
+    """The forms in one function, which is compiled once."""
+    made = {name: KINDS[name]() for name in kinds}
+
+    @tf.function(jit_compile=jit_compile)
+    def every(ids):
+        return {name: form(ids) for name, (form, _) in made.items()}
+
+    for name, rows in every(tf.range(V)).items():
+        check_rows(KINDS[name], rows, made[name][1])
 
 
 @each_kind
@@ -52,7 +69,7 @@ def test_looks_up_ragged_ids(make):
     check_rows(make, found.flat_values, table[[1, 2, 3, V - 1]])
 
 
-@each_kind
+@two_kinds
 @pytest.mark.parametrize("id", [-1, V, 2**31 - 1, -(2**31)])
 def test_refuses_ids_out_of_range(make, id):
     form, _ = make()
@@ -114,59 +131,59 @@ def test_config_makes_the_same_form(make, quantized):
     np.testing.assert_array_equal(twin(np.arange(V)), form(np.arange(V)))
 
 
-@each_kind
-@pytest.mark.parametrize("quantized", [False, True])
-def test_keras_file_holds_the_same_values(make, quantized, tmp_path):
-    form = make()[0]
-    form = form.stored_as() if quantized else form
-    model = keras.Sequential([keras.Input((4,), dtype="int32"), form])
+def test_keras_file_holds_the_same_values(tmp_path):
+    """One model of all forms, as they are and of integers, here and in a fresh process."""
+    forms = {f"{name}_float": make()[0] for name, make in KINDS.items()}
+    forms |= {f"{name}_small": make()[0].stored_as() for name, make in KINDS.items()}
+    ids = keras.Input((V,), dtype="int32")
+    model = keras.Model(ids, {name: form(ids) for name, form in forms.items()})
     model.save(tmp_path / "model.keras")
     loaded = keras.models.load_model(tmp_path / "model.keras")
     for old, new in zip(model.weights, loaded.weights, strict=True):
         assert old.dtype == new.dtype
         np.testing.assert_array_equal(old, new)
-    assert loaded.layers[0].storage() == form.storage()
-    ids = np.arange(20).reshape(5, 4)
-    np.testing.assert_array_equal(loaded.predict(ids, verbose=0), model.predict(ids, verbose=0))
-
-
-def test_keras_file_loads_in_a_fresh_process(tmp_path):
-    """Importing the package registers every form; nothing else is needed."""
-    for name, make in KINDS.items():
-        model = keras.Sequential([keras.Input((V,), dtype="int32"), make()[0].stored_as()])
-        model.save(tmp_path / f"{name}.keras")
-        np.save(tmp_path / f"{name}.npy", model.predict(np.arange(V)[None], verbose=0))
+    for form in forms.values():
+        assert loaded.get_layer(form.name).storage() == form.storage()
+    expected = {name: np.array(rows) for name, rows in model(np.arange(V)[None]).items()}
+    for name, rows in loaded(np.arange(V)[None]).items():
+        np.testing.assert_array_equal(rows, expected[name], err_msg=name)
+    np.savez(tmp_path / "expected.npz", **expected)
+    # Importing the package registers every form; nothing else is needed.
     script = f"""
 import keras, numpy as np, kerascompact.forms
-for name in {list(KINDS)}:
-    model = keras.models.load_model(name + ".keras")
-    expected = np.load(name + ".npy")
-    assert np.array_equal(model.predict(np.arange({V})[None], verbose=0), expected), name
+found = keras.models.load_model("model.keras")(np.arange({V})[None])
+expected = np.load("expected.npz")
+assert set(found) == set(expected)
+for name in expected:
+    assert np.array_equal(found[name], expected[name]), name
 print("all equal")
 """
-    path = {"PYTHONPATH": ":".join(sys.path)}
     run = subprocess.run(
         [sys.executable, "-c", script],
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        env={**os.environ, **path},
+        env={**os.environ, "PYTHONPATH": ":".join(sys.path)},
     )
     assert "all equal" in run.stdout, run.stderr[-2000:]
 
 
-@each_kind
-def test_nothing_is_ever_trainable(make):
-    form = make()[0]
-    model = keras.Sequential([keras.Input((4,), dtype="int32"), form, keras.layers.Dense(1)])
-    assert form.trainable_variables == []
-    form.trainable = True  # as someone who unfreezes a whole model does
+def test_nothing_is_ever_trainable():
+    """One model of all forms is trained."""
+    forms = [make()[0] for make in KINDS.values()]
+    assert not any(form.trainable_variables for form in forms)
+    ids = keras.Input((4,), dtype="int32")
+    vectors = keras.layers.Concatenate()([form(ids) for form in forms])
+    model = keras.Model(ids, keras.layers.Dense(1)(vectors))
+    for form in forms:
+        form.trainable = True  # as someone who unfreezes a whole model does
     assert len(model.trainable_variables) == 2  # those of the Dense layer
-    before = form.get_weights()
+    before = [form.get_weights() for form in forms]
     model.compile("adam", "mse")
     model.fit(np.ones((8, 4), "int32"), np.ones((8, 4, 1)), verbose=0)
-    for old, new in zip(before, form.get_weights(), strict=True):
-        np.testing.assert_array_equal(old, new)
+    for form, weights in zip(forms, before, strict=True):
+        for old, new in zip(weights, form.get_weights(), strict=True):
+            np.testing.assert_array_equal(old, new)
 
 
 @each_kind
@@ -211,14 +228,14 @@ def arrays(form):
     return {weight.path: weight.numpy() for weight in form.weights}
 
 
-@each_kind
+@two_kinds
 @pytest.mark.parametrize("precision", ["int2", "float32", 8, None])
 def test_quantize_refuses_another_precision(make, precision):
     with pytest.raises(ValueError, match="`precision` must be one of 'int8', 'int4'"):
         make()[0].stored_as(precision)
 
 
-@each_kind
+@two_kinds
 @pytest.mark.filterwarnings("ignore:Layer InputLayer does not have a `quantize` method")
 @pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")  # within Keras
 def test_keras_own_quantize_leaves_a_form_alone(make):
@@ -231,7 +248,7 @@ def test_keras_own_quantize_leaves_a_form_alone(make):
         model.quantize("int8")
     assert dense.kernel.dtype == "int8"  # it did quantize the layer that it can
     check_rows(make, form(np.arange(V)), table)
-    found = model.predict(np.arange(V)[None], verbose=0)[0]
+    found = model(np.arange(V)[None])[0]
     # Dense rounds kernel and inputs to 127 steps: each of <= 5 products of size <= 4 is off by
     # at most 2 half steps
     np.testing.assert_allclose(found, expected, atol=5 * 4 * 2 / 127 / 2 * 2)

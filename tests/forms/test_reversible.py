@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from form_examples import KINDS, V, codes_concat, codes_sum
+from form_examples import KINDS, V, codes_concat, codes_sum, in_a_graph_and_under_xla
 from kerascompact.forms import CodebookForm, DenseForm, FactoredForm
 from kerascompact.ops import vocabulary_chunks
 
@@ -24,13 +24,13 @@ def hidden(*shape, width, seed=3):
 
 
 @each_kind
-@pytest.mark.parametrize("shape", [(), (1,), (4,), (3, 5), (1, 5), (0,), (2, 1, 3)])
-def test_multiplies_vectors_with_every_row(make, shape):
+def test_multiplies_vectors_with_every_row(make):
     form, table = make()
-    vectors = hidden(*shape, width=table.shape[1])
-    found = form(vectors, reverse=True)
-    assert found.shape == (*shape, V) and found.dtype == tf.float32
-    np.testing.assert_allclose(found, vectors @ table.T, atol=ROUNDING)
+    for shape in [(), (1,), (4,), (3, 5), (1, 5), (0,), (2, 1, 3)]:
+        vectors = hidden(*shape, width=table.shape[1])
+        found = form(vectors, reverse=True)
+        assert found.shape == (*shape, V) and found.dtype == tf.float32
+        np.testing.assert_allclose(found, vectors @ table.T, atol=ROUNDING)
 
 
 @each_kind
@@ -62,24 +62,28 @@ def test_scales_that_another_form_holds_do_not_count_twice():
     np.testing.assert_allclose(found, form(vectors, reverse=True), rtol=1e-5, atol=ROUNDING)
 
 
-@each_kind
-@pytest.mark.parametrize("jit_compile", [False, True])
-def test_in_a_graph_of_unknown_shape_with_a_gradient(make, jit_compile):
-    form, table = make()
-    width = table.shape[1]
+@in_a_graph_and_under_xla
+def test_in_a_graph_of_unknown_shape_with_a_gradient(kinds, jit_compile):
+    """The forms in one function, which is compiled once."""
+    made = {name: KINDS[name]() for name in kinds}
+    widths = {name: table.shape[1] for name, (_, table) in made.items()}
+    specs = {name: tf.TensorSpec((None, None, width)) for name, width in widths.items()}
 
-    @tf.function(jit_compile=jit_compile, input_signature=[tf.TensorSpec((None, None, width))])
+    @tf.function(jit_compile=jit_compile, input_signature=[specs])
     def both(vectors):
         with tf.GradientTape() as tape:
             tape.watch(vectors)
-            logits = form(vectors, reverse=True)
+            logits = {name: made[name][0](each, reverse=True) for name, each in vectors.items()}
         return logits, tape.gradient(logits, vectors)
 
-    vectors = hidden(2, 3, width=width)
-    logits, gradient = both(vectors)
-    np.testing.assert_allclose(logits, vectors @ table.T, atol=ROUNDING)
-    expected = np.broadcast_to(table.sum(axis=0), vectors.shape)
-    np.testing.assert_allclose(gradient, expected, atol=10 * ROUNDING)  # a sum of 23 rows
+    vectors = {name: hidden(2, 3, width=width) for name, width in widths.items()}
+    logits, gradients = both(vectors)
+    for name, (_, table) in made.items():
+        product = vectors[name] @ table.T
+        np.testing.assert_allclose(logits[name], product, atol=ROUNDING, err_msg=name)
+        expected = np.broadcast_to(table.sum(axis=0), vectors[name].shape)
+        # a sum of 23 rows
+        np.testing.assert_allclose(gradients[name], expected, atol=10 * ROUNDING, err_msg=name)
 
 
 @each_kind
@@ -115,21 +119,29 @@ def test_refuses_vectors_of_another_width(make):
         form(np.zeros((2, table.shape[1])), reverse="yes")
 
 
-@each_kind
-def test_a_model_that_calls_it_both_ways_holds_it_once(make, tmp_path):
-    form, table = make(name="words")
-    ids = keras.Input((None,), dtype="int32")
-    hidden_states = keras.layers.Dense(table.shape[1], name="dense")(form(ids))
-    model = keras.Model(ids, form(hidden_states, reverse=True))
+def test_a_model_that_calls_it_both_ways_holds_it_once(tmp_path):
+    """One model of all forms, each with a head of its own."""
+    ids, logits = keras.Input((None,), dtype="int32"), {}
+    for name, make in KINDS.items():
+        form, table = make(name=f"{name}_words")
+        states = keras.layers.Dense(table.shape[1], name=f"{name}_dense")(form(ids))
+        logits[name] = form(states, reverse=True)
+    model = keras.Model(ids, logits)
     some = np.array([[1, 2, 3], [4, 5, 6]])
-    expected = model.predict(some, verbose=0)
+    expected = model(some)
     model.save(tmp_path / "model.keras")
     loaded = keras.models.load_model(tmp_path / "model.keras")
-    assert [layer.name for layer in loaded.layers].count("words") == 1
-    np.testing.assert_array_equal(loaded.predict(some, verbose=0), expected)
     clone = keras.models.clone_model(model)
     clone.set_weights(model.get_weights())
-    np.testing.assert_array_equal(clone.predict(some, verbose=0), expected)
+    names = [layer.name for layer in loaded.layers]
+    for name in KINDS:
+        assert names.count(f"{name}_words") == 1
+        for again in (loaded, clone):
+            found = again.get_layer(f"{name}_words")
+            assert len(found._inbound_nodes) == 2  # called on ids and on vectors
+    for again in (loaded(some), clone(some)):
+        for name in KINDS:
+            np.testing.assert_array_equal(again[name], expected[name], err_msg=name)
 
 
 def test_the_bias_of_a_factored_form_moves_all_logits_of_a_vector():
