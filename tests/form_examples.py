@@ -223,8 +223,8 @@ KINDS = {
     "tensor_train": tensor_train,
 }
 
-# XLA takes a third of a second for each form: in the short suite those that walk or compute in a way
-# of their own (packed codes, bitmaps, a loop over entries, hashes).
+# XLA takes a third of a second for each form: the short suite compiles those that walk or compute
+# in a way of their own (packed codes, bitmaps, a loop over entries, hashes).
 COMPILED = ("codes_sum", "remapped_shared", "sparse", "hashed")
 in_a_graph_and_under_xla = pytest.mark.parametrize(
     ("kinds", "jit_compile"),

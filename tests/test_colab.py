@@ -1,5 +1,11 @@
-"""The tutorials run, in a fresh kernel of this interpreter, and leave nothing in the checkout."""
+"""The tutorials run, in a fresh kernel of this interpreter, and leave nothing in the checkout.
 
+Running them is slow; the short suite reads what is committed, and the calls that it makes.
+"""
+
+import ast
+import importlib
+import inspect
 import json
 import os
 import re
@@ -76,12 +82,14 @@ def run(tmp_path_factory):
     return execute(FIRST, tmp_path_factory.mktemp("colab"), **settings)
 
 
+@pytest.mark.slow
 def test_the_file_predicts_what_keras_does(run):
     _, printed, _ = run
     assert "agreement: 1.0" in printed["verify"].splitlines()
     assert "argmax agreement 1.000000" in printed["verify"]
 
 
+@pytest.mark.slow
 def test_what_it_wrote_predicts(run):
     _, _, work = run
     folder = work / "first_compact_model"
@@ -95,6 +103,7 @@ def test_what_it_wrote_predicts(run):
     assert read_metadata(folder / "intents.tflite")["recipe"]["name"] == "int8"
 
 
+@pytest.mark.slow
 def test_it_shows_an_empty_text_and_unknown_words(run):
     _, printed, _ = run
     known, unknown, empty = printed["bad"].splitlines()
@@ -103,6 +112,7 @@ def test_it_shows_an_empty_text_and_unknown_words(run):
     assert empty.endswith("`text` has no token: it is empty or white space only.")
 
 
+@pytest.mark.slow
 def test_it_compares_both_methods_at_three_sizes(run):
     _, printed, _ = run
     rows = [line.split() for line in printed["table"].splitlines()[1:]]
@@ -112,6 +122,7 @@ def test_it_compares_both_methods_at_three_sizes(run):
     assert all(sizes["mixture", width] < sizes["standard", width] for width in widths)
 
 
+@pytest.mark.slow
 def test_it_shows_its_pictures_and_no_log_lines(run):
     notebook, printed, _ = run
     pictures = [
@@ -287,6 +298,7 @@ def phone(tmp_path_factory):
     return execute(SIXTH, tmp_path_factory.mktemp("colab"), **settings)
 
 
+@pytest.mark.slow
 def test_recipes_are_smaller_and_the_exact_ones_agree(phone):
     _, printed, _ = phone
     rows = {name: cells for name, *cells in map(str.split, printed["recipes"].splitlines()[1:])}
@@ -299,6 +311,7 @@ def test_recipes_are_smaller_and_the_exact_ones_agree(phone):
     assert len(printed["refused"].splitlines()) == 2
 
 
+@pytest.mark.slow
 def test_one_file_takes_text_and_says_what_it_holds(phone):
     notebook, printed, work = phone
     assert "agreement: 1.0" in printed["verify"]
@@ -311,6 +324,7 @@ def test_one_file_takes_text_and_says_what_it_holds(phone):
     assert pictures == ["picture"]
 
 
+@pytest.mark.slow
 def test_it_runs_where_no_tensorflow_is(phone):
     _, printed, _ = phone
     first, *_, last = printed["app"].splitlines()
@@ -334,6 +348,55 @@ def test_what_is_committed(path):
         if cell.cell_type == "code":
             assert "tf.keras" not in cell.source and "tf_keras" not in cell.source, cell.id
             assert len(cell.source.splitlines()) <= 20, cell.id  # short cells are read
+
+
+def calls(path):
+    """Every name of this package that a notebook reads, with the arguments of its calls."""
+    cells = [cell.source for cell in read(path).cells if cell.cell_type == "code"]
+    lines = "\n".join(cells).splitlines()
+    tree = ast.parse("\n".join(re.sub(r"^( *)[%!].*", r"\1pass", line) for line in lines))
+    known = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module.split(".")[0] == "kerascompact":
+            module = importlib.import_module(node.module)
+            for alias in node.names:
+                found = getattr(module, alias.name, None)
+                if found is None:  # a room, or a module
+                    found = importlib.import_module(f"{node.module}.{alias.name}")
+                known[alias.asname or alias.name] = found
+
+    def resolve(node):
+        """What an expression stands for; `None`, if it is nothing of this package."""
+        if isinstance(node, ast.Name):
+            return known.get(node.id)
+        owner = resolve(node.value) if isinstance(node, ast.Attribute) else None
+        if inspect.ismodule(owner) or inspect.isclass(owner):
+            assert hasattr(owner, node.attr), f"{owner.__name__} has no {node.attr}"
+            return getattr(owner, node.attr)
+        return None
+
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute):
+            resolve(node)
+        found = resolve(node.func) if isinstance(node, ast.Call) else None
+        if callable(found):
+            yield found, node
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_calls_are_those_of_the_package(path):
+    """Names and arguments, without running them: what a new name would break is seen at once."""
+    seen = 0
+    for function, node in calls(path):
+        if any(isinstance(argument, ast.Starred) for argument in node.args):
+            continue
+        names = {keyword.arg: None for keyword in node.keywords if keyword.arg is not None}
+        try:
+            inspect.signature(function).bind_partial(*node.args, **names)
+        except TypeError as error:
+            pytest.fail(f"{function.__name__}, line {node.lineno}: {error}")
+        seen += 1
+    assert seen >= 10
 
 
 @pytest.mark.parametrize("text", ["at /home/me/a.txt", '"/tmp/x"', r"C:\\Users", "(/usr/lib)"])

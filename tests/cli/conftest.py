@@ -1,6 +1,8 @@
 """A small trained folder, made once through the command line itself."""
 
+import contextlib
 import csv
+import io
 import random
 
 import pytest
@@ -13,6 +15,18 @@ VERBS = {
     "stop": ["halt", "silence", "end"],
 }
 SMALL = dict(clusters=5, unique=8, width=6, sequence_length=8, epochs=20, batch_size=16)
+PROJECTION = [
+    "--width",
+    "6",
+    "--sequence-length",
+    "8",
+    "--epochs",
+    "12",
+    "--batch-size",
+    "16",
+    "--hidden",
+    "12",
+]
 TRAIN = [f"--{name.replace('_', '-')}={value}" for name, value in SMALL.items()]
 
 
@@ -39,6 +53,16 @@ def trained(table, tmp_path_factory):
     status = main(["train", "--data", str(table), "--out", str(out), *TRAIN])
     assert status == 0
     return out
+
+
+@pytest.fixture(scope="session")
+def projected(table, tmp_path_factory):
+    """The folder of `--method projection`, and what training it printed."""
+    out, printed = tmp_path_factory.mktemp("projected") / "out", io.StringIO()
+    arguments = ["train", "--data", str(table), "--out", str(out), "--method", "projection"]
+    with contextlib.redirect_stdout(printed):
+        assert main([*arguments, *PROJECTION]) == 0
+    return out, printed.getvalue()
 
 
 @pytest.fixture

@@ -85,11 +85,8 @@ def test_refuses(trained, tmp_path, fails):
     assert not out.exists()
 
 
-def test_a_projection_needs_no_vocabulary(table, tmp_path, capsys):
-    folder = tmp_path / "trained"
-    small = ["--width", "6", "--sequence-length", "8", "--epochs", "8", "--batch-size", "16"]
-    arguments = ["train", "--data", str(table), "--out", str(folder), "--hidden", "12", *small]
-    assert main([*arguments, "--method", "projection"]) == 0
+def test_a_projection_needs_no_vocabulary(projected, table, tmp_path, capsys):
+    folder, _ = projected
     out = tmp_path / "app" / "model.tflite"
     assert main(["export", str(folder), "--out", str(out)]) == 0
     assert out.read_bytes() == (folder / "model.tflite").read_bytes()

@@ -109,24 +109,69 @@ def test_the_words_of_another_file_are_kept(trained, table, tmp_path, fails, mon
     assert (folder / "vocabulary.txt").read_bytes() == (trained / "vocabulary.txt").read_bytes()
 
 
+KD = ["--method", "kd", "--cardinality", "4", "--code-length", "3"]
+GROUP_LASSO = ["--method", "group_lasso", "--group-lasso-weight", "0.1"]
+OTHERS = [
+    (KD, "KDCodeEmbedding", dict(cardinality=4, code_length=3)),
+    (
+        ["--method", "dpq", "--cardinality", "4", "--code-length", "2"],
+        "DPQEmbedding",
+        dict(cardinality=4, code_length=2),
+    ),
+    (["--method", "quantized", "--bits", "3"], "QuantizedEmbedding", dict(bits=3)),
+    (["--method", "low_rank", "--ratio", "0.5"], "LowRankEmbedding", {}),
+    (["--method", "selected", "--unique", "12"], "SelectedEmbedding", {}),
+    (GROUP_LASSO, "GroupLassoEmbedding", {}),
+    (["--method", "sparse_vd_voc"], "SparseVariationalVocabularyEmbedding", {}),
+    (
+        ["--method", "predefined_sparse", "--density", "0.4"],
+        "PredefinedSparseEmbedding",
+        dict(density=0.4),
+    ),
+    (
+        ["--method", "hashed", "--unique", "9", "--buckets", "5"],
+        "HashEmbedding",
+        dict(num_frequent=9, num_buckets=5),
+    ),
+]
+SMALL = ["--width", "8", "--epochs", "1"]
+
+
+@pytest.mark.parametrize(("arguments", "layer", "options"), OTHERS)
+def test_other_methods_take_their_own_options(
+    table, tmp_path, arguments, layer, options, monkeypatch
+):
+    """The layer of the model that is about to be trained."""
+    found = []
+
+    def fit(model, *args, **kwargs):
+        found.append(model.get_layer("embedding"))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(keras.Model, "fit", fit)
+    common = ["--data", str(table), "--out", str(tmp_path / "out"), *SMALL]
+    assert main(["train", *common, *arguments]) == 130
+    (embedding,) = found
+    assert type(embedding).__name__ == layer
+    config = embedding.get_config()
+    assert {name: config[name] for name in options} == options
+    assert config["output_dim"] == 8
+
+
 @pytest.mark.parametrize(
     ("arguments", "layer"),
     [
-        (["--method", "kd", "--cardinality", "4", "--code-length", "3"], "KDCodeEmbedding"),
-        (["--method", "dpq", "--cardinality", "4", "--code-length", "4"], "DPQEmbedding"),
-        (["--method", "quantized", "--bits", "3"], "QuantizedEmbedding"),
-        (["--method", "low_rank", "--ratio", "0.5"], "LowRankEmbedding"),
-        (["--method", "selected", "--unique", "12"], "SelectedEmbedding"),
-        (["--method", "group_lasso", "--group-lasso-weight", "0.1"], "GroupLassoEmbedding"),
-        (["--method", "sparse_vd_voc"], "SparseVariationalVocabularyEmbedding"),
-        (["--method", "predefined_sparse", "--density", "0.4"], "PredefinedSparseEmbedding"),
-        (["--method", "hashed", "--unique", "9", "--buckets", "5"], "HashEmbedding"),
+        pytest.param(
+            arguments,
+            layer,
+            marks=[] if arguments in (KD, GROUP_LASSO) else pytest.mark.slow,
+        )
+        for arguments, layer, _ in OTHERS
     ],
 )
-def test_other_methods_take_their_own_options(table, tmp_path, arguments, layer):
+def test_other_methods_are_trained_and_written(table, tmp_path, arguments, layer):
     out = tmp_path / "out"
-    common = ["--data", str(table), "--out", str(out), "--width", "8", "--epochs", "1"]
-    assert main(["train", *common, *arguments]) == 0
+    assert main(["train", "--data", str(table), "--out", str(out), *SMALL, *arguments]) == 0
     report = json.loads((out / "report.json").read_text())
     assert report["argmax_agreement"] == 1
     model = load_model(out / "model.keras")

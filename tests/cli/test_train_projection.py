@@ -1,30 +1,17 @@
 """`kerascompact train --method projection`: words that no text of the table has are words, too."""
 
 import json
+import shutil
 
 from kerascompact import tflite
 from kerascompact.cli import main
 from kerascompact.commands.folder import load_model
 from kerascompact.layers import BitCache, ProjectionEmbedding
 
-SMALL = [
-    "--width",
-    "6",
-    "--sequence-length",
-    "8",
-    "--epochs",
-    "12",
-    "--batch-size",
-    "16",
-    "--hidden",
-    "12",
-]
 
-
-def test_trains_and_writes(table, tmp_path, capsys):
-    out = tmp_path / "out"
-    arguments = ["train", "--data", str(table), "--out", str(out), "--method", "projection", *SMALL]
-    assert main(arguments) == 0
+def test_trains_and_writes(projected, tmp_path, capsys):
+    folder, printed = projected
+    out = shutil.copytree(folder, tmp_path / "out")
     report = json.loads((out / "report.json").read_text())
     assert report["argmax_agreement"] == 1 and report["file_accuracy"] > 0.6
     model = load_model(out / "model.keras")
@@ -37,7 +24,7 @@ def test_trains_and_writes(table, tmp_path, capsys):
         out / "model.tflite"
     )
     (out / "vocabulary.txt").unlink()  # only `model.keras`, which reads ids, needs it
-    assert "BitCache" not in capsys.readouterr().out
+    assert "BitCache" not in printed
     for text in ("please raise the music", "pleasse raiise the musik, caf\u00e9"):
         assert main(["predict", str(out / "model.tflite"), text]) == 0
         assert capsys.readouterr().out.split("\t")[0] in ("louder", "softer", "stop")
