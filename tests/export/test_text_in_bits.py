@@ -84,6 +84,14 @@ def test_a_cache_of_ids():
     np.testing.assert_allclose(got, wanted, atol=1e-5)  # float32 in another order
 
 
+def test_a_frozen_model_takes_text_as_often_as_it_is_asked():
+    """Its layers are called on bits once more each time; the graph of the model stays one."""
+    model = built(models.projection_lstm(embedding(), 3, 5))
+    frozen = export.freeze(model, "float32")
+    first, again = (frozen.convert(text="wordpunct", max_words=9) for _ in range(2))
+    assert first == again
+
+
 def test_words_are_where_the_model_says_something_of_them():
     bits = keras.Input((None, 64), dtype="uint8", name="bits")
     states = keras.layers.LSTM(4, return_sequences=True)(embedding()(bits))
