@@ -1,4 +1,4 @@
-"""What every post-training compressor keeps."""
+"""Base class of post-training compressors."""
 
 from collections.abc import Iterable
 from typing import Any

@@ -19,7 +19,7 @@ class KMeansClusters(Compressor):
 
     Args:
         num_clusters: Number of centroids `k`, `2 <= k <= V`.
-        seed: Of the first centroids.
+        seed: Seed of the first centroids.
 
     Storage: `V ceil(log2 k) + 32 k d` bits.
     Raises: ValueError, if `k` exceeds the words; ImportError, without scikit-learn

@@ -1,4 +1,4 @@
-"""Reads the codes of a stored form."""
+"""Codes of a stored form, read back as integers."""
 
 import numpy as np
 import tensorflow as tf

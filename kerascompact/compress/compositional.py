@@ -25,12 +25,12 @@ class CompositionalCodes(Compressor):
         code_length: Codes of a word `M`.
         epochs: Passes over the table. The paper's code: 200.
         batch_size: Rows of a step.
-        learning_rate: Of Adam. The paper: 1e-4.
-        temperature: Of the Gumbel-softmax, `tau > 0`.
+        learning_rate: Learning rate of Adam; the paper uses 1e-4.
+        temperature: Temperature `tau > 0` of the Gumbel-softmax.
         clip_norm: Norm that the gradient is clipped to.
         refit: Whether codebooks are fitted to the codes by least squares in the end: those of the
             auto-encoder reconstruct soft samples, and only the codes ship.
-        seed: Of the weights, the order of the rows and the noise.
+        seed: Seed of the weights, the order of the rows and the noise.
         verbose: Whether to show progress.
 
     Storage: `V M ceil(log2 K) + 32 M K d` bits.

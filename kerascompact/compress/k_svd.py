@@ -1,4 +1,4 @@
-"""Post-SH with k-SVD: a dictionary, and sparse codes in it, fitted to a trained table."""
+"""k-SVD of a trained table: a dictionary of vectors, and sparse codes in it (Post-SH)."""
 
 from typing import Any
 
@@ -23,8 +23,8 @@ class KSVD(Compressor):
         num_anchors: `|A|`, `2 <= |A| <= V`.
         num_neighbors: `s`, `1 <= s <= |A|` entries of a word; 10 with 500 anchors and 20 with 1,000
             in the paper.
-        iterations: Of both.
-        seed: Of the first centroids.
+        iterations: Number of iterations of k-means and of k-SVD.
+        seed: Seed of the first centroids.
         max_points: Rows that the anchors are fitted to at most: the most frequent ones, if counts
             are given, or any. All are coded.
         verbose: Whether to show progress.

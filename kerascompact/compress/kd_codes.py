@@ -34,8 +34,8 @@ class KDCodes(Compressor):
         cardinality: Values of a code `K`, `2 <= K <= V`.
         code_length: Codes of a word `D`.
         start: "residual", "annealed" or "best", both.
-        iterations: Rounds.
-        seed: Of k-means, the random codes and the noise.
+        iterations: Number of rounds of the search.
+        seed: Seed of k-means, the random codes and the noise.
         max_points: Rows that k-means learns from at most; the rounds use all.
         verbose: Whether to show progress.
 

@@ -1,4 +1,4 @@
-"""A trained model with its embeddings compressed, and a form as a model of its own."""
+"""Compression of a trained model's embeddings; a form as a model of its own."""
 
 import warnings
 from collections.abc import Collection, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Post-processing by sparse hashing (Post-SH): each vector from the anchors nearest to it."""
+"""Sparse hashing after training (Post-SH): each vector as a mix of its nearest anchors."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ class NearestAnchors(Compressor):
         weights: "least_squares": those of the least error; "kernel": the ad-hoc ones of anchor
             hashing, `exp(-||E[i] - A[k]||^2 / t)` divided by their sum, `t` the mean of these
             distances over all words and their neighbors.
-        seed: Of the first centroids.
+        seed: Seed of the first centroids.
         max_points: Rows that k-means learns from at most.
 
     Storage: for `n = V s` entries `32 n` bits, `16 n` for their columns (`8 n` up to 256 anchors),

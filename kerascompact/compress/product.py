@@ -1,4 +1,4 @@
-"""Product quantization: k-means on every part of a vector."""
+"""Product quantization of a trained table: k-means on each part of its vectors."""
 
 from typing import Any
 
@@ -28,10 +28,10 @@ class ProductQuantization(Compressor):
             fastText, or of one, if `d` is odd.
         cardinality: Centroids of a part `K`, `2 <= K <= V`.
         norms: Whether norms are quantized apart (fastText's `-qnorm`).
-        seed: Of the first centroids.
+        seed: Seed of the first centroids.
         max_points: Rows that k-means learns from at most: the most frequent ones, if counts are
             given, or any. All rows are quantized.
-        iterations: Of k-means, at most.
+        iterations: Largest number of iterations of k-means.
         verbose: Whether to show progress.
 
     Storage: `V D ceil(log2 K) + 32 K d` bits; with norms `8 V + 32 * 256` more.

@@ -1,4 +1,4 @@
-"""Pruning of a trained table: what is not zero, or no small number, is stored."""
+"""Pruning of a trained table: only large entries are stored."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What a compressed table costs, and how far it is from the table."""
+"""Report on a compressed table: its size, and its distance from the original."""
 
 from typing import Any, NamedTuple
 

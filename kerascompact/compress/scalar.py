@@ -26,7 +26,7 @@ class ScalarQuantization(Compressor):
     codes by least squares.
 
     Args:
-        bits: Of an entry, 1 to 8.
+        bits: Bits of an entry, 1 to 8.
         scale: What shares one float32 scale: "column", "row" or "table". Default: "column" for 8
             and 4 bits, "row" for others. Counts weigh the errors where it is the table.
 

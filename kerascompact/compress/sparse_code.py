@@ -23,7 +23,7 @@ class SparseCode(Compressor):
         num_base: Base words `b`, `2 <= b <= V`; the paper has 8,000.
         l1_weight: `alpha`, weight of the sum of the entries; the larger, the fewer entries.
         sum_to_one_weight: `beta`, weight of the squared difference of that sum from 1.
-        iterations: Steps.
+        iterations: Number of gradient steps.
         base_ids: The base words. Default: those of the largest counts; without counts the first
             ids, which are the most frequent words of a `Vocabulary`.
 

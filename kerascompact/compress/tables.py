@@ -1,4 +1,4 @@
-"""A trained embedding table, wherever it is."""
+"""Trained embedding tables, read from arrays, layers, models and files."""
 
 import os
 import tokenize

@@ -1,4 +1,4 @@
-"""Reads word vectors from the text and binary formats of word2vec, fastText and GloVe."""
+"""Reader of word vectors in the text and binary formats of word2vec, fastText and GloVe."""
 
 import gzip
 import lzma
@@ -27,7 +27,7 @@ def read_word_vectors(
     840B file may have spaces inside. `.gz` and `.xz` are unpacked as they are read.
 
     Args:
-        path: The file.
+        path: Path of the file.
         limit: Reads the first rows only.
 
     Returns: vectors `(V, d)` float32, and the `V` words as they stand.

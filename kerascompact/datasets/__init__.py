@@ -1,4 +1,4 @@
-"""Text classification data: one set that ships, five that are read from a folder, and your own.
+"""Text classification data sets: one is packaged, five are read from a folder, and your own.
 
 >>> load().name
 'clinc150'
@@ -33,7 +33,7 @@ def load(
         name: `"clinc150"`, `"imdb"`, `"ag_news"`, `"trec"`, `"snips"` or
             `"mrda"`.
         data: The data folder, see `base.data_dir`. CLINC150 ships in the package and needs none.
-        **options: Those of the `load` of the module of that name, such as `dev` and `seed`.
+        **options: Further arguments of that data set's `load`, such as `dev` and `seed`.
     Raises: ValueError, if no set has that name, or as that function does.
     Example:
     >>> load("clinc150", out_of_scope=True).label_names[-1]

@@ -1,4 +1,4 @@
-"""AG News: the topic of a news item. Not in the package: non-commercial terms."""
+"""AG News data set: topics of news items. Not packaged: non-commercial terms."""
 
 import csv
 import io

@@ -1,4 +1,4 @@
-"""What every data set shares: its shape in memory, held-out splits, and files that are checked."""
+"""Base of all data sets: their types, held-out splits and checked files."""
 
 import gzip
 import lzma
@@ -149,7 +149,7 @@ def read_known(known: Known, folder: Path, source: str) -> bytes:
     """Reads a file whose checksum is known, and unpacks it.
 
     Args:
-        known: The file.
+        known: Name and checksum of the file.
         folder: The data folder.
         source: Where the public can get the file, for the error.
     Raises: ValueError, if it is missing or is not the file that is known.

@@ -1,4 +1,4 @@
-"""CLINC150: what people say to an assistant. It ships in the package and is the default.
+"""CLINC150 data set: intents of requests to an assistant. Packaged, and the default.
 
 150 intents of ten domains, and queries that fit none of them ("out of scope"). By Larson,
 Mahendran, Peper, Clarke, Lee, Hill, Kummerfeld, Leach, Laurenzano, Tang and Mars, from

@@ -1,4 +1,4 @@
-"""IMDB: is a film review positive or negative. Not in the package: no licence is stated."""
+"""IMDB data set: positive and negative film reviews. Not packaged: no licence is stated."""
 
 import csv
 import io

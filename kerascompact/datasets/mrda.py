@@ -1,4 +1,4 @@
-"""MRDA: what an utterance in a meeting does. Not in the package: the corpus is for research."""
+"""MRDA data set: dialogue acts of meetings. Not packaged: the corpus is for research only."""
 
 import os
 from pathlib import Path

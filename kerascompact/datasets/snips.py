@@ -1,4 +1,4 @@
-"""SNIPS: seven intents of a voice assistant. Nearly solved, so good for a quick check."""
+"""SNIPS data set: seven intents of a voice assistant. Nearly solved, so good for a quick check."""
 
 import csv
 import io

@@ -1,4 +1,4 @@
-"""A data set of the user's own: a CSV or TSV file with a header, a text and a label in each row."""
+"""A user's own data set: a CSV or TSV file with a header, a text and a label in each row."""
 
 import csv
 import io

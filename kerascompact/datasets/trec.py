@@ -1,4 +1,4 @@
-"""TREC: what kind of answer a question asks for. Not in the package: no licence is stated."""
+"""TREC data set: answer types of questions. Not packaged: no licence is stated."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""How weights start, where it decides what they become."""
+"""Initializers of embedding weights, and the choice of anchors."""
 
 from kerascompact.initializers import anchors
 from kerascompact.initializers.common_code import CommonCode

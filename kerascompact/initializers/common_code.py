@@ -1,4 +1,4 @@
-"""Code logits under which all words start with one code, and rare words keep it."""
+"""Initializer of code logits under which all words start with one common code."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ class CommonCode(keras.initializers.Initializer):
         cardinality: Letters of the alphabet `K`.
         margin: Lead of letter 0, at least 0.
         noise: Above 0, or words that meet the same gradients stay equal.
-        seed: Of the noise.
+        seed: Seed of the noise.
 
     Shapes: `(V, D K)` or `(..., K)`: the last axis is a multiple of `K`.
     Raises: ValueError, if an argument is out of its range, or `K` does not divide the last axis.

@@ -1,4 +1,4 @@
-"""Normal numbers without their sign."""
+"""Half-normal initializer: absolute values of normal numbers."""
 
 import math
 from typing import Any

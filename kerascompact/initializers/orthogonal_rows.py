@@ -1,4 +1,4 @@
-"""Rows that are orthogonal to each other, or as close to it as there is room for."""
+"""Initializer of rows that are orthogonal, or a tight frame where there are too many."""
 
 import math
 from typing import Any

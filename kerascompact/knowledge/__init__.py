@@ -1,4 +1,4 @@
-"""Which objects are related, as a graph: what a layer is told about words, users and items."""
+"""Graphs of related objects: what a layer is told about words, users and items."""
 
 from kerascompact.knowledge.clusters import cluster_graph
 from kerascompact.knowledge.cooccurrence import cooccurrence_counts, cooccurrence_graph

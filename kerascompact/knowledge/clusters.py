@@ -1,4 +1,4 @@
-"""Relations of objects that belong together: users or items of one cluster, films of one genre."""
+"""Graph of objects that belong together: users or items of one cluster, films of one genre."""
 
 from collections.abc import Collection, Hashable, Iterable, Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""Relations between words that occur near each other, counted in bounded memory."""
+"""Graph of words that occur near each other, counted in bounded memory."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -39,7 +39,7 @@ def cooccurrence_counts(
     Args:
         sequences: Ids `(tokens,)`, a stream (a `numpy.memmap` will do); `(rows, length)`, a
             sequence per row; or a list of sequences.
-        num_objects: `V`.
+        num_objects: Number of objects `V`.
         window: Largest distance of two places.
         min_count: Smallest count that is kept.
         min_pmi: Smallest pointwise mutual information that is kept, in nats, or `None` for any.
@@ -101,8 +101,9 @@ def cooccurrence_graph(sequences: Sequences, num_objects: int, **options: Any) -
     """Relates objects that occur near each other, often enough.
 
     Args:
-        sequences, num_objects: As in `cooccurrence_counts`.
-        **options: Those of `cooccurrence_counts`.
+        sequences: Sequences of ids, an array or a list of arrays.
+        num_objects: Number of objects `V`.
+        **options: Further arguments of `cooccurrence_counts`.
     Raises: as `cooccurrence_counts`.
     Example:
     >>> cooccurrence_graph(np.array([1, 2, 9, 1, 2]), 10, window=1, min_count=2).pairs().tolist()

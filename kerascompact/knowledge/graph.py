@@ -1,4 +1,4 @@
-"""The one graph type: which objects are related, from whatever source that is known."""
+"""The graph type: which objects are related, from any source."""
 
 from collections.abc import Iterable
 from typing import Any, Self
@@ -135,9 +135,9 @@ class Graph:
         """Pairs of objects that are not related, each drawn once and all equally likely.
 
         Args:
-            num_pairs: How many.
+            num_pairs: Number of pairs drawn.
             among: Only between these objects, such as the words without the reserved ids.
-            seed: Of the choice.
+            seed: Seed of the draws.
         Returns: `(num_pairs, 2)` int32, `u < v`, sorted.
         Raises: ValueError, if there are not so many.
 

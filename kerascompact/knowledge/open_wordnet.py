@@ -1,4 +1,4 @@
-"""Relations between English words from tables of Open English WordNet."""
+"""Graph of English words from tables of Open English WordNet."""
 
 import csv
 import gzip
@@ -58,8 +58,8 @@ class OpenWordNet:
 
         Args:
             word: In any case; it is looked up as it stands, inflected words are not known.
-            relations: Of "synonyms", "hypernyms", "hyponyms", "similar" (of adjectives), "parts"
-                and "wholes" (members of groups included). The tables have no antonyms.
+            relations: Some of "synonyms", "hypernyms", "hyponyms", "similar" (of adjectives),
+                "parts" and "wholes" (members of groups included). The tables have no antonyms.
         Raises: ValueError, if a relation is none of these.
         """
         if isinstance(relations, str) or not relations:
@@ -92,7 +92,7 @@ def open_wordnet_graph(
     Args:
         words: The word of each id, see `word_graph`.
         source: An `OpenWordNet`, or the folder of its tables.
-        relations: Those of `OpenWordNet.related`.
+        relations: Names of relations that `OpenWordNet.related` takes.
     Raises: ValueError, as `OpenWordNet`.
     Example:
     >>> words = ["agility", "nimbleness", "street"]

@@ -1,4 +1,4 @@
-"""Relations between English words from WordNet, through nltk."""
+"""Graph of English words from WordNet, through nltk."""
 
 import contextlib
 import os

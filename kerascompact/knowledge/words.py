@@ -1,4 +1,4 @@
-"""Relations between words, from any lexicon that names the words related to one."""
+"""Graph of words from any lexicon that lists related words."""
 
 from collections.abc import Callable, Iterable, Sequence
 

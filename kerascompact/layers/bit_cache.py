@@ -1,4 +1,4 @@
-"""Bits of a known vocabulary, by id."""
+"""Lookup table of the projection bits of a known vocabulary."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
@@ -28,7 +28,7 @@ class BitCache(keras.layers.Layer):
     Args:
         input_dim: Number of ids.
         projection: The `Projection` that made the bits, or its configuration.
-        **kwargs: Those of `keras.layers.Layer`.
+        **kwargs: Arguments of `keras.layers.Layer`, such as `name`.
 
     Shapes: ids `(...)`, integers in `[0, V)` -> bits `(..., T d)`, as numbers of the layer's
         compute type; those of `lookup` are uint8.

@@ -1,4 +1,4 @@
-"""The mean of the vectors that a mask keeps."""
+"""Mean of vectors over the steps that a mask keeps."""
 
 from typing import Any
 

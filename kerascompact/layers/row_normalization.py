@@ -1,4 +1,4 @@
-"""Batch normalization over the rows of a table, each row counted as often as the batch uses it."""
+"""Batch normalization over rows of a table, weighted by how often the batch uses each row."""
 
 from typing import Any
 
@@ -23,9 +23,9 @@ class RowBatchNormalization(keras.layers.Layer):
     Args:
         center: Whether to learn `beta`.
         scale: Whether to learn `gamma`.
-        momentum: Of the moving averages.
+        momentum: Momentum of the moving averages.
         epsilon: Added to the variance.
-        **kwargs: Those of `keras.layers.Layer`.
+        **kwargs: Arguments of `keras.layers.Layer`, such as `name`.
 
     Shapes: rows `(n, ..., c)`, counts `(n,)` -> `(n, ..., c)`, normalized for each of the `c`.
     Storage: `32 c (center + scale)` bits by the papers' counts; nothing once folded, see `affine`.

@@ -1,4 +1,4 @@
-"""One width of filters of a text CNN, and its maximum over time, padding left out."""
+"""Convolution of one width of a text CNN, with a masked maximum over time."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ class TextConvolution(keras.layers.Layer):
     Args:
         filters: Number of filters.
         kernel_size: Words of a window `h`.
-        **kwargs: Those of `keras.layers.Layer`.
+        **kwargs: Arguments of `keras.layers.Layer`, such as `name`.
     Shapes: vectors `(batch, length, d)`, mask `(batch, length)` or none -> `(batch, filters)`.
     Storage: `32 * filters * (h d + 1)` bits.
     Raises: ValueError, if an argument is no integer of at least 1.

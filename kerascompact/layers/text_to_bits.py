@@ -1,4 +1,4 @@
-"""Projections inside a model: UTF-8 bytes in, the bits of their words out."""
+"""Projection inside a model: UTF-8 bytes in, the bits of their words out."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -33,7 +33,7 @@ class TextToBits(keras.layers.Layer):
             as there are.
         max_words: Words of a text at most, without a `sequence_length`.
         together: Whether the words of a text are one, with the bits of all their features (SGNN).
-        **kwargs: Those of `keras.layers.Layer`.
+        **kwargs: Arguments of `keras.layers.Layer`, such as `name`.
     Shapes: UTF-8 bytes as integers `(batch, bytes)` -> bits `(batch, words, T d)`, uint8; or
         `(batch, T d)` of all `together`.
     Storage: Nothing; the hyperplanes are arithmetic on 4 bytes for each bit.

@@ -1,4 +1,4 @@
-"""A vocabulary inside a model: UTF-8 bytes in, ids out."""
+"""Vocabulary lookup inside a model: UTF-8 bytes in, ids out."""
 
 from typing import Any, Self
 
@@ -39,9 +39,10 @@ class TextToIds(keras.layers.Layer):
             words.
         max_words: Ids of a text at most, without a `sequence_length`.
         fingerprint_bits: 32, 40 or 64.
-        seed, below, window: Of `kerascompact.text.fingerprints.Index`; see `from_vocabulary`.
+        seed, below, window: Seed and bounds of the search in the sorted fingerprints;
+            `from_vocabulary` finds them.
         in_order: Whether the words are in the order of their fingerprints, so that none is stored.
-        **kwargs: Those of `keras.layers.Layer`.
+        **kwargs: Arguments of `keras.layers.Layer`, such as `name`.
     Shapes: UTF-8 bytes as integers `(batch, bytes)` -> ids `(batch, sequence_length)`, int32.
     Storage: `n (fingerprint_bits + ceil(log2 n))` bits: 5.5 bytes a word at 4,096 words; 4 bytes
         from a vocabulary in file order (`training.choose_words`).

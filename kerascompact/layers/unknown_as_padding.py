@@ -1,4 +1,4 @@
-"""Leaves unknown words out of a text."""
+"""Filter that turns unknown words into padding."""
 
 from typing import Any
 

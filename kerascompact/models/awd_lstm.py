@@ -108,8 +108,8 @@ def awd_lstm(
         tied: Whether the softmax is the embedding in reverse. Otherwise it has a table of its own,
             and the last LSTM has `units`, too.
         dropouts: `Dropouts`, or `NO_DROPOUTS`.
-        activation_weight: Of `ActivationRegularization`, on the last outputs after dropout.
-        change_weight: Of `ActivationRegularization`, on the last outputs before dropout.
+        activation_weight: `alpha` of `ActivationRegularization`, on the last outputs after dropout.
+        change_weight: `beta` of `ActivationRegularization`, on the last outputs before dropout.
         batch_size: With a number, the LSTMs are stateful, see `language_model`.
 
     Returns: Model, `ids` int32 `(batch, steps)` -> `logits` float32 `(batch, steps, num_words)`.

@@ -1,4 +1,4 @@
-"""A projection from word vectors that are there: the table goes, words of any spelling come."""
+"""Distillation of word vectors into a projection, which needs no table and no vocabulary."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -46,10 +46,10 @@ def fit_projection(
         lengths: Whether vectors keep their lengths: `s` then is one number, for a mean of
             `sqrt(d)`. Not with "l2".
         power: 1 draws words as a text has them, 0 all alike.
-        epochs: Of 300 steps each.
+        epochs: Number of epochs, each of 300 steps.
         batch_size: Words in a step.
         learning_rate: At the start.
-        seed: Of the draws.
+        seed: Seed of the draws.
         verbose: That of `fit`.
 
     Returns: Keras' history.

@@ -1,4 +1,4 @@
-"""Kipf & Welling's network: which class is a node of a graph, from features and neighbours?"""
+"""Graph network of Kipf & Welling: classifies nodes from their features and neighbours."""
 
 from typing import Any
 
@@ -44,7 +44,7 @@ def graph_network(
         dropout: Share of the stored entries of `X`, and of the hidden layer, dropped in training.
         l2_weight: `l2_weight * sum(E ** 2)` is added to the loss. The default is the paper's 5e-4,
             whose code takes half of the sum.
-        seed: Of both dropouts.
+        seed: Seed of both dropouts.
 
     Returns: Model, `nodes` int32 `(batch,)` -> `probabilities` float32 `(batch, num_classes)`.
 

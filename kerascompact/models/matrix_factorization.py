@@ -1,4 +1,4 @@
-"""Ratings of users for items, from a vector of each."""
+"""Matrix factorization: ratings from a vector of each user and of each item."""
 
 import keras
 

@@ -24,7 +24,7 @@ def projection_lstm(
     model, and be frozen or not.
 
     Args:
-        embedding: A `ProjectionEmbedding`.
+        embedding: The `ProjectionEmbedding` that reads the words.
         num_classes: Number of classes, at least 2.
         units: Width of the LSTM's state; the paper uses 256.
         dropout: Share of the last state dropped in training.

@@ -1,4 +1,4 @@
-"""Self-governing network: a text's bits, a small network, a softmax."""
+"""Self-governing network (SGNN): a text's bits, a small network, a softmax."""
 
 import keras
 

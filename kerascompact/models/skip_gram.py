@@ -1,4 +1,4 @@
-"""Skip-gram with negative sampling around any embedding: words' vectors from plain text."""
+"""Skip-gram with negative sampling around any embedding: word vectors from plain text."""
 
 import math
 from typing import Any, NamedTuple
@@ -66,9 +66,9 @@ class SkipGram(keras.Model):
         misspellings: How many misspellings of each word `bits` knows; that of id `i` number `j`
             has id `(1 + j) V + i`.
         misspelt: Share of words, in training, that come as one of their misspellings.
-        output_initializer: Of `v'`; default: the paper's U(-1, 1).
-        seed: Of the draws of noise and misspellings.
-        **kwargs: Those of `keras.Model`.
+        output_initializer: Initializer of `v'`. Default: the paper's U(-1, 1).
+        seed: Seed of the noise words and of misspellings.
+        **kwargs: Arguments of `keras.Model`.
 
     Shapes: words `(n,)` int32 -> vectors `(n, d)` float32; contexts `(n,)` in `[0, V)`.
     Raises: ValueError, if an argument is out of its range; for sample weights.

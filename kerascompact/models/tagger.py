@@ -1,4 +1,4 @@
-"""The predefined-sparseness paper's tagger: a small bidirectional LSTM, a tag for every word."""
+"""Tagger of the predefined-sparseness paper: a small bidirectional LSTM, a tag for every word."""
 
 import keras
 

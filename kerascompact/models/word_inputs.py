@@ -1,4 +1,4 @@
-"""How words come into a model whose embedding is a projection."""
+"""Inputs of models whose embedding is a projection."""
 
 from typing import Any
 

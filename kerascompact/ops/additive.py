@@ -1,4 +1,4 @@
-"""Codes whose vectors add up: found one after another, then improved together.
+"""Additive codes of a table: greedy search, then joint refinement.
 
 `E[i] ~ sum_j W^j[c_i^j]`. Three moves, none of which makes the squared error larger: `residual`
 finds codes from nothing, `descend` chooses every word's codes anew, one position after another
@@ -30,11 +30,11 @@ def residual(
 
     Args:
         table: `(V, d)` float32.
-        cardinality: `K`.
+        cardinality: Number of codes `K` of a codebook.
         stages: The positions `0 ... D - 1`, such as `range(D)`.
         weights: `(V,)` of the words' errors.
-        seed: Of k-means.
-        iterations: Of k-means, at most.
+        seed: Seed of k-means.
+        iterations: Largest number of iterations of k-means.
         max_points: Rows that k-means learns from at most.
 
     Returns: codes `(V, D)` int32, codebooks `(D, K, d)` float32.
@@ -144,10 +144,10 @@ def refit(
 
     Args:
         table: `(V, d)` float32.
-        codes: `(V, D)`.
+        codes: Codes of the rows, `(V, D)`.
         codebooks: `(D, K, d)` float32, to start from.
         weights: `(V,)` of the words' errors.
-        steps: Of conjugate gradients.
+        steps: Number of steps of conjugate gradients.
 
     Returns: codebooks `(D, K, d)` float32.
 
@@ -181,7 +181,7 @@ def least_squares(
         table: `E` `(V, d)` float32.
         start: `X` `(b, d)` to start from.
         weights: `n` `(V,)`.
-        steps: Of conjugate gradients.
+        steps: Number of steps of conjugate gradients.
 
     >>> matrix = require("scipy.sparse", "compress").csr_matrix(np.ones((2, 1), np.float32))
     >>> least_squares(matrix, np.array([[1.0], [3.0]]), np.zeros((1, 1))).tolist()

@@ -1,4 +1,4 @@
-"""Search for codes whose vectors add up to a table's rows."""
+"""Search for additive codes of a table's rows."""
 
 from collections.abc import Callable, Iterable
 
@@ -26,7 +26,7 @@ def additive_codes(
     Args:
         table: `(V, d)` float32.
         cardinality: `K`, at most `V`.
-        code_length: `D`.
+        code_length: Number of codebooks `D`.
         weights: `(V,)` of the words' errors.
         start: "residual", "annealed", or "best": both, and the better one is kept.
         iterations: Rounds of fitting all codebooks and choosing all codes anew.

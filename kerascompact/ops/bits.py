@@ -1,4 +1,4 @@
-"""Codes of `bits` bits each, one after another in a little-endian stream of bytes.
+"""Packing of codes of a few bits each into a little-endian stream of bytes.
 
 Code `i` occupies the bits `i * bits ... (i + 1) * bits - 1` of the stream, bit `p` of the stream
 being bit `p % 8` of byte `p // 8`. So `n` codes cost exactly `ceil(n * bits / 8)` bytes, whether

@@ -1,4 +1,4 @@
-"""Texts as bytes: words and their fingerprints, inside a graph and inside a file for phones.
+"""Tokenization of texts as bytes: words and their fingerprints, inside a graph.
 
 All in int32 and bool, with operations that are TFLite built-ins. No bytes make them fail: what is
 no byte counts as white space, and what is past the last word goes to a slot that nobody reads.
@@ -118,7 +118,7 @@ def with_pairs(values: tf.Tensor, length: int | tf.Tensor) -> tf.Tensor:
     """Behind the hash of each word that of the pair of it and the next, as `text.fingerprints`.
 
     Args:
-        values: Of words, int32 `(B, W)`; 0 where there is none.
+        values: Hashes of words, int32 `(B, W)`; 0 where there is no word.
         length: `L`, at most `2 W`.
 
     Returns: int32 `(B, L)`; 0 where there is no word, or none behind it.
@@ -143,9 +143,9 @@ def search(table: tf.Tensor, values: tf.Tensor, below: int, window: int) -> tf.T
     Halves the `window` of places around the one where the value would be if the table were even.
 
     Args:
-        table: int32 `(n,)`.
+        table: Sorted fingerprints, int32 `(n,)`.
         values: int32, any shape.
-        below, window: Of `text.fingerprints.Index`.
+        below, window: Bounds of the search, from `text.fingerprints.Index`.
 
     Returns: Places in `[0, n)`, int32.
     """

@@ -1,4 +1,4 @@
-"""One step of an LSTM or a GRU, or of several of one size side by side."""
+"""One step of an LSTM or a GRU, or of several of equal size side by side."""
 
 from collections.abc import Callable
 
@@ -19,11 +19,11 @@ def lstm(
 
     Args:
         projected: The input's product with its kernel, and the bias, `P`.
-        hidden: `h`.
-        cell: `c`.
-        kernel: `R`.
+        hidden: Hidden state `h`.
+        cell: Cell state `c`.
+        kernel: Recurrent kernel `R`.
         activation: `a`, tanh in Keras.
-        recurrent_activation: Of `i`, `f` and `o`, sigmoid in Keras.
+        recurrent_activation: Activation of the gates `i`, `f` and `o`; sigmoid in Keras.
 
     Shapes: `(..., batch, 4 s)`, twice `(..., batch, s)`, `(..., s, 4 s)` -> `h'` and `c'`.
 
@@ -50,12 +50,12 @@ def gru(
 
     Args:
         projected: The input's products with its kernel, and the bias, for `z`, `r` and `n`.
-        hidden: `h`.
-        kernel: `R`.
-        bias: Of the product with `R`, with `reset_after`; `None`: none.
-        reset_after: As in `keras.layers.GRU`.
+        hidden: Hidden state `h`.
+        kernel: Recurrent kernel `R`.
+        bias: Bias of the product with `R`, used with `reset_after`; `None`: no bias.
+        reset_after: Whether the reset gate acts after the product, see `keras.layers.GRU`.
         activation: `a`, tanh in Keras.
-        recurrent_activation: Of `z` and `r`, sigmoid in Keras.
+        recurrent_activation: Activation of the gates `z` and `r`; sigmoid in Keras.
 
     Shapes: `(..., batch, 3 s)`, `(..., batch, s)`, `(..., s, 3 s)` -> `(..., batch, s)`.
 

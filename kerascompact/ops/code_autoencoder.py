@@ -1,4 +1,4 @@
-"""An auto-encoder of a table whose middle is codes."""
+"""Auto-encoder of a table with codes in its middle."""
 
 from collections.abc import Callable, Iterable
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""From vectors to the logits of their codes: the encoder of compositional code learning."""
+"""Encoder of compositional code learning: from vectors to the logits of their codes."""
 
 import tensorflow as tf
 
@@ -27,7 +27,7 @@ def code_logits(
         vectors: `x`, `(n, d)` float32.
         kernels: `A` `(d, h)` and `B` `(h, M K)`.
         biases: `a'` `(h,)` and `b'` `(M K,)`.
-        cardinality: `K`.
+        cardinality: Number of codes `K` of a codebook.
 
     Returns: `(n, M, K)` logits.
 

@@ -1,4 +1,4 @@
-"""The relaxation of K-way codes that straight-through training uses."""
+"""Relaxed one-hot codes for straight-through training."""
 
 import tensorflow as tf
 

@@ -1,4 +1,4 @@
-"""How alike the directions of a batch's vectors are: the loss that spreads them."""
+"""Loss on the cosines between the vectors of a batch, which spreads their directions."""
 
 import tensorflow as tf
 

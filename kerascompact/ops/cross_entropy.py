@@ -1,4 +1,4 @@
-"""Softmax cross entropy of whole-number labels, in one pass that XLA compiles."""
+"""Softmax cross entropy of integer labels, in one pass that XLA compiles."""
 
 from typing import Any
 

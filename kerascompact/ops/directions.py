@@ -1,4 +1,4 @@
-"""Directions that a dot product tells apart: a vector's own is the one it is nearest to."""
+"""Unit vectors that a dot product can tell apart."""
 
 import numpy as np
 

@@ -12,7 +12,7 @@ def add(pair: tf.Tensor, x: tf.Tensor) -> tf.Tensor:
 
     Args:
         pair: float32 `(..., 2)`; zeros to begin with.
-        x: float32 `(...)`.
+        x: Numbers to add, float32 `(...)`.
 
     Shapes: `(..., 2)`, `(...)` -> `(..., 2)`.
 

@@ -1,4 +1,4 @@
-"""Scalar quantization at 1 to 8 bits that a gradient passes through."""
+"""Fake quantization at 1 to 8 bits, with a gradient that passes through."""
 
 import tensorflow as tf
 
@@ -21,7 +21,7 @@ def quantize(rows: tf.Tensor, limit: tf.Tensor, bits: int) -> tf.Tensor:
     Args:
         rows: `x`, any shape.
         limit: Largest value, at least 0; broadcasts to `rows`.
-        bits: `b`.
+        bits: Number of bits `b`.
 
     Returns: float32 whole numbers, of the shape of `rows`.
 

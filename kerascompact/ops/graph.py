@@ -19,7 +19,7 @@ def normalized_adjacency(edges: np.ndarray, num_nodes: int) -> tuple[np.ndarray,
     Args:
         edges: `(E, 2)` integers in `[0, num_nodes)`, undirected: `(u, v)` and `(v, u)` are the same
             edge, and naming it again changes nothing.
-        num_nodes: `N`.
+        num_nodes: Number of nodes `N`.
 
     Returns: the entries that are not 0, by rows and then columns: places `(M, 2)` int32 and values
     `(M,)` float32.
@@ -90,8 +90,8 @@ def sparse_matmul(
 
     Args:
         places: `(nnz, 2)` rows and columns of the entries, int32 or int64.
-        values: `(nnz,)` floats.
-        dense: `(columns, d)`.
+        values: Stored entries, `(nnz,)` floats.
+        dense: Dense factor, `(columns, d)`.
         num_rows: Number of rows of `S`, an integer or a scalar tensor.
 
     Returns: `(num_rows, d)` float32.

@@ -1,4 +1,4 @@
-"""The Gumbel-softmax relaxation of a categorical choice."""
+"""Gumbel-softmax relaxation of a categorical choice."""
 
 import keras
 import tensorflow as tf

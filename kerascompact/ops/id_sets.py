@@ -1,4 +1,4 @@
-"""Sets of ids in few bytes: whether an id is in one, and which place it has there.
+"""Compact sets of ids: membership, and the rank of an id in the set.
 
 Two ways to store a set of `n` ids below `V`, both read with TFLite built-ins on int32:
 
@@ -23,7 +23,7 @@ def pack_set(ids: np.ndarray, count: int, kind: str) -> tuple[np.ndarray, np.nda
 
     Args:
         ids: Different integers in ascending order.
-        count: Of all ids, `V`.
+        count: Number of all ids, `V`.
         kind: "bitmap" or "sorted".
 
     Returns: uint8 bytes, and how many ids of the set lie before each block; int16 if `n` fits.
@@ -78,10 +78,10 @@ def places(
     """Whether ids are in a set, and how many of the set are smaller.
 
     Args:
-        entries: From `pack_set`.
-        before: From `pack_set`.
+        entries: Entries that `pack_set` returned.
+        before: Counts that `pack_set` returned.
         ids: int32, any shape, in `[0, V)`.
-        kind: As in `pack_set`.
+        kind: Kind of the set, as given to `pack_set`.
 
     Returns: bool and int32 of the shape of `ids`. The place of an id that is not in the set is that
     of one that is, near it, so that it can be gathered all the same.

@@ -1,4 +1,4 @@
-"""A dictionary of anchors, and sparse codes in it, fitted to a table."""
+"""k-SVD of a table: a dictionary of anchors, and sparse codes in it."""
 
 import warnings
 from collections.abc import Callable, Iterable

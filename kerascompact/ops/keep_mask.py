@@ -1,4 +1,4 @@
-"""What dropout keeps, drawn for as many places as the method says."""
+"""Dropout masks."""
 
 from typing import Any
 

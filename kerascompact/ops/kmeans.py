@@ -1,4 +1,4 @@
-"""K-means of a table's rows, and nearest centroids for any number of rows."""
+"""k-means of a table's rows, and nearest centroids for any number of rows."""
 
 import warnings
 from typing import Any
@@ -25,7 +25,7 @@ def kmeans(
         points: `(n, d)` float32.
         num_clusters: `k <= n`.
         weights: `(n,)` numbers >= 0.
-        seed: Of the first centroids and of the sample.
+        seed: Seed of the first centroids and of the sample.
         iterations: Lloyd's, at most.
         max_points: Learns from so many points at most: those of the largest weight, or any without
             weights. All are assigned.

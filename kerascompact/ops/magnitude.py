@@ -1,4 +1,4 @@
-"""The largest entries of an array."""
+"""Selection of the largest entries of an array."""
 
 import numpy as np
 

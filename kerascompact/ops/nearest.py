@@ -1,4 +1,4 @@
-"""The nearest anchors of points, and the weights that combine them."""
+"""Nearest anchors of points, and the weights that combine them."""
 
 import numpy as np
 

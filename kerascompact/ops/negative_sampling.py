@@ -1,4 +1,4 @@
-"""Skip-gram with negative sampling: does a word stand near another, or was it drawn?"""
+"""Loss of skip-gram with negative sampling."""
 
 import tensorflow as tf
 

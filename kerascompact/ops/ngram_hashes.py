@@ -1,4 +1,4 @@
-"""The n-grams of words in a stream of bytes, as hashes; see `core.projection.Projection`."""
+"""Hashes of the n-grams of words in a stream of bytes."""
 
 import tensorflow as tf
 
@@ -16,7 +16,7 @@ def ngram_hashes(
         units: The bytes, int32 in `[0, 255]`, `(N,)`.
         words: The word of each byte, in order, int32 in `[0, num_words]`: `num_words` is none.
         num_words: How many words.
-        projection: The settings.
+        projection: Settings of the projection.
 
     Returns: int32 hashes, 0 where there is no feature, and int32 words, of one length, which
         depends on `N` and `num_words` only.

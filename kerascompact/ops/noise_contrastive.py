@@ -1,4 +1,4 @@
-"""Noise-contrastive estimation: is a word from the text, or drawn from a known distribution?"""
+"""Loss of noise-contrastive estimation."""
 
 import tensorflow as tf
 
@@ -26,7 +26,7 @@ def noise_contrastive_terms(
         label_logits: `x_y` `(n,)`, float32.
         label_log_expected: `log(S p(y))` `(n,)`.
         candidate_logits: `x_{v_k}` `(n, S)`, float32.
-        candidates: From `log_uniform_candidates`.
+        candidates: Words drawn by `log_uniform_candidates`.
 
     Returns: `(n,)` float32.
 

@@ -32,8 +32,8 @@ def stream_bits(
         units: The bytes, int32 in `[0, 255]`.
         words: The word of each byte, int32 in `[0, num_words]`: `num_words` is none. Words come in
             order, the bytes of each side by side; some may have no bytes, and all bits 0.
-        num_words: `n`.
-        projection: The settings.
+        num_words: Number of words `n`.
+        projection: Settings of the projection.
         groups: The text of each word, int32 `(n,)` in `[0, num_groups]`, for the bits of all
             features of a text (as SGNN); `num_groups` is none.
         num_groups: How many texts.
@@ -65,7 +65,7 @@ def ragged_bits(words: tf.RaggedTensor, projection: Projection) -> tf.Tensor:
 
     Args:
         words: RaggedTensor `(n, None)` of bytes, any type of integer.
-        projection: The settings.
+        projection: Settings of the projection.
     Shapes: `(n, None)` -> bits `(n, T d)`, uint8.
 
     >>> ragged_bits(tf.ragged.constant([[104, 105], []]), Projection()).shape
@@ -84,7 +84,7 @@ def word_bits(words: Any, projection: Projection) -> tf.Tensor:
 
     Args:
         words: Strings, any shape.
-        projection: The settings.
+        projection: Settings of the projection.
     Shapes: words `(...)` -> bits `(..., T d)`, uint8.
     Example:
     >>> word_bits(tf.constant([["turn", "up"], ["on", ""]]), Projection()).shape
@@ -109,7 +109,7 @@ def text_bits(words: Any, projection: Projection) -> tf.Tensor:
 
     Args:
         words: Strings; empty ones do not count.
-        projection: The settings.
+        projection: Settings of the projection.
     Shapes: words `(b, n)` -> bits `(b, T d)`, uint8.
     Example:
     >>> text_bits(tf.constant([["turn", "up"], ["on", ""]]), Projection()).shape
@@ -147,7 +147,7 @@ def bits_of(inputs: Any, projection: Projection, together: bool = False) -> Any:
     Args:
         inputs: Strings of any shape, dense or ragged; a RaggedTensor of integers, whose rows are
             the bytes of words; or a tensor of bits.
-        projection: The settings.
+        projection: Settings of the projection.
         together: Whether the words of the last axis are one text.
     Shapes: strings `(...)`, bytes `(..., None)` or bits `(..., T d)` -> bits `(..., T d)`, uint8;
         bits keep their type. Ragged words give ragged bits. With `together`, strings `(b, n)` or

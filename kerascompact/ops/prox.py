@@ -1,4 +1,4 @@
-"""Proximal operators: what a penalty does to weights after a step on the rest of the loss.
+"""Proximal operators of penalties.
 
 `prox_t(x) = argmin_z t * penalty(z) + ||z - x||^2 / 2`. Thresholds add up: the operator at `s`
 after the one at `t` is the operator at `s + t`, so that many small steps can be made as one.

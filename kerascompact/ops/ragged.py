@@ -1,4 +1,4 @@
-"""Rows of different widths in one array of blocks: where a row begins is computed, not stored."""
+"""Rows of different widths in one array of blocks; where a row begins is computed, not stored."""
 
 import math
 from collections.abc import Sequence

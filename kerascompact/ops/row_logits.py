@@ -1,4 +1,4 @@
-"""Products with every row of a table that is computed from others."""
+"""Logits from every row of a table that is computed, never stored."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -79,8 +79,8 @@ def product_logits(hidden: tf.Tensor, inner: tf.Tensor, outer: tf.Tensor) -> tf.
 
     Args:
         hidden: `h` `(n, d)`.
-        inner: `(k, d)`.
-        outer: `(V, k)`.
+        inner: Inner factor, `(k, d)`.
+        outer: Outer factor, `(V, k)`.
 
     Returns: `(n, V)`.
 

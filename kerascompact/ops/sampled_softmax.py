@@ -28,7 +28,7 @@ def log_uniform_candidates(
     millions can be drawn.
 
     Args:
-        count: Draws `S`.
+        count: Number of draws `S`.
         num_words: Ids to draw from `V`.
         seed: An integer (the same draws at each call) or a `keras.random.SeedGenerator`.
 
@@ -69,7 +69,7 @@ def sampled_cross_entropy(
         labels: `y` `(n,)`, int32.
         label_logits: `x_y` `(n,)`, float32.
         candidate_logits: `x_{v_k}` `(n, S)`, float32.
-        candidates: From `log_uniform_candidates`.
+        candidates: Words drawn by `log_uniform_candidates`.
 
     Returns: `(n,)` float32.
 

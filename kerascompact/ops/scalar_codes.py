@@ -1,4 +1,4 @@
-"""Scales of a table's entries in a few bits, with the smallest squared error.
+"""Scales of scalar quantization with the smallest squared error.
 
 An entry `x` becomes `s (q - (2^b - 1) / 2)`, `q` in `[0, 2^b - 1]`. Of the scales `s` that let a
 tenth to all of the largest entry pass, the best one is taken, and fitted to its codes.

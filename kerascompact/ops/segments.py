@@ -1,4 +1,4 @@
-"""Segments of a recurrent layer's outputs, and the window of inputs that each of them reads."""
+"""Segments of a recurrent layer's outputs, and the window of inputs that each reads."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ def segment_lengths(units: int, segments: int | Sequence[int]) -> tuple[int, ...
     """The lengths of the segments of `units` outputs.
 
     Args:
-        units: Outputs `h`.
+        units: Number of outputs `h`.
         segments: Their number `N`, for equal lengths (the first `h mod N` are longer by one), or
             the lengths themselves.
 

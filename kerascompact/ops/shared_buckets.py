@@ -1,4 +1,4 @@
-"""Buckets that words share, and the words' weights of them, fitted to a table."""
+"""Fit of hash embeddings to a table: vectors of buckets and weights of words."""
 
 import numpy as np
 
@@ -20,7 +20,7 @@ def shared_buckets(
     Args:
         table: `(V, d)` float32.
         places: `h` `(V, k)`, buckets of each word.
-        num_buckets: `b`.
+        num_buckets: Number of buckets `b`.
         importance: Whether words have weights.
         seed: Seed of the first weights, which lie around `1 / sqrt(k)`.
 

@@ -1,4 +1,4 @@
-"""Softmax over rows of a sparse matrix, whose missing entries are zeros."""
+"""Softmax over rows of a sparse matrix whose missing entries are zeros."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""A softmax over all words whose gradient touches few rows of the table."""
+"""Softmax over all words whose gradient touches few rows of the table."""
 
 from typing import Any
 

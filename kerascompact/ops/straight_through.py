@@ -1,4 +1,4 @@
-"""The straight-through estimator: the value of one tensor, the gradient of another."""
+"""Straight-through estimator: the value of one tensor, the gradient of another."""
 
 import tensorflow as tf
 

@@ -1,4 +1,4 @@
-"""Low-rank factors of a table, by the singular values of its columns."""
+"""Truncated singular value decomposition of a table."""
 
 import numpy as np
 

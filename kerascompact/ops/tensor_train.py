@@ -1,4 +1,4 @@
-"""Tables as a tensor train: a row is a product of one small matrix from each of several cores.
+"""Tensor-train tables: a row is a product of one small matrix from each of several cores.
 
 Core `k` is a table `(v_k, r_k d_k r_{k+1})`, `r_0 = r_K = 1`, whose row `i` is the matrix
 `G_k[i]: (r_k, d_k r_{k+1})`. The digits `i_0 i_1 ...` of an id, most significant first, in the

@@ -1,4 +1,4 @@
-"""The tensor train of a table, by one singular value decomposition after another."""
+"""TT-SVD: the tensor train of a table by repeated singular value decompositions."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Each id of a batch once, so that a step costs what the batch's different ids cost."""
+"""Unique ids of a batch, so that a step costs what the different ids cost."""
 
 import tensorflow as tf
 

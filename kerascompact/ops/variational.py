@@ -1,4 +1,4 @@
-"""Variational dropout: noise in proportion to a weight, and what it costs to have none."""
+"""Variational dropout: multiplicative noise and its divergence."""
 
 from typing import Any
 

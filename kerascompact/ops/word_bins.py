@@ -1,4 +1,4 @@
-"""How many words get how long a vector, from the share of a table's entries that there may be."""
+"""Numbers of words per vector length, for a given density of a table."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ def bin_widths(width: int, bins: int | Sequence[int] | None, first: int | None) 
     """The widths of the bins that a vector is cut into.
 
     Args:
-        width: Of a vector, `k`.
+        width: Width of a vector, `k`.
         bins: Number of bins, as equal as can be; their widths; or `None`: a bin for each dimension.
         first: Width of the first bin, which every word has; the others share what is left.
 
@@ -48,7 +48,7 @@ def words_per_bin(density: float, widths: Sequence[int], words: int) -> tuple[li
     Args:
         density: `delta_E` in `[kappa_0 / k, 1]`.
         widths: `kappa_m` of each bin.
-        words: `V`.
+        words: Number of words `V`.
 
     Returns: the words of each bin, never more than in the one before, and `alpha`.
     Raises: ValueError, if `density` leaves words without the first bin, which all of them have.

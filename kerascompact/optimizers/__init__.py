@@ -1,4 +1,4 @@
-"""Optimizers that treat the gradient of an embedding as rows, and take proximal steps.
+"""Optimizers that treat an embedding's gradient as rows, and take proximal steps.
 
 For users: `model.compile(lazy("rmsprop"), ...)` updates only the rows that the batch has touched;
 `model.compile(Proximal("adam"), ...)` does, too, and takes the proximal step of every weight that

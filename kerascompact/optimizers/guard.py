@@ -1,4 +1,4 @@
-"""A constraint that no optimizer passes but those that take the proximal step."""
+"""Guard of weights with a penalty: a constraint that only proximal optimizers accept."""
 
 from typing import Any, NoReturn
 
@@ -14,7 +14,7 @@ class ProxGuard(keras.constraints.Constraint):
     a graph: after its first).
 
     Args:
-        path: Of the variable, for the message.
+        path: Path of the variable, for the error message.
 
     Raises: ValueError, when called.
 

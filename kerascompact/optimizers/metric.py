@@ -1,4 +1,4 @@
-"""What an adaptive optimizer divides its steps by: the metric of a proximal step."""
+"""Metric of a proximal step: what an adaptive optimizer divides its steps by."""
 
 import math
 from collections.abc import Callable
@@ -15,7 +15,7 @@ def divisors(optimizer: Any, index: int) -> tf.Tensor:
 
     Args:
         optimizer: Whose slots are read: whole ones, or rows, as `at_rows` makes them.
-        index: Of the variable.
+        index: Index of the variable in the optimizer.
 
     Returns: Positive numbers, of the shape of the slots.
     """

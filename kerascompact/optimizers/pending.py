@@ -28,7 +28,7 @@ class Pending:
 
     Args:
         variable: The weight, rows along its first axis.
-        rule: Its penalty.
+        rule: Rule of its penalty.
         total: The pair of all rows, `(2,)`.
         last: The pair of each row, `(V, 2)`.
     """

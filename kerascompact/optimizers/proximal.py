@@ -168,7 +168,7 @@ def Proximal(optimizer: Any, metric: str = "plain") -> Any:
     table, with this lazy optimizer, would have given them. A dense gradient updates all rows.
 
     Args:
-        optimizer: As for `lazy`, `Ftrl` excepted.
+        optimizer: Name or instance of a Keras optimizer that `lazy` takes, except `Ftrl`.
         metric: "plain": thresholds `eta lambda`. "adaptive": `eta lambda / (sqrt(v_hat) + eps)` per
             entry, what the optimizer divides its own step by (Adam and its kin, `Adagrad`,
             `RMSprop`, `Adadelta`): the proximal step in the metric of the gradient step. An entry

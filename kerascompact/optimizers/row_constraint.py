@@ -1,4 +1,4 @@
-"""Which constraints of a table a lazy optimizer can apply to the rows that it has updated."""
+"""Constraints that a lazy optimizer can apply to the updated rows alone."""
 
 from collections.abc import Iterable
 from typing import Any

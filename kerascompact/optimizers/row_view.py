@@ -1,4 +1,4 @@
-"""Rows of a variable that an optimizer's formulas take for the whole variable."""
+"""View of some rows of a variable, which an optimizer treats as the entire variable."""
 
 from typing import Any
 

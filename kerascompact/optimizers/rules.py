@@ -1,4 +1,4 @@
-"""Penalties of a table whose proximal step an optimizer takes."""
+"""Rules: penalties of a table whose proximal step an optimizer takes."""
 
 from collections.abc import Mapping
 from typing import Any, Protocol

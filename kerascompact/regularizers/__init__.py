@@ -1,4 +1,4 @@
-"""Penalties of weights that Keras adds to the loss."""
+"""Regularizers: penalties of weights that Keras adds to the loss."""
 
 from kerascompact.regularizers.orthogonality import Orthogonality
 

@@ -1,4 +1,4 @@
-"""Rows that point into different directions."""
+"""Regularizer that makes rows orthogonal."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Texts to bits of their words, as a `tf.data` step: the strings stay in the input pipeline."""
+"""`tf.data` step from texts to the bits of their words."""
 
 from collections.abc import Callable
 

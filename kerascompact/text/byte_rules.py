@@ -1,4 +1,4 @@
-"""The token rules as tables over bytes, made from their patterns."""
+"""Token rules as tables over bytes, made from their patterns."""
 
 import re
 from typing import NoReturn

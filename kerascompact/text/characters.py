@@ -1,4 +1,4 @@
-"""A word's characters as its code."""
+"""Character codes: a word's characters as its code."""
 
 from collections.abc import Sequence
 

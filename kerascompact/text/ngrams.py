@@ -1,4 +1,4 @@
-"""Bits of words from their character n-grams, in NumPy; `ops.projection` has them for tensors."""
+"""Bits of words from their character n-grams, in NumPy; `ops.projection` has the tensor version."""
 
 from collections.abc import Sequence
 
@@ -15,7 +15,7 @@ def word_bytes(words: Sequence[str] | Sequence[bytes]) -> tuple[np.ndarray, np.n
     r"""The UTF-8 bytes of all words, one after another, and the length of each.
 
     Args:
-        words: As `str`, or as bytes, which may be any.
+        words: Words, as `str` or as bytes.
 
     Returns: uint8 `(bytes,)` and int64 `(words,)`.
 
@@ -84,7 +84,7 @@ def projection_bits(
     """The bits of words, the same as in TensorFlow and in an exported file.
 
     Args:
-        words: As `str`, or as bytes.
+        words: Words, as `str` or as bytes.
         projection: The settings; default: those of the paper.
         together: Whether the words are one text, with the bits of all their features (as SGNN).
     Shapes: words `(n,)` -> bits `(n, T d)` uint8, 0 or 1; or `(T d,)` of all `together`.

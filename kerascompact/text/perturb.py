@@ -1,4 +1,4 @@
-"""Words as they are misspelt: a character inserted, two swapped, one typed twice."""
+"""Misspellings of words, in Python: a character inserted, two swapped, one typed twice."""
 
 from collections.abc import Iterable, Sequence
 from random import Random
@@ -71,7 +71,7 @@ def perturb(
     Args:
         word: Any string; its characters are code points.
         random: Where the draws come from.
-        probability: Of a misspelling.
+        probability: Probability that a word is misspelt.
         n: Characters inserted, swaps, or copies.
         operations: Some of "insert", "swap", "duplicate".
 

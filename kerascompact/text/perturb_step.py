@@ -1,4 +1,4 @@
-"""Misspelt words as TensorFlow ops, for `tf.data`; `text.perturb` has them in Python."""
+"""Misspellings of words as TensorFlow ops, for `tf.data`; `text.perturb` is in Python."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -20,7 +20,7 @@ def perturb_strings(
     Args:
         words: Strings of UTF-8, a tensor of any shape or a RaggedTensor.
         seed: Two integers; the same give the same misspellings.
-        probability: Of a misspelling, for each word by itself.
+        probability: Probability that a word is misspelt, independently of the others.
         n: Characters inserted, swaps, or copies.
         operations: Some of "insert", "swap", "duplicate".
     Shapes: words `(...)` -> words `(...)`.
@@ -65,8 +65,10 @@ def misspell_step(
     what stands between spaces; a run of white space becomes one space.
 
     Args:
-        probability, n, operations: As in `perturb_strings`.
-        seed: Of all draws.
+        probability: Probability that a word is misspelt, independently of the others.
+        n: Number of characters that an operation inserts or repeats.
+        operations: Names of the operations to choose from.
+        seed: Seed of all draws.
 
     Returns: From a dataset of texts, or of tuples whose first part is texts, such as `(texts,
     labels)`, one text or a batch at a time, to the same with words misspelt.

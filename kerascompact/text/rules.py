@@ -1,4 +1,4 @@
-r"""The token rules, written down once, because a phone must repeat them byte for byte.
+r"""Token rules, written down once, because a phone must repeat them byte for byte.
 
 A text becomes tokens in three steps:
 
@@ -115,7 +115,7 @@ def tokenize(text: str, rules: str = "wordpunct") -> list[str]:
     see order otherwise: fastText's bigrams, chosen by `training.choose_words` instead of hashed.
 
     Args:
-        text: One text.
+        text: Text to split.
         rules: `"wordpunct"`, `"wordpunct_pairs"`, `"kim"` or `"whitespace"`.
 
     Raises: ValueError, if `text` is not a `str` or no rules have that name.

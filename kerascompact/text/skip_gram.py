@@ -1,4 +1,4 @@
-"""Pairs of words that stand near each other, and how often words are left out or are noise."""
+"""Skip-gram pairs of words, subsampling of frequent words, and the noise distribution."""
 
 import numpy as np
 
@@ -13,7 +13,7 @@ def keep_probabilities(counts: np.ndarray, threshold: float = 1e-5) -> np.ndarra
 
     Args:
         counts: How often each word occurs `(V,)`.
-        threshold: `t`.
+        threshold: Threshold `t` of the share of a word in the text.
 
     Returns: float64 `(V,)`.
 
@@ -58,7 +58,7 @@ def subsample(
 
     Args:
         ids: A text `(n,)`.
-        keep: From `keep_probabilities`.
+        keep: Probabilities from `keep_probabilities`.
         random: Where the draws come from.
         texts: The number of the text that each word is in, if there are several.
 

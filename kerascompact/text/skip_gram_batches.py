@@ -25,13 +25,14 @@ class SkipGramBatches(keras.utils.PyDataset):
         counts: How often each word occurs `(V,)`; words of count 0 are left out.
         batch_size: Pairs in a batch; on average, if `by_word`.
         window: The largest window.
-        threshold: Of leaving out frequent words, see `keep_probabilities`.
+        threshold: Share of the text above which words are left out at random
+            (`keep_probabilities`).
         texts: The number of the text that each word is in; `None`: all are one text.
-        by_word: See above.
+        by_word: Whether a batch groups pairs by word, as said above.
         chunk: Words of the text in a chunk, before any are left out.
-        seed: Of all draws. They depend on nothing but the seed, the epoch and the chunk.
+        seed: Seed of all draws. They depend on nothing but the seed, the epoch and the chunk.
         first_epoch: With which epoch to begin, to go on with a training.
-        **kwargs: Those of `keras.utils.PyDataset`.
+        **kwargs: Arguments of `keras.utils.PyDataset`.
 
     Shapes: words and contexts int32 `(batch_size,)`; of varying length, if `by_word`.
     Raises: ValueError, if an argument is out of its range, or the text has no pair.

@@ -1,4 +1,4 @@
-"""Running text cut for stateful language models."""
+"""Batches of running text for stateful language models."""
 
 import numpy as np
 import tensorflow as tf

@@ -1,4 +1,4 @@
-"""The token rules as TensorFlow ops: the one file that imports tensorflow_text."""
+"""Token rules as TensorFlow ops: the only file that imports tensorflow_text."""
 
 import tensorflow as tf
 

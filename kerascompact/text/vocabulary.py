@@ -1,4 +1,4 @@
-"""The vocabulary: which words there are, most frequent first, and the id of each."""
+"""Vocabulary: words with their ids, most frequent first."""
 
 import os
 from collections import Counter
@@ -97,7 +97,9 @@ class Vocabulary:
 
         Args:
             counter: How often each word was seen. `<pad>` and `<unk>` are passed over.
-            size, min_count, rules: As in `build`.
+            size: Largest number of ids, reserved ones included; `None`: all words.
+            min_count: Smallest number of occurrences of a word.
+            rules: Name of the token rules.
         Raises: ValueError, as in `build`, and if a count is no integer >= 0.
         Example:
         >>> Vocabulary.from_counts({"a": 1, "b": 5, "c": 1}, size=4).words

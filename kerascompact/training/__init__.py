@@ -1,4 +1,4 @@
-"""What goes beside a layer in training: losses, schedules, callbacks, what was learned."""
+"""Losses, schedules and callbacks for training, and tools to inspect what was learned."""
 
 from kerascompact.training.anchors import (
     largest_pairs,

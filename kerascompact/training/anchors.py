@@ -1,4 +1,4 @@
-"""Reading anchors and their transformation: which words they induce, and how sparsely."""
+"""Inspection of anchors and their transform: the words that use them, and how sparsely."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -22,13 +22,15 @@ def words_of_anchors(
     """Lists the words that each anchor induces most, the largest entry first.
 
     Args:
-        transform: `T` `(V, |A|)`, from a layer's `sparse_transform()`, or an array.
+        transform: Transform `T` `(V, |A|)`, a layer's `sparse_transform()` or an array.
         words: The vocabulary, or the word of every id.
-        anchor_ids: The word that each anchor is; without, anchors are "anchor 0", "anchor 1", ...
-        top: Words per anchor at most.
+        anchor_ids: Word id of each anchor; `None`: anchors are "anchor 0", "anchor 1", ...
+        top: Largest number of words per anchor.
 
-    Returns: Anchor -> words, in the order of the anchors. A word is not listed under itself;
-    entries below 0 are not either.
+    Returns: Anchor -> words, in the order of the anchors. Neither the anchor's own word nor
+    negative entries are listed.
+
+    Raises: ValueError, if `words` or `anchor_ids` do not fit `transform`.
 
     >>> transform = np.array([[1.0, 0.0], [0.0, 1.0], [0.2, 0.7], [0.5, 0.0]])
     >>> words_of_anchors(transform, ["year", "stock", "bonds", "month"], anchor_ids=[0, 1])
@@ -57,10 +59,14 @@ def largest_pairs(
     """The largest entries of `T` as (word, anchor, entry).
 
     Args:
-        transform, words, anchor_ids: As in `words_of_anchors`.
-        top: Pairs at most.
+        transform: Transform `T` `(V, |A|)`, an array or a SciPy matrix; a row is a word.
+        words: The vocabulary, or the word of every id.
+        anchor_ids: Word id of each anchor; `None`: anchors are "anchor 0", "anchor 1", ...
+        top: Largest number of pairs.
 
     Returns: The largest first, without pairs of a word and itself.
+
+    Raises: ValueError, if `words` or `anchor_ids` do not fit `transform`.
 
     >>> transform = np.array([[1.0, 0.0], [0.0, 1.0], [0.25, 0.75]])
     >>> largest_pairs(transform, ["year", "stock", "junk"], anchor_ids=[0, 1], top=1)
@@ -79,10 +85,10 @@ def largest_pairs(
 
 
 def row_statistics(transform: Any) -> dict[str, float]:
-    """How sparse the rows of `T` are.
+    """Counts of the entries of `T`, which tell how sparse its rows are.
 
     Args:
-        transform: As in `words_of_anchors`.
+        transform: Transform `T` `(V, |A|)`, an array or a SciPy matrix; a row is a word.
 
     Returns: `entries` that are not 0, `sparsity` (the share of those that are), the `mean`,
     `median` and `longest` of the entries in a row, and `empty`, the share of rows without any.
@@ -102,15 +108,18 @@ def row_statistics(transform: Any) -> dict[str, float]:
 
 
 def plot_pattern(transform: Any, anchors: Sequence[str] | None = None) -> Any:
-    """Draws where the entries of `T` are, words from left to right, and how many words have.
+    """Plots where the entries of `T` are, words from left to right, and entries per row.
 
     Args:
-        transform: As in `words_of_anchors`, words by frequency.
+        transform: Transform `T` `(V, |A|)`, an array or a SciPy matrix; a row is a word.
         anchors: Names to write beside the anchors' rows.
 
     Returns: A matplotlib figure. Of more than 200,000 entries it shows a sample.
 
     Raises: ImportError, without matplotlib (`pip install 'kerascompact[plot]'`).
+
+    >>> len(plot_pattern(np.eye(3), anchors=["year", "stock", "junk"]).axes)
+    2
     """
     require("matplotlib", "plot")
     figures = require("matplotlib.figure", "plot")

@@ -1,4 +1,4 @@
-"""Callbacks that change the temperature, or the scale of the noise, of code layers in training."""
+"""Callbacks that change the temperature or the noise of code layers during training."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""Keras callbacks that keep a model in order: states of RNNs, rows that owe steps."""
+"""Callbacks that reset the states of RNNs and pay deferred proximal steps."""
 
 from typing import Any
 

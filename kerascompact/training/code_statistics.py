@@ -1,4 +1,4 @@
-"""How many words share their code, and how many codes an epoch has changed."""
+"""Callback that counts how many words share a code, and how many codes an epoch changed."""
 
 from typing import Any
 

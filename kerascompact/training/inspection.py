@@ -1,4 +1,4 @@
-"""Reading learned clusters and codes: the words of each, and a picture of where clusters lie."""
+"""Inspection of learned clusters and codes: their words, and a plot of clusters."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -19,9 +19,11 @@ def words_per_cluster(
         assignments: Cluster of each word, `(V,)`, from a layer's `assignments()`; -1 for a word
             that has a vector of its own.
         words: The vocabulary, or the word of every id, most frequent first.
-        top: Words per cluster at most.
+        top: Largest number of words per cluster.
 
     Returns: Cluster -> words, the largest cluster first; clusters without words are left out.
+
+    Raises: ValueError, if `words` are not as many as `assignments`.
 
     >>> words_per_cluster(np.array([1, 0, 1, -1]), ["the", "goal", "a", "bank"])
     {1: ['the', 'a'], 0: ['goal']}
@@ -45,10 +47,12 @@ def words_per_code(
     Args:
         codes: Code of each word, `(V, D)`, from a layer's `codes()`.
         words: The vocabulary, or the word of every id, most frequent first.
-        top: Words per code at most.
+        top: Largest number of words per code.
 
     Returns: Code -> words, such as "3-1-0-4". Codes are sorted position by position, so that codes
     that begin alike stand together; those of no word are left out.
+
+    Raises: ValueError, if `words` are not as many as rows of `codes`.
 
     >>> words_per_code(np.array([[3, 1], [3, 0], [3, 1], [0, 2]]), ["up", "week", "over", "the"])
     {'0-2': ['the'], '3-0': ['week'], '3-1': ['up', 'over']}
@@ -76,17 +80,23 @@ def _words_of(words: Vocabulary | Sequence[str], top: int) -> Sequence[str]:
 def plot_clusters(
     codebook: np.ndarray, assignments: np.ndarray, words: Vocabulary | Sequence[str], top: int = 3
 ) -> Any:
-    """Draws clusters on the two principal axes of their vectors, with their frequent words.
+    """Plots clusters on the two principal axes of their vectors, with their frequent words.
 
     A dot's area is the number of words in the cluster.
 
     Args:
         codebook: Cluster vectors `(k, d)`.
-        assignments, words, top: As in `words_per_cluster`.
+        assignments: Cluster of each word, `(V,)` integers; -1 for words without one.
+        words: The vocabulary, or the word of every id, most frequent first.
+        top: Number of words written beside a cluster.
 
     Returns: A matplotlib figure.
 
     Raises: ImportError, without matplotlib (`pip install 'kerascompact[plot]'`).
+
+    >>> vectors = np.array([[0.0, 1.0], [1.0, 0.0]])
+    >>> len(plot_clusters(vectors, np.array([1, 0, 1]), ["the", "goal", "a"]).axes)
+    1
     """
     pyplot = require("matplotlib.pyplot", "plot")
     members = words_per_cluster(assignments, words, top)

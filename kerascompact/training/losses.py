@@ -34,7 +34,7 @@ class SparseSoftmaxCrossEntropy(keras.losses.Loss):
             where each batch has a shape of its own. Under `tf.distribute.MirroredStrategy` it works
             as well, although Keras' own `jit_compile=True` does not.
         name: Name of the loss.
-        reduction: As in `keras.losses.Loss`.
+        reduction: Reduction of the losses, a name that `keras.losses.Loss` takes.
 
     Shapes: labels `(...)` or `(..., 1)`, whole numbers in `[0, V)`; logits `(..., V)` of any float
         type, `V <= 2^24`. A label out of range gives NaN (an error, where nothing is compiled and
@@ -85,7 +85,7 @@ class SampledSoftmaxCrossEntropy(SparseSoftmaxCrossEntropy):
     Args:
         num_sampled: Words `S` drawn in a step, with replacement.
         seed: Seed of the draws.
-        **kwargs: Those of `SparseSoftmaxCrossEntropy`; `jit_compile` is that of the full loss.
+        **kwargs: Arguments of `SparseSoftmaxCrossEntropy`; `jit_compile` applies to the full loss.
 
     Shapes: labels `(...)` or `(..., 1)`, in `[0, V)`, ids ordered by frequency, the most frequent
         first; logits `(..., V)`.

@@ -1,4 +1,4 @@
-"""What a language model is judged by."""
+"""Perplexity of a language model."""
 
 from typing import Any
 
@@ -23,9 +23,9 @@ class Perplexity(keras.metrics.Metric):
     The sums are float64: float32 stops counting at 2^24 = 17 million tokens.
 
     Args:
-        jit_compile: As in `SparseSoftmaxCrossEntropy`.
+        jit_compile: Whether XLA compiles the loss, see `SparseSoftmaxCrossEntropy`.
         name: Name of the metric.
-        **kwargs: Those of `keras.metrics.Metric`.
+        **kwargs: Arguments of `keras.metrics.Metric`.
 
     Shapes: labels `(...)` or `(..., 1)`, logits `(..., V)`, weights that broadcast to `(...)`, or
         lack its last axes.

@@ -37,7 +37,7 @@ class NearestWords:
 
         Args:
             words: Whose vectors these are; a word is no neighbour of itself.
-            vectors: `(n, d)`.
+            vectors: Vectors to compare, `(n, d)`.
             top: How many neighbours at most.
 
         Raises: ValueError, if there is not one vector of that width per word.

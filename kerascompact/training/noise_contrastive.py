@@ -1,4 +1,4 @@
-"""Noise-contrastive estimation as a loss of language models."""
+"""Noise-contrastive estimation as a loss for language models."""
 
 from typing import Any
 
@@ -31,7 +31,7 @@ class NoiseContrastiveEstimation(SampledSoftmaxCrossEntropy):
             asks for logits of about `-log V`, which a bias learns in some steps; `log V` starts at
             even probabilities.
         seed: Seed of the draws.
-        **kwargs: Those of `SparseSoftmaxCrossEntropy`; `jit_compile` is that of the full loss.
+        **kwargs: Arguments of `SparseSoftmaxCrossEntropy`; `jit_compile` applies to the full loss.
 
     Shapes: labels `(...)` or `(..., 1)`, in `[0, V)`, ids ordered by frequency, the most frequent
         first; logits `(..., V)`.

@@ -1,4 +1,4 @@
-"""Averaged SGD that starts when the development text stops improving."""
+"""NT-ASGD: averaged SGD that starts when the development loss stops improving."""
 
 import io
 import math

@@ -1,4 +1,4 @@
-"""Magnitude pruning: small weights become zeros while the model is trained."""
+"""Magnitude pruning: small weights become zeros during training."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

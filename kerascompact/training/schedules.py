@@ -1,4 +1,4 @@
-"""Numbers that change with the training step."""
+"""Learning-rate schedules."""
 
 from typing import Any
 

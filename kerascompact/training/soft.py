@@ -1,4 +1,4 @@
-"""A copy of a model that predicts with soft assignments, to set beside the hard ones."""
+"""Copy of a model that predicts with soft assignments, to compare with the hard ones."""
 
 from typing import Any
 

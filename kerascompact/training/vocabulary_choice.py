@@ -1,4 +1,4 @@
-"""A shorter vocabulary: the words whose trained vectors matter most."""
+"""Choice of a shorter vocabulary: the words whose trained vectors matter most."""
 
 from typing import Any
 
@@ -28,9 +28,9 @@ def choose_words(
     dev.
 
     Args:
-        vocabulary: Of the trained model.
+        vocabulary: Vocabulary of the trained model.
         vectors: Its table, `(V, d)`, rows as the vocabulary's ids.
-        size: Of the new vocabulary, in ids, padding and the unknown word included.
+        size: Size of the new vocabulary in ids, with padding and the unknown word.
         counts: Occurrences of every id, `(V,)`. `None`: the norm alone.
         file_order: Whether the words are in the order in which a file that takes text searches
             them, so that it stores none (`TextToIds`): up to 3 bytes a word less. Not for layers

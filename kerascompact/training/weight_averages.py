@@ -1,4 +1,4 @@
-"""Averages of a model's weights over the steps of its training."""
+"""Running averages of a model's weights over training steps."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any

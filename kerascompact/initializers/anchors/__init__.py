@@ -1,4 +1,4 @@
-"""Which objects are anchors: functions that return ids, from counts, vectors or scores."""
+"""Choice of anchors: functions that return ids, from counts, vectors or scores."""
 
 from kerascompact.initializers.anchors.scored import (
     frequency_anchors,

@@ -1,4 +1,4 @@
-"""Anchors of the highest score: frequent, of high TF-IDF, chosen by a trained selection."""
+"""Anchors with the highest scores: frequency, TF-IDF, or a trained selection."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -13,7 +13,7 @@ def frequency_anchors(counts: Any, num_anchors: int, exclude: Iterable[int] = ()
 
     Args:
         counts: How often each id occurs, `(V,)`, not negative.
-        num_anchors: `|A|`.
+        num_anchors: Number of anchors `|A|`.
         exclude: Ids that are no anchors, such as padding and the unknown word.
     Returns: `(|A|,)` int32, the most frequent first.
     Raises: ValueError, if an argument is out of its range, or too few objects are left.
@@ -39,8 +39,8 @@ def tf_idf_anchors(
 
     Args:
         documents: Ids `(documents, length)`, or a list of documents `(tokens,)`.
-        num_objects: `V`.
-        num_anchors: `|A|`.
+        num_objects: Number of objects `V`.
+        num_anchors: Number of anchors `|A|`.
         exclude: Ids that are no anchors, such as padding and the unknown word.
     Returns: `(|A|,)` int32, the highest first.
     Raises: ValueError, if an argument is out of its range.
@@ -72,8 +72,8 @@ def strongest_rows(scores: Any, num_anchors: int, exclude: Iterable[int] = ()) -
     group lasso, or `-log alpha` of a variational dropout of words.
 
     Args:
-        scores: `(V,)`, finite.
-        num_anchors: `|A|`.
+        scores: Score of each object, `(V,)`, finite.
+        num_anchors: Number of anchors `|A|`.
         exclude: Ids that are no anchors.
     Returns: `(|A|,)` int32, the highest first.
     Raises: ValueError, if an argument is out of its range.

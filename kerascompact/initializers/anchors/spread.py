@@ -32,7 +32,7 @@ def kmeans_anchors(
         counts: The weights `w`, `(V,)`, such as how often each object occurs; `None` for 1.
         exclude: Ids that are no anchors.
         first: Anchors that are there to begin with.
-        seed: Of the draws.
+        seed: Seed of the draws.
     Returns: `(|A|,)` int32, distinct, in the order drawn.
     Raises: ValueError, if an argument is out of its range, or the table has too few different rows
         of a weight above 0.
@@ -77,7 +77,7 @@ def frequency_then_clusters(
         num_frequent: How many are the most frequent.
         num_anchors: `|A|`, at least `num_frequent`.
         exclude: Ids that are no anchors.
-        seed: Of the draws.
+        seed: Seed of the draws.
     Returns: `(|A|,)` int32, distinct.
     Raises: ValueError, as `frequency_anchors` and `kmeans_anchors`.
     Example:
@@ -102,10 +102,10 @@ def coreset_anchors(
 
     Args:
         table: A vector for each object, `(V, d)`, or a SciPy sparse matrix.
-        num_anchors: `|A|`.
+        num_anchors: Number of anchors `|A|`.
         counts: The weights `w`, `(V,)`; `None` for 1.
         exclude: Ids that are no anchors.
-        seed: Of the draws.
+        seed: Seed of the draws.
     Returns: `(|A|,)` int32, distinct, in the order drawn.
     Raises: ValueError, if an argument is out of its range.
     Example:

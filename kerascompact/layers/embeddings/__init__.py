@@ -1,1 +1,1 @@
-"""One file per method, all kept to the contract of `base.CompactEmbedding`."""
+"""Compact embeddings: one file per method, all of them subclasses of `base.CompactEmbedding`."""

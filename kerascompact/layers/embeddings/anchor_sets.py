@@ -1,4 +1,4 @@
-"""What an anchor embedding is told about its anchors: sizes, words and vectors of every set."""
+"""Sets of anchors of an anchor embedding: their sizes, words and vectors."""
 
 from collections.abc import Sequence
 from typing import Any

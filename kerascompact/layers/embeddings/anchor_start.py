@@ -1,4 +1,4 @@
-"""Anchors and a sparse transform that give the vectors of a table."""
+"""Start of an anchor embedding from a trained table: anchors and a sparse transform."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Anchor & Transform: a few anchor vectors, and a sparse matrix from anchors to words."""
+"""Anchor & Transform (ANT): a few anchor vectors, and a sparse matrix from anchors to words."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""The contract every compact embedding keeps."""
+"""Base class of all compact embeddings."""
 
 from collections.abc import Callable
 from typing import Any
@@ -24,18 +24,19 @@ class CompactEmbedding(Reversible):
     Args:
         input_dim: Vocabulary size `V`, in tokens.
         output_dim: Embedding width `d`.
-        embeddings_initializer: Of the weights that hold vectors (paper's code: U(-0.1, 0.1)).
-        embeddings_regularizer: Of the same weights; on a table with a row per id it makes the
-            gradient, and so the step, as large as the table.
-        embeddings_constraint: Of the same weights, after each step, as in
-            `keras.layers.Embedding`, where the vectors that are looked up are their rows: such as
-            `keras.constraints.MaxNorm(2, axis=1)`. Other methods refuse it and say why.
+        embeddings_initializer: Initializer of the weights that hold vectors. The paper's code uses
+            U(-0.1, 0.1).
+        embeddings_regularizer: Regularizer of the same weights. On a table with a row per id it
+            makes the gradient, and so the step, as large as the table.
+        embeddings_constraint: Constraint of the same weights, applied after each step as in
+            `keras.layers.Embedding`, such as `keras.constraints.MaxNorm(2, axis=1)`. Only for
+            methods whose weights are the vectors themselves; the others raise and say why.
         weights: A table `(V, d)` to start from, such as that of a trained
             `keras.layers.Embedding`, as an array or a list of one. The layer starts at the best
             approximation of it that its own compressor finds. It is read when the layer is built,
             and is not in the layer's config.
         mask_zero: Whether id 0 is padding, as in `keras.layers.Embedding`.
-        **kwargs: Those of `keras.layers.Layer`.
+        **kwargs: Arguments of `keras.layers.Layer`, such as `name`.
 
     Shapes: ids `(...)`, integers in `[0, V)` -> vectors `(..., d)`; with `reverse=True`, vectors
         `(..., d)` -> logits `(..., V)` of all words, see `word_logits`.
@@ -89,8 +90,8 @@ class CompactEmbedding(Reversible):
         The initializer is cloned: one Keras initializer called twice draws the same numbers.
 
         Args:
-            name: Of the weight.
-            shape: Of the weight.
+            name: Name of the weight.
+            shape: Shape of the weight.
             start: Its values, if the initializer shall not draw them.
         """
         return self.add_weight(

@@ -46,7 +46,7 @@ class ClusterEmbedding(CompactEmbedding):
             `training.NoiseAnnealing` can change it.
         inference: "hard" (what ships) or "soft" (soft samples, as the paper's code tests).
         logit_scale: Number above 0 that the stored logits are multiplied with to give `a`.
-        logits_initializer: Of `a`. Default: U(0, 1), as in the paper's code.
+        logits_initializer: Initializer of the logits `a`. Default: U(0, 1), as in the paper's code.
         seed: Seed of the Gumbel noise.
         **kwargs: `embeddings_initializer`, `embeddings_regularizer`, `embeddings_constraint`,
             `weights` (clusters by k-means, which nine of ten samples take at first), `mask_zero`

@@ -1,4 +1,4 @@
-"""Cluster adjustment embeddings (CAE): a cluster's vector beside a short one of the word's own."""
+"""Cluster adjustment embeddings (CAE): a cluster's vector and a short vector of the word."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ class ClusterAdjustmentEmbedding(CompactEmbedding):
         output_dim: Width `d` of the whole vector: the paper's `m` plus `adjustment_dim`.
         num_clusters: Number of clusters `k`, `2 <= k <= V`.
         adjustment_dim: Width `b` of the word's own vector, `1 <= b < d`; the paper uses 1.
-        **kwargs: Those of `ClusterEmbedding`.
+        **kwargs: Arguments of `ClusterEmbedding`.
 
     Shapes: ids `(...)`, integers in `[0, V)` -> vectors `(..., d)`.
     Storage: `V ceil(log2 k) + 32 k (d - b) + 32 V b` bits once frozen, the paper's formula.

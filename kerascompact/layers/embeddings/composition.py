@@ -1,4 +1,4 @@
-"""From codes to vectors: the composition function f of KD encoding."""
+"""Composition of code vectors to word vectors: the function `f` of KD encoding."""
 
 from typing import Any
 
@@ -35,8 +35,9 @@ class CodeComposition(keras.layers.Layer):
         composition: "sum", "mean" or "lstm".
         shared_codebook: Whether one codebook serves all `D` positions.
         batch_norm: Whether to normalize.
-        codebooks_initializer, codebooks_regularizer: Of the code vectors.
-        **kwargs: Those of `keras.layers.Layer`.
+        codebooks_initializer, codebooks_regularizer: Initializer and regularizer of the code
+            vectors.
+        **kwargs: Arguments of `keras.layers.Layer`, such as `name`.
 
     Reference: [Chen et al., ICML 2018](https://arxiv.org/abs/1806.09464), sec. 2.3.
     """

@@ -1,4 +1,4 @@
-"""Compositional codes: a word is M choices of K, and its vector the sum of what was chosen."""
+"""Compositional code embeddings: a word is M choices of K, its vector the sum of rows."""
 
 from typing import Any
 
@@ -40,7 +40,7 @@ class CompositionalCodeEmbedding(CompactEmbedding):
         input_dim: Vocabulary size `V`, in tokens.
         output_dim: Embedding width `d`.
         cardinality: Rows `K` of a codebook, 2 to 65,536.
-        code_length: Codebooks `M`.
+        code_length: Number of codebooks `M`.
         table: `None` trains `T` with the rest. `(V, t)` floats fix it, such as the weights of a
             trained `Embedding`; "fixed": they are loaded later.
         table_dim: Width `t`. Default: `d`, or that of the table given.
@@ -52,7 +52,7 @@ class CompositionalCodeEmbedding(CompactEmbedding):
         noise_scale: How random a sample is, `s >= 0`; 0 takes the largest logit. A weight, so that
             `training.NoiseAnnealing` can change it.
         inference: "hard" (what ships) or "soft" (soft samples, to report the gap).
-        encoder_initializer: Of `A` and `B`. Default: Glorot's uniform.
+        encoder_initializer: Initializer of `A` and `B`. Default: Glorot's uniform.
         seed: Seed of the Gumbel noise.
         **kwargs: `embeddings_initializer` and `embeddings_regularizer` (of the codebooks and of a
             trained table), `weights` (the auto-encoder of `compress.CompositionalCodes`, trained

@@ -1,4 +1,4 @@
-"""Differentiable product quantization: a table of queries that picks rows of small codebooks."""
+"""Differentiable product quantization (DPQ): queries that choose rows of small codebooks."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Queries, keys and codebooks under which DPQ gives the product codes of a table."""
+"""Start of DPQ from a trained table: queries, keys and codebooks that give its product codes."""
 
 from typing import NamedTuple
 

@@ -1,4 +1,4 @@
-"""Codes that are given and not learned: what fits them, and what does not apply to them."""
+"""Checks of codes that are given, not learned, and of arguments that do not apply to them."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ def fixed_codes(codes: Any, shape: tuple[int, int], cardinality: int) -> Any:
     """Codes from outside, checked: "random", "fixed" or an int32 array.
 
     Args:
-        codes: As in `KDCodeEmbedding`.
+        codes: "random", "fixed" or an integer array `(V, D)`.
         shape: Ids and letters of a code, `(V, D)`.
         cardinality: Letters of the alphabet `K`.
 

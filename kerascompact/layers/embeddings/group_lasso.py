@@ -1,4 +1,4 @@
-"""Group lasso (GL): the rows of a table compete, and those that are not needed become zeros."""
+"""Group lasso embeddings (GL): a penalty on the norms of rows turns unneeded rows into zeros."""
 
 from typing import Any
 

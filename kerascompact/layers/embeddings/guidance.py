@@ -1,4 +1,4 @@
-"""Guidance: continuous vectors that help codes to be learned, and are gone when they ship."""
+"""Guidance of KD codes: continuous vectors used in training only."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ class _Guidance(keras.layers.Layer):
     def distance(
         self, vectors: tf.Tensor, targets: tf.Tensor, counts: tf.Tensor, vectors_weight: float
     ) -> tf.Tensor:
-        """`weight` times the mean square of `vectors - targets`, over the batch's tokens."""
+        """Weighted mean square of `vectors - targets`, over the batch's tokens."""
         square = tf.reduce_mean(tf.square(vectors - targets), axis=range(1, len(vectors.shape)))
         return vectors_weight * token_mean(square, counts)
 
@@ -38,11 +38,12 @@ class OnlineGuidance(_Guidance):
     Inference uses `f(c_i)` only; the `32 V d` bits of `u` are not stored.
 
     Args:
-        vectors_weight: Of the distance between the two vectors; the paper's code uses 0.1 for its
-            small language model and 1000 for the others.
-        kd_probability: `p`, the share of tokens that get the codes' vector; 0.5 and 0.3 there.
-        seed: Of `m`.
-        **kwargs: Those of `keras.layers.Layer`.
+        vectors_weight: `alpha`, weight of the distance between the vectors. The paper's code uses
+            0.1 for its small language model and 1000 for the others.
+        kd_probability: Share `p` of tokens that get the codes' vector. The paper's code uses 0.5
+            for that model and 0.3 for the others.
+        seed: Seed of the draws of `m`.
+        **kwargs: Arguments of `keras.layers.Layer`, such as `name`.
 
     >>> OnlineGuidance(vectors_weight=0.1, kd_probability=0.5).vectors_weight
     0.1
@@ -107,11 +108,11 @@ class PretrainedGuidance(_Guidance):
     Args:
         table: `(V, d)` floats, such as the weights of the `keras.layers.Embedding` of the same
             model; `None` only where they are loaded afterwards.
-        vectors_weight: Of the distance between vectors; 1000 in the paper's code (its alpha is 100
-            where the auto-encoder is on).
-        logits_weight: Of the distance between logits (beta); 0 for no auto-encoder, 10 in the
-            paper's code where it is on.
-        **kwargs: Those of `keras.layers.Layer`.
+        vectors_weight: `alpha`, weight of the distance between vectors. The paper's code uses 1000,
+            or 100 with the auto-encoder.
+        logits_weight: `beta`, weight of the distance between logits. 0 trains no auto-encoder; the
+            paper's code uses 10 with it.
+        **kwargs: Arguments of `keras.layers.Layer`, such as `name`.
 
     Raises: ValueError, if the table does not have the embedding's shape, or is not finite.
 

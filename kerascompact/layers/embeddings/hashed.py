@@ -1,4 +1,4 @@
-"""Hash embeddings: words share the vectors of a few buckets, and weigh them themselves."""
+"""Hash embeddings: words share the vectors of a few buckets, and learn how to weight them."""
 
 from typing import Any
 
@@ -30,16 +30,16 @@ class HashEmbedding(CompactEmbedding):
     Args:
         input_dim: Vocabulary size `V`, in tokens.
         output_dim: Embedding width `d`.
-        num_buckets: `b`.
-        num_hashes: `k`.
+        num_buckets: Number of buckets `b`.
+        num_hashes: Number of hash functions `k`.
         importance: Whether words have weights.
         num_frequent: Words with a vector of their own, less than `V`; ids must be ordered by
             frequency then.
         num_reserved: Leading ids (padding, unknown) that are hashed all the same; 2 for a
             `Vocabulary`.
-        seed: Of the hash functions.
-        importance_initializer: Of `p`. Default: normal around `1 / sqrt(k)`, so that the entries of
-            `E` start with the variance of those of `B`.
+        seed: Seed of the hash functions.
+        importance_initializer: Initializer of `p`. Default: normal around `1 / sqrt(k)`, so that
+            the entries of `E` start with the variance of those of `B`.
         **kwargs: `embeddings_initializer`, `embeddings_regularizer`, `embeddings_constraint` (with
             one hash and no weights of words), `weights` (buckets and weights of words by least
             squares), `mask_zero` and those of `keras.layers.Layer`.

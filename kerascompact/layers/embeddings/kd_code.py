@@ -1,4 +1,4 @@
-"""KD codes: a word is D letters of an alphabet of K, and letters have vectors."""
+"""KD code embeddings: a word is D letters of an alphabet of K, and letters have vectors."""
 
 from typing import Any
 
@@ -56,8 +56,8 @@ class KDCodeEmbedding(CompactEmbedding):
             not the codes. A weight, so that `training.TemperatureAnnealing` can change it.
         straight_through: `False` trains with the relaxed codes themselves.
         inference: "hard" (what ships) or "soft" (relaxed codes, to report the gap).
-        entropy_weight: Of the mean entropy of the relaxed codes (nats) in the loss; above 0 it
-            sharpens them, in place of a falling temperature.
+        entropy_weight: Weight of the mean entropy of the relaxed codes (nats) in the loss. Above 0
+            it sharpens the codes, as an alternative to a falling temperature.
         logits_batch_norm: Batch normalization of the logits over words and positions, for each
             `k`: keeps the softmax soft however far the logits have moved.
         batch_norm: Batch normalization of the composed vector, and again after `H`; becomes part
@@ -65,7 +65,7 @@ class KDCodeEmbedding(CompactEmbedding):
         guidance: `OnlineGuidance`, `PretrainedGuidance` or `None`.
         logit_scale: Number that the stored logits are multiplied with to give `pi`. Adam moves a
             stored logit by its learning rate; aim at a scale times learning rate of about 0.01.
-        logits_initializer: Of `pi`. Default: U(-0.05, 0.05).
+        logits_initializer: Initializer of `pi`. Default: U(-0.05, 0.05).
         seed: Seed of random codes.
         **kwargs: `embeddings_initializer` and `embeddings_regularizer` (of the codebooks),
             `weights` (the start is that of `compress.KDCodes`), `mask_zero` (padding is then left

@@ -1,4 +1,4 @@
-"""Codes, codebooks and hidden layer under which KD codes give the vectors of a table."""
+"""Start of KD codes from a trained table: codes, codebooks and hidden layer."""
 
 from typing import Any, NamedTuple
 

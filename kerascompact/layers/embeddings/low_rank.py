@@ -30,7 +30,7 @@ class LowRankEmbedding(CompactEmbedding):
         output_dim: Embedding width `d`.
         rank: Inner width `r`, `1 <= r <= d`. `LowRankEmbedding.rank_for` gives that of a share of
             the full table's parameters.
-        kernel_initializer: Of `W`. Default: uniform with variance `1 / r`.
+        kernel_initializer: Initializer of `W`. Default: uniform with variance `1 / r`.
         **kwargs: `embeddings_initializer` (of `U`), `embeddings_regularizer` (of `U` and `W`),
             `weights` (`U W` is the nearest table of rank `r`), `mask_zero` and those of
             `keras.layers.Layer`.

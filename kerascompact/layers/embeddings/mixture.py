@@ -1,4 +1,4 @@
-"""Mixture embeddings (ME): frequent words have vectors of their own, the others share clusters'."""
+"""Mixture embeddings (ME): frequent words have their own vectors, the others share clusters."""
 
 from collections.abc import Callable
 from typing import Any
@@ -29,7 +29,7 @@ class MixtureEmbedding(CompactEmbedding):
         num_unique: Number of words with a vector of their own `u`, `1 <= u <= V - k`.
         num_reserved: Leading ids `r` that are no words (padding, unknown) and use clusters;
             2 for a `Vocabulary`. The unique words are the ids `r ... r + u - 1`.
-        **kwargs: Those of `ClusterEmbedding`.
+        **kwargs: Arguments of `ClusterEmbedding`.
 
     Shapes: ids `(...)`, integers in `[0, V)` -> vectors `(..., d)`.
     Storage: `(V - u) ceil(log2 k) + 32 d (k + u)` bits once frozen, the paper's formula.

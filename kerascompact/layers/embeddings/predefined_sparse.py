@@ -1,4 +1,4 @@
-"""Predefined sparseness: the more frequent a word, the more entries of its vector exist."""
+"""Predefined sparse embeddings: the more frequent a word, the more entries its vector has."""
 
 import random
 from collections.abc import Sequence
@@ -48,7 +48,7 @@ class PredefinedSparseEmbedding(CompactEmbedding):
         word_dropout: Share of the batch's different words whose vectors are 0, in training.
         variational_dropout: Share of the dimensions that are 0 in all vectors of a text, in
             training: one mask for all of the last axis of the ids.
-        seed: Of the random order and of both dropouts.
+        seed: Seed of the random order and of both dropouts.
         **kwargs: `embeddings_initializer` (of the blocks), `embeddings_regularizer`, `weights`
             (without the entries that do not exist), `mask_zero` and those of `keras.layers.Layer`.
 

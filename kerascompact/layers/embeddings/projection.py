@@ -1,4 +1,4 @@
-"""Neural projections: vectors of words from the bits of their characters."""
+"""Projection embeddings: vectors of words from the bits of their characters."""
 
 from collections.abc import Sequence
 from dataclasses import fields
@@ -37,12 +37,13 @@ class ProjectionEmbedding(ProjectionBase):
     string has no bits.
 
     Args:
-        output_dim: Vector width.
+        output_dim: Width of the vectors.
         hidden_units: Widths of the layers before the last.
         normalization: "batch", "layer", "l2" or `None`.
         dropout: Share of each hidden layer dropped in training; the paper drops 0.65.
-        kernel_initializer: Of the layers; the paper's is Xavier's.
-        kernel_regularizer: Of the layers; the paper's is `keras.regularizers.L2(5e-4)`.
+        kernel_initializer: Initializer of the dense layers; the paper's is Xavier's.
+        kernel_regularizer: Regularizer of the dense layers; the paper's is
+            `keras.regularizers.L2(5e-4)`.
         mask_zero: Whether words without bytes are padding, as a mask and for batch statistics.
         together: Whether the words of the last axis are one text, with the bits of all their
             features (SGNN).
@@ -149,7 +150,7 @@ class ProjectionEmbedding(ProjectionBase):
         """The bits of words, in NumPy.
 
         Args:
-            words: As `str` or bytes; with `together`, the words of one text.
+            words: Words, as `str` or bytes; with `together`, the words of one text.
 
         Returns: uint8 `(n, T d)`; with `together`, `(1, T d)`.
 

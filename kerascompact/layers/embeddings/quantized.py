@@ -1,4 +1,4 @@
-"""Quantized embeddings: rows of 1 to 8 bits an entry, rounded while they are trained."""
+"""Quantized embeddings: rows of 1 to 8 bits an entry, rounded during training."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Vocabulary selection: some words have vectors, all others share one or have none."""
+"""Selected-vocabulary embeddings: some words have vectors; the others share one or have none."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Sparse variational dropout (SparseVD): noise in every entry of a table, and what it drowns."""
+"""Sparse variational dropout (SparseVD) of an embedding: learned noise in every entry."""
 
 from typing import Any
 
@@ -28,12 +28,12 @@ class SparseVariationalEmbedding(VariationalEmbedding):
     Args:
         input_dim: Vocabulary size `V`, in tokens.
         output_dim: Embedding width `d`.
-        kl_weight: Of the divergence, the larger the fewer entries; 1 / (number of training texts)
-            is that of the variational bound.
+        kl_weight: Weight of the divergence; the larger, the fewer entries. 1 / (number of training
+            texts) gives the variational bound.
         warmup: Steps in which the weight rises from 0, linearly.
-        threshold: Of `log alpha`.
-        log_variance_initializer: Of `log sigma^2`. Default: -10.
-        seed: Of the noise.
+        threshold: Threshold of `log alpha`; entries at or above it are 0.
+        log_variance_initializer: Initializer of `log sigma^2`. Default: -10.
+        seed: Seed of the noise.
         **kwargs: `embeddings_initializer`, `embeddings_regularizer` and `embeddings_constraint` (of
             `T`), `weights` (entries below the noise at the start are 0), `mask_zero` and those of
             `keras.layers.Layer`.

@@ -1,4 +1,4 @@
-"""SparseVD-Voc: sparse variational dropout in which whole words can drop out."""
+"""SparseVD-Voc embeddings: sparse variational dropout that can drop words entirely."""
 
 from typing import Any
 

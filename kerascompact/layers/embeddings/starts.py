@@ -1,4 +1,4 @@
-"""What an embedding starts from: a table that its user gives, and weights made of it."""
+"""Start of an embedding from a given table: checks, and initializers with fixed values."""
 
 import math
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Tensor train (TT) embeddings: a word's vector is a product of small matrices."""
+"""Tensor-train (TT) embeddings: a word's vector is a product of small matrices."""
 
 import math
 from collections.abc import Sequence

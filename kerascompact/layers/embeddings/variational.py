@@ -20,12 +20,13 @@ class VariationalEmbedding(CompactEmbedding):
     Args:
         input_dim: Vocabulary size `V`, in tokens.
         output_dim: Embedding width `d`.
-        kl_weight: Of the divergence beside the mean loss of a text; 1 / (number of training texts)
-            is that of the variational bound.
+        kl_weight: Weight of the divergence beside the mean loss of a text. 1 / (number of training
+            texts) gives the variational bound.
         warmup: Steps in which the weight rises from 0, linearly.
-        threshold: Of `log alpha`, the noise-to-signal ratio, from which on there is nothing.
-        seed: Of the noise.
-        **kwargs: Those of `CompactEmbedding`.
+        threshold: Threshold of `log alpha`, the noise-to-signal ratio; what is at or above it is
+            dropped.
+        seed: Seed of the noise.
+        **kwargs: Arguments of `CompactEmbedding`.
 
     Raises: ValueError, for a wrong argument.
     """
@@ -81,7 +82,7 @@ class VariationalEmbedding(CompactEmbedding):
 
         Args:
             unique: Ids `(n,)`, each once.
-            divergence: Of their posteriors, `(n,)`.
+            divergence: Divergences of their posteriors, `(n,)`.
         """
         # Keras forgets the losses of a model when it is called anew.
         if not any(loss is self._charged for loss in self.losses):

@@ -1,4 +1,4 @@
-"""Variational vocabulary dropout (VVD): training finds out which words it can do without."""
+"""Variational vocabulary dropout (VVD): learned noise shows which words can be dropped."""
 
 from typing import Any
 
@@ -26,12 +26,14 @@ class VariationalVocabularyEmbedding(VariationalEmbedding):
     Args:
         input_dim: Vocabulary size `V`, in tokens.
         output_dim: Embedding width `d`.
-        kl_weight: Of the divergence, the larger the fewer words; 1 / (number of training texts) is
-            that of the variational bound.
+        kl_weight: Weight of the divergence; the larger, the fewer words. 1 / (number of training
+            texts) gives the variational bound.
         warmup: Steps in which the weight rises from 0, linearly.
-        threshold: Of `log alpha`; it may be changed after training.
-        log_alpha_initializer: Of `log alpha`. Default: uniform in [0, 3], as the paper's code.
-        seed: Of the noise.
+        threshold: Threshold of `log alpha`; words at or above it are dropped. It may be changed
+            after training.
+        log_alpha_initializer: Initializer of `log alpha`. Default: uniform in [0, 3], as in the
+            paper's code.
+        seed: Seed of the noise.
         **kwargs: `embeddings_initializer`, `embeddings_regularizer`, `embeddings_constraint`,
             `weights` (training keeps more of them with a lower `log_alpha_initializer`),
             `mask_zero` and those of `keras.layers.Layer`.

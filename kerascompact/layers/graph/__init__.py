@@ -1,1 +1,1 @@
-"""Layers of networks on graphs."""
+"""Layers of graph networks."""

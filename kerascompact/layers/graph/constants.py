@@ -1,4 +1,4 @@
-"""Arrays that belong to a model and not to its batch, such as the graph that its nodes are in."""
+"""Arrays that belong to a model, not to a batch, such as the adjacency matrix of its graph."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -21,7 +21,7 @@ class Constants(keras.layers.Layer):
 
     Args:
         arrays: Name -> array, or -> `(shape, dtype)` where the numbers are loaded afterwards.
-        **kwargs: Those of `keras.layers.Layer`.
+        **kwargs: Arguments of `keras.layers.Layer`, such as `name`.
 
     Shapes: anything -> a dictionary of the arrays, each in its own shape and type.
     Raises: ValueError, if there are no arrays, or one is no array of numbers or booleans.

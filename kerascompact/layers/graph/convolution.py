@@ -1,4 +1,4 @@
-"""Graph convolution: a node's vector becomes a weighted sum over its neighbours and itself."""
+"""Graph convolution: a weighted sum of the vectors of a node and its neighbours."""
 
 from typing import Any
 
@@ -21,13 +21,13 @@ class GraphConvolution(keras.layers.Layer):
     Args:
         units: Width `d'` of the result. `None`: no `W`, the vectors are propagated as they are,
             for features that a table (of an embedding) has been multiplied to already.
-        activation: `act`.
+        activation: Activation `act`, a name or a function.
         use_bias: Whether there is `b`.
-        kernel_initializer: Of `W`.
-        bias_initializer: Of `b`.
-        kernel_regularizer: Of `W`.
-        bias_regularizer: Of `b`.
-        **kwargs: Those of `keras.layers.Layer`.
+        kernel_initializer: Initializer of `W`.
+        bias_initializer: Initializer of `b`.
+        kernel_regularizer: Regularizer of `W`.
+        bias_regularizer: Regularizer of `b`.
+        **kwargs: Arguments of `keras.layers.Layer`, such as `name`.
 
     Shapes: vectors `(N, d)`, places `(M, 2)` integers and values `(M,)` -> `(N, d')`.
     Storage: `32 d' (d + 1)` bits.

@@ -1,4 +1,4 @@
-"""What a node's sparse features add up to in a table that has a vector for each feature."""
+"""Product of the sparse features of nodes with a table that has a vector for each feature."""
 
 from typing import Any
 
@@ -20,12 +20,11 @@ class FeatureProduct(keras.layers.Layer):
 
     Args:
         num_rows: Number of nodes `N`.
-        dropout: `p`.
-        table_regularizer: Of the table `E`, as it comes in. With an L2 it is weight decay of the
-            first layer whatever makes the table, and an embedding that stores codes has no other
-            weights that mean the same.
-        seed: Of the dropout.
-        **kwargs: Those of `keras.layers.Layer`.
+        dropout: Share `p` of stored entries dropped in training.
+        table_regularizer: Regularizer of the input table `E`. An L2 is weight decay of the first
+            layer for any embedding, also for one that stores codes.
+        seed: Seed of the dropout.
+        **kwargs: Arguments of `keras.layers.Layer`, such as `name`.
 
     Shapes: table `(F, d)`, `places` `(nnz, 2)` integers (node, feature), `values` `(nnz,)` ->
         `(N, d)`.

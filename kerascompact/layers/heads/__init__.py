@@ -1,1 +1,1 @@
-"""What stands behind the last hidden vector: logits of all words."""
+"""Output layers: logits of all words from the last hidden vector."""

@@ -1,4 +1,4 @@
-"""A softmax under the embedding that the model reads with."""
+"""Tied softmax: output logits from the same embedding that reads the input."""
 
 from typing import Any
 
@@ -36,7 +36,7 @@ def tied_softmax(
             model on its ids.
         hidden: Vectors of a functional model `(..., h)`.
         use_bias: Whether every word has a bias.
-        name: Of the bias layer, and of the projection with "_projection" behind it.
+        name: Name of the bias layer; the projection's name is this and "_projection".
 
     Returns: Symbolic logits `(..., V)`, float32 for compact embeddings and forms.
 
@@ -75,8 +75,8 @@ class WordBias(keras.layers.Layer):
     """Adds a number of its own to every word's logit: `x_v + b_v`.
 
     Args:
-        bias_initializer: Of `b`.
-        **kwargs: Those of `keras.layers.Layer`.
+        bias_initializer: Initializer of the bias `b`.
+        **kwargs: Arguments of `keras.layers.Layer`, such as `name`.
 
     Shapes: logits `(..., V)` -> float32 logits `(..., V)`.
     Storage: `32 V` bits.

@@ -1,4 +1,4 @@
-"""The output layer of a large vocabulary."""
+"""Dense output layer for a large vocabulary."""
 
 from typing import Any
 
@@ -33,9 +33,9 @@ class WordLogits(keras.layers.Layer):
     Args:
         num_words: `V`. Sampling needs ids that are ordered by frequency, the most frequent first.
         use_bias: Whether there is a `b`.
-        kernel_initializer: Of `W`. Default: Glorot's uniform, as in `Dense`.
-        bias_initializer: Of `b`.
-        **kwargs: Those of `keras.layers.Layer`.
+        kernel_initializer: Initializer of `W`. Default: Glorot's uniform, as in `Dense`.
+        bias_initializer: Initializer of the bias `b`.
+        **kwargs: Arguments of `keras.layers.Layer`, such as `name`.
 
     Shapes: vectors `(..., d)` -> float32 logits `(..., V)`, in mixed precision, too.
     Storage: `32 V (d + 1)` bits.

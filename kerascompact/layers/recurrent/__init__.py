@@ -1,1 +1,1 @@
-"""Recurrent layers that are sparse from the start, and what regularizes them."""
+"""Recurrent layers that are sparse from the start, and regularizers of recurrent layers."""

@@ -21,7 +21,7 @@ class ActivationRegularization(keras.layers.Layer):
     Args:
         activation_weight: `alpha`, weight of the activations; AWD-LSTM uses 2.
         change_weight: `beta`, weight of their changes between steps; AWD-LSTM uses 1.
-        **kwargs: Those of `keras.layers.Layer`.
+        **kwargs: Arguments of `keras.layers.Layer`, such as `name`.
 
     Shapes: `(batch, steps, d)` -> the same.
     Storage: nothing.

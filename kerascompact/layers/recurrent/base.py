@@ -1,4 +1,4 @@
-"""What sparse LSTMs and GRUs share: segments of the state, windows of the input."""
+"""Base of SparseLSTM and SparseGRU: segments of the state, windows of the input."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Dropout of whole words."""
+"""Dropout of entire words."""
 
 from typing import Any
 
@@ -20,8 +20,8 @@ class EmbeddingDropout(keras.layers.Layer):
     Args:
         rate: Share `p` of the words dropped, in `[0, 1)`.
         input_dim: Vocabulary size `V`.
-        seed: Of the draws.
-        **kwargs: Those of `keras.layers.Layer`.
+        seed: Seed of the masks.
+        **kwargs: Arguments of `keras.layers.Layer`, such as `name`.
 
     Shapes: vectors `(..., d)` and their ids `(...)` -> vectors `(..., d)`.
     Storage: nothing.

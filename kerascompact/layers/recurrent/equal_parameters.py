@@ -1,4 +1,4 @@
-"""Sparse layers of as many parameters as a dense one."""
+"""Size of a sparse recurrent layer with as many parameters as a dense one."""
 
 import math
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""Dropout of the same numbers in all steps of a text."""
+"""Dropout with one mask for all steps of a text."""
 
 from typing import Any
 
@@ -17,8 +17,8 @@ class LockedDropout(keras.layers.Dropout):
 
     Args:
         rate: Share `p` dropped, in `[0, 1)`.
-        seed: Of the draws.
-        **kwargs: Those of `keras.layers.Layer`.
+        seed: Seed of the masks.
+        **kwargs: Arguments of `keras.layers.Layer`, such as `name`.
 
     Shapes: `(batch, steps, d)` -> the same.
     Storage: nothing.

@@ -1,4 +1,4 @@
-"""A GRU that is sparse from the start."""
+"""SparseGRU, a GRU that is sparse from the start."""
 
 from kerascompact.core.registration import register
 from kerascompact.layers.recurrent.base import OPTIONS, SparseRecurrent
@@ -12,12 +12,12 @@ class SparseGRU(SparseRecurrent):
     `h = [GRU_1(x[a_1 : a_1 + w]), ..., GRU_N(x[a_N : a_N + w])]`, see `SparseLSTM`.
 
     Args:
-        units: Outputs `h`.
+        units: Number of outputs `h`.
         num_segments: Number of segments `N` of equal length, or a list of their lengths.
         gamma: Share of the inputs that a segment reads, in `(0, 1]`.
         dropout: Share of the inputs dropped, the same for all segments and steps.
         weight_dropout: Share of the recurrent weights dropped in a step, see `WeightDropGRU`.
-        **kwargs: Those of `keras.layers.GRU`.
+        **kwargs: Arguments of `keras.layers.GRU`.
 
     Shapes: `(batch, steps, i)` -> `(batch, h)`, or `(batch, steps, h)`, as in Keras.
     Storage: `32 * 3 h (gamma i + h / N + 2)` bits, one bias less without `reset_after`.

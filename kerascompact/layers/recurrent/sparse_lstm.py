@@ -1,4 +1,4 @@
-"""An LSTM that is sparse from the start."""
+"""SparseLSTM, an LSTM that is sparse from the start."""
 
 from kerascompact.core.registration import register
 from kerascompact.layers.recurrent.base import OPTIONS, SparseRecurrent
@@ -25,12 +25,12 @@ class SparseLSTM(SparseRecurrent):
     `equal_parameters` finds `N` and `gamma` for the size of a dense layer.
 
     Args:
-        units: Outputs `h`.
+        units: Number of outputs `h`.
         num_segments: Number of segments `N` of equal length, or a list of their lengths.
         gamma: Share of the inputs that a segment reads, in `(0, 1]`.
         dropout: Share of the inputs dropped, the same for all segments and steps.
         weight_dropout: Share of the recurrent weights dropped in a step, see `WeightDropLSTM`.
-        **kwargs: Those of `keras.layers.LSTM`.
+        **kwargs: Arguments of `keras.layers.LSTM`.
 
     Shapes: `(batch, steps, i)` -> `(batch, h)`, or `(batch, steps, h)`, as in Keras.
     Storage: `32 * 4 h (gamma i + h / N + 1)` bits.

@@ -1,4 +1,4 @@
-"""LSTM and GRU that drop recurrent weights, not activations."""
+"""LSTM and GRU with DropConnect: recurrent weights are dropped, not activations."""
 
 from typing import Any
 
@@ -47,7 +47,7 @@ class WeightDropLSTM(WeightDrop, keras.layers.LSTM):
     Args:
         units: Width `h` of state and output.
         weight_dropout: `p`, the share of the `4 h^2` recurrent weights dropped, in `[0, 1)`.
-        **kwargs: Those of `keras.layers.LSTM`.
+        **kwargs: Arguments of `keras.layers.LSTM`.
 
     Shapes: `(batch, steps, i)` -> `(batch, h)`, or `(batch, steps, h)`, as in Keras.
     Storage: `32 * 4 h (i + h + 1)` bits.
@@ -68,7 +68,7 @@ class WeightDropGRU(WeightDrop, keras.layers.GRU):
     Args:
         units: Width `h` of state and output.
         weight_dropout: Share of the `3 h^2` recurrent weights dropped, in `[0, 1)`.
-        **kwargs: Those of `keras.layers.GRU`.
+        **kwargs: Arguments of `keras.layers.GRU`.
 
     Shapes: `(batch, steps, i)` -> `(batch, h)`, or `(batch, steps, h)`, as in Keras.
     Storage: `32 * 3 h (i + h + 2)` bits.
