@@ -6,20 +6,18 @@ from typing import Any
 import keras
 
 from kerascompact.core import checks
+from kerascompact.core.embedding import BaseEmbedding
 from kerascompact.core.keras_graph import direct_layers, is_graph, is_stock_embedding
 from kerascompact.export.recipe import Recipe
 from kerascompact.export.trainable_form import TrainableForm
 from kerascompact.forms.base import Form
 from kerascompact.forms.dense import DenseForm
 from kerascompact.forms.row_scaled_table import RowScaledForm
-from kerascompact.layers.embeddings.base import CompactEmbedding
-from kerascompact.layers.embeddings.projection import ProjectionEmbedding
 
 
 def is_embedding(layer: Any) -> bool:
     """Whether a layer ships as a form: a compact embedding, a form, or Keras' own `Embedding`."""
-    known = CompactEmbedding | ProjectionEmbedding | Form
-    return is_stock_embedding(layer) or isinstance(layer, known)
+    return is_stock_embedding(layer) or isinstance(layer, BaseEmbedding)
 
 
 def as_form(layer: keras.layers.Layer, recipe: Recipe) -> Form:
@@ -31,7 +29,7 @@ def as_form(layer: keras.layers.Layer, recipe: Recipe) -> Form:
         form = type(layer).from_config(float32_config(layer))
         form.build()
         form.set_weights(layer.get_weights())
-    elif isinstance(layer, CompactEmbedding | ProjectionEmbedding):
+    elif isinstance(layer, BaseEmbedding):
         form = layer.to_form()
         form.dtype_policy = "float32"
     else:

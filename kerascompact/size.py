@@ -6,13 +6,10 @@ import keras
 import numpy as np
 
 from kerascompact.core import checks
+from kerascompact.core.embedding import BaseEmbedding
 from kerascompact.core.keras_graph import all_layers, direct_layers, inner_layers
 from kerascompact.core.storage import kib, total_bits
 from kerascompact.forms.base import Form
-from kerascompact.layers.embeddings.base import CompactEmbedding
-from kerascompact.layers.embeddings.projection import ProjectionEmbedding
-
-_EMBEDDINGS = CompactEmbedding | ProjectionEmbedding | Form
 
 
 class Row(NamedTuple):
@@ -97,9 +94,9 @@ def _rows(layer: keras.layers.Layer, seen: set[int]) -> list[Row]:
         if id(inner) in seen:
             continue  # shared: stored once
         seen.add(id(inner))
-        if isinstance(inner, _EMBEDDINGS):
+        if isinstance(inner, BaseEmbedding):
             rows.append(_embedding_row(inner))
-        elif any(isinstance(deep, _EMBEDDINGS) for deep in all_layers(inner)):
+        elif any(isinstance(deep, BaseEmbedding) for deep in all_layers(inner)):
             rows.extend(_rows(inner, seen))
         elif inner.weights:
             rows.append(_plain_row(inner, inner.weights))

@@ -99,13 +99,12 @@ def _words(path: Path, limit: int | None) -> tuple[list[int], list[str]]:
 def _embedding(model: Any, name: str | None, path: Path) -> Any:
     """The one layer of a model that makes vectors of words."""
     from kerascompact.compress.tables import embeddings_of
+    from kerascompact.core.embedding import BaseEmbedding
     from kerascompact.core.keras_graph import all_layers
-    from kerascompact.layers import ProjectionEmbedding
-    from kerascompact.layers.embeddings.base import CompactEmbedding
+    from kerascompact.forms import Form
 
-    kinds = (ProjectionEmbedding, CompactEmbedding)
-    found = [layer for layer in all_layers(model) if isinstance(layer, kinds)]
-    found += embeddings_of(model)
+    known = [layer for layer in all_layers(model) if isinstance(layer, BaseEmbedding)]
+    found = [layer for layer in known if not isinstance(layer, Form)] + embeddings_of(model)
     if name is not None:
         found = [layer for layer in found if layer.name == name]
     if len(found) != 1:

@@ -5,19 +5,18 @@ from typing import Any, Self
 import keras
 import numpy as np
 import tensorflow as tf
-from keras import ops
 
 from kerascompact.core import checks
+from kerascompact.core.embedding import TableEmbedding, call_on_ids, reshape_as
 from kerascompact.core.quantize import quantize_columns
 from kerascompact.core.storage import Stored
-from kerascompact.forms.reversible import Reversible
 from kerascompact.ops.vocabulary_chunks import columns_in_chunks
 
 TABLE_BITS = {"float32": 32, "int8": 8, "int4": 4}
 PRECISIONS = tuple(TABLE_BITS)
 
 
-class Form(Reversible):
+class Form(TableEmbedding):
     """An embedding as it ships: named constant arrays, and a lookup made of TFLite built-ins.
 
     A subclass builds its arrays with `add_array` and `add_table`, and defines
@@ -32,7 +31,7 @@ class Form(Reversible):
         **kwargs: Those of `keras.layers.Layer`.
 
     Shapes: ids `(...)`, integers in `[0, V)` -> vectors `(..., d)`; with `reverse=True`, vectors
-        `(..., d)` -> logits `(..., V)`, see `Reversible`.
+        `(..., d)` -> logits `(..., V)`, see `TableEmbedding`.
     Raises: ValueError, for a wrong argument, or (outside a graph) an id out of range.
     """
 
@@ -46,11 +45,7 @@ class Form(Reversible):
         **kwargs: Any,
     ) -> None:
         kwargs.setdefault("trainable", False)
-        super().__init__(autocast=False, **kwargs)  # stored arrays keep their own types
-        self.input_dim = checks.integer_in("input_dim", input_dim, 1)
-        self.output_dim = checks.integer_in("output_dim", output_dim, 1)
-        self.mask_zero = checks.boolean("mask_zero", mask_zero)
-        self.supports_masking = True
+        super().__init__(input_dim, output_dim, mask_zero=mask_zero, **kwargs)
         self.paper_bits = paper_bits
         self._stored: list[Stored] = []
         self.largest: dict[str, int] = {}  # of the integers of each table that has some
@@ -158,6 +153,10 @@ class Form(Reversible):
         codes, scale = quantize_columns(table.reshape(shape), TABLE_BITS[precision])
         return {name: codes.reshape(table.shape), f"{name}_scale": scale}
 
+    def to_form(self) -> "Form":
+        """Itself: a form is what ships."""
+        return self
+
     def lookup(self, ids: tf.Tensor) -> tf.Tensor:
         """Vectors `(..., d)` of int32 ids `(...)`, as float32."""
         raise NotImplementedError(f"{type(self).__name__} must define `lookup`.")
@@ -213,38 +212,7 @@ class Form(Reversible):
         return list(self._stored)
 
     def get_config(self) -> dict[str, Any]:
-        return {
-            **super().get_config(),
-            "input_dim": self.input_dim,
-            "output_dim": self.output_dim,
-            "mask_zero": self.mask_zero,
-            "paper_bits": self.paper_bits,
-        }
-
-
-def call_on_ids(layer: keras.layers.Layer, ids: Any, lookup: Any) -> tf.Tensor:
-    """Runs `lookup` on ids of any rank and type (ragged too), in the layer's compute type.
-
-    Ids that can be looked at (outside a graph) are checked; in a graph, TensorFlow's own gather
-    reports them on CPU and clamps them on GPU and TPU.
-    """
-    if isinstance(ids, tf.RaggedTensor):
-        return ids.with_flat_values(call_on_ids(layer, ids.flat_values, lookup))
-    ids = ops.convert_to_tensor(ids)
-    if tf.executing_eagerly():
-        known = ids.numpy()
-        if np.issubdtype(known.dtype, np.floating):  # keras.Input is float unless told otherwise
-            known = known.astype(np.int64)
-        checks.ids_below("ids", known, layer.input_dim)
-    return tf.cast(lookup(tf.cast(ids, tf.int32)), layer.compute_dtype)
-
-
-def reshape_as(vectors: tf.Tensor, ids: tf.Tensor, width: int) -> tf.Tensor:
-    """Reshapes vectors of ids `(...)` to `(..., width)`."""
-    shape = [-1 if size is None else size for size in (*ids.shape, width)]
-    if shape.count(-1) > 1:
-        shape = tf.concat([tf.shape(ids), [width]], axis=0)
-    return tf.reshape(vectors, shape)
+        return {**super().get_config(), "paper_bits": self.paper_bits}
 
 
 def at_most(precision: str, wanted: str) -> bool:

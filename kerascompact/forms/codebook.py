@@ -6,9 +6,10 @@ import numpy as np
 import tensorflow as tf
 
 from kerascompact.core import checks
+from kerascompact.core.embedding import reshape_as
 from kerascompact.core.registration import register
 from kerascompact.core.storage import code_bits
-from kerascompact.forms.base import PRECISIONS, Form, at_most, reshape_as
+from kerascompact.forms.base import PRECISIONS, Form, at_most
 from kerascompact.ops import bits
 from kerascompact.ops.vocabulary_chunks import columns_in_chunks, id_range, unknown_zero
 

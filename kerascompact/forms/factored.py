@@ -7,10 +7,11 @@ import numpy as np
 import tensorflow as tf
 
 from kerascompact.core import checks
+from kerascompact.core.embedding import reshape_as
 from kerascompact.core.quantize import quantize_columns
 from kerascompact.core.registration import register
 from kerascompact.core.storage import Stored
-from kerascompact.forms.base import Form, at_most, read_form, reshape_as
+from kerascompact.forms.base import Form, at_most, read_form
 from kerascompact.ops.vocabulary_chunks import unknown_zero
 
 

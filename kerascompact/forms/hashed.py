@@ -5,8 +5,9 @@ from typing import Any
 import tensorflow as tf
 
 from kerascompact.core import checks
+from kerascompact.core.embedding import reshape_as
 from kerascompact.core.registration import register
-from kerascompact.forms.base import PRECISIONS, Form, at_most, reshape_as
+from kerascompact.forms.base import PRECISIONS, Form, at_most
 from kerascompact.ops.hashing import hash_ids
 from kerascompact.ops.vocabulary_chunks import columns_in_chunks, id_range, unknown_zero
 

@@ -6,8 +6,9 @@ import numpy as np
 import tensorflow as tf
 
 from kerascompact.core import checks
+from kerascompact.core.embedding import reshape_as
 from kerascompact.core.registration import register
-from kerascompact.forms.base import Form, reshape_as
+from kerascompact.forms.base import Form
 from kerascompact.ops import bits as packed
 from kerascompact.ops.vocabulary_chunks import columns_in_chunks
 

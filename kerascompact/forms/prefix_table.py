@@ -7,10 +7,11 @@ import numpy as np
 import tensorflow as tf
 
 from kerascompact.core import checks
+from kerascompact.core.embedding import reshape_as
 from kerascompact.core.quantize import quantize_columns
 from kerascompact.core.registration import register
 from kerascompact.core.storage import Stored
-from kerascompact.forms.base import PRECISIONS, TABLE_BITS, Form, at_most, reshape_as
+from kerascompact.forms.base import PRECISIONS, TABLE_BITS, Form, at_most
 from kerascompact.ops import vocabulary_chunks
 from kerascompact.ops.ragged import ragged_rows
 

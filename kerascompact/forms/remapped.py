@@ -7,9 +7,10 @@ import numpy as np
 import tensorflow as tf
 
 from kerascompact.core import checks
+from kerascompact.core.embedding import reshape_as
 from kerascompact.core.registration import register
 from kerascompact.core.storage import Stored
-from kerascompact.forms.base import Form, read_form, reshape_as
+from kerascompact.forms.base import Form, read_form
 from kerascompact.forms.dense import DenseForm
 from kerascompact.ops import id_sets
 from kerascompact.ops.vocabulary_chunks import columns_in_chunks

@@ -6,10 +6,11 @@ import numpy as np
 import tensorflow as tf
 
 from kerascompact.core import checks
+from kerascompact.core.embedding import reshape_as
 from kerascompact.core.quantize import quantize_columns
 from kerascompact.core.registration import register
 from kerascompact.core.storage import total_bits
-from kerascompact.forms.base import Form, reshape_as
+from kerascompact.forms.base import Form
 from kerascompact.forms.dense import DenseForm
 from kerascompact.forms.remapped import RemappedForm
 from kerascompact.forms.sparse import read_entries

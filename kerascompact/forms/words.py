@@ -5,6 +5,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from kerascompact.core.embedding import BaseEmbedding
 from kerascompact.core.projection import Projection
 from kerascompact.core.registration import register
 from kerascompact.ops.projection import bits_of, check_bits
@@ -31,7 +32,7 @@ class NonEmptyWords(keras.Operation):
         return keras.KerasTensor(shape, "bool")
 
 
-class ProjectionBase(keras.layers.Layer):
+class ProjectionBase(BaseEmbedding):
     """What a trainable projection and its form share: bits, masks and shapes of words.
 
     A subclass has `projection`, `together`, `mask_zero` and `output_dim`, and defines
@@ -40,8 +41,6 @@ class ProjectionBase(keras.layers.Layer):
 
     projection: Projection
     together: bool
-    mask_zero: bool
-    output_dim: int
 
     def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
         if not isinstance(inputs, keras.KerasTensor | tf.RaggedTensor):

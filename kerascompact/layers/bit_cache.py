@@ -8,9 +8,9 @@ import numpy as np
 import tensorflow as tf
 
 from kerascompact.core import checks
+from kerascompact.core.embedding import call_on_ids
 from kerascompact.core.projection import Projection
 from kerascompact.core.registration import register
-from kerascompact.forms.base import call_on_ids
 from kerascompact.forms.projected import read_projection
 from kerascompact.text.ngrams import projection_bits
 from kerascompact.text.vocabulary import Vocabulary

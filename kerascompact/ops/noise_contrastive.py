@@ -2,12 +2,8 @@
 
 import tensorflow as tf
 
-from kerascompact.ops.sampled_softmax import (
-    Candidates,
-    Scorer,
-    sampled_logits,
-    zipf_probability,
-)
+from kerascompact.core.word_scorer import Scorer
+from kerascompact.ops.sampled_softmax import Candidates, sampled_logits, zipf_probability
 
 
 def noise_contrastive_terms(

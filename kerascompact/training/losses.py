@@ -8,14 +8,9 @@ import tensorflow as tf
 from kerascompact.core import checks
 from kerascompact.core.keras_graph import in_symbolic_scope
 from kerascompact.core.registration import register
+from kerascompact.core.word_scorer import Scorer, scorer_of
 from kerascompact.ops.cross_entropy import sparse_cross_entropy
-from kerascompact.ops.sampled_softmax import (
-    Candidates,
-    Scorer,
-    log_uniform_candidates,
-    sampled_loss,
-    scorer_of,
-)
+from kerascompact.ops.sampled_softmax import Candidates, log_uniform_candidates, sampled_loss
 
 
 @register

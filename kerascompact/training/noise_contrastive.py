@@ -6,8 +6,9 @@ import tensorflow as tf
 
 from kerascompact.core import checks
 from kerascompact.core.registration import register
+from kerascompact.core.word_scorer import Scorer
 from kerascompact.ops.noise_contrastive import noise_contrastive_loss
-from kerascompact.ops.sampled_softmax import Candidates, Scorer
+from kerascompact.ops.sampled_softmax import Candidates
 from kerascompact.training.losses import SampledSoftmaxCrossEntropy
 
 

@@ -4,8 +4,9 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from kerascompact.core.word_scorer import Scorer
 from kerascompact.ops.noise_contrastive import noise_contrastive_loss
-from kerascompact.ops.sampled_softmax import Candidates, Scorer, log_uniform_candidates
+from kerascompact.ops.sampled_softmax import Candidates, log_uniform_candidates
 
 V, D = 12, 4
 

@@ -5,15 +5,12 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from kerascompact.core.word_scorer import Scorer, attach_scorer, has_scorer, scorer_of
 from kerascompact.ops.sampled_softmax import (
     Candidates,
-    Scorer,
-    attach_scorer,
-    has_scorer,
     log_uniform_candidates,
     sampled_cross_entropy,
     sampled_loss,
-    scorer_of,
     zipf_probability,
 )
 

@@ -8,9 +8,9 @@ import numpy as np
 import tensorflow as tf
 
 from kerascompact.core import arrays, checks
+from kerascompact.core.embedding import reshape_as
 from kerascompact.core.extras import require
 from kerascompact.core.registration import register
-from kerascompact.forms.base import reshape_as
 from kerascompact.forms.sparse import SparseForm
 from kerascompact.initializers.half_normal import HalfNormal
 from kerascompact.initializers.orthogonal_rows import OrthogonalRows

@@ -8,13 +8,13 @@ import numpy as np
 import tensorflow as tf
 
 from kerascompact.core import checks
-from kerascompact.forms.base import Form, call_on_ids, reshape_as
-from kerascompact.forms.reversible import Reversible
+from kerascompact.core.embedding import TableEmbedding, call_on_ids, reshape_as
+from kerascompact.forms.base import Form
 from kerascompact.layers.embeddings.starts import given, table_of
 from kerascompact.ops.row_logits import row_logits
 
 
-class CompactEmbedding(Reversible):
+class CompactEmbedding(TableEmbedding):
     """A trainable embedding that freezes to a small stored form; swap it for `Embedding`.
 
     A subclass creates its weights in `build` (with `add_table` for those of one row per id),
@@ -59,9 +59,7 @@ class CompactEmbedding(Reversible):
         mask_zero: bool = False,
         **kwargs: Any,
     ) -> None:
-        super().__init__(autocast=False, **kwargs)  # or mixed precision casts whole tables
-        self.input_dim = checks.integer_in("input_dim", input_dim, 1)
-        self.output_dim = checks.integer_in("output_dim", output_dim, 1)
+        super().__init__(input_dim, output_dim, mask_zero=mask_zero, **kwargs)
         if embeddings_initializer is None:
             embeddings_initializer = keras.initializers.RandomUniform(-0.1, 0.1)
         self.embeddings_initializer = keras.initializers.get(embeddings_initializer)
@@ -74,8 +72,6 @@ class CompactEmbedding(Reversible):
         self.start_table = None
         if weights is not None:
             self.start_table = table_of(weights, self.input_dim, self.output_dim)
-        self.mask_zero = checks.boolean("mask_zero", mask_zero)
-        self.supports_masking = True
 
     def take_start(self) -> np.ndarray | None:
         """The table that was given as `weights`, if one was, for `build`; it is kept no longer."""
@@ -174,20 +170,10 @@ class CompactEmbedding(Reversible):
             "paper_bits": self.paper_bits(),
         }
 
-    def check_built(self) -> None:
-        """Raises `ValueError` if there are no weights to freeze or read yet."""
-        if not self.built:
-            raise ValueError(
-                f"Layer {self.name!r} has no weights yet: call it or train it before freezing it."
-            )
-
     def get_config(self) -> dict[str, Any]:
         return {
             **super().get_config(),
-            "input_dim": self.input_dim,
-            "output_dim": self.output_dim,
             "embeddings_initializer": keras.initializers.serialize(self.embeddings_initializer),
             "embeddings_regularizer": keras.regularizers.serialize(self.embeddings_regularizer),
             "embeddings_constraint": keras.constraints.serialize(self.embeddings_constraint),
-            "mask_zero": self.mask_zero,
         }

@@ -7,9 +7,9 @@ import numpy as np
 import tensorflow as tf
 
 from kerascompact.core import checks
+from kerascompact.core.embedding import reshape_as
 from kerascompact.core.registration import register
 from kerascompact.core.storage import code_bits
-from kerascompact.forms.base import reshape_as
 from kerascompact.forms.codebook import CodebookForm
 from kerascompact.layers.embeddings.base import CompactEmbedding
 from kerascompact.layers.embeddings.starts import given, logits_for

@@ -6,8 +6,8 @@ import numpy as np
 import tensorflow as tf
 
 from kerascompact.core import checks
+from kerascompact.core.embedding import reshape_as
 from kerascompact.core.registration import register
-from kerascompact.forms.base import reshape_as
 from kerascompact.forms.remapped import RemappedForm
 from kerascompact.layers.embeddings.base import CompactEmbedding
 from kerascompact.ops.unique import unique_ids

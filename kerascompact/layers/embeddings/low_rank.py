@@ -6,8 +6,8 @@ import keras
 import tensorflow as tf
 
 from kerascompact.core import checks
+from kerascompact.core.embedding import reshape_as
 from kerascompact.core.registration import register
-from kerascompact.forms.base import reshape_as
 from kerascompact.forms.dense import DenseForm
 from kerascompact.forms.factored import FactoredForm
 from kerascompact.layers.embeddings.base import CompactEmbedding

@@ -9,8 +9,8 @@ import numpy as np
 import tensorflow as tf
 
 from kerascompact.core import checks
+from kerascompact.core.embedding import reshape_as
 from kerascompact.core.registration import register
-from kerascompact.forms.base import reshape_as
 from kerascompact.forms.prefix_table import PrefixTableForm
 from kerascompact.layers.embeddings.base import CompactEmbedding
 from kerascompact.layers.embeddings.starts import given

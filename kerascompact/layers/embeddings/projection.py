@@ -87,17 +87,14 @@ class ProjectionEmbedding(ProjectionBase):
             if kwargs.pop(name, None) is not None:
                 raise ValueError(f"`{name}` must be None for a projection: {why}")
         settings = {name: kwargs.pop(name) for name in _SETTINGS if name in kwargs}
-        super().__init__(autocast=False, **kwargs)
+        super().__init__(output_dim, mask_zero=mask_zero, **kwargs)
         self.projection = Projection(**settings)
-        self.output_dim = checks.integer_in("output_dim", output_dim, 1)
         self.hidden_units = widths(hidden_units)
         self.normalization = checks.choice("normalization", normalization, NORMALIZATIONS)
         self.dropout = checks.number("dropout", dropout, at_least=0, up_to=0.999)
         self.kernel_initializer = keras.initializers.get(kernel_initializer)
         self.kernel_regularizer = keras.regularizers.get(kernel_regularizer)
-        self.mask_zero = checks.boolean("mask_zero", mask_zero)
         self.together = checks.boolean("together", together)
-        self.supports_masking = True
         self.dense = [
             keras.layers.Dense(
                 units,
@@ -172,10 +169,7 @@ class ProjectionEmbedding(ProjectionBase):
 
     def to_form(self) -> ProjectedForm:
         """The stored form; its outputs are this layer's outputs with `training=False`."""
-        if not self.built:
-            raise ValueError(
-                f"Layer {self.name!r} has no weights yet: call it or train it before freezing it."
-            )
+        self.check_built()
         arrays = {}
         for number, dense in enumerate(self.dense):
             for kind in ("kernel", "bias"):
@@ -222,12 +216,10 @@ class ProjectionEmbedding(ProjectionBase):
         return {
             **super().get_config(),
             **self.projection.get_config(),
-            "output_dim": self.output_dim,
             "hidden_units": list(self.hidden_units),
             "normalization": self.normalization,
             "dropout": self.dropout,
             "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
             "kernel_regularizer": keras.regularizers.serialize(self.kernel_regularizer),
-            "mask_zero": self.mask_zero,
             "together": self.together,
         }

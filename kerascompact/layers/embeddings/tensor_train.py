@@ -8,8 +8,8 @@ import keras
 import tensorflow as tf
 
 from kerascompact.core import checks
+from kerascompact.core.embedding import reshape_as
 from kerascompact.core.registration import register
-from kerascompact.forms.base import reshape_as
 from kerascompact.forms.tensor_train import TensorTrainForm, read_shape
 from kerascompact.layers.embeddings.base import CompactEmbedding
 from kerascompact.layers.embeddings.starts import given

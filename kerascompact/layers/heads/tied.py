@@ -7,10 +7,10 @@ import tensorflow as tf
 from keras import ops
 
 from kerascompact.core import checks
+from kerascompact.core.embedding import TableEmbedding
 from kerascompact.core.keras_graph import stock_reversible
 from kerascompact.core.registration import register
-from kerascompact.forms.reversible import Reversible
-from kerascompact.ops.sampled_softmax import attach_scorer, has_scorer, scorer_of
+from kerascompact.core.word_scorer import attach_scorer, has_scorer, scorer_of
 
 
 def tied_softmax(
@@ -55,8 +55,8 @@ def tied_softmax(
     `embedding(hidden, reverse=True)`.
     """
     checks.boolean("use_bias", use_bias)
-    stock = stock_reversible() or Reversible
-    if not isinstance(embedding, Reversible | stock):
+    stock = stock_reversible() or TableEmbedding
+    if not isinstance(embedding, TableEmbedding | stock):
         checks.fail(
             "embedding",
             "an embedding that can be called with reverse=True: a compact one, a form or "

@@ -7,9 +7,9 @@ import tensorflow as tf
 from keras import ops
 
 from kerascompact.core import checks
+from kerascompact.core.embedding import reshape_as
 from kerascompact.core.registration import register
-from kerascompact.forms.base import reshape_as
-from kerascompact.ops.sampled_softmax import Scorer, attach_scorer
+from kerascompact.core.word_scorer import Scorer, attach_scorer
 
 
 @register
