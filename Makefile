@@ -15,17 +15,20 @@ export PYTHON VENV
 
 SUPPORTED := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))
 
-.PHONY: help demo test test-lab lint bench web clean
+.PHONY: help demo test test-slow test-lab lint bench web clean
 .DELETE_ON_ERROR:
 
 help:  ## this list
-	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## */\t/' | expand -t 10
+	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## */\t/' | expand -t 12
 
 demo: $(VENV)/.has-plot  ## train two models on real data, export, verify; a table and a picture
 	$(BIN)/kerascompact demo $(ARGS)
 
 test: $(VENV)/.has-test  ## all tests but the slow ones
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile $(ARGS)
+
+test-slow: $(VENV)/.has-test  ## the slow tests: long loops, entire notebooks, other processes
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -m slow $(ARGS)
 
 test-lab: $(VENV)/.has-test  ## the tests of benchmarks/
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile benchmarks/tests $(ARGS)
