@@ -1,12 +1,24 @@
-"""Quiet, and the same random numbers in every test, in whatever order they run."""
+"""Quiet, cheap to compile, and the same random numbers in every test, in any order."""
 
+import gc
 import os
 import sys
+from collections.abc import Iterator
 
 import pytest
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # before the first import of tensorflow
 os.environ.setdefault("MPLBACKEND", "Agg")
+# XLA compiles for each test and runs the result a few times: correct code will do, fast code costs.
+os.environ.setdefault(
+    "XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
+)
+
+
+def pytest_collection_finish() -> None:
+    """What is imported stays: the garbage collector need not look at it again after each test."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)
@@ -14,3 +26,11 @@ def seed() -> None:
     """Seeds Python, NumPy and Keras, if the test has anything to do with Keras."""
     if "keras" in sys.modules:
         sys.modules["keras"].utils.set_random_seed(0)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def freed() -> Iterator[None]:
+    """Frees the graphs of a file's tests: a run of all would keep gigabytes of them."""
+    yield
+    if "keras" in sys.modules:
+        sys.modules["keras"].utils.clear_session()  # and collects garbage

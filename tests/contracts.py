@@ -1,7 +1,23 @@
 """What every compact embedding keeps; called from each method's own test file.
 
-Each promise is one function, so that a failure names it. `check_embedding` runs them on the layer
-that `cls.EXAMPLE` builds, `check_files` those that take long, for tests marked slow.
+Each promise is one function, so that a failure names it. All run on the layer that `cls.EXAMPLE`
+builds. `check_embedding` checks what a method's own code can break:
+
+- its config holds every argument, survives JSON and makes an equal layer;
+- ids of any rank, length and integer type, ragged or dense; none out of range;
+- sizes and `mask_zero` are checked; masked steps change nothing behind the embedding;
+- every trainable weight gets a finite gradient that is not zero, sparse if it has a row a word, and
+  the same from XLA; float16 works, with a loss that is scaled;
+- the loss falls in `fit`, in graph mode, and every weight moves;
+- it is built in a functional model, a copy of it, or by the first batch;
+- no two weights start with the same draw;
+- its form evaluates as it does, refuses NaN, and rounds to int8 and int4 within a step;
+- the size table counts what the form stores;
+- a converted file gives the same numbers, in built-in operators.
+
+`check_base` checks on two classes what only their base class can break: `fit` under XLA, with a
+scaled loss, and in every kind of model. `check_files` is for tests marked slow: every recipe, and
+all models loaded in another process.
 """
 
 import json
@@ -27,7 +43,7 @@ TOLERANCE = 1e-6
 
 
 def check_embedding(cls):
-    """Runs every promise but those of `check_files`."""
+    """Runs every promise that a method's own code can break."""
     assert issubclass(cls, CompactEmbedding)
     for promise in (
         keeps_its_config,
@@ -37,9 +53,10 @@ def check_embedding(cls):
         masks_zero,
         takes_any_batch_and_length,
         sends_gradients_to_every_weight,
+        has_the_same_gradients_under_xla,
         computes_in_mixed_float16,
         trains_in_fit,
-        lives_in_every_kind_of_model,
+        is_built_in_models,
         starts_differently_in_every_weight,
         freezes_to_what_it_evaluates,
         refuses_to_freeze_nan,
@@ -47,6 +64,13 @@ def check_embedding(cls):
     ):
         promise(cls)
     exports_what_it_evaluates(cls, ({"mask_zero": True},), ("int8_tables",))
+
+
+def check_base(cls):
+    """Runs the promises of the base class that need one `fit` after the other."""
+    trains_in_fit(cls, jit_compile=True)
+    trains_in_fit_with_a_scaled_loss(cls)
+    lives_in_every_kind_of_model(cls)
 
 
 def check_files(cls, tmp_path):
@@ -138,9 +162,11 @@ def masks_zero(cls):
 
 
 def takes_any_batch_and_length(cls):
-    model = classifier(example(cls))
+    """One graph for all of them, as `predict` and the converter trace it."""
+    spec = tf.TensorSpec((None, None), tf.int32)
+    predict = tf.function(classifier(example(cls)), input_signature=[spec], autograph=False)
     for shape in ((1, 1), (4, 7), (3, 2)):
-        assert model.predict(some_ids(cls, shape), verbose=0).shape == (shape[0], 3)
+        assert predict(some_ids(cls, shape)).shape == (shape[0], 3)
 
 
 def sends_gradients_to_every_weight(cls):
@@ -159,37 +185,77 @@ def sends_gradients_to_every_weight(cls):
             assert isinstance(gradient, tf.IndexedSlices), f"{weight.path}: gradient is not rows"
 
 
+def has_the_same_gradients_under_xla(cls):
+    layer, ids = example(cls), tf.constant(some_ids(cls, (4, 3)))
+    layer(ids)
+
+    def gradients(ids):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(tf.square(layer(ids, training=True) - 1.0))
+            loss += sum(layer.losses)
+        found = tape.gradient(loss, [weight.value for weight in layer.trainable_weights])
+        return [tf.convert_to_tensor(gradient) for gradient in found]
+
+    state = [variable.numpy() for variable in layer.variables]
+    plain = gradients(ids)
+    for variable, value in zip(layer.variables, state, strict=True):  # the seed of noise as well
+        variable.assign(value)
+    compiled = tf.function(gradients, jit_compile=True, autograph=False)(ids)
+    for found, expected in zip(compiled, plain, strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+
+
 def computes_in_mixed_float16(cls):
-    layer = example(cls, dtype="mixed_float16")
-    assert layer(some_ids(cls)).dtype == tf.float16
+    layer, ids = example(cls, dtype="mixed_float16"), some_ids(cls)
+    assert layer(ids).dtype == tf.float16
     assert {weight.dtype for weight in layer.trainable_weights} == {"float32"}
-    form = layer.to_form()
-    assert form(some_ids(cls)).dtype == tf.float16
-    model = classifier(layer)
+    assert layer.to_form()(ids).dtype == tf.float16
+    with tf.GradientTape() as tape:
+        vectors = layer(ids, training=True)
+        loss = tf.reduce_mean(tf.cast(vectors, tf.float32)) + sum(layer.losses)
+    weights = [weight.value for weight in layer.trainable_weights]
+    for gradient in tape.gradient(loss, weights, unconnected_gradients="zero"):
+        assert gradient.dtype == tf.float32
+        assert np.isfinite(tf.convert_to_tensor(gradient)).all()
+
+
+def trains_in_fit_with_a_scaled_loss(cls):
+    model = classifier(example(cls, dtype="mixed_float16"))
     inner = optimizer(cls, keras.optimizers.SGD(0.1))
     model.compile(keras.mixed_precision.LossScaleOptimizer(inner), "mse")
     history = model.fit(some_ids(cls), np.ones((6, 3)), epochs=2, verbose=0)
     assert np.isfinite(history.history["loss"]).all()
 
 
-def trains_in_fit(cls):
+def trains_in_fit(cls, jit_compile=False):
     ids = some_ids(cls, (48, 6))
     labels = (ids[:, 0] * 3 // cls.EXAMPLE["input_dim"]).astype(np.int32)
-    for jit_compile in (False, True):
-        keras.utils.set_random_seed(0)
-        embedding = example(cls)
-        model = keras.Sequential([keras.Input((6,), dtype="int32"), embedding])
-        model.add(keras.layers.Flatten())
-        model.add(keras.layers.Dense(3, activation="softmax"))
-        adam = optimizer(cls, keras.optimizers.Adam(0.03))
-        model.compile(adam, "sparse_categorical_crossentropy", jit_compile=jit_compile)
-        before = [weight.numpy() for weight in embedding.trainable_weights]
-        first, *_, last = model.fit(
-            ids, labels, batch_size=16, epochs=12, verbose=0, shuffle=False
-        ).history["loss"]
-        assert last < 0.9 * first, f"the loss does not fall with jit_compile={jit_compile}"
-        for old, weight in zip(before, embedding.trainable_weights, strict=True):
-            assert np.any(old != weight.numpy()), f"{weight.path} does not move"
+    keras.utils.set_random_seed(0)
+    embedding = example(cls)
+    model = keras.Sequential([keras.Input((6,), dtype="int32"), embedding])
+    model.add(keras.layers.Flatten())
+    model.add(keras.layers.Dense(3, activation="softmax"))
+    adam = optimizer(cls, keras.optimizers.Adam(0.03))
+    model.compile(adam, "sparse_categorical_crossentropy", jit_compile=jit_compile)
+    before = [weight.numpy() for weight in embedding.trainable_weights]
+    fit = model.fit(ids, labels, batch_size=16, epochs=12, verbose=0, shuffle=False)
+    first, *_, last = fit.history["loss"]
+    assert last < 0.9 * first, f"the loss does not fall with jit_compile={jit_compile}"
+    for old, weight in zip(before, embedding.trainable_weights, strict=True):
+        assert np.any(old != weight.numpy()), f"{weight.path} does not move"
+
+
+def is_built_in_models(cls):
+    ids = some_ids(cls)
+    functional = classifier(example(cls))
+    copy = keras.models.clone_model(functional)
+    copy.set_weights(functional.get_weights())
+    np.testing.assert_array_equal(copy(ids), functional(ids))
+    floats = keras.Sequential([keras.Input((5,)), example(cls)])  # the dtype that Input has
+    assert floats(ids).shape == (6, 5, cls.EXAMPLE["output_dim"])
+    deferred = keras.Sequential([example(cls)])  # built while a graph is traced
+    assert tf.function(deferred, autograph=False)(ids).shape == floats(ids).shape
+    assert len(deferred.weights) == len(floats.weights)
 
 
 def lives_in_every_kind_of_model(cls):
@@ -211,11 +277,6 @@ def lives_in_every_kind_of_model(cls):
         model.compile(optimizer(cls, "sgd"), "mse")
         model.fit(ids, np.zeros(output.shape), verbose=0)
         assert model.predict(ids, verbose=0).shape == output.shape
-    copy = keras.models.clone_model(functional)
-    copy.set_weights(functional.get_weights())
-    np.testing.assert_array_equal(copy(ids), functional(ids))
-    floats = keras.Sequential([keras.Input((5,)), example(cls)])  # the dtype that Input has
-    assert floats.predict(ids, verbose=0).shape == (6, 5, cls.EXAMPLE["output_dim"])
 
 
 def starts_differently_in_every_weight(cls):

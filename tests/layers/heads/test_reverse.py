@@ -95,25 +95,34 @@ def test_gradients_are_those_of_the_product_with_the_whole_table(name, jit_compi
 
     ours = tf.function(ours, jit_compile=jit_compile, autograph=False)
     plain = gradients(lambda h: tf.matmul(h, layer.output_rows(every), transpose_b=True))
-    for found, expected in zip(ours(), plain, strict=True):
+    compiled = ours()
+    with tf.GradientTape() as tape:  # what learns from the layer's own loss, or as it looks up
+        loss = tf.reduce_sum(layer(every, training=True) ** 2) + sum(layer.losses)
+    looked_up = tape.gradient(loss, [vectors, *weights], unconnected_gradients="zero")
+    for found, expected, other in zip(compiled, plain, looked_up, strict=True):
         expected = tf.convert_to_tensor(expected)
+        assert np.any(expected) or np.any(tf.convert_to_tensor(other))
         scale = max(1.0, float(tf.reduce_max(tf.abs(expected))))
         # float32 sums of up to 20 words, in another order, and XLA's softmax
         np.testing.assert_allclose(found, expected, atol=2e-5 * scale)
 
 
-def language_model(layer, **options):
+def language_model(layer, states=keras.layers.Dense, **options):
     ids = keras.Input((None,), dtype="int32", name="ids")
-    states = keras.layers.LSTM(layer.output_dim, return_sequences=True)(layer(ids))
-    return keras.Model(ids, layer(states, reverse=True), **options)
+    if states is keras.layers.LSTM:
+        options["return_sequences"] = True
+    hidden = states(layer.output_dim, name="states", **options)(layer(ids))
+    return keras.Model(ids, layer(hidden, reverse=True))
 
 
 @pytest.mark.parametrize(
-    ("name", "jit_compile"), [(m, False) for m in MAKERS] + [(m, True) for m in COMPILED]
+    ("name", "jit_compile"),
+    [("KDCodeEmbedding", False), ("AnchorTransformEmbedding", False), ("dpq_vq", True)],
 )
 def test_trains_in_fit(name, jit_compile):
+    """One of each: by codes, by a proximal step, by XLA. Gradients are tested above for all."""
     layer = MAKERS[name]()
-    model = language_model(layer)
+    model = language_model(layer, keras.layers.LSTM)
     adam = optimizer(type(layer), LazyAdam(0.03))
     model.compile(adam, SparseSoftmaxCrossEntropy(), jit_compile=jit_compile)
     ids = np.random.default_rng(0).integers(0, 5, (16, 6))
@@ -128,10 +137,22 @@ def test_trains_in_fit(name, jit_compile):
 def test_computes_in_mixed_precision(make):
     config = make().get_config()
     layer = type(make()).from_config({**config, "dtype": "mixed_float16"})
-    model = language_model(layer)
+    logits = language_model(layer)(np.ones((2, 3), "int32"))
+    assert logits.dtype == "float32" and np.isfinite(logits).all()
+    vectors = layer(np.arange(layer.input_dim))
+    assert vectors.dtype == "float16"
+    h = hidden(layer, 3).astype("float16")
+    # 2**-11 of each of some eight products, summed
+    table = vectors.numpy().astype("float32")
+    np.testing.assert_allclose(layer(h, reverse=True), h @ table.T, atol=1e-2)
+
+
+@pytest.mark.parametrize("name", ["ClusterEmbedding", "AnchorTransformEmbedding"])
+def test_trains_with_a_scaled_loss(name):
+    layer = type(MAKERS[name]())(**MAKERS[name]().get_config() | {"dtype": "mixed_float16"})
+    model = language_model(layer, keras.layers.LSTM)
     inner = optimizer(type(layer), keras.optimizers.SGD(0.1))
     model.compile(keras.mixed_precision.LossScaleOptimizer(inner), "mse")
-    assert model.output.dtype == "float32"
     history = model.fit(np.ones((2, 3), "int32"), np.zeros((2, 3, layer.input_dim)), verbose=0)
     assert np.isfinite(history.history["loss"]).all()
 
@@ -140,24 +161,26 @@ def test_computes_in_mixed_precision(make):
 def test_is_one_layer_in_files_clones_and_frozen_models(make, tmp_path):
     layer = built(make)
     model, ids = language_model(layer), np.array([[1, 2, 3], [4, 5, 0]])
-    expected = model.predict(ids, verbose=0)
+    expected = model(ids)
     model.save(tmp_path / "model.keras")
     clone = keras.models.clone_model(model)
     clone.set_weights(model.get_weights())
     for copy in (keras.models.load_model(tmp_path / "model.keras"), clone):
         assert len([each for each in copy.layers if isinstance(each, CompactEmbedding)]) == 1
-        np.testing.assert_array_equal(copy.predict(ids, verbose=0), expected)
+        np.testing.assert_array_equal(copy(ids), expected)
     frozen = export.freeze(model, "float32").model
     assert len([each for each in frozen.layers if isinstance(each, Form)]) == 1
-    np.testing.assert_allclose(frozen.predict(ids, verbose=0), expected, atol=1e-5)
+    np.testing.assert_allclose(frozen(ids), expected, atol=1e-5)
     frozen.save(tmp_path / "frozen.keras")
     loaded = keras.models.load_model(tmp_path / "frozen.keras")
-    np.testing.assert_array_equal(loaded.predict(ids, verbose=0), frozen.predict(ids, verbose=0))
+    np.testing.assert_array_equal(loaded(ids), frozen(ids))
 
 
 @each
 def test_converts_to_built_in_operators_and_predicts_the_same(make):
-    model = language_model(built(make))
+    layer = built(make)
+    recurrent = isinstance(layer, layers.DPQEmbedding | layers.ClusterEmbedding)
+    model = language_model(layer, keras.layers.LSTM if recurrent else keras.layers.Dense)
     ids = np.random.default_rng(0).integers(0, 20, (8, 4))
     file = export.convert(model, "int8_tables")
     assert export.verify(model, file, ids, tolerance=1e-5).agreement == 1.0
@@ -176,11 +199,11 @@ def test_converts_to_built_in_operators_and_predicts_the_same(make):
     ],
 )
 def test_a_file_stores_the_table_once_and_packed(make, recipe="int8_tables"):
-    model = language_model(built(make))
+    model = language_model(built(make), keras.layers.LSTM)
     form = next(
         layer for layer in export.freeze(model, recipe).model.layers if isinstance(layer, Form)
     )
-    lstm = 4 * next(layer for layer in model.layers if "lstm" in layer.name).count_params()
+    lstm = 4 * next(layer for layer in model.layers if layer.name == "states").count_params()
     # operators of two looks into the table, in three parts, and an LSTM
     data = export.convert(model, recipe, names=False)
     assert len(data) < total_bits(form.storage()) / 8 + lstm + 20_000
@@ -224,7 +247,7 @@ def test_a_subclassed_model_is_lent_its_forms_both_ways():
 
 def test_masks_of_the_vectors_reach_the_loss():
     layer = layers.ClusterEmbedding(20, 4, 5, mask_zero=True)
-    model = language_model(layer)
+    model = language_model(layer, keras.layers.LSTM)
     ids, labels = np.array([[1, 2, 0], [3, 0, 0]]), np.array([[2, 3, 5], [4, 5, 5]])
     model.compile(loss=SparseSoftmaxCrossEntropy())
     kept = SparseSoftmaxCrossEntropy()(labels[ids > 0], model(ids).numpy()[ids > 0])

@@ -43,8 +43,7 @@ def test_equals_the_formula(shape, use_bias):
     assert found.shape == (*shape[:-1], 7)
 
 
-@pytest.mark.parametrize("jit_compile", [False, True])
-@pytest.mark.parametrize("make", [model, tied])
+@pytest.mark.parametrize(("make", "jit_compile"), [(model, True), (tied, False)])
 def test_trains_in_fit_and_evaluates_by_the_full_softmax(make, jit_compile):
     lm = make()
     lm.compile(LazySGD(0.5), SampledSoftmaxCrossEntropy(20, seed=1), jit_compile=jit_compile)

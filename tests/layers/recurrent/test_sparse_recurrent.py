@@ -134,7 +134,7 @@ def test_every_default_trains_and_is_saved(kind, options, tmp_path):
     ids = keras.Input((4,), dtype="int32")
     vectors = keras.layers.Embedding(9, 8, mask_zero=True)(ids)
     model = keras.Model(ids, keras.layers.Dense(1)(layer(vectors)))
-    model.compile("adam", "mse", jit_compile=not options)
+    model.compile("adam", "mse", jit_compile=kind == "gru" and not options)
     before, words = layer.get_weights(), np.array([[3, 1, 4, 0], [5, 2, 0, 0]])
     model.train_on_batch(words, np.ones((2, 1)))
     assert all(np.any(a != b) for a, b in zip(before, layer.get_weights(), strict=True))
@@ -143,8 +143,7 @@ def test_every_default_trains_and_is_saved(kind, options, tmp_path):
     np.testing.assert_array_equal(loaded(words), model(words))
 
 
-@pytest.mark.parametrize("jit_compile", [False, True])
-@pytest.mark.parametrize("policy", ["float32", "mixed_bfloat16"])
+@pytest.mark.parametrize(("policy", "jit_compile"), [("float32", True), ("mixed_bfloat16", False)])
 def test_trains_with_every_dropout(jit_compile, policy):
     keras.utils.set_random_seed(0)
     noise = {"dropout": 0.1, "recurrent_dropout": 0.1, "weight_dropout": 0.1}
