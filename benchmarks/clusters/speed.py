@@ -10,7 +10,8 @@ import numpy as np
 from benchmarks.lib import results
 from kerascompact.models import mean_classifier
 from kerascompact.optimizers import LazyAdam
-from kerascompact.tasks.methods import SHORT, build_embedding
+from kerascompact.tasks.methods import METHODS as BY_NAME
+from kerascompact.tasks.methods import build_embedding
 
 BATCH, LENGTH, WIDTH, CLUSTERS, UNIQUE = 64, 64, 64, 64, 1000
 SIZES = (10_000, 100_000, 1_000_000)
@@ -33,7 +34,9 @@ def run(size: int, method: str, optimizer: str, jit_compile: bool, steps: int) -
     ids = ((random.zipf(1.1, (BATCH, LENGTH)) - 1) % size).astype(np.int32)
     labels = random.integers(0, 4, BATCH)
     keras.utils.set_random_seed(0)
-    embedding = build_embedding(method, size, WIDTH, CLUSTERS, UNIQUE)
+    sizes = {"clusters": CLUSTERS, "unique": UNIQUE}
+    options = {name: sizes[name] for name in BY_NAME[method].options}
+    embedding = build_embedding(method, size, WIDTH, **options)
     model = mean_classifier(embedding, 4)
     chosen = LazyAdam(1e-3) if optimizer == "LazyAdam" else keras.optimizers.Adam(1e-3)
     model.compile(chosen, "sparse_categorical_crossentropy", jit_compile=jit_compile)
@@ -56,7 +59,7 @@ def speed(
                     again = method == "standard" and optimizer == "LazyAdam"
                     seconds = base if again else run(size, method, optimizer, jit_compile, steps)
                     row = {
-                        "method": SHORT[method],
+                        "method": BY_NAME[method].abbreviation,
                         "optimizer": optimizer,
                         "V": size,
                         "d": WIDTH,

@@ -16,7 +16,7 @@ from kerascompact.tasks.classification import (
     train,
 )
 from kerascompact.tasks.measure import measure, size_up
-from kerascompact.tasks.methods import SHORT, build_embedding
+from kerascompact.tasks.methods import METHODS, build_embedding
 
 # A plain table that shows what it has learnt: words that are seldom met stay near zero.
 TEACHER = (("start", 0.01),)
@@ -54,7 +54,7 @@ class Spec(NamedTuple):
         sizes: dict[str, Any] = {NAMED[key]: value for key, value in self.options if key in NAMED}
         sizes |= {"k": self.clusters, "m": self.width, "u": self.unique, "v": self.size}
         shown = ", ".join(f"{name}={value}" for name, value in sizes.items() if value)
-        return f"{SHORT[self.method]}({shown})"
+        return f"{METHODS[self.method].abbreviation}({shown})"
 
     def facts(self) -> dict[str, Any]:
         """The spec as JSON has it."""

@@ -53,7 +53,7 @@ class Spec(NamedTuple):
         return f"{names[self.method]}, d = {self.width}"
 
 
-MIXTURE = (("clusters", 100), ("unique", 500), ("scale", logit_scale(1e-2)))
+MIXTURE = (("clusters", 100), ("unique", 500), ("logit_scale", logit_scale(1e-2)))
 RUNS = [
     Spec("standard"),
     Spec("standard", 16),

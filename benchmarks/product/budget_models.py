@@ -68,7 +68,7 @@ def mixture(size: int, width: int, clusters: int, unique: int, **rest: Any) -> C
     >>> mixture(3000, 16, 50, 500).label
     'mean; ME k=50 u=500, d=16, 3,000 words'
     """
-    options = (("clusters", clusters), ("unique", unique), ("scale", logit_scale(1e-2)))
+    options = (("clusters", clusters), ("unique", unique), ("logit_scale", logit_scale(1e-2)))
     return Config(size, width, method="mixture", options=options, **rest)
 
 

@@ -47,7 +47,7 @@ class Arm(NamedTuple):
     rate: float = RATE
 
 
-CLUSTERS = {"clusters": 100, "unique": 500, "scale": logit_scale(RATE)}
+CLUSTERS = {"clusters": 100, "unique": 500, "logit_scale": logit_scale(RATE)}
 CODES = {"cardinality": 16, "code_length": 16, "batch_norm": True}
 ANCHORS = {"num_anchors": 50, "l1_weight": 0.1, "orthogonality_weight": 1e-3}
 ARMS = {

@@ -83,7 +83,7 @@ def trained(
             32,
             clusters=min(100, len(vocabulary) // 3),
             unique=len(vocabulary) // 3,
-            scale=methods.logit_scale(RATES[kind]),
+            logit_scale=methods.logit_scale(RATES[kind]),
         )
     else:
         everything = [*texts, *loaded.dev.texts, *loaded.test.texts]

@@ -81,7 +81,9 @@ def model_file(epochs: int = 8, rows: int | None = None) -> bytes:
         fewer = [Coded(split.ids[:rows], split.labels[:rows]) for split in splits]
         data = data._replace(train=fewer[0], dev=fewer[1])
     scale = logit_scale(0.01)
-    embedding = build_embedding("mixture", len(data.vocabulary), 24, 60, 500, scale=scale)
+    embedding = build_embedding(
+        "mixture", len(data.vocabulary), 24, clusters=60, unique=500, logit_scale=scale
+    )
     model = models.mean_classifier(embedding, len(data.label_names), dropout=0.3)
     train(model, data, epochs=epochs, batch_size=64, learning_rate=0.01)
     # a number of words that is fixed, as its bytes: some runtimes cannot resize

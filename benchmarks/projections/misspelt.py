@@ -183,7 +183,7 @@ def build(
     options: dict[str, Any] = {}
     if spec.method == "mixture":
         scale = logit_scale(spec.learning_rate)
-        options = {"clusters": spec.clusters, "unique": spec.unique, "scale": scale}
+        options = {"clusters": spec.clusters, "unique": spec.unique, "logit_scale": scale}
     embedding = build_embedding(spec.method, len(vocabulary), spec.width, **options)
     return models.lstm_classifier(embedding, num_classes, spec.units, dropout=spec.dropout)
 

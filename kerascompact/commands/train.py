@@ -12,32 +12,11 @@ if TYPE_CHECKING:
 
     from kerascompact.tasks.classification import TextData
 
-_CODES = ("cardinality", "code_length")
-METHODS: dict[str, tuple[str, ...]] = {  # method -> the options below that are its own
-    "standard": (),
-    "cluster": ("clusters",),
-    "adjustment": ("clusters",),
-    "mixture": ("clusters", "unique"),
-    "low_rank": ("ratio",),
-    "quantized": ("bits",),
-    "kd": _CODES,
-    "dpq": _CODES,
-    "compositional": _CODES,
-    "selected": ("unique",),
-    "group_lasso": ("group_lasso_weight",),
-    "vvd": ("kl_weight",),
-    "sparse_vd": ("kl_weight",),
-    "sparse_vd_voc": ("kl_weight",),
-    "tensor_train": ("ratio",),
-    "hashed": ("unique", "buckets"),
-    "predefined_sparse": ("density",),
-    "projection": ("hidden",),
-}
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     from kerascompact.commands.source import add_source
     from kerascompact.export.recipe import UNCALIBRATED
+    from kerascompact.tasks.methods import METHODS, OPTIONS, methods_with
 
     add_source(parser)
     add = parser.add_argument
@@ -50,30 +29,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--vocabulary-size", type=int, default=3000, help="words, not of projection (%(default)s)")
     add("--sequence-length", type=int, default=64, help="tokens per text (%(default)s)")
     add("--width", type=int, default=32, help="of a word's vector (%(default)s)")
-    add("--clusters", type=int, help="(100, or a tenth of the vocabulary if that is less)")
-    add(
-        "--unique", type=int,
-        help="words with own vectors, mixture, selected, hashed (a third of the vocabulary)",
-    )  # fmt: skip
-    add("--buckets", type=int, help="that words share, hashed (a tenth of the vocabulary)")
-    add(
-        "--group-lasso-weight",
-        type=float,
-        default=0.02,
-        help="of the penalty, group_lasso (%(default)s)",
-    )
-    add("--kl-weight", type=float, help="vvd, sparse_vd, sparse_vd_voc (1 / training texts)")
-    add("--cardinality", type=int, default=16, help="letters to choose from, codes (%(default)s)")
-    add("--code-length", type=int, default=16, help="letters of a word, codes (%(default)s)")
-    add("--bits", type=int, default=4, help="of a number, quantized (%(default)s)")
-    add(
-        "--ratio",
-        type=float,
-        default=0.1,
-        help="of the full table, low_rank, tensor_train (%(default)s)",
-    )
-    add("--density", type=float, default=0.2, help="of predefined_sparse vectors (%(default)s)")
-    add("--hidden", type=int, default=512, help="units of projection (%(default)s)")
+    for name, option in OPTIONS.items():
+        late = callable(option.default)  # known once the texts are
+        add(
+            f"--{name.replace('_', '-')}",
+            type=option.kind,
+            default=None if late else option.default,
+            help=f"{option.help}, of {', '.join(methods_with(name))} ({option.shown})",
+        )
     add("--dropout", type=float, default=0.4, help="before the softmax (%(default)s)")
     add("--epochs", type=int, default=20, help="(%(default)s)")
     add("--batch-size", type=int, default=64, help="(%(default)s)")
@@ -107,6 +70,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     from kerascompact.runtime import vocabulary_file
     from kerascompact.tasks import classification
+    from kerascompact.tasks.methods import OPTIONS
 
     # A projection learns nothing of a word by its id; its vocabulary holds bits, of any words.
     projected = arguments.method == "projection"
@@ -115,14 +79,9 @@ def run(arguments: argparse.Namespace) -> int:
         loaded, size, arguments.sequence_length, arguments.rules, projected
     )
     vocabulary_file.check(arguments.out / folder.FILE, data.vocabulary)
-    if arguments.clusters is None:
-        arguments.clusters = max(2, min(100, len(data.vocabulary) // 10))
-    if arguments.unique is None:
-        arguments.unique = max(1, len(data.vocabulary) // 3)
-    if arguments.buckets is None:
-        arguments.buckets = max(1, len(data.vocabulary) // 10)
-    if arguments.kl_weight is None:
-        arguments.kl_weight = 1 / len(data.train.labels)
+    for name, option in OPTIONS.items():
+        if getattr(arguments, name) is None:
+            setattr(arguments, name, option.value(len(data.vocabulary), len(data.train.labels)))
     model = _model(arguments, data)
     return _train_and_write(arguments, data, model, loaded.test.texts if projected else None)
 
@@ -134,13 +93,12 @@ def _model(arguments: argparse.Namespace, data: "TextData") -> "keras.Model":
     from kerascompact.tasks import classification, methods
 
     keras.utils.set_random_seed(arguments.seed)
-    options = {name: getattr(arguments, name) for name in METHODS[arguments.method]}
-    if arguments.method == "projection":
-        options["vocabulary"] = data.vocabulary
+    method = methods.METHODS[arguments.method]
+    options = {**method.fixed, **{name: getattr(arguments, name) for name in method.options}}
     if "clusters" in options:
-        options["scale"] = methods.logit_scale(arguments.learning_rate)
-    if arguments.method == "kd":
-        options |= {"batch_norm": True, "margin": 3.0}  # of those tried on TREC and CLINC150
+        options["logit_scale"] = methods.logit_scale(arguments.learning_rate)
+    if method.name == "projection":
+        options["vocabulary"] = data.vocabulary
     try:
         embedding = methods.build_embedding(
             arguments.method, len(data.vocabulary), arguments.width, **options
@@ -168,7 +126,7 @@ def _train_and_write(
     from kerascompact.tasks.measure import measure
     from kerascompact.tasks.progress import TrainingProgress
 
-    with TrainingProgress(f"train {methods.SHORT[arguments.method]}") as progress:
+    with TrainingProgress(f"train {methods.METHODS[arguments.method].abbreviation}") as progress:
         history = classification.train(
             model,
             data,

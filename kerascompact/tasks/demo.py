@@ -21,7 +21,7 @@ from kerascompact.tasks.classification import (
     train,
 )
 from kerascompact.tasks.measure import measure
-from kerascompact.tasks.methods import SHORT, build_embedding, logit_scale
+from kerascompact.tasks.methods import METHODS, build_embedding, logit_scale
 from kerascompact.tasks.plots import accuracy_against_bytes
 from kerascompact.tasks.progress import TrainingProgress
 
@@ -108,17 +108,13 @@ def _data(quick: bool) -> TextData:
 def _rows(setting: Setting, data: TextData, out: Path) -> list[dict[str, Any]]:
     """Trains one model, exports and verifies it by each of its recipes; a row for each file."""
     keras.utils.set_random_seed(0)
-    embedding = build_embedding(
-        setting.method,
-        len(data.vocabulary),
-        setting.width,
-        setting.clusters,
-        setting.unique,
-        scale=logit_scale(setting.learning_rate),
-    )
+    options = {name: getattr(setting, name) for name in METHODS[setting.method].options}
+    if options:
+        options["logit_scale"] = logit_scale(setting.learning_rate)
+    embedding = build_embedding(setting.method, len(data.vocabulary), setting.width, **options)
     model = models.mean_classifier(embedding, len(data.label_names), dropout=setting.dropout)
     start = time.perf_counter()
-    with TrainingProgress(f"train {SHORT[setting.method]}") as progress:
+    with TrainingProgress(f"train {METHODS[setting.method].abbreviation}") as progress:
         history = train(
             model,
             data,
@@ -150,7 +146,7 @@ def _table(rows: list[dict[str, Any]]) -> Table:
     for row in rows:
         accuracies = (row[f"{kind}_accuracy"] for kind in ("soft", "hard", "file"))
         table.add_row(
-            f"{SHORT[row['method']]} {row['recipe']}",
+            f"{METHODS[row['method']].abbreviation} {row['recipe']}",
             *("-" if value is None else f"{100 * value:.2f}" for value in accuracies),
             f"{row['paper_bytes']:,.0f}",
             f"{row['file_bytes']:,}",

@@ -1,135 +1,267 @@
-"""The embeddings of a benchmark by name, and what trains them."""
+"""The embedding methods by name: each one's layer, abbreviation, options, and what trains it.
+
+Commands, tables and tests read `METHODS`. Keras and NumPy are imported once a layer is built.
+
+>>> METHODS["mixture"].abbreviation, METHODS["mixture"].options
+('ME', ('clusters', 'unique'))
+"""
 
 from collections.abc import Callable
-from typing import Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import keras
-import numpy as np
+if TYPE_CHECKING:
+    import keras
 
-from kerascompact import layers
-from kerascompact.core import checks
-from kerascompact.initializers import CommonCode
-from kerascompact.optimizers import LazyAdam, Proximal
-from kerascompact.text.vocabulary import NUM_RESERVED
+Build = Callable[..., Callable[[Any], Any]]  # (class, input_dim, width, **options) -> embedding
 
-CODED: dict[str, Callable[..., keras.layers.Layer]] = {
-    "kd": layers.KDCodeEmbedding,
-    "dpq": layers.DPQEmbedding,
-    "compositional": layers.CompositionalCodeEmbedding,
+
+class Option(NamedTuple):
+    """An option of some methods, as commands take it.
+
+    Args:
+        kind: Type of its value.
+        default: The value, or a function of the numbers of ids and of training texts.
+        help: What it is, in a few words.
+        shown: How the help of a command shows the default.
+    """
+
+    kind: type
+    default: Any
+    help: str
+    shown: str = "%(default)s"
+
+    def value(self, num_ids: int, num_texts: int) -> Any:
+        """The default for a vocabulary and a training split.
+
+        >>> OPTIONS["clusters"].value(400, 1000), OPTIONS["bits"].value(400, 1000)
+        (40, 4)
+        """
+        return self.default(num_ids, num_texts) if callable(self.default) else self.default
+
+
+OPTIONS: dict[str, Option] = {
+    "clusters": Option(
+        int,
+        lambda ids, texts: max(2, min(100, ids // 10)),
+        "clusters",
+        "100, or a tenth of the vocabulary if that is less",
+    ),
+    "unique": Option(
+        int,
+        lambda ids, texts: max(1, ids // 3),
+        "words with vectors of their own",
+        "a third of the vocabulary",
+    ),
+    "buckets": Option(
+        int,
+        lambda ids, texts: max(1, ids // 10),
+        "vectors that the other words share",
+        "a tenth of the vocabulary",
+    ),
+    "anchors": Option(
+        int,
+        lambda ids, texts: max(2, min(50, ids // 10)),
+        "anchors",
+        "50, or a tenth of the vocabulary if that is less",
+    ),
+    "group_lasso_weight": Option(float, 0.02, "weight of the penalty"),
+    "l1_weight": Option(float, 0.02, "weight of the penalty"),
+    "kl_weight": Option(
+        float,
+        lambda ids, texts: 1 / texts,
+        "weight of the divergence",
+        "1 / training texts",
+    ),
+    "cardinality": Option(int, 16, "letters to choose from"),
+    "code_length": Option(int, 16, "letters of a word's code"),
+    "bits": Option(int, 4, "bits of a number"),
+    "ratio": Option(float, 0.1, "share of the full table's numbers"),
+    "density": Option(float, 0.2, "share of the numbers that exist"),
+    "hidden": Option(int, 512, "hidden units"),
 }
 
-VARIATIONAL: dict[str, Callable[..., keras.layers.Layer]] = {
-    "vvd": layers.VariationalVocabularyEmbedding,
-    "sparse_vd": layers.SparseVariationalEmbedding,
-    "sparse_vd_voc": layers.SparseVariationalVocabularyEmbedding,
+
+class Method(NamedTuple):
+    """An embedding method.
+
+    Args:
+        name: Its name in commands, rows and code.
+        abbreviation: Its name in tables and labels.
+        layer: Name of its class in `kerascompact.layers`, or of Keras' own `Embedding`.
+        options: Names of its own options, see `OPTIONS`.
+        build: Makes the embedding of the class, sizes and options.
+        proximal: Whether its penalty needs proximal steps.
+        fixed: What `kerascompact train` sets besides, chosen on dev.
+    """
+
+    name: str
+    abbreviation: str
+    layer: str
+    options: tuple[str, ...] = ()
+    build: Build = lambda made, *sizes, **options: made(*sizes, **options)
+    proximal: bool = False
+    fixed: MappingProxyType[str, Any] = MappingProxyType({})
+
+    @property
+    def made(self) -> type:
+        """The class of its layer.
+
+        >>> METHODS["kd"].made.__name__
+        'KDCodeEmbedding'
+        """
+        import keras
+
+        from kerascompact import layers
+
+        return getattr(keras.layers if self.layer == "Embedding" else layers, self.layer)
+
+
+def _reserved() -> int:
+    """Ids of a `Vocabulary` that are no words."""
+    from kerascompact.text.vocabulary import NUM_RESERVED
+
+    return NUM_RESERVED
+
+
+def _standard(made: Any, input_dim: int, width: int, start: float = 0.1, **options: Any) -> Any:
+    """`start`: bound of the uniform start, as the compact layers have it."""
+    import keras
+
+    bounds = keras.initializers.RandomUniform(-start, start)
+    return made(input_dim, width, embeddings_initializer=bounds, **options)
+
+
+def _cluster(made: Any, input_dim: int, width: int, clusters: int = 50, **options: Any) -> Any:
+    return made(input_dim, width, clusters, **options)
+
+
+def _adjustment(
+    made: Any, input_dim: int, width: int, clusters: int = 50, adjustment: int = 1, **options: Any
+) -> Any:
+    """`width` is the cluster's, the paper's `m`; the output has `adjustment` columns more."""
+    return made(input_dim, width + adjustment, clusters, adjustment_dim=adjustment, **options)
+
+
+def _mixture(
+    made: Any, input_dim: int, width: int, clusters: int = 50, unique: int = 300, **options: Any
+) -> Any:
+    return made(input_dim, width, clusters, unique, num_reserved=_reserved(), **options)
+
+
+def _of_ratio(made: Any, input_dim: int, width: int, ratio: float, **options: Any) -> Any:
+    return made(input_dim, width, made.rank_for(input_dim, width, ratio), **options)
+
+
+def _kd(made: Any, input_dim: int, width: int, margin: float | None = None, **options: Any) -> Any:
+    """`margin`: of the common code that all words start with."""
+    from kerascompact.initializers import CommonCode
+
+    if margin is not None:
+        options["logits_initializer"] = CommonCode(options["cardinality"], margin)
+    return made(input_dim, width, **options)
+
+
+def _selected(made: Any, input_dim: int, width: int, unique: int = 300, **options: Any) -> Any:
+    """The `unique` first words."""
+    return made(input_dim, width, range(_reserved(), _reserved() + unique), **options)
+
+
+def _hashed(
+    made: Any, input_dim: int, width: int, buckets: int, unique: int = 300, **options: Any
+) -> Any:
+    options |= dict(num_frequent=unique, num_reserved=_reserved())
+    return made(input_dim, width, buckets, **options)
+
+
+def _anchors(made: Any, input_dim: int, width: int, anchors: int = 50, **options: Any) -> Any:
+    return made(input_dim, width, anchors, **options)
+
+
+def _projection(
+    made: Any, input_dim: int, width: int, vocabulary: Any, hidden: int, **options: Any
+) -> Any:
+    """No layer but a function of two: it looks up the bits of the words of a `vocabulary`."""
+    from kerascompact import layers
+
+    projected = made(width, (hidden,), **options)
+    cache = layers.BitCache.from_vocabulary(vocabulary, projected.projection, name="bits")
+    return lambda ids: projected(cache(ids))
+
+
+_CODES, _KL = ("cardinality", "code_length"), ("kl_weight",)
+_KD_FIXED = MappingProxyType({"batch_norm": True, "margin": 3.0})  # on TREC and CLINC150
+METHODS: dict[str, Method] = {
+    method.name: method
+    for method in (
+        Method("standard", "SE", "Embedding", build=_standard),
+        Method("cluster", "CE", "ClusterEmbedding", ("clusters",), _cluster),
+        Method("adjustment", "CAE", "ClusterAdjustmentEmbedding", ("clusters",), _adjustment),
+        Method("mixture", "ME", "MixtureEmbedding", ("clusters", "unique"), _mixture),
+        Method("low_rank", "LR", "LowRankEmbedding", ("ratio",), _of_ratio),
+        Method("quantized", "QE", "QuantizedEmbedding", ("bits",)),
+        Method("kd", "KD", "KDCodeEmbedding", _CODES, _kd, fixed=_KD_FIXED),
+        Method("dpq", "DPQ", "DPQEmbedding", _CODES),
+        Method("compositional", "CC", "CompositionalCodeEmbedding", _CODES),
+        Method("selected", "VS", "SelectedEmbedding", ("unique",), _selected),
+        Method("group_lasso", "GL", "GroupLassoEmbedding", ("group_lasso_weight",), proximal=True),
+        Method("vvd", "VVD", "VariationalVocabularyEmbedding", _KL),
+        Method("sparse_vd", "SparseVD", "SparseVariationalEmbedding", _KL),
+        Method("sparse_vd_voc", "SparseVD-Voc", "SparseVariationalVocabularyEmbedding", _KL),
+        Method("tensor_train", "TT", "TensorTrainEmbedding", ("ratio",), _of_ratio),
+        Method("hashed", "HE", "HashEmbedding", ("unique", "buckets"), _hashed),
+        Method(
+            "anchors", "ANT", "AnchorTransformEmbedding", ("anchors", "l1_weight"), _anchors, True
+        ),
+        Method("predefined_sparse", "PS", "PredefinedSparseEmbedding", ("density",)),
+        Method("projection", "NP", "ProjectionEmbedding", ("hidden",), _projection),
+    )
 }
 
-SHORT = {
-    "standard": "SE",
-    "cluster": "CE",
-    "adjustment": "CAE",
-    "mixture": "ME",
-    "low_rank": "LR",
-    "quantized": "QE",
-    "kd": "KD",
-    "dpq": "DPQ",
-    "compositional": "CC",
-    "selected": "VS",
-    "group_lasso": "GL",
-    "vvd": "VVD",
-    "sparse_vd": "SVD",
-    "sparse_vd_voc": "SVDV",
-    "tensor_train": "TT",
-    "hashed": "HE",
-    "predefined_sparse": "PS",
-    "projection": "NP",
-}
 
-METHODS = tuple(SHORT)
+def methods_with(option: str) -> list[str]:
+    """Names of the methods that have an option.
+
+    >>> methods_with("ratio")
+    ['low_rank', 'tensor_train']
+    """
+    return [method.name for method in METHODS.values() if option in method.options]
 
 
 def build_embedding(
-    method: str,
-    input_dim: int,
-    width: int,
-    clusters: int = 50,
-    unique: int = 300,
-    adjustment: int = 1,
-    scale: float | None = None,
-    **options: Any,
+    method: str, input_dim: int, width: int, **options: Any
 ) -> Callable[[Any], Any]:
     """An embedding by its method's name, for ids from a `Vocabulary`, padding masked.
 
-    `width` is the paper's `m`: the cluster's width in "adjustment", whose output has `adjustment`
-    columns more; `scale` is the clusters' `logit_scale`. "standard" is the stock
-    `keras.layers.Embedding`, which starts at U(-`start`, `start`); "low_rank" takes `ratio`, its
-    share of that one's parameters; codes ("kd", "dpq", "compositional") take `cardinality` and
-    `code_length`, "kd" a `margin` of the common code that all words start with, "quantized" `bits`,
-    "group_lasso" `group_lasso_weight`, "vvd", "sparse_vd" and "sparse_vd_voc" `kl_weight`,
-    "tensor_train" `ratio`, "hashed" `buckets`, "predefined_sparse" `density`; "selected" and
-    "hashed" have vectors for the `unique` first words. "projection" takes
-    a `vocabulary`, whose words' bits it looks up, and `hidden` units; it is no layer but a function
-    of two (`BitCache`, `ProjectionEmbedding`).
+    Args:
+        method: One of `METHODS`.
+        input_dim: Number of ids.
+        width: Of a vector; of a cluster's vector for "adjustment".
+        **options: The method's own, see `OPTIONS`, and arguments of its layer.
 
+    Raises: ValueError, if no method has that name, or the layer refuses an option.
+
+    >>> import numpy as np
     >>> build_embedding("mixture", 1000, 8)(np.array([3])).shape
     TensorShape([1, 8])
     """
+    from kerascompact.core import checks
+
     checks.choice("method", method, METHODS)
+    found = METHODS[method]
     options = {"mask_zero": True, "name": "embedding", **options}
-    if method == "standard":
-        bound = options.pop("start", 0.1)  # as the compact layers
-        start = keras.initializers.RandomUniform(-bound, bound)
-        return keras.layers.Embedding(input_dim, width, embeddings_initializer=start, **options)
-    if "margin" in options:
-        margin = options.pop("margin")
-        options["logits_initializer"] = CommonCode(options["cardinality"], margin)
-    if method in CODED:
-        return CODED[method](input_dim, width, **options)
-    if method in VARIATIONAL:
-        return VARIATIONAL[method](input_dim, width, **options)
-    if method == "selected":
-        chosen = np.arange(NUM_RESERVED, NUM_RESERVED + unique)
-        return layers.SelectedEmbedding(input_dim, width, chosen, **options)
-    if method == "group_lasso":
-        return layers.GroupLassoEmbedding(input_dim, width, **options)
-    if method == "tensor_train":
-        rank = layers.TensorTrainEmbedding.rank_for(input_dim, width, options.pop("ratio"))
-        return layers.TensorTrainEmbedding(input_dim, width, rank, **options)
-    if method == "hashed":
-        options |= dict(num_frequent=unique, num_reserved=NUM_RESERVED)
-        return layers.HashEmbedding(input_dim, width, options.pop("buckets"), **options)
-    if method == "projection":
-        vocabulary, hidden = options.pop("vocabulary"), options.pop("hidden")
-        projected = layers.ProjectionEmbedding(width, (hidden,), **options)
-        cache = layers.BitCache.from_vocabulary(vocabulary, projected.projection, name="bits")
-        return lambda ids: projected(cache(ids))
-    if method == "predefined_sparse":
-        return layers.PredefinedSparseEmbedding(input_dim, width, **options)
-    if method == "quantized":
-        return layers.QuantizedEmbedding(input_dim, width, **options)
-    if method == "low_rank":
-        rank = layers.LowRankEmbedding.rank_for(input_dim, width, options.pop("ratio"))
-        return layers.LowRankEmbedding(input_dim, width, rank, **options)
-    if scale is not None:
-        options["logit_scale"] = scale
-    if method == "cluster":
-        return layers.ClusterEmbedding(input_dim, width, clusters, **options)
-    if method == "adjustment":
-        return layers.ClusterAdjustmentEmbedding(
-            input_dim, width + adjustment, clusters, adjustment_dim=adjustment, **options
-        )
-    return layers.MixtureEmbedding(
-        input_dim, width, clusters, unique, num_reserved=NUM_RESERVED, **options
-    )
+    return found.build(found.made, input_dim, width, **options)
 
 
-def optimizer_of(method: str) -> Callable[..., keras.optimizers.Optimizer]:
+def optimizer_of(method: str) -> "Callable[..., keras.optimizers.Optimizer]":
     """What makes the optimizer that `train` takes: with proximal steps, if the method needs them.
 
     >>> type(optimizer_of("group_lasso")(0.01)).__name__
     'ProximalAdam'
     """
-    if method != "group_lasso":
+    from kerascompact.optimizers import LazyAdam, Proximal
+
+    if not METHODS[method].proximal:
         return LazyAdam
     return lambda *arguments, **options: Proximal(LazyAdam(*arguments, **options))
 

@@ -8,13 +8,14 @@ from typing import Any
 
 from kerascompact.core import checks, files
 from kerascompact.core.extras import require
+from kerascompact.tasks.methods import METHODS
 
 # Okabe & Ito's colours, told apart with any colour vision; the marker says it once more.
 STYLES = {
-    "standard": ("SE", "#0072B2", "o"),
-    "cluster": ("CE", "#E69F00", "s"),
-    "adjustment": ("CAE", "#009E73", "^"),
-    "mixture": ("ME", "#D55E00", "D"),
+    "standard": ("#0072B2", "o"),
+    "cluster": ("#E69F00", "s"),
+    "adjustment": ("#009E73", "^"),
+    "mixture": ("#D55E00", "D"),
 }
 FORMATS = (".png", ".svg", ".pdf")
 OTHERS = (("#CC79A7", "v"), ("#56B4E9", "P"), ("#000000", "X"), ("#888888", "*"))
@@ -46,7 +47,8 @@ def accuracy_against_bytes(
     axes = figure.subplots()
     others = iter(OTHERS * len(groups))
     for method, points in groups.items():
-        label, colour, marker = STYLES.get(method) or (method, *next(others))
+        label = METHODS[method].abbreviation if method in METHODS else method
+        colour, marker = STYLES.get(method) or next(others)
         in_bytes, accuracies, spreads = zip(*points, strict=True)
         sizes = [size / 1024 for size in in_bytes]
         axes.errorbar(
@@ -85,7 +87,8 @@ def accuracy_against_entries(
     axes = figure.subplots()
     others = iter(OTHERS * len(groups))
     for method, points in groups.items():
-        label, colour, marker = STYLES.get(method) or (method, *next(others))
+        label = METHODS[method].abbreviation if method in METHODS else method
+        colour, marker = STYLES.get(method) or next(others)
         entries, accuracies, spreads = (list(column) for column in zip(*points, strict=True))
         axes.plot(entries, accuracies, label=label, color=colour, marker=marker, markersize=7)
         low, high = (

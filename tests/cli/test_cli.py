@@ -7,7 +7,6 @@ import pytest
 
 import kerascompact
 from kerascompact import cli
-from kerascompact.commands import train
 
 
 def run(*arguments, **options):
@@ -50,10 +49,15 @@ def test_every_command_has_a_line_of_help():
         assert module.__doc__ and module.__doc__.splitlines()[0].endswith(".")
 
 
-def test_the_methods_are_those_of_the_task():
-    from kerascompact.tasks import methods
+def test_train_takes_every_method_and_its_options():
+    from kerascompact.tasks.methods import METHODS
 
-    assert tuple(train.METHODS) == methods.METHODS
+    for method in METHODS.values():
+        flags = [f"--{name.replace('_', '-')}={1}" for name in method.options]
+        arguments = cli.parse_args(
+            ["train", "--data", "x", "--out", "y", "--method", method.name, *flags]
+        )
+        assert [getattr(arguments, name) for name in method.options] == [1] * len(flags)
 
 
 @pytest.mark.parametrize(

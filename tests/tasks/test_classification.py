@@ -4,7 +4,6 @@ import keras
 import numpy as np
 import pytest
 
-from kerascompact import layers
 from kerascompact.optimizers import LazyAdam
 from kerascompact.tasks.classification import MODELS, encode, train
 from kerascompact.tasks.methods import METHODS, build_embedding
@@ -49,79 +48,12 @@ def test_projections_know_the_words_of_every_split():
     )
 
 
-def test_build_embedding_by_name():
-    codes = {"cardinality": 4, "code_length": 2}
-    options = {
-        "low_rank": {"ratio": 0.5},
-        "quantized": {"bits": 4},
-        "kd": codes,
-        "dpq": codes,
-        "compositional": codes,
-        "group_lasso": {"group_lasso_weight": 0.1},
-        **{name: {"kl_weight": 0.1} for name in ("vvd", "sparse_vd", "sparse_vd_voc")},
-        "tensor_train": {"ratio": 0.1},
-        "hashed": {"buckets": 50},
-        "predefined_sparse": {"density": 0.5},
-    }
-    methods = METHODS[:-1]  # the last one is no layer
-    kinds = {
-        name: build_embedding(name, 1000, 8, clusters=9, unique=20, **options.get(name, {}))
-        for name in methods
-    }
-    assert {name: type(layer) for name, layer in kinds.items()} == {
-        "standard": keras.layers.Embedding,
-        "cluster": layers.ClusterEmbedding,
-        "adjustment": layers.ClusterAdjustmentEmbedding,
-        "mixture": layers.MixtureEmbedding,
-        "low_rank": layers.LowRankEmbedding,
-        "quantized": layers.QuantizedEmbedding,
-        "kd": layers.KDCodeEmbedding,
-        "dpq": layers.DPQEmbedding,
-        "compositional": layers.CompositionalCodeEmbedding,
-        "selected": layers.SelectedEmbedding,
-        "group_lasso": layers.GroupLassoEmbedding,
-        "vvd": layers.VariationalVocabularyEmbedding,
-        "sparse_vd": layers.SparseVariationalEmbedding,
-        "sparse_vd_voc": layers.SparseVariationalVocabularyEmbedding,
-        "tensor_train": layers.TensorTrainEmbedding,
-        "hashed": layers.HashEmbedding,
-        "predefined_sparse": layers.PredefinedSparseEmbedding,
-    }
-    widths = {name: layer.output_dim for name, layer in kinds.items()}
-    assert widths == {name: 8 + (name == "adjustment") for name in methods}
-    assert kinds["low_rank"].rank == 3  # floor(0.5 * 1000 * 8 / 1008)
-    assert kinds["quantized"].bits == 4 and kinds["dpq"].cardinality == 4
-    assert all(layer.mask_zero and layer.name == "embedding" for layer in kinds.values())
-    assert kinds["mixture"].num_reserved == 2 and kinds["mixture"].num_unique == 20
-    assert kinds["cluster"].num_clusters == 9
-    assert build_embedding("cluster", 1000, 8, temperature=0.5).temperature == 0.5
-    assert build_embedding("adjustment", 1000, 8, adjustment=3).output_dim == 11
-
-
-def test_kd_codes_start_at_the_common_code_if_a_margin_is_given():
-    sizes = {"cardinality": 4, "code_length": 2}
-    for options, common in ({}, False), ({"margin": 1.0}, True):
-        layer = build_embedding("kd", 1000, 8, **sizes, **options)
-        layer.build()
-        assert layer.codes().any() != common
-
-
-def test_the_standard_embedding_starts_as_the_compact_ones_do():
-    layer = build_embedding("standard", 1000, 8)
-    layer.build()
-    table = layer.get_weights()[0]
-    assert 0.09 < np.abs(table).max() <= 0.1 and abs(table.mean()) < 0.01
-
-
-def test_refuses_another_method():
-    with pytest.raises(ValueError, match="`method` must be one of 'standard', 'cluster'"):
-        build_embedding("hashing", 1000, 8)
-
-
 @pytest.mark.parametrize("method", ["standard", "mixture"])
 def test_train_learns_and_keeps_the_best_epoch_on_dev(method):
     keras.utils.set_random_seed(0)
-    embedding = build_embedding(method, 30, 8, clusters=5, unique=20)
+    sizes = {"clusters": 5, "unique": 20}
+    options = {name: sizes[name] for name in METHODS[method].options}
+    embedding = build_embedding(method, 30, 8, **options)
     model = MODELS["mean"](embedding, 3)
     history = train(model, DATA, epochs=6, batch_size=8, learning_rate=0.05)
     assert isinstance(model.optimizer, LazyAdam)

@@ -16,7 +16,8 @@ DATA = encode(dataset(), size=30, length=6)
 @pytest.fixture(scope="module", params=["standard", "mixture"])
 def trained(request):
     keras.utils.set_random_seed(0)
-    model = MODELS["mean"](build_embedding(request.param, 30, 8, clusters=5, unique=20), 3)
+    sizes = {"clusters": 5, "unique": 20} if request.param == "mixture" else {}
+    model = MODELS["mean"](build_embedding(request.param, 30, 8, **sizes), 3)
     train(model, DATA, epochs=3, batch_size=8, learning_rate=0.05)
     return request.param, model
 
