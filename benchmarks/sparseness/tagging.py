@@ -170,7 +170,7 @@ def run(spec: Spec, data: TagData, *, test: bool = True, verbose: int = 0) -> di
     }
     for recipe in ("float32", "int8_tables") if test else ():
         measured = measure(model, data.test, recipe)
-        row |= {(k if recipe == "float32" else f"{recipe}_{k}"): v for k, v in measured.items()}
+        row |= {(k if recipe == "float32" else f"int8_{k}"): v for k, v in measured.items()}
     return row
 
 

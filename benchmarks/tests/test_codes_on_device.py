@@ -29,7 +29,7 @@ def test_every_arm_has_a_row_and_is_measured_once(small, capsys):
         assert row["argmax_agreement"] == 1 and row["largest_difference"] < 1e-4
         assert 0 < row["microseconds"] < 1e6 and 0 < row["gather_microseconds"] < 1e6
         assert row["resident_bytes"] <= row["file_bytes"] + codes_on_device.MEMORY
-    assert "| 40 | sum | 6 + H | int4 |" in capsys.readouterr().out
+    assert "| 40 | sum | 6 + H | int4_tables |" in capsys.readouterr().out
     assert codes_on_device.table(rows).count("\n") == 1 + 3
     assert codes_on_device.benchmark("codes_device") == rows  # nothing is measured again
 

@@ -21,5 +21,5 @@ MODULES = [
 def test_examples(name, tmp_path, monkeypatch):
     module = importlib.import_module(name)
     monkeypatch.chdir(tmp_path)  # an example may write files
-    failed, tried = doctest.testmod(module, extraglobs=NAMES)
-    assert failed == 0 < tried, "the examples that failed are in the captured output"
+    failed, _ = doctest.testmod(module, extraglobs=NAMES)
+    assert failed == 0, "the examples that failed are in the captured output"

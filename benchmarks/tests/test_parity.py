@@ -63,7 +63,7 @@ def test_a_difference_is_an_error():
     assert difference(here + 1e-6)["largest_difference"] < 1e-5
     for form, there in (("dense", here[::-1]), ("dense", here + 1e-3), (exact, here + 1e-6)):
         with pytest.raises(
-            ValueError, match=f"The file of '{form}' by 'int8' gives something else"
+            ValueError, match=f"The file of '{form}' by 'int8_tables' gives something else"
         ):
             difference(there, form)
     with pytest.raises(ValueError, match="largest difference is nan"):

@@ -34,7 +34,7 @@ def test_a_row_of_a_committed_row():
     again = reverify.benchmark("reverify", argparse.Namespace(data=None))
     assert again == [row]  # from its file
     lines = reverify.table([row]).splitlines()
-    assert len(lines) == 3 and lines[-1].startswith("| trec | ME | int8 | 60 | 100.00 %, ")
+    assert len(lines) == 3 and lines[-1].startswith("| trec | ME | int8_tables | 60 | 100.00 %, ")
     assert lines[-1].endswith(" | yes |")
 
 

@@ -123,6 +123,7 @@ OTHERS = [
     (["--method", "selected", "--unique", "12"], "SelectedEmbedding", {}),
     (GROUP_LASSO, "GroupLassoEmbedding", {}),
     (["--method", "sparse_vd_voc"], "SparseVariationalVocabularyEmbedding", {}),
+    (["--method", "anchors", "--anchors", "5"], "AnchorTransformEmbedding", dict(num_anchors=5)),
     (
         ["--method", "predefined_sparse", "--density", "0.4"],
         "PredefinedSparseEmbedding",

@@ -61,9 +61,7 @@ def test_options_reach_the_layer():
     assert build_embedding("anchors", *sizes, anchors=7).num_anchors == 7
     hashed = build_embedding("hashed", *sizes, buckets=50, unique=20)
     assert (hashed.num_buckets, hashed.num_frequent, hashed.num_reserved) == (50, 20, 2)
-    np.testing.assert_array_equal(
-        build_embedding("selected", *sizes, unique=20).selected, np.arange(2, 22)
-    )
+    assert build_embedding("selected", *sizes, unique=20).selected == 20
 
 
 def test_kd_codes_start_at_the_common_code_if_a_margin_is_given():
