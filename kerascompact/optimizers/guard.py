@@ -1,8 +1,11 @@
 """Guard of weights with a penalty: a constraint that only proximal optimizers accept."""
 
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import keras
+
+if TYPE_CHECKING:
+    from kerascompact.optimizers.pending import Pending
 
 
 class ProxGuard(keras.constraints.Constraint):
@@ -13,8 +16,12 @@ class ProxGuard(keras.constraints.Constraint):
     instead; any other optimizer calls it, jit-compiled or not, before it has made a step (outside
     a graph: after its first).
 
+    It also owns the rule of the variable and the state of the steps that its rows owe, so that
+    whoever has the variable finds them, see `pending_of`.
+
     Args:
         path: Path of the variable, for the error message.
+        pending: The rule of the variable, and how far behind its rows are.
 
     Raises: ValueError, when called.
 
@@ -26,8 +33,8 @@ takes no proximal step, so nothing would make its entries zero. Compile the mode
 kerascompact.optimizers.Proximal around the optimizer: `model.compile(Proximal("adam"), ...)`.
     """
 
-    def __init__(self, path: str) -> None:
-        self.path = path
+    def __init__(self, path: str, pending: "Pending | None" = None) -> None:
+        self.path, self.pending = path, pending
 
     def __call__(self, w: Any) -> NoReturn:
         raise ValueError(

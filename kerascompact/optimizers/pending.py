@@ -11,7 +11,6 @@ from kerascompact.ops import double_float
 from kerascompact.optimizers.guard import ProxGuard
 from kerascompact.optimizers.rules import Rule
 
-ATTRIBUTE = "kerascompact_pending"
 CHUNK = 65_536  # rows brought up to date at a time
 
 
@@ -97,8 +96,8 @@ def proximal_rule(layer: keras.Layer, variable: keras.Variable, rule: Rule) -> N
 
     To be called in `layer.build`, after `add_weight`. The layer gets two more weights that are not
     trained, `<name>_total` `(2,)` and `<name>_last` `(V, 2)`, float32, so that a file of its
-    weights holds what its rows owe. The variable gets a constraint, `ProxGuard`, that raises at
-    the first step of an optimizer without the proximal step.
+    weights holds what its rows owe. The variable gets a constraint, `ProxGuard`, that owns the rule
+    and raises at the first step of an optimizer without the proximal step.
 
     Args:
         layer: The layer that owns `variable`.
@@ -122,13 +121,17 @@ def proximal_rule(layer: keras.Layer, variable: keras.Variable, rule: Rule) -> N
     state = dict(initializer="zeros", dtype="float32", trainable=False, autocast=False)
     total = layer.add_weight(shape=(2,), name=f"{variable.name}_total", **state)
     last = layer.add_weight(shape=(variable.shape[0], 2), name=f"{variable.name}_last", **state)
-    variable.constraint = ProxGuard(variable.path)
-    setattr(variable, ATTRIBUTE, Pending(variable, rule, total, last))
+    variable.constraint = ProxGuard(variable.path, Pending(variable, rule, total, last))
 
 
 def pending_of(variable: Any) -> Pending | None:
-    """What `proximal_rule` attached to a variable, if anything."""
-    return getattr(variable, ATTRIBUTE, None)
+    """The rule and the debts of a variable, which its constraint owns; `None` without a rule.
+
+    >>> pending_of(keras.Variable([[1.0]])) is None
+    True
+    """
+    constraint = getattr(variable, "constraint", None)  # a `tf.Variable` has none
+    return constraint.pending if isinstance(constraint, ProxGuard) else None
 
 
 def caught_up_rows(variable: keras.Variable, ids: tf.Tensor) -> tf.Tensor:

@@ -108,6 +108,8 @@ def test_the_state_is_weights_of_the_layer():
     assert {weight.dtype for weight in layer.weights} == {"float32"}  # a TPU has no float64
     assert isinstance(variable.constraint, ProxGuard)
     assert variable.constraint.get_config() == {"path": variable.path}
+    owned = variable.constraint.pending  # no attribute of ours on Keras' variable
+    assert owned is pending.pending_of(variable) and owned.variable is variable
 
 
 def test_a_constraint_is_not_replaced():

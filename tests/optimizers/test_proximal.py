@@ -183,7 +183,9 @@ def test_a_hundred_thousand_small_steps_under_xla_equal_float64():
 def test_a_schedule_of_lambda_is_in_the_config():
     schedule = keras.optimizers.schedules.CosineDecay(0.3, 10)
     for value in (0.25, schedule):
-        again = rules.strength_of(rules.strength_to_config(rules.strength_of(value)))
+        again = rules.penalty_weight_of(
+            rules.penalty_weight_to_config(rules.penalty_weight_of(value))
+        )
         assert again == value if value == 0.25 else again.get_config() == schedule.get_config()
     with pytest.raises(ValueError, match=r"`penalty_weight` must be a finite number >= 0\."):
         L1Rule("much")
