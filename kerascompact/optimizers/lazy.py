@@ -1,6 +1,5 @@
 """Optimizers that update only the rows of a table that the batch has touched."""
 
-import sys
 from typing import Any
 
 import keras
@@ -156,8 +155,27 @@ def derived_class(step: type, kind: type, name: str, module: str) -> Any:
     """A class with the step of one and the formulas of another, registered with Keras."""
     text = f"`{kind.__name__}` with the step of `{step.__name__}`.\n\n    Args: its own.\n    "
     made = register(type(name, (step, kind), {"__module__": module, "__doc__": text}))
-    setattr(sys.modules[module], name, made)  # where `pickle` and `copy` look for it
     return made
+
+
+def class_named(classes: dict[type, type], module: str, name: str) -> type:
+    """A class that was made in a module, as an attribute of it: `pickle` and `copy` look there.
+
+    Args:
+        classes: The classes of the module, made so far.
+        module: Name of the module, for the error message.
+        name: Name of the class.
+
+    Raises: AttributeError, if there is none of that name.
+    """
+    for made in reversed([*classes.values()]):
+        if made.__name__ == name:
+            return made
+    raise AttributeError(f"module {module!r} has no attribute {name!r}")
+
+
+def __getattr__(name: str) -> Any:
+    return class_named(_CLASSES, __name__, name)
 
 
 _CLASSES: dict[type, type] = {

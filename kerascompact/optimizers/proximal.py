@@ -8,7 +8,14 @@ import keras
 import tensorflow as tf
 
 from kerascompact.core import checks
-from kerascompact.optimizers.lazy import ELEMENTWISE, LazyStep, derived_class, lazy, lazy_class
+from kerascompact.optimizers.lazy import (
+    ELEMENTWISE,
+    LazyStep,
+    class_named,
+    derived_class,
+    lazy,
+    lazy_class,
+)
 from kerascompact.optimizers.metric import divisors, has_metric, rate_factor
 from kerascompact.optimizers.pending import Pending, pending_of
 from kerascompact.optimizers.row_view import RowView, at_rows
@@ -146,6 +153,10 @@ def proximal_class(kind: type) -> Any:
         name = "Proximal" + kind.__name__.removeprefix("Lazy")
         _CLASSES[kind] = derived_class(ProximalStep, kind, name, __name__)
     return _CLASSES[kind]
+
+
+def __getattr__(name: str) -> Any:
+    return class_named(_CLASSES, __name__, name)
 
 
 _CLASSES: dict[type, type] = {}

@@ -1,6 +1,7 @@
 """Lazy SGD and all other lazy optimizers against formulas in NumPy and Keras on dense gradients."""
 
 import copy
+import importlib
 import pickle
 
 import keras
@@ -181,6 +182,17 @@ def test_copies_and_pickles(kind):
         again = pickle.loads(pickle.dumps(one)), copy.deepcopy(one)
         for other in again:
             assert type(other) is type(one) and other.get_config() == one.get_config()
+
+
+@pytest.mark.parametrize("name", ["lazy.LazyNadam", "proximal.ProximalNadam"])
+def test_classes_that_are_made_are_attributes_of_their_module(name):
+    module, name = name.split(".")
+    module = importlib.import_module(f"kerascompact.optimizers.{module}")
+    kind = getattr(module, name)
+    assert kind.__module__ == module.__name__ and issubclass(kind, keras.optimizers.Nadam)
+    assert name not in vars(module)  # by `__getattr__` of the module
+    with pytest.raises(AttributeError, match=f"'{module.__name__}' has no attribute 'LazyNone'"):
+        _ = module.LazyNone
 
 
 def test_a_derived_class_keeps_what_it_overrides():
