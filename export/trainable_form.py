@@ -127,7 +127,7 @@ class _Table:
             autocast=False,
             name=f"latent_{name}",
         )
-        _intercept(form, name, self)
+        form.read_table_from(name, self)
 
     def _floats(self) -> np.ndarray:
         codes = keras.ops.convert_to_numpy(getattr(self.form, self.name)).astype(np.float32)
@@ -154,19 +154,6 @@ class _Table:
 
     def integers(self) -> np.ndarray:
         return np.rint(keras.ops.convert_to_numpy(self.whole())).astype(np.int8)
-
-
-def _intercept(form: Form, name: str, table: _Table) -> None:
-    """Lets a form read one of its tables from elsewhere."""
-    raw_rows, whole = form.raw_rows, form.whole
-
-    def rows_of(wanted: str, index: tf.Tensor) -> tf.Tensor:
-        return table.rows(index) if wanted == name else raw_rows(wanted, index)
-
-    def whole_of(wanted: str, zero: tf.Tensor) -> tf.Tensor:
-        return table.whole() if wanted == name else whole(wanted, zero)
-
-    form.__dict__["raw_rows"], form.__dict__["whole"] = rows_of, whole_of
 
 
 def _forms(form: Form) -> Iterator[Form]:

@@ -1,6 +1,6 @@
 """What every stored form keeps."""
 
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import keras
 import numpy as np
@@ -14,6 +14,16 @@ from kerascompact.ops.vocabulary_chunks import columns_in_chunks
 
 TABLE_BITS = {"float32": 32, "int8": 8, "int4": 4}
 PRECISIONS = tuple(TABLE_BITS)
+
+
+class TableSource(Protocol):
+    """Numbers of a table, before their scale, that a form reads instead of its own."""
+
+    def rows(self, index: tf.Tensor) -> tf.Tensor:
+        """Rows `index` as float32."""
+
+    def whole(self) -> tf.Tensor:
+        """All rows as float32."""
 
 
 class Form(TableEmbedding):
@@ -49,6 +59,7 @@ class Form(TableEmbedding):
         self.paper_bits = paper_bits
         self._stored: list[Stored] = []
         self.largest: dict[str, int] = {}  # of the integers of each table that has some
+        self.sources: dict[str, TableSource] = {}  # of tables that are read from elsewhere
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, np.ndarray], **config: Any) -> Self:
@@ -105,6 +116,8 @@ class Form(TableEmbedding):
 
     def raw_rows(self, name: str, index: tf.Tensor) -> tf.Tensor:
         """Rows of a table as float32, before their scale."""
+        if name in self.sources:
+            return self.sources[name].rows(index)
         rows = tf.gather(getattr(self, name).value, index)
         return rows if rows.dtype == tf.float32 else tf.cast(rows, tf.float32)
 
@@ -126,6 +139,8 @@ class Form(TableEmbedding):
         `zero` is a number that is always 0, which the TFLite converter cannot know: it would store
         the table as float32, with the scales multiplied into it.
         """
+        if name in self.sources:
+            return self.sources[name].whole()
         table = getattr(self, name).value
         if table.dtype == tf.float32:
             return tf.convert_to_tensor(table)
@@ -140,6 +155,17 @@ class Form(TableEmbedding):
         scale = keras.ops.convert_to_numpy(scale)
         parts = table.reshape(*scale.shape[:-1], -1, table.shape[1])
         return (parts * np.expand_dims(scale, -2)).reshape(table.shape)
+
+    def read_table_from(self, name: str, source: "TableSource") -> None:
+        """Makes lookups read one table from elsewhere, as quantization-aware training does.
+
+        What is stored stays as it is, and so do `table_values`, `storage` and files.
+
+        Args:
+            name: Name of the table.
+            source: What gives its numbers, before their scale.
+        """
+        self.sources[name] = source
 
     def quantized_table(
         self, name: str, precision: str, parts: int | None = None
