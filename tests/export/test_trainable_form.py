@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from kerascompact.core.keras_graph import all_layers
 from kerascompact.export.trainable_form import TrainableForm
 from kerascompact.forms import (
     CodebookForm,
@@ -68,21 +69,24 @@ def test_untrained_it_is_the_form_of_integers(form, precision):
 
 
 @pytest.mark.parametrize("precision", ["int8", "int4"])
-def test_training_sees_what_the_settled_form_holds(form, precision):
-    latent = TrainableForm.over(form.stored_as(precision))
-    before = np.asarray(latent(IDS))
-    model = keras.Sequential([keras.Input((3,), dtype="int32"), latent])
-    model.compile(keras.optimizers.SGD(5.0), "mse")
-    model.fit(IDS, np.ones((2, 3, latent.output_dim)), epochs=4, verbose=0)
-    after = np.asarray(latent(IDS))
-    settled = latent.settled()
-    assert np.any(after != before)
-    np.testing.assert_array_equal(settled(IDS), after)
-    # integers of that many bits, in the very arrays that the file will hold
-    for inner in settled._flatten_layers():
-        for name, largest in getattr(inner, "largest", {}).items():
-            assert np.abs(np.asarray(getattr(inner, name)).astype(int)).max() <= largest
-    assert settled.stored_as(precision) is settled
+def test_training_sees_what_the_settled_form_holds(precision):
+    """All forms in one model, which is trained once."""
+    latent = {name: TrainableForm.over(make().stored_as(precision)) for name, make in FORMS.items()}
+    before = {name: np.asarray(one(IDS)) for name, one in latent.items()}
+    ids = keras.Input((3,), dtype="int32")
+    vectors = keras.layers.Concatenate()([one(ids) for one in latent.values()])
+    model = keras.Model(ids, vectors)
+    model.compile(keras.optimizers.SGD(50.0), "mse")  # the mean is over all entries of all forms
+    model.fit(IDS, np.ones((2, 3, vectors.shape[-1])), epochs=4, verbose=0)
+    for name, one in latent.items():
+        after, settled = np.asarray(one(IDS)), one.settled()
+        assert np.any(after != before[name]), name
+        np.testing.assert_array_equal(settled(IDS), after, err_msg=name)
+        # integers of that many bits, in the very arrays that the file will hold
+        for inner in all_layers(settled):
+            for table, largest in getattr(inner, "largest", {}).items():
+                assert np.abs(np.asarray(getattr(inner, table)).astype(int)).max() <= largest
+        assert settled.stored_as(precision) is settled
 
 
 def test_the_gradient_goes_straight_through_and_stops_where_numbers_are_cut_off():

@@ -5,7 +5,17 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from export_models import CLASSES, Subclassed, cluster, lstm, mean, mixture, some_ids, standard
+from export_models import (
+    CLASSES,
+    Subclassed,
+    answers,
+    cluster,
+    lstm,
+    mean,
+    mixture,
+    some_ids,
+    standard,
+)
 from kerascompact import export, tflite, tools
 from kerascompact.core.keras_graph import copy_with
 from kerascompact.export.verification import verifier
@@ -64,7 +74,7 @@ def nan(values):
 def test_report_has_numpys_numbers(model, data):
     report = export.verify(model, data, IDS, LABELS)
     wanted, got = (
-        export.freeze(model, "int8_tables").model.predict(IDS, verbose=0),
+        answers(export.freeze(model, "int8_tables").model, IDS),
         run_raw(data, IDS),
     )
     np.testing.assert_array_equal(report.outputs, got)
@@ -77,7 +87,7 @@ def test_report_has_numpys_numbers(model, data):
     assert report.file_accuracy == np.mean(got.argmax(1) == LABELS)
     assert report.keras_accuracy == np.mean(wanted.argmax(1) == LABELS)
     assert 0 < report.file_accuracy < 1 and 0 < report.microseconds < 1e6
-    trained = model.predict(IDS, verbose=0)
+    trained = answers(model, IDS)
     rounding = np.abs(got.astype(np.float64) - trained).max()
     np.testing.assert_allclose(report.trained_file.largest, rounding, atol=1e-6)
     assert report.trained_file.largest > 100 * report.frozen_file.largest  # int8 tables
@@ -91,8 +101,7 @@ def test_without_labels_there_are_no_accuracies(model, data):
     assert "accuracy" not in str(report)
 
 
-@pytest.mark.parametrize("make", [lstm, mean])
-@pytest.mark.parametrize("embedding", [standard, mixture])
+@pytest.mark.parametrize(("make", "embedding"), [(lstm, mixture), (mean, standard)])
 def test_passes_for_other_models_and_paths(make, embedding, tmp_path):
     model = make(embedding())
     path = export.save(model, tmp_path / "model.tflite")
@@ -116,7 +125,7 @@ def test_passes_for_a_file_of_another_maker():
 
 def test_fails_for_changed_weights_and_names_the_worst_row(model, data):
     changed = tampered(data, negative)
-    wanted = export.freeze(model, "int8_tables").model.predict(IDS, verbose=0)
+    wanted = answers(export.freeze(model, "int8_tables").model, IDS)
     worst = np.abs(run_raw(changed, IDS) - wanted).max(1).argmax()
     with pytest.raises(
         ValueError, match=rf"does not predict what Keras does with.*Worst row: {worst}\."
@@ -165,7 +174,7 @@ def test_several_inputs_and_outputs():
     rows = {"first": ids, "second": ids[::-1]}
     report = export.verify(model, data, rows, batch_size=7)
     assert report.rows == 20 and report.agreement == 1 and report.largest_difference < 1e-5
-    wanted = export.freeze(model, "int8_tables").model.predict([ids[::-1], ids], verbose=0)
+    wanted = answers(export.freeze(model, "int8_tables").model, [ids[::-1], ids])
     for name, array in zip(("z", "a"), wanted, strict=True):
         # Keras adds in another order when its batches have another size
         np.testing.assert_allclose(report.outputs[name], array, atol=1e-5)
@@ -180,6 +189,12 @@ def test_several_inputs_and_outputs():
         export.verify(two_of_each(4), data, rows)
 
 
+@pytest.fixture(scope="module")
+def two_and_data():
+    model = two_of_each()
+    return model, export.convert(model)
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -190,13 +205,11 @@ def test_several_inputs_and_outputs():
         ({"model": mean(cluster())}, "`flatbuffer` must be a file with the outputs|`data` must be"),
     ],
 )
-def test_several_inputs_that_do_not_fit(change, message):
-    model = two_of_each()
+def test_several_inputs_that_do_not_fit(two_and_data, change, message):
+    model, data = two_and_data
     rows = {"first": IDS, "second": IDS}
     with pytest.raises(ValueError, match=message):
-        export.verify(
-            **{"model": model, "flatbuffer": export.convert(model), "data": rows} | change
-        )
+        export.verify(**{"model": model, "flatbuffer": data, "data": rows} | change)
 
 
 class OfLists(keras.Model):
@@ -231,11 +244,10 @@ def test_nested_inputs():
     rows = np.maximum(IDS, 1), np.maximum(IDS[::-1], 1), np.arange(180.0).reshape(20, 9) / 90
     first, second, third = rows
     data = export.convert(model)
-    wanted = export.freeze(model, "int8_tables").model.predict(
-        {"texts": [first, second], "scores": third}, verbose=0
-    )
+    nested = {"texts": [first, second], "scores": third}
+    wanted = answers(export.freeze(model, "int8_tables").model, nested)
     for given in (
-        {"texts": [first, second], "scores": third},
+        nested,
         {"scores": third, "texts": (first, second)},
         dict(zip(NAMED, rows, strict=True)),
         [third, first, second],  # model.inputs: keys in the order of the alphabet
@@ -294,7 +306,7 @@ def test_refuses_a_truncated_file(model, data):
 
 def test_a_loss_of_accuracy_past_the_bound(model, data):
     """Labels that the trained model has all right, of which a tampered file has some wrong."""
-    labels = model.predict(IDS, verbose=0).argmax(-1)
+    labels = answers(model, IDS).argmax(-1)
     report = export.verify(model, data, IDS, labels, max_loss=0.0)
     assert report.trained_accuracy == 1.0 and report.file_accuracy == 1.0
     assert "file 1.0000 (loss allowed: 0)" in str(report)
@@ -324,10 +336,10 @@ RIGHT = ClusterEmbedding.to_form
 
 @pytest.mark.parametrize("recipe", ["float32", "int8_tables"])
 def test_fails_for_a_wrong_freeze_that_file_and_frozen_model_share(model, recipe, monkeypatch):
-    labels = model.predict(IDS, verbose=0).argmax(-1)
+    labels = answers(model, IDS).argmax(-1)
     monkeypatch.setattr(ClusterEmbedding, "to_form", reversed_codebook)
     data, frozen = export.convert(model, recipe), export.freeze(model, recipe).model
-    share = np.mean(frozen.predict(IDS, verbose=0).argmax(-1) == labels)
+    share = np.mean(answers(frozen, IDS).argmax(-1) == labels)
     assert share < 0.9
     message = "The frozen model does not predict what the trained model does: 20 rows"
     with pytest.raises(ValueError, match=message):
@@ -355,7 +367,7 @@ def test_layers_with_soft_inference_are_compared_hard(model, data):
     soft = soft_copy(model)
     report = export.verify(soft, data, IDS)
     assert report.trained_frozen.largest < 1e-6
-    assert np.abs(soft.predict(IDS, verbose=0) - model.predict(IDS, verbose=0)).max() > 0.01
+    assert np.abs(answers(soft, IDS) - answers(model, IDS)).max() > 0.01
     assert soft.get_layer("embedding").inference == "soft"
 
 
@@ -366,7 +378,7 @@ def test_mixed_precision_is_compared_in_float32(model):
     )
     file = export.convert(half, "float32")
     assert export.verify(half, file, IDS).trained_file.largest < 1e-6
-    rounding = np.abs(half.predict(IDS, verbose=0) - model.predict(IDS, verbose=0)).max()
+    rounding = np.abs(answers(half, IDS) - answers(model, IDS)).max()
     assert rounding > 1e-4
     assert {layer.dtype_policy.name for layer in half.layers[1:]} == {"mixed_float16"}
 

@@ -36,8 +36,8 @@ def arrays(count, size):
 @pytest.mark.parametrize(
     ("make", "count"),
     [
-        (of_words, 2000),
-        (of_bits, 500),
+        (of_words, 500),
+        (of_bits, 200),
         pytest.param(of_words, 20_000, marks=pytest.mark.slow),
         pytest.param(of_bits, 20_000, marks=pytest.mark.slow),
     ],
