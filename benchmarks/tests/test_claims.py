@@ -15,6 +15,50 @@ RESULTS = " ".join(
 )
 
 
+README = " ".join((ROOT / "README.md").read_text("utf-8").split())
+
+
+def test_numbers_of_the_readme():
+    groups = {}
+    for row in results.rows("phone"):
+        groups.setdefault((row["arm"], row["recipe"]), []).append(row)
+    keras, int4, clusters = (
+        (
+            mean(row["file_bytes"] for row in groups[key]),
+            100 * mean(row["file_accuracy"] for row in groups[key]),
+        )
+        for key in (("dense", "float32"), ("dense", "int4"), ("clusters (ME)", "int4"))
+    )
+    times, points = (
+        [round(keras[0] / one[0]) for one in (int4, clusters)],
+        [f"{keras[1] - one[1]:.1f}" for one in (int4, clusters)],
+    )
+    said = "{} times smaller for {} points of accuracy, {} times for {}."
+    assert said.format(times[0], points[0], times[1], points[1]) in README
+    assert f"{keras[0]:,.0f} bytes with {keras[1]:.1f} %" in README
+    assert f"{int4[0]:,.0f} bytes and {int4[1]:.1f} %" in README
+    assert f"{clusters[0]:,.0f} bytes and {clusters[1]:.1f} %" in README
+
+
+def test_fasttext_of_the_readme():
+    found = {}
+    for row in results.rows("budgets"):
+        key = (row["spec"]["dataset"], row["spec"]["budget"], row["spec"]["arm"])
+        found.setdefault(key, []).append(100 * row["file_accuracy"])
+    ahead = {
+        dataset: [
+            mean(found[dataset, budget, "kerascompact"]) - mean(found[dataset, budget, "fastText"])
+            for budget in (16, 32, 64, 128)
+        ]
+        for dataset in ("clinc150", "trec")
+    }
+    low, high = min(ahead["clinc150"]), max(ahead["clinc150"])
+    assert f"{low:.0f} to {high:.0f} points ahead of fastText on CLINC150" in README
+    behind = [f"{abs(points):.1f}" for points in ahead["trec"]]
+    assert max(ahead["trec"]) < 0.05
+    assert f"by {behind[0]}, {behind[1]}, {behind[2]} and {behind[3]} points at 16" in README
+
+
 def test_low_rank_on_penn_treebank():
     rows = {row["label"]: row for row in results.rows("ptb")}
     best_first = ["kd pdg", "low rank 0.1", "kd", "full"]
