@@ -9,7 +9,6 @@ from pathlib import Path
 
 import keras
 import numpy as np
-import tensorflow as tf
 
 from default_uses import (
     BITS,
@@ -38,13 +37,10 @@ from default_uses import (
     of_ids,
     of_words,
     once,
-    one_variable,
-    penalised,
     saved,
     skip_gram,
     stepped,
     stepping,
-    with_rule,
     with_table,
     words,
 )
@@ -55,11 +51,9 @@ from kerascompact.training.schedules import GeometricDecay
 
 ELSEWHERE = {  # where they are called with their defaults
     "export.from_tf_keras": "tests/export/test_legacy.py: tf_keras needs a process of its own",
-    "knowledge.OpenWordNet": "tests/knowledge/test_open_wordnet.py: a folder of tables",
     "knowledge.open_wordnet_graph": "tests/knowledge/test_open_wordnet.py: a folder of tables",
     "knowledge.wordnet_graph": "tests/knowledge/test_wordnet.py: data that nltk downloads",
     "forms.Form": "every subclass: the base class of forms has no arrays",
-    "datasets.data_dir": "tests/datasets/test_base.py: a folder beside the checkout",
 }
 SLOW = ("compress.SparseCode", "models.fit_projection")  # more than 10 s with their defaults
 EMBEDDINGS = {  # the required arguments after `input_dim` and `output_dim`
@@ -107,9 +101,7 @@ CALLS = {
     # layers that are no embeddings
     "layers.ActivationRegularization": ((), both(SEQUENCES)),
     "layers.BitCache": ((V,), once(IDS)),
-    "layers.Constants": (({"edges": EDGES},), once(SEQUENCES)),
     "layers.EmbeddingDropout": ((0.5, V), both(SEQUENCES, IDS)),
-    "layers.FeatureProduct": ((3,), both(TABLE[:3], EDGES, np.ones(2, np.float32))),
     "layers.GraphConvolution": ((5,), once(FEATURES, normalized_adjacency(EDGES, 3))),
     "layers.LockedDropout": ((0.5,), both(SEQUENCES)),
     "layers.MaskedMean": ((), once(SEQUENCES)),
@@ -118,7 +110,6 @@ CALLS = {
     "layers.ProjectionEmbedding": ((D,), both(np.array([["turn", "on"]]))),
     "layers.SparseGRU": ((6,), both(SEQUENCES)),
     "layers.SparseLSTM": ((6,), both(SEQUENCES)),
-    "layers.SparseSize": ((6, 1, 1.0, 0, 0), held),
     "layers.TextConvolution": ((3, 2), both(SEQUENCES)),
     "layers.TextToBits": ((PROJECTION,), once(BYTES)),
     "layers.TextToIds": ((V,), once(BYTES)),
@@ -135,16 +126,11 @@ CALLS = {
     "initializers.OrthogonalRows": ((), once((V, D))),
     "regularizers.Orthogonality": ((0.1,), once(TABLE[:5])),
     # optimizers: one update of rows
-    "optimizers.GroupRule": ((0.1,), penalised),
-    "optimizers.L1Rule": ((0.1,), penalised),
     "optimizers.LazyAdam": ((), stepped),
     "optimizers.LazySGD": ((), stepped),
     "optimizers.Proximal": (("adam",), stepped),
     "optimizers.catch_up": ((keras.layers.Dense(2),), nothing),
-    "optimizers.caught_up": (one_variable, held),
-    "optimizers.caught_up_rows": (lambda: (*one_variable(), tf.constant([3, 5])), held),
     "optimizers.lazy": (("adam",), stepped),
-    "optimizers.proximal_rule": (with_rule, nothing),
     # training: an epoch of one batch
     "training.CodeStatistics": ((), coded),
     "training.EpochDecay": ((1.0, 0.5, 2, 10), once(25)),
@@ -173,10 +159,8 @@ CALLS = {
     "training.words_per_cluster": ((IDS[0], WORDS[:4]), held),
     "training.words_per_code": ((IDS.T, WORDS[:4]), held),
     # models
-    "models.AWDSize": ((), held),
     "models.Dropouts": ((), held),
     "models.SkipGram": (lambda: (words(), V), skip_gram),
-    "models.ZarembaSize": ((8, 0.5, 4, 0.1, 5.0, 2, 1, 0.5), held),
     "models.awd_lstm": (lambda: (layers.LowRankEmbedding(V, D, 2), V), both(IDS)),
     "models.fit_projection": (
         lambda: (layers.ProjectionEmbedding(D, (8,)), WORDS, TABLE[:V]),
@@ -205,10 +189,8 @@ CALLS = {
     "compress.NearestAnchors": ((), with_table),
     "compress.ProductQuantization": ((), with_table),
     "compress.Pruning": ((), with_table),
-    "compress.Report": ((0.1, 0.1, 0.9, 8, 8, 32), held),
     "compress.ScalarQuantization": ((), with_table),
     "compress.SparseCode": ((), with_table),
-    "compress.Table": ((TABLE, None, "words"), held),
     "compress.TruncatedSVD": ((2,), with_table),
     "compress.codes_of": (lambda: (compress.KMeansClusters(3).fit(TABLE),), held),
     "compress.compress_model": (
@@ -244,6 +226,5 @@ CALLS = {
     "size.Row": (("layer", "kind", 8, 8, 32), held),
     "size.Summary": (([],), held),
     "size.summary": (lambda: classifier()[:1], lambda made: made.rows[0].stored_bits),
-    "text.Rules": (("mine", True, ()), held),
     "text.Vocabulary": ((WORDS,), lambda made: made.encode("w3 w4")),
 }

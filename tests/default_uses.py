@@ -6,7 +6,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from kerascompact import compress, datasets, export, layers, models, optimizers, text
+from kerascompact import compress, datasets, export, layers, models, text
 from kerascompact.core.projection import Projection
 
 V, D = 12, 4
@@ -87,26 +87,6 @@ def stepped(optimizer):
     after = layer.get_weights()[0]
     assert np.any(before[[3, 5]] != after[[3, 5]])
     return after
-
-
-def one_variable():
-    layer = layers.GroupLassoEmbedding(V, D, 0.1)
-    layer.build()
-    return (layer.trainable_variables[0],)
-
-
-def with_rule(rule=None):
-    """A layer, its only weight and a rule for it; `None`: it has none yet."""
-    layer = keras.layers.Layer()
-    kernel = layer.add_weight((V, D), "normal", name="kernel")
-    return layer, kernel, optimizers.L1Rule(0.1) if rule is None else rule
-
-
-def penalised(rule):
-    layer, kernel, rule = with_rule(rule)
-    optimizers.proximal_rule(layer, kernel, rule)
-    optimizers.Proximal("sgd").apply([tf.ones([V, D])], [kernel])
-    return optimizers.caught_up(kernel)
 
 
 def nothing(found):

@@ -5,13 +5,8 @@ import numpy as np
 import tensorflow as tf
 
 import lazy_steps
-from kerascompact.optimizers import (
-    GroupRule,
-    L1Rule,
-    caught_up,
-    caught_up_rows,
-    proximal_rule,
-)
+from kerascompact.optimizers.pending import caught_up, caught_up_rows, proximal_rule
+from kerascompact.optimizers.rules import GroupRule, L1Rule
 
 ROWS, WIDTH, RATE, STRENGTH = 8, 3, 0.1, 0.4
 # tens of float32 operations on numbers near 1, some divided by small ones, against float64

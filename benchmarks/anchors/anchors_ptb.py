@@ -17,7 +17,8 @@ from benchmarks.anchors import tied_language
 from benchmarks.anchors.tied_language import Spec
 from benchmarks.data import ptb
 from benchmarks.lib import results, resumable
-from kerascompact import datasets, models
+from kerascompact.datasets.base import data_dir
+from kerascompact.models.language_model import SIZES
 
 WORDNET = "open_english_wordnet"
 NEAREST = {"kind": "nearest", "weights": "kernel"}
@@ -76,7 +77,7 @@ def benchmark(name: str, arguments: argparse.Namespace) -> list[dict[str, Any]]:
 
     def run(spec: Spec) -> dict[str, Any]:
         corpus = ptb.load(arguments.data, spec.train_tokens)
-        wordnet = datasets.data_dir(arguments.data) / WORDNET
+        wordnet = data_dir(arguments.data) / WORDNET
         work = Path(arguments.work)
         return tied_language.run(spec, corpus, work, wordnet, test, arguments.verbose)
 
@@ -111,7 +112,7 @@ def _mean(group: list[dict[str, Any]], key: str, style: str) -> str:
 
 def _full(row: dict[str, Any]) -> int:
     """Numbers of the full table that a row's embedding stands for."""
-    return row["words"] * models.SIZES[row["spec"]["size"]].units
+    return row["words"] * SIZES[row["spec"]["size"]].units
 
 
 def _place(group: list[dict[str, Any]]) -> int:

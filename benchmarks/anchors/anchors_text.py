@@ -19,6 +19,7 @@ from benchmarks.anchors.anchor_methods import Statistics, compressed, embedding,
 from benchmarks.clusters.cluster_paper import SEEDS
 from benchmarks.lib import results
 from kerascompact import datasets
+from kerascompact.datasets import base
 from kerascompact.tasks.classification import MODELS, TextData, encode, train
 from kerascompact.tasks.measure import accuracy, measure, size_up
 
@@ -169,7 +170,7 @@ def run_all(
             if key not in loaded:
                 texts = datasets.load(spec.dataset, data_dir)
                 data = encode(texts, spec.size, spec.length, spec.rules)
-                loaded[key] = data, Statistics(data, datasets.data_dir(data_dir) / WORDNET)
+                loaded[key] = data, Statistics(data, base.data_dir(data_dir) / WORDNET)
             row = run(spec, *loaded[key], test=test, **options)
             results.append(name, row)
             print(results.line(row), flush=True)

@@ -13,8 +13,9 @@ from benchmarks.lib import resumable, streams
 from kerascompact import compress, knowledge, layers, models
 from kerascompact.core import checks
 from kerascompact.initializers.anchors import frequency_anchors
-from kerascompact.optimizers import LazyAdam, LazySGD, Proximal, caught_up
-from kerascompact.optimizers.pending import pending_of
+from kerascompact.models.language_model import SIZES
+from kerascompact.optimizers import LazyAdam, LazySGD, Proximal
+from kerascompact.optimizers.pending import caught_up, pending_of
 from kerascompact.text.stream import stateful_batches
 from kerascompact.training import EpochDecay
 
@@ -76,7 +77,7 @@ def anchors(
     then can take half of the entries from zero. The paper's positive anchors all point one way, in
     which a step is hundreds of times longer than in the others.
     """
-    width, count = models.SIZES[spec.size].units, len(corpus.words)
+    width, count = SIZES[spec.size].units, len(corpus.words)
     if related or unrelated:
         graph = related_words(corpus, wordnet)
     if related:
@@ -101,7 +102,7 @@ def anchors(
 
 def build_embedding(spec: Spec, corpus: ptb.Corpus, wordnet: Path) -> keras.layers.Layer:
     """The untrained embedding of a run; one that is compressed afterwards is a full table."""
-    size, count = models.SIZES[spec.size], len(corpus.words)
+    size, count = SIZES[spec.size], len(corpus.words)
     options = dict(spec.options)
     kind = options.pop("kind")
     options.pop("last", None)
@@ -124,7 +125,7 @@ def build_embedding(spec: Spec, corpus: ptb.Corpus, wordnet: Path) -> keras.laye
 
 def build(spec: Spec, embedding: keras.layers.Layer, batch_size: int | None) -> keras.Model:
     """Zaremba's model of the spec's size, its softmax under the embedding's vectors."""
-    size = models.SIZES[spec.size]
+    size = SIZES[spec.size]
 
     def head(hidden: Any) -> Any:
         return layers.tied_softmax(embedding, hidden, use_bias=True)
@@ -149,7 +150,7 @@ def optimizer_of(spec: Spec, steps_per_epoch: int) -> Any:
     of the divergence grows without bound as a number nears 0. For a full table and for anchors it
     was worse on dev in trials of an epoch.
     """
-    size = models.SIZES[spec.size]
+    size = SIZES[spec.size]
 
     def rate(start: float) -> EpochDecay:
         return EpochDecay(start, spec.decay, spec.hold, steps_per_epoch)
@@ -181,7 +182,7 @@ def run(
     zero, as the paper counts them, `nnz(T) + |A| d`.
     """
     keras.utils.set_random_seed(spec.seed)
-    size, kind = models.SIZES[spec.size], spec.options["kind"]
+    size, kind = SIZES[spec.size], spec.options["kind"]
     around = functools.partial(build, spec)
     model = around(build_embedding(spec, corpus, wordnet), size.batch_size)
     row: dict[str, Any] = {

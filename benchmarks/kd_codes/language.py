@@ -11,6 +11,7 @@ from benchmarks.data import ptb
 from benchmarks.lib import resumable, streams
 from kerascompact import compress, layers, models
 from kerascompact.forms.base import Form
+from kerascompact.models.language_model import SIZES
 from kerascompact.optimizers import LazyAdam, LazySGD
 from kerascompact.text.characters import character_codes
 from kerascompact.text.stream import stateful_batches
@@ -66,12 +67,12 @@ def rank_of(spec: Spec, vocabulary: int) -> int:
 
 def units(spec: Spec) -> int:
     """Width of embedding and LSTMs."""
-    return models.SIZES[spec.size].units
+    return SIZES[spec.size].units
 
 
 def build_embedding(spec: Spec, corpus: ptb.Corpus, work: Path) -> keras.layers.Layer:
     """The untrained embedding of a run; guided ones read the teacher's table."""
-    size, vocabulary = models.SIZES[spec.size], len(corpus.words)
+    size, vocabulary = SIZES[spec.size], len(corpus.words)
     start = keras.initializers.RandomUniform(-size.scale, size.scale)
     common: dict[str, Any] = {"name": "embedding", "embeddings_initializer": start}
     if spec.method in ("full", "product"):
@@ -119,7 +120,7 @@ def build(
     spec: Spec, corpus: ptb.Corpus, embedding: keras.layers.Layer, batch_size: int | None
 ) -> keras.Model:
     """Zaremba's model of the spec's size around an embedding."""
-    size = models.SIZES[spec.size]
+    size = SIZES[spec.size]
     return models.language_model(
         embedding,
         len(corpus.words),
@@ -134,7 +135,7 @@ def build(
 
 def compiled(spec: Spec, model: keras.Model, steps_per_epoch: int) -> keras.Model:
     """SGD for the network; code logits by Adam at a hundredth of its rate, as the paper's code."""
-    size = models.SIZES[spec.size]
+    size = SIZES[spec.size]
 
     def rate(start: float) -> EpochDecay:
         return EpochDecay(start, spec.decay, spec.hold, steps_per_epoch)
@@ -149,7 +150,7 @@ def compiled(spec: Spec, model: keras.Model, steps_per_epoch: int) -> keras.Mode
 def run(spec: Spec, corpus: ptb.Corpus, work: Path, verbose: int = 2) -> dict[str, Any]:
     """Trains, or goes on training, and returns the row; the test text is read once, at the end."""
     keras.utils.set_random_seed(spec.seed)
-    size, folder = models.SIZES[spec.size], spec.folder(work)
+    size, folder = SIZES[spec.size], spec.folder(work)
     train = stateful_batches(corpus.train, size.batch_size, size.steps).cache()
     dev = stateful_batches(corpus.dev, size.batch_size, size.steps).cache()
     around = functools.partial(build, spec, corpus)

@@ -10,7 +10,7 @@ from benchmarks.lib import next_word
 from kerascompact.core.storage import total_bits
 from kerascompact.export.freezing import freeze
 from kerascompact.forms.base import Form
-from kerascompact.models import ZarembaSize
+from kerascompact.models.language_model import ZarembaSize
 from kerascompact.text.stream import stateful_batches
 from kerascompact.training import ResetStates
 from kerascompact.training.losses import SparseSoftmaxCrossEntropy

@@ -20,7 +20,7 @@ from benchmarks.lib import results, resumable, streams
 from benchmarks.projections import projection_fit, skip_gram_runs
 from benchmarks.projections import word_similarity as pretraining
 from kerascompact import datasets, layers, models
-from kerascompact.models import ZarembaSize
+from kerascompact.models.language_model import ZarembaSize
 from kerascompact.optimizers import LazyAdam
 from kerascompact.tasks.classification import Coded, fit
 from kerascompact.text import rules

@@ -11,6 +11,7 @@ import numpy as np
 from benchmarks.data import ptb
 from benchmarks.lib import resumable, stepping
 from kerascompact import layers, models
+from kerascompact.models.awd_lstm import AWD_PTB
 from kerascompact.text.stream import stateful_batches
 from kerascompact.training import NTASGD, ResetStates, SparseSoftmaxCrossEntropy
 from kerascompact.training.metrics import Perplexity
@@ -75,7 +76,7 @@ def build(spec: Spec, num_words: int, batch_size: int | None) -> keras.Model:
     if spec.kind != "dense":
         units = round(spec.units * spec.factor)
         sizes = models.sparse_sizes((spec.width, spec.units), width, units)
-    dropouts = models.Dropouts(*(spec.strength * share for share in models.AWD_PTB.dropouts))
+    dropouts = models.Dropouts(*(spec.strength * share for share in AWD_PTB.dropouts))
     return models.awd_lstm(
         embedding, num_words, spec.units, sizes=sizes, dropouts=dropouts, batch_size=batch_size
     )
@@ -83,7 +84,7 @@ def build(spec: Spec, num_words: int, batch_size: int | None) -> keras.Model:
 
 def compiled(spec: Spec, model: keras.Model) -> keras.Model:
     """SGD at a constant rate, its gradient clipped."""
-    size = models.AWD_PTB
+    size = AWD_PTB
     optimizer = keras.optimizers.SGD(
         spec.rate, global_clipnorm=size.clip, weight_decay=size.weight_decay
     )

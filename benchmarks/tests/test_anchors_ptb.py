@@ -12,7 +12,7 @@ from benchmarks.anchors.tied_language import Spec
 from benchmarks.data.ptb import Corpus
 from benchmarks.lib import results
 from kerascompact.knowledge import Graph
-from kerascompact.models import ZarembaSize
+from kerascompact.models.language_model import ZarembaSize
 
 pytestmark = pytest.mark.skipif(
     not hasattr(keras.layers, "ReversibleEmbedding"), reason="since Keras 3.13"

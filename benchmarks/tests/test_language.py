@@ -10,7 +10,7 @@ from benchmarks.data.ptb import Corpus
 from benchmarks.kd_codes import language, ptb
 from benchmarks.kd_codes.language import Spec
 from benchmarks.lib import results
-from kerascompact.models import ZarembaSize
+from kerascompact.models.language_model import ZarembaSize
 
 WORDS = tuple("abcdefghijklmnopqrst")
 

@@ -9,7 +9,7 @@ import pytest
 from benchmarks.data.ptb import Corpus
 from benchmarks.projections import projection_transfer, skip_gram_runs
 from benchmarks.projections.projection_transfer import Spec
-from kerascompact.models import ZarembaSize
+from kerascompact.models.language_model import ZarembaSize
 from made_up_questions import DATA
 
 SMALL = dict(units=8, hidden=12, width=6, length=5, epochs=2, batch_size=16, learning_rate=0.02)

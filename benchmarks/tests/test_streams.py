@@ -7,7 +7,7 @@ import numpy as np
 
 from benchmarks.lib import streams
 from kerascompact import layers, models
-from kerascompact.models import ZarembaSize
+from kerascompact.models.language_model import ZarembaSize
 
 V = 15
 SIZE = ZarembaSize(6, 0.0, 4, 0.5, 1.0, 1, 1, 0.5, batch_size=3, layers=1)

@@ -10,7 +10,7 @@ from benchmarks.anchors import tied_language
 from benchmarks.anchors.tied_language import Spec
 from benchmarks.data.ptb import Corpus
 from kerascompact import layers
-from kerascompact.models import ZarembaSize
+from kerascompact.models.language_model import ZarembaSize
 from kerascompact.optimizers import LazySGD
 
 V, d = 20, 8

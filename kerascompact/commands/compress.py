@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import numpy as np
 
-    from kerascompact.compress import Compressor, Table
+    from kerascompact.compress import Compressor
+    from kerascompact.compress.tables import Table
 
 # Which options belong to which method; what is not given is the method's own default.
 METHODS: dict[str, tuple[str, ...]] = {

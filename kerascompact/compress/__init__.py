@@ -10,11 +10,11 @@ from kerascompact.compress.models import compress_model, form_model
 from kerascompact.compress.nearest_anchors import NearestAnchors
 from kerascompact.compress.product import ProductQuantization
 from kerascompact.compress.pruning import Pruning
-from kerascompact.compress.report import Report, report
+from kerascompact.compress.report import report
 from kerascompact.compress.scalar import ScalarQuantization
 from kerascompact.compress.sparse_code import SparseCode
 from kerascompact.compress.svd import TruncatedSVD
-from kerascompact.compress.tables import Table, read_table
+from kerascompact.compress.tables import read_table
 
 __all__ = [
     "CompositionalCodes",
@@ -25,10 +25,8 @@ __all__ = [
     "NearestAnchors",
     "ProductQuantization",
     "Pruning",
-    "Report",
     "ScalarQuantization",
     "SparseCode",
-    "Table",
     "TruncatedSVD",
     "codes_of",
     "compress_model",

@@ -10,10 +10,17 @@ from kerascompact.forms.base import Form
 
 
 class Compressor:
-    """Turns a trained embedding table into a stored form.
+    """Base class: turns a trained embedding table into a stored form, by `fit`.
 
-    A subclass defines `compress(table, counts, **form)`; `fit` checks the table first. Long ones
-    show their progress if their `verbose` says so.
+    A subclass defines `compress(table, counts, **form)`, which `fit` calls with a checked table. A
+    subclass that takes long shows a progress bar if its `verbose` is true.
+
+    Example:
+    >>> from kerascompact.compress import ScalarQuantization
+    >>> ScalarQuantization(bits=4).fit(np.eye(3))(np.array([2])).numpy().tolist()
+    [[0.0, 0.0, 1.0]]
+
+    Reference: none; each subclass names the paper of its method.
     """
 
     verbose = False
@@ -23,8 +30,8 @@ class Compressor:
 
         Args:
             table: `(V, d)` floats: an array, or the weights of a `keras.layers.Embedding`.
-            counts: How often each word occurs, `(V,)`, if errors on frequent words shall weigh
-                more; `None` weighs all words alike.
+            counts: How often each word occurs, `(V,)`, to weight the errors by frequency;
+                `None` weights all words equally.
             **form: Arguments of the form, such as `name` and `mask_zero`.
 
         Returns: A form with `input_dim` V and `output_dim` d.
@@ -36,7 +43,7 @@ class Compressor:
 
     @staticmethod
     def checked(table: Any, counts: Any = None) -> tuple[np.ndarray, np.ndarray | None]:
-        """A float32 copy of a table, and its counts in float64: what every method needs of them.
+        """Returns a float32 copy of a table, and its counts in float64.
 
         Raises: ValueError, if the table is no finite matrix, or counts do not fit it.
         """
@@ -57,7 +64,7 @@ class Compressor:
         return np.array(table, np.float32, order="C"), counts
 
     def compress(self, table: np.ndarray, counts: np.ndarray | None, **form: Any) -> Form:
-        """Compresses a checked table; a `ValueError` says why this one cannot be compressed."""
+        """Compresses a checked table; raises `ValueError`, if the method cannot compress it."""
         raise NotImplementedError(f"{type(self).__name__} must define `compress`.")
 
     def steps(self, count: int, what: str) -> Iterable[int]:

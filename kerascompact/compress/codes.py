@@ -12,15 +12,14 @@ from kerascompact.ops.vocabulary_chunks import rows_in_chunks
 
 
 def codes_of(form: Form) -> np.ndarray:
-    """The codes `(V, D)` that a form stores, unpacked: int32 in `[0, K)`.
-
-    They are what `KDCodeEmbedding(codes=...)` takes.
+    """Unpacks the codes that a form stores, which `KDCodeEmbedding(codes=...)` takes.
 
     Args:
-        form: A `CodebookForm`, or a form with a single one inside (behind a hidden layer, or beside
-            norms the one of the directions).
+        form: A `CodebookForm`, or a form with exactly one inside (before a hidden layer, or the
+            directions beside norms).
 
-    Raises: ValueError, if it has no codes.
+    Returns: `(V, D)` int32 in `[0, K)`.
+    Raises: ValueError, if the form stores no codes.
 
     >>> form = CodebookForm.from_codes(np.array([[1, 0], [0, 1]]), np.ones((2, 2, 3)))
     >>> codes_of(form).tolist()

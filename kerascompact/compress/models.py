@@ -20,7 +20,7 @@ def compress_model(
     counts: Any = None,
     layers: Sequence[str] | None = None,
 ) -> keras.Model:
-    """Copies a trained model with its plain embeddings replaced by what a compressor makes of them.
+    """Copies a trained model, with its Keras embeddings replaced by compressed forms.
 
     Everything else is kept, with its weights: the copy evaluates, trains on around the compressed
     embeddings (whose forms have nothing to train), saves, and converts with `export.convert`. A
@@ -30,16 +30,15 @@ def compress_model(
     Args:
         model: Functional or Sequential model, built; it is not changed.
         compressor: Any of `kerascompact.compress`.
-        counts: How often each word occurs, `(V,)`; a dictionary by layer name, if several are
-            compressed.
-        layers: Names of the `keras.layers.Embedding`s to compress. Default: all that can be; a
-            warning names those that are too small for the compressor, such as BERT's two segments,
-            which the copy has as they are.
+        counts: How often each word occurs, `(V,)`; a dictionary by layer name, if several tables
+            are compressed.
+        layers: Names of the `keras.layers.Embedding`s to compress. Default: all; those that are
+            too small for the compressor, such as BERT's two segments, are kept, with a warning.
 
     Returns: The copy, compiled as the model was, but with plain SGD.
 
     Raises: ValueError, if the model is subclassed or not built, has no such embedding, holds NaN,
-        or cannot be compressed so: none of its tables, or one of `layers`; the layer is named.
+        or the compressor fits none of its tables, or not one of `layers` (the error names it).
 
     >>> from kerascompact.compress import ScalarQuantization
     >>> ids = keras.Input((4,), dtype="int32")
@@ -90,14 +89,17 @@ def compress_model(
 
 
 def form_model(form: Form, sequence_length: int | None = None) -> keras.Model:
-    """A model of nothing but a form: ids `(batch, length)` -> vectors `(batch, length, d)`.
+    """Wraps a form into a model that only looks up vectors.
 
     Save it with `save("vectors.keras")`, or for phones with `export.save(model, "vectors.tflite",
     recipe="float32")`, which stores what the form stores; "int8" also rounds float codebooks.
 
     Args:
-        form: What a compressor returned.
-        sequence_length: Ids of an input, if it is always the same.
+        form: Form that a compressor returned.
+        sequence_length: Number of ids of an input; `None`: any.
+
+    Returns: Model, ids int32 `(batch, length)` -> vectors `(batch, length, d)`.
+    Raises: ValueError, if `form` is no form or `sequence_length` no integer >= 1.
 
     >>> from kerascompact.compress import ScalarQuantization
     >>> form = ScalarQuantization().fit(np.eye(4))

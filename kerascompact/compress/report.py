@@ -13,10 +13,13 @@ from kerascompact.forms.base import Form
 class Report(NamedTuple):
     """Errors of the vectors and bits of the form; printing it gives two lines.
 
-    `mean_squared_error`: per entry. `relative_error`: squared error over the squared entries, 0 for
-    exact and 1 for zeros. `cosine`: mean cosine of a vector with the true one, over the words
-    that have one. `stored_bits` are those of the form, `paper_bits` by the formula of the method's
-    paper, `float32_bits` those of the table.
+    Attributes:
+        mean_squared_error: Mean squared error of an entry.
+        relative_error: Squared error over the squared entries: 0 if exact, 1 for zeros.
+        cosine: Mean cosine of a vector with the original, over the words that have a vector.
+        stored_bits: Bits of the form.
+        paper_bits: Bits by the formula of the method's paper.
+        float32_bits: Bits of the table.
     """
 
     mean_squared_error: float
@@ -41,12 +44,14 @@ class Report(NamedTuple):
 
 
 def report(table: Any, form: Form, counts: Any = None) -> Report:
-    """Compares a form with the table that it was made from.
+    """Compares a form with the table it was made from.
 
     Args:
-        table: `(V, d)` floats.
-        form: What a compressor returned for it.
-        counts: `(V,)`, if words shall weigh as often as they occur.
+        table: Original table, `(V, d)` floats.
+        form: Form that a compressor returned for it.
+        counts: How often each word occurs, `(V,)`, to weight the errors by frequency.
+
+    Returns: Errors and bits, see `compress.report.Report`.
 
     Raises: ValueError, if table, form and counts do not fit each other.
 

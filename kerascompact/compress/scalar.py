@@ -13,7 +13,7 @@ from kerascompact.ops.scalar_codes import row_scales, scalar_codes, table_scale
 
 
 class ScalarQuantization(Compressor):
-    """Stores each entry of a table as a few bits.
+    """Stores each entry of a table in a few bits.
 
     With a scale for each column (8 or 4 bits), `E[i, j] ~ s[j] q[i, j]`, `q` in [-127, 127] or
     [-7, 7], as `Form.quantize` does: with 8 bits `s[j] = max_i |E[i, j]| / 127`, so that an entry
@@ -21,14 +21,14 @@ class ScalarQuantization(Compressor):
 
     With a scale for each row or one for the table (1 to 8 bits), `E[i, j] ~ s (q - (2^b - 1) / 2)`,
     `q` in `[0, 2^b - 1]`, as `QuantizedEmbedding` does: `2^b` values around zero. Entries beyond
-    the last value are cut off to it, which pays with few bits: of the `s` that let a tenth to all
-    of the largest entry pass, the one with the smallest squared error is taken, and fitted to its
+    the last value are clipped to it, which pays with few bits: among scales that clip at a tenth to
+    all of the largest entry, the one with the smallest squared error is taken, then fitted to its
     codes by least squares.
 
     Args:
         bits: Bits of an entry, 1 to 8.
-        scale: What shares one float32 scale: "column", "row" or "table". Default: "column" for 8
-            and 4 bits, "row" for others. Counts weigh the errors where it is the table.
+        scale: "column", "row" or "table": which entries share one float32 scale. Default: "column"
+            for 8 and 4 bits, else "row". With "table", counts weight the errors.
 
     Storage: `b V d` bits and 32 for each scale.
     Raises: ValueError, if `bits` is not in `[1, 8]`, or not 8 or 4 with a scale for each column.

@@ -17,7 +17,7 @@ from kerascompact.ops.vocabulary_chunks import rows_in_chunks
 
 
 class Table(NamedTuple):
-    """Vectors `(V, d)` float32, their words if the source names them, and the source's name."""
+    """Vectors `(V, d)` float32, the words if the source names them, and the name of the source."""
 
     vectors: np.ndarray
     words: list[str] | None
@@ -25,19 +25,19 @@ class Table(NamedTuple):
 
 
 def read_table(source: Any, layer: str | None = None, limit: int | None = None) -> Table:
-    """Reads an embedding table from what a user has.
+    """Reads an embedding table from an array, a layer, a model or a file.
 
     Args:
         source: An array `(V, d)`; a `keras.Model`, its `Embedding` layer, or a stored form; or a
             file: `.npy`, `.keras`, or word vectors as `read_word_vectors` takes them.
         layer: Name of the embedding, where a model has several.
-        limit: First rows only.
+        limit: Largest number of rows to read, from the first; `None`: all.
 
     Returns: A `Table`; the vectors are a copy.
 
     Raises: ValueError, if there is no table, several to choose from, or the file is damaged or of
-        another kind (a `.npy` file that holds Python objects is refused, since reading it would
-        run its code); OSError.
+        another kind (also a `.npy` file of Python objects, since reading it would run its
+        code); OSError.
 
     >>> read_table(np.eye(3), limit=2).vectors.shape
     (2, 3)

@@ -10,9 +10,9 @@ from typing import Any
 
 from kerascompact.core import checks
 from kerascompact.datasets import ag_news, clinc150, imdb, mrda, snips, table, trec
-from kerascompact.datasets.base import Dataset, Split, data_dir, hold_out
+from kerascompact.datasets.base import Dataset, Split, hold_out
 
-__all__ = ["NAMES", "Dataset", "Split", "data_dir", "hold_out", "load", "table"]
+__all__ = ["Dataset", "Split", "hold_out", "load", "table"]
 
 _FROM_A_FOLDER: dict[str, Callable[..., Dataset]] = {
     "imdb": imdb.load,
@@ -32,9 +32,10 @@ def load(
     Args:
         name: `"clinc150"`, `"imdb"`, `"ag_news"`, `"trec"`, `"snips"` or
             `"mrda"`.
-        data: The data folder, see `base.data_dir`. CLINC150 ships in the package and needs none.
+        data: The data folder, see `datasets.base.data_dir`. CLINC150 is packaged and needs none.
         **options: Further arguments of that data set's `load`, such as `dev` and `seed`.
-    Raises: ValueError, if no set has that name, or as that function does.
+    Returns: The data set.
+    Raises: ValueError, if no data set has that name, or its files are missing or damaged.
     Example:
     >>> load("clinc150", out_of_scope=True).label_names[-1]
     'oos'

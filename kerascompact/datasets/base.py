@@ -17,8 +17,12 @@ ENVIRONMENT = "KERASCOMPACT_DATA"
 
 
 class Split(NamedTuple):
-    """Texts and their labels, `labels[i]` (int32) that of `texts[i]`.
+    """Texts and their labels.
 
+    Args:
+        texts: Texts of the split, a list.
+        labels: Label of each text, int32 `(len(texts),)`.
+    Example:
     >>> Split(["turn it up"], np.array([2], np.int32)).texts
     ['turn it up']
     """
@@ -32,10 +36,14 @@ class Dataset:
     """A text classification data set in memory.
 
     Args:
-        name: What `datasets.load` calls it.
-        train, dev, test: The three splits.
+        name: Name that `datasets.load` takes.
+        train, dev, test: The three splits, each a `Split`.
         label_names: Name of label 0, of label 1, ...
-        about: Source, terms and what to cite, in a line or two.
+        about: Source, terms and citation, in a line or two.
+    Example:
+    >>> split = Split(["up", "down"], np.array([0, 1], np.int32))
+    >>> Dataset("mine", split, split, split, ("louder", "softer"), "my own").label_names[1]
+    'softer'
     """
 
     name: str
@@ -47,7 +55,7 @@ class Dataset:
 
 
 class Known(NamedTuple):
-    """A file whose content is known: its path in the data folder, checksum and number of rows."""
+    """A file with known content: its path in the data folder, checksum and number of rows."""
 
     path: str
     sha256: str
@@ -55,19 +63,19 @@ class Known(NamedTuple):
 
 
 def hold_out(split: Split, count: int, seed: int = 0, balanced: bool = True) -> tuple[Split, Split]:
-    """Takes `count` rows out of `split`, for a development or a test set.
+    """Takes `count` rows out of a split, for a development or a test set.
 
     Both parts keep the order of the rows. The same seed takes the same rows.
 
     Args:
-        split: The rows to take from.
-        count: How many to take.
+        split: Split to take rows from.
+        count: Number of rows to take.
         seed: Seed of the choice.
-        balanced: Take of each class in proportion to its size, rounded by largest remainder (the
-            smaller label first among equals), and leave at least one row of each behind.
+        balanced: Whether to take from each class in proportion to its size, rounded by largest
+            remainder (the smaller label first among equals), and to leave at least one row of each.
             `False`: take any rows.
-    Returns: the rest, and the rows taken.
-    Raises: ValueError, if fewer than one row, or more rows than that, would be taken or left.
+    Returns: The remaining split, and the split taken.
+    Raises: ValueError, if `count` is below 1 or leaves too few rows.
     Example:
     >>> split = Split(list("abcdef"), np.array([0, 0, 0, 0, 1, 1], np.int32))
     >>> rest, held = hold_out(split, 3)
@@ -111,10 +119,13 @@ def _take(split: Split, mask: np.ndarray) -> Split:
 
 
 def data_dir(data: str | os.PathLike[str] | None = None) -> Path:
-    """The folder of the data sets that do not ship in the package.
+    """Finds the folder of the data sets that are not packaged.
 
-    `data` if given, else the environment variable `KERASCOMPACT_DATA`, else `shared/data` beside
-    the checkout, if that is a folder.
+    Args:
+        data: Path of the folder; `None`: the environment variable `KERASCOMPACT_DATA`, else
+            `shared/data` beside the checkout.
+
+    Returns: Path of the folder.
 
     Raises: ValueError, if there is no such folder.
 
@@ -133,7 +144,7 @@ def data_dir(data: str | os.PathLike[str] | None = None) -> Path:
         folder, where = _checkout().parent / "shared" / "data", "beside the checkout"
         if not folder.is_dir():
             raise ValueError(
-                "This data set does not ship in the package. Say where the data folder is: "
+                "This data set is not packaged. Say where the data folder is: "
                 f"`data=`, `--data`, or the environment variable {ENVIRONMENT}."
             )
     if not folder.is_dir():
@@ -146,13 +157,13 @@ def _checkout() -> Path:
 
 
 def read_known(known: Known, folder: Path, source: str) -> bytes:
-    """Reads a file whose checksum is known, and unpacks it.
+    """Reads a file with a known checksum, and unpacks it.
 
     Args:
         known: Name and checksum of the file.
         folder: The data folder.
-        source: Where the public can get the file, for the error.
-    Raises: ValueError, if it is missing or is not the file that is known.
+        source: Public address of the file, for the error.
+    Raises: ValueError, if the file is missing or has another checksum.
     """
     path = folder / known.path
     if not path.is_file():
@@ -171,7 +182,7 @@ def verified(data: bytes, expected: str, path: str | os.PathLike[str]) -> bytes:
     found = files.sha256(data)
     if found != expected:
         raise ValueError(
-            f"{path} is not the file that is known, or is damaged. "
+            f"{path} is damaged, or another version of the file. "
             f"Expected: sha256={expected}. Received: sha256={found} ({len(data)} bytes)."
         )
     return data

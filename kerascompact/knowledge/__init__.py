@@ -3,13 +3,12 @@
 from kerascompact.knowledge.clusters import cluster_graph
 from kerascompact.knowledge.cooccurrence import cooccurrence_counts, cooccurrence_graph
 from kerascompact.knowledge.graph import Graph
-from kerascompact.knowledge.open_wordnet import OpenWordNet, open_wordnet_graph
+from kerascompact.knowledge.open_wordnet import open_wordnet_graph
 from kerascompact.knowledge.wordnet import wordnet_graph
 from kerascompact.knowledge.words import word_graph
 
 __all__ = [
     "Graph",
-    "OpenWordNet",
     "cluster_graph",
     "cooccurrence_counts",
     "cooccurrence_graph",

@@ -9,7 +9,7 @@ from kerascompact.core import checks
 from kerascompact.core.extras import require
 from kerascompact.knowledge.graph import Graph
 
-# Pairs of a graph that is made without a word: 2^28 of them take about 3 GB.
+# Largest number of pairs of a graph: 2^28 of them take about 3 GB.
 _MOST_PAIRS = 2**28
 
 Clusters = Mapping[int, Any] | np.ndarray | Collection[Any]
@@ -18,7 +18,7 @@ Clusters = Mapping[int, Any] | np.ndarray | Collection[Any]
 def cluster_graph(
     clusters: Clusters, num_objects: int | None = None, among: Iterable[int] | None = None
 ) -> Graph:
-    """Relates objects that have a cluster in common.
+    """Relates objects that share a cluster.
 
     A cluster of `m` objects has `m (m - 1) / 2` pairs, which is too much for large clusters.
     `among=anchor_ids` keeps the pairs that have an anchor at one end, `m a` for `a` anchors in the
@@ -28,10 +28,11 @@ def cluster_graph(
         clusters: The cluster of each id: integers `(V,)`, negative for an object of no cluster; or
             a mapping from id to a cluster, or to a list, tuple or set of clusters. In a mapping a
             cluster may be anything that can be a key, and an id may be missing.
-        num_objects: `V`, for a mapping.
-        among: Ids; every pair kept has one of them.
-    Raises: ValueError, if an id or a cluster is not as said, or there would be more than 2^28
-        pairs.
+        num_objects: Number of objects `V`; required for a mapping.
+        among: Ids of which each pair must have one; `None`: all pairs.
+    Returns: The graph of the related objects.
+    Raises: ValueError, if an id or a cluster has a wrong type or range, or there are more than
+        2^28 pairs.
     Example:
     >>> cluster_graph({0: "comedy", 1: ["drama", "comedy"], 3: ["drama"]}, 4).pairs().tolist()
     [[0, 1], [1, 3]]

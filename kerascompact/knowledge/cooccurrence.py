@@ -30,11 +30,11 @@ def cooccurrence_counts(
 
     `N_uv = |{(i, j): 1 <= |i - j| <= window, x_i = u, x_j = v}|`, within one sequence. A pair is
     kept if `N_uv >= min_count` and, with `min_pmi`, if `log(N_uv N / (N_u N_v)) >= min_pmi`, where
-    `N_u = sum_v N_uv` and `N = sum_u N_u`: frequent words are near everything, and no relation of
-    theirs says much.
+    `N_u = sum_v N_uv` and `N = sum_u N_u`: frequent words occur near everything, so that their
+    relations say little.
 
     The stream is read in chunks. Once there are more than `max_pairs` different pairs, half of them
-    (by a hash) is put off to another pass over the stream, so counts are exact however long it is.
+    (by a hash) are left to another pass over the stream, so counts are exact at any length.
 
     Args:
         sequences: Ids `(tokens,)`, a stream (a `numpy.memmap` will do); `(rows, length)`, a
@@ -44,9 +44,9 @@ def cooccurrence_counts(
         min_count: Smallest count that is kept.
         min_pmi: Smallest pointwise mutual information that is kept, in nats, or `None` for any.
         ignore: Ids that are related to nothing and keep their place: padding, the unknown word.
-        among: Ids; every pair kept has one of them. `Graph.to_anchors` of these anchors needs no
-            other pair, and they are `V |A|` at most.
-        max_pairs: Different pairs counted at once, of about 16 bytes each.
+        among: Ids of which each pair must have one. `Graph.to_anchors` of these anchors needs no
+            other pairs, and there are at most `V |A|`.
+        max_pairs: Number of different pairs counted at once, about 16 bytes each.
     Returns: SciPy CSR matrix `(V, V)`, int64, symmetric, of the counts that are kept.
     Raises: ValueError, if an id is not in `[0, V)` or an argument is out of its range; ImportError,
         without SciPy (`pip install 'kerascompact[compress]'`).
@@ -104,7 +104,8 @@ def cooccurrence_graph(sequences: Sequences, num_objects: int, **options: Any) -
         sequences: Sequences of ids, an array or a list of arrays.
         num_objects: Number of objects `V`.
         **options: Further arguments of `cooccurrence_counts`.
-    Raises: as `cooccurrence_counts`.
+    Returns: The graph of the pairs that `cooccurrence_counts` keeps.
+    Raises: ValueError, if an id is not in `[0, V)` or an argument is out of its range.
     Example:
     >>> cooccurrence_graph(np.array([1, 2, 9, 1, 2]), 10, window=1, min_count=2).pairs().tolist()
     [[1, 2]]
@@ -115,7 +116,7 @@ def cooccurrence_graph(sequences: Sequences, num_objects: int, **options: Any) -
 
 
 class _Counts:
-    """Sorted distinct keys and how often each was added."""
+    """Sorted distinct keys and the number of times each was added."""
 
     def __init__(self) -> None:
         self.keys = np.zeros(0, np.int64)
@@ -191,7 +192,7 @@ def _blocks(
 
 
 def _hash(keys: np.ndarray, bits: int) -> np.ndarray:
-    """`bits` bits of each key, alike often whatever the keys are."""
+    """`bits` hash bits of each key, evenly distributed for any keys."""
     mixed = keys.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)  # wraps around
     return (mixed >> np.uint64(32)) & np.uint64((1 << bits) - 1)
 

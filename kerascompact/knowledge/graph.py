@@ -14,8 +14,8 @@ _ENUMERATED = 4_000_000  # pairs that are listed one by one; more are sampled un
 class Graph:
     """Which of `V` objects (words, users, items) are related.
 
-    Undirected and without loops: `(u, v)` is the edge `(v, u)`, and an object is no relation of its
-    own. `P = {(u, v) : u and v are related}` are the positive pairs; pairs outside of `P` are
+    Undirected and without loops: `(u, v)` is the edge `(v, u)`, and no object is related to
+    itself. `P = {(u, v) : u and v are related}` are the positive pairs; pairs outside of `P` are
     negative, and there are so many that they are sampled.
 
     Args:
@@ -84,7 +84,7 @@ class Graph:
             return NotImplemented
         if other.num_objects != self.num_objects:
             raise ValueError(
-                f"Both graphs must be of the same objects. Received: {self!r} and {other!r}."
+                f"Both graphs must have as many objects. Received: {self!r} and {other!r}."
             )
         return Graph(self.matrix + other.matrix)
 
@@ -112,10 +112,10 @@ class Graph:
 
         Args:
             anchor_ids: `(|A|,)`, the object of each column.
-            itself: Whether an anchor's entry of its own column is free as well. The paper's pairs
-                have none of these.
+            itself: Whether the entry of an anchor in its own column is included. The paper's
+                pairs have none of these.
         Returns: `(n, 2)` int32, rows and columns of `T`, sorted.
-        Raises: ValueError, if an anchor is no object of the graph, or is there twice.
+        Raises: ValueError, if an anchor is not in the graph, or is repeated.
 
         >>> Graph.from_pairs([(0, 1)], 3).to_anchors([1], itself=True).tolist()
         [[0, 0], [1, 0]]
@@ -139,7 +139,7 @@ class Graph:
             among: Only between these objects, such as the words without the reserved ids.
             seed: Seed of the draws.
         Returns: `(num_pairs, 2)` int32, `u < v`, sorted.
-        Raises: ValueError, if there are not so many.
+        Raises: ValueError, if there are fewer such pairs.
 
         >>> Graph.from_pairs([(0, 1), (1, 2)], 3).negative_pairs(1).tolist()
         [[0, 2]]

@@ -24,16 +24,16 @@ class OpenWordNet:
     commas). Either may end in `.gz`.
 
     Args:
-        folder: Where both are.
-    Raises: ValueError, naming the file and the line, if it is missing, damaged, or a row or a
-        column is not as said.
+        folder: Path of the folder of both files.
+    Raises: ValueError, if a file is missing or damaged, or lacks a column (the error names file
+        and line).
     Example:
     >>> wordnet = OpenWordNet("open_english_wordnet")  # doctest: +SKIP
     >>> sorted(wordnet.related("nimbleness", ["hypernyms"]))  # doctest: +SKIP
     ['gracefulness', 'intelligence']
 
     Reference: [McCrae et al., GWC 2019](https://aclanthology.org/2019.gwc-1.31); the tables are
-    made of github.com/globalwordnet/english-wordnet, src/yaml.
+    made from github.com/globalwordnet/english-wordnet, src/yaml.
     """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
@@ -57,10 +57,10 @@ class OpenWordNet:
         """Names of the words one step from `word`.
 
         Args:
-            word: In any case; it is looked up as it stands, inflected words are not known.
+            word: Word in upper or lower case; inflected forms are not found.
             relations: Some of "synonyms", "hypernyms", "hyponyms", "similar" (of adjectives),
                 "parts" and "wholes" (members of groups included). The tables have no antonyms.
-        Raises: ValueError, if a relation is none of these.
+        Raises: ValueError, if a relation is unknown.
         """
         if isinstance(relations, str) or not relations:
             checks.fail("relations", "a list of at least one relation", relations)
@@ -90,10 +90,11 @@ def open_wordnet_graph(
     """Relates words that are one step apart in Open English WordNet, as `wordnet_graph` does.
 
     Args:
-        words: The word of each id, see `word_graph`.
+        words: Word of each id, reserved ids included, see `word_graph`.
         source: An `OpenWordNet`, or the folder of its tables.
         relations: Names of relations that `OpenWordNet.related` takes.
-    Raises: ValueError, as `OpenWordNet`.
+    Returns: The graph of the related words.
+    Raises: ValueError, if a table is missing or damaged, or a relation is unknown.
     Example:
     >>> words = ["agility", "nimbleness", "street"]
     >>> open_wordnet_graph(words, "open_english_wordnet").pairs().tolist()  # doctest: +SKIP
@@ -113,7 +114,7 @@ def _rows(folder: Path, name: str, columns: tuple[str, ...]) -> Iterator[list[st
     path = packed if packed.is_file() else path
     if not path.is_file():
         raise ValueError(
-            f"There is no {name}.tsv or {name}.tsv.gz in {folder}. Make it of the yaml files of "
+            f"There is no {name}.tsv or {name}.tsv.gz in {folder}. Make it from the yaml files of "
             "github.com/globalwordnet/english-wordnet, as `OpenWordNet` describes."
         )
     rows = csv.reader(_text(path), delimiter="\t", quoting=csv.QUOTE_NONE)

@@ -31,16 +31,17 @@ def wordnet_graph(
 
     A word is related to the other names of each of its synsets (synonyms), to the antonyms of
     itself in them, and to all names of the synsets right above and below (hypernyms and hyponyms,
-    classes and instances alike). nltk finds the synsets of an inflected word as those of its base:
-    "stocks" is related to "stock" and whatever "stock" is.
+    classes and instances alike). nltk looks up an inflected word by its base:
+    "stocks" is related to "stock" and to all that "stock" is related to.
 
     Args:
-        words: The word of each id, see `word_graph`.
+        words: Word of each id, reserved ids included, see `word_graph`.
         source: A reader such as `nltk.corpus.wordnet`; or the folder of a WordNet database
             (`data.noun`, `index.noun`, ...); `None` for the one that nltk finds in its data path.
-        relations: Which of "synonyms", "antonyms", "hypernyms", "hyponyms".
+        relations: Some of "synonyms", "antonyms", "hypernyms", "hyponyms".
         download: Whether nltk may download its WordNet, if there is no `source` and it has none.
-    Raises: ValueError, if there is no WordNet there, saying where to get one, or a relation is
+    Returns: The graph of the related words.
+    Raises: ValueError, if WordNet is not found (the error says where to get it) or a relation is
         unknown; ImportError, without nltk (`pip install 'kerascompact[wordnet]'`).
     Example:
     >>> graph = wordnet_graph(["year", "summer", "street"])  # doctest: +SKIP
@@ -60,12 +61,12 @@ def wordnet_graph(
 
 @contextlib.contextmanager
 def open_wordnet(source: Any = None, download: bool = False) -> Iterator[Any]:
-    """A reader of nltk for what `wordnet_graph` takes as `source`.
+    """Opens the `source` of `wordnet_graph` as a reader of nltk.
 
     nltk reads only below the folders of `nltk.data.path`; a folder named here is one of them until
     the context ends.
 
-    Raises: ValueError, if there is no WordNet there.
+    Raises: ValueError, if WordNet is not found.
     """
     if source is None:
         yield _of_nltk(checks.boolean("download", download))
@@ -131,7 +132,7 @@ def _of_folder(folder: Path) -> Any:
         try:
             return _english_only(module.WordNetCorpusReader)(str(folder), None)
         except (OSError, module.WordNetError) as error:
-            raise ValueError(f"{folder} is no whole WordNet database: {error}.") from error
+            raise ValueError(f"{folder} is an incomplete WordNet database: {error}.") from error
 
 
 def _english_only(reader: type) -> type:

@@ -9,14 +9,15 @@ from kerascompact.knowledge.graph import Graph
 
 
 def word_graph(words: Sequence[str], related: Callable[[str], Iterable[str]]) -> Graph:
-    """Relates each word to those that a lexicon names for it, where they are in the vocabulary.
+    """Relates each word to the words of the vocabulary that a lexicon names for it.
 
-    Names are compared in lower case, an underscore or a white space between the parts of a compound
-    alike. A name that stands for several ids, such as "Turkey" and "turkey", relates to each.
+    Names are compared in lower case, with spaces for underscores in compounds. A name that stands
+    for several ids, such as "Turkey" and "turkey", relates to each.
 
     Args:
-        words: The word of each id, reserved ones included: `["<pad>", "<unk>", *vocabulary.words]`.
-        related: Names of the words that are related to one; none if it does not know the word.
+        words: Word of each id, reserved ids included: `["<pad>", "<unk>", *vocabulary.words]`.
+        related: Function from a word to the names of its related words, or to none.
+    Returns: The graph of the related words.
     Raises: ValueError, if `words` is no list of `str`.
     Example:
     >>> word_graph(["cat", "dog", "New York"], {"dog": ["cat", "cow"]}.get).pairs().tolist()

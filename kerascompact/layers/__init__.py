@@ -22,15 +22,14 @@ from kerascompact.layers.embeddings.sparse_variational_vocabulary import (
 )
 from kerascompact.layers.embeddings.tensor_train import TensorTrainEmbedding
 from kerascompact.layers.embeddings.variational_vocabulary import VariationalVocabularyEmbedding
-from kerascompact.layers.graph.constants import Constants
+from kerascompact.layers.graph import constants, feature_product  # noqa: F401, for saved models
 from kerascompact.layers.graph.convolution import GraphConvolution
-from kerascompact.layers.graph.feature_product import FeatureProduct
 from kerascompact.layers.heads.tied import WordBias, tied_softmax
 from kerascompact.layers.heads.word_logits import WordLogits
 from kerascompact.layers.masked_mean import MaskedMean
 from kerascompact.layers.recurrent.activation_regularization import ActivationRegularization
 from kerascompact.layers.recurrent.embedding_dropout import EmbeddingDropout
-from kerascompact.layers.recurrent.equal_parameters import SparseSize, equal_parameters
+from kerascompact.layers.recurrent.equal_parameters import equal_parameters
 from kerascompact.layers.recurrent.locked_dropout import LockedDropout
 from kerascompact.layers.recurrent.sparse_gru import SparseGRU
 from kerascompact.layers.recurrent.sparse_lstm import SparseLSTM
@@ -47,10 +46,8 @@ __all__ = [
     "ClusterAdjustmentEmbedding",
     "ClusterEmbedding",
     "CompositionalCodeEmbedding",
-    "Constants",
     "DPQEmbedding",
     "EmbeddingDropout",
-    "FeatureProduct",
     "GraphConvolution",
     "GroupLassoEmbedding",
     "HashEmbedding",
@@ -68,7 +65,6 @@ __all__ = [
     "TextConvolution",
     "SparseGRU",
     "SparseLSTM",
-    "SparseSize",
     "SparseVariationalEmbedding",
     "SparseVariationalVocabularyEmbedding",
     "TensorTrainEmbedding",

@@ -18,26 +18,29 @@ from kerascompact.text.vocabulary import Vocabulary
 
 @register
 class BitCache(keras.layers.Layer):
-    """Looks up the bits of words that are known beforehand, so that a step of training has no text.
+    """Looks up the projection bits of known words, so that a training step reads no text.
 
-    `cache(ids)` are the bits that `ProjectionEmbedding` makes of the words of these ids; they are
-    computed once, packed, and nothing in them is trained. A model of ids is
-    `text_cnn(lambda ids: embedding(cache(ids)), classes)`; a step of `tf.data` is `cache.lookup`.
-    What is not in the vocabulary needs no other model: `embedding` takes its bits, or its text.
+    `cache(ids)` gives the bits that `ProjectionEmbedding` computes from the words of these ids.
+    They are computed once, packed, and not trained. A model of ids is `text_cnn(lambda ids:
+    embedding(cache(ids)), classes)`; a step of `tf.data` is `cache.lookup`. Words outside of the
+    vocabulary need no other model: `embedding` takes their bits or their text.
 
     Args:
-        input_dim: Number of ids.
+        input_dim: Vocabulary size `V`, in ids.
         projection: The `Projection` that made the bits, or its configuration.
         **kwargs: Arguments of `keras.layers.Layer`, such as `name`.
 
     Shapes: ids `(...)`, integers in `[0, V)` -> bits `(..., T d)`, as numbers of the layer's
         compute type; those of `lookup` are uint8.
-    Storage: `8 ceil(T d / 8)` bits for each id, where ids are shipped at all.
-    Raises: ValueError, for a wrong argument, or (outside a graph) an id out of range.
+    Storage: `8 ceil(T d / 8)` bits for each id, if the model ships with ids.
+    Raises: ValueError, if an argument is wrong, or (outside a graph) an id is out of range.
     Example:
     >>> cache = BitCache.from_words(["", "king", "queen"])
     >>> cache(np.array([[1, 2, 0]])).shape
     TensorShape([1, 3, 1120])
+
+    Reference: [Sankar et al., NAACL 2019](https://arxiv.org/abs/1906.01605), sec. 2.2, for the
+        bits.
     """
 
     def __init__(
@@ -58,9 +61,9 @@ class BitCache(keras.layers.Layer):
         projection: Projection | None = None,
         **kwargs: Any,
     ) -> Self:
-        """The bits of `words`, the word of each id. An empty word is padding: its bits are all 0.
+        """Makes the cache of `words`, one per id. An empty word is padding: its bits are all 0.
 
-        Raises: ValueError, if there are no words, or one is no `str` or bytes.
+        Raises: ValueError, if `words` is empty, or one is neither `str` nor bytes.
         """
         if len(words) == 0:
             checks.fail("words", "a list of at least one word", words)
@@ -77,7 +80,7 @@ class BitCache(keras.layers.Layer):
     def from_vocabulary(
         cls, vocabulary: Vocabulary, projection: Projection | None = None, **kwargs: Any
     ) -> Self:
-        """The bits of a `Vocabulary`'s words; padding has none, and unknown words those of `<unk>`.
+        """Makes the cache of a `Vocabulary`; padding has no bits, unknown words those of `<unk>`.
 
         >>> BitCache.from_vocabulary(Vocabulary(["up", "down"])).input_dim
         4

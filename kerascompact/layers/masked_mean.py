@@ -10,16 +10,23 @@ from kerascompact.core.registration import register
 
 @register
 class MaskedMean(keras.layers.Layer):
-    """Averages vectors over the second to last axis, padding left out.
+    """Averages vectors over time, without padding.
 
-    `m = sum_t mask_t e_t / max(sum_t mask_t, 1)`: the mean over no vector at all is zero.
-    `keras.layers.GlobalAveragePooling1D` divides by zero there, and one empty text turns a whole
-    training into NaN.
+    `m = sum_t mask_t e_t / max(sum_t mask_t, 1)`: the mean of no vectors is zero, where
+    `keras.layers.GlobalAveragePooling1D` divides by zero and one empty text turns all weights into
+    NaN.
+
+    Args:
+        **kwargs: Arguments of `keras.layers.Layer`, such as `name`.
 
     Shapes: vectors `(..., length, d)`, mask `(..., length)` or none -> `(..., d)`.
-
+    Storage: nothing.
+    Example:
     >>> MaskedMean()(np.ones((1, 3, 2)), mask=np.array([[False, False, False]])).numpy().tolist()
     [[0.0, 0.0]]
+
+    Reference: `keras.layers.GlobalAveragePooling1D`.
+    Differs: a text of padding alone gives zeros.
     """
 
     def __init__(self, **kwargs: Any) -> None:

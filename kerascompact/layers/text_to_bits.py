@@ -19,20 +19,20 @@ from kerascompact.text.byte_rules import byte_rules
 
 @register
 class TextToBits(keras.layers.Layer):
-    r"""Cuts texts into words and projects them, with no string, no word list and no table.
+    r"""Splits texts into words and projects them, without strings, a word list or a table.
 
     The bits are those of `text.ngrams.projection_bits` for the tokens of the rules. No input makes
-    it fail: zeros at the end of a text, and numbers that are no bytes, are padding, bytes that are
-    no UTF-8 are letters, and words past the last slot are left out. A text that itself ends in a
-    NUL character needs a -1 behind it.
+    it fail: zeros at the end of a text, and numbers that are not bytes, are padding; invalid UTF-8
+    counts as letters; words past the last slot are left out. A text that ends in a NUL character
+    needs a -1 after it.
 
     Args:
         projection: The `Projection`, or its configuration.
         rules: Name of the token rules, without pairs.
-        sequence_length: Words of a text: shorter texts end in words without bits. `None`: as many
-            as there are.
-        max_words: Words of a text at most, without a `sequence_length`.
-        together: Whether the words of a text are one, with the bits of all their features (SGNN).
+        sequence_length: Number of words of a text: shorter texts end in words without bits.
+            `None`: as many as the text has.
+        max_words: Largest number of words of a text, without a `sequence_length`.
+        together: Whether a text gets one set of bits, from the features of all words (SGNN).
         **kwargs: Arguments of `keras.layers.Layer`, such as `name`.
     Shapes: UTF-8 bytes as integers `(batch, bytes)` -> bits `(batch, words, T d)`, uint8; or
         `(batch, T d)` of all `together`.
@@ -43,7 +43,7 @@ class TextToBits(keras.layers.Layer):
     TensorShape([1, 4, 1120])
 
     Reference: [Sankar et al., NAACL 2019](https://arxiv.org/abs/1906.01605), sec. 2.2.
-    Differs: for exporting; models are trained on bits from `text.bit_pipeline`, which is faster.
+    Differs: for export only. Train on bits from `text.bit_pipeline`, which is faster.
     """
 
     EXAMPLE = dict(projection=dict(num_projections=2, projection_dim=3), sequence_length=6)

@@ -18,7 +18,7 @@ from kerascompact.text.vocabulary import NUM_RESERVED, Vocabulary
 
 @register
 class TextToIds(keras.layers.Layer):
-    r"""Cuts texts into words and looks up their ids, with no string and no word list.
+    r"""Splits texts into words and looks up their ids, without strings or a word list.
 
     Each word becomes a fingerprint of 32 bits, `sum_i fmix32(0x9E3779B1 (256 i + c_i) + s)` over
     its bytes `c_i`, which is searched in the sorted fingerprints of the vocabulary. The ids are
@@ -28,20 +28,20 @@ class TextToIds(keras.layers.Layer):
     fingerprint of a pair is made from those of its words; there are so many unknown pairs that
     long texts want 40 bits.
 
-    No input makes it fail: zeros at the end of a text, and numbers that are no bytes, are padding,
-    bytes that are no UTF-8 are letters, and words past the last slot are left out. A text that
-    itself ends in a NUL character needs a -1 behind it.
+    No input makes it fail: zeros at the end of a text, and numbers that are not bytes, are padding;
+    invalid UTF-8 counts as letters; words past the last slot are left out. A text that ends in a
+    NUL character needs a -1 after it.
 
     Args:
-        num_words: Words of the vocabulary, `n`, without the two reserved ids.
+        num_words: Number of words in the vocabulary, `n`, without the two reserved ids.
         rules: Name of the token rules.
-        sequence_length: Ids of a text: shorter texts end in zeros. `None`: as many as there are
-            words.
-        max_words: Ids of a text at most, without a `sequence_length`.
-        fingerprint_bits: 32, 40 or 64.
+        sequence_length: Number of ids of a text: shorter texts end in zeros. `None`: one id per
+            word.
+        max_words: Largest number of ids of a text, without a `sequence_length`.
+        fingerprint_bits: Bits of a fingerprint: 32, 40 or 64.
         seed, below, window: Seed and bounds of the search in the sorted fingerprints;
             `from_vocabulary` finds them.
-        in_order: Whether the words are in the order of their fingerprints, so that none is stored.
+        in_order: Whether ids are in the order of the fingerprints, so that ids are not stored.
         **kwargs: Arguments of `keras.layers.Layer`, such as `name`.
     Shapes: UTF-8 bytes as integers `(batch, bytes)` -> ids `(batch, sequence_length)`, int32.
     Storage: `n (fingerprint_bits + ceil(log2 n))` bits: 5.5 bytes a word at 4,096 words; 4 bytes
@@ -52,7 +52,9 @@ class TextToIds(keras.layers.Layer):
     >>> layer(np.array([[*b"Turn it down!"]])).numpy()
     array([[2, 3, 1, 1]], dtype=int32)
 
-    Differs: for exporting; models are trained on ids from `kerascompact.text`, which is faster.
+    Reference: none for the search; the mixing is the finalizer of
+    [MurmurHash3](https://github.com/aappleby/smhasher).
+    Differs: for export only. Train on ids from `kerascompact.text`, which is faster.
     """
 
     EXAMPLE = dict(num_words=20, sequence_length=6)
@@ -88,10 +90,10 @@ class TextToIds(keras.layers.Layer):
 
     @classmethod
     def from_vocabulary(cls, vocabulary: Vocabulary, **config: Any) -> Self:
-        """The layer of a vocabulary, filled.
+        """Makes the layer of a vocabulary.
 
-        Raises: ValueError, if it is none, or no seed tells all its words apart (a vocabulary of
-            more than some 150,000 words).
+        Raises: ValueError, if `vocabulary` is no `Vocabulary`, or no seed separates all its words
+            (above about 150,000 words).
 
         >>> layer = TextToIds.from_vocabulary(Vocabulary(["up"]), sequence_length=2)
         >>> layer(np.array([[*b"up"]])).numpy()

@@ -1,10 +1,10 @@
 """Models of the papers: functions that take an embedding *instance* and return a `keras.Model`."""
 
-from kerascompact.models.awd_lstm import AWD_PTB, AWDSize, Dropouts, awd_lstm, sparse_sizes
+from kerascompact.models.awd_lstm import Dropouts, awd_lstm, sparse_sizes
 from kerascompact.models.bit_input import with_bit_input
 from kerascompact.models.fit_projection import fit_projection
 from kerascompact.models.graph_network import graph_network
-from kerascompact.models.language_model import SIZES, ZarembaSize, language_model
+from kerascompact.models.language_model import language_model
 from kerascompact.models.lstm_classifier import lstm_classifier
 from kerascompact.models.matrix_factorization import matrix_factorization
 from kerascompact.models.mean_classifier import mean_classifier
@@ -15,12 +15,8 @@ from kerascompact.models.tagger import tagger
 from kerascompact.models.text_cnn import text_cnn
 
 __all__ = [
-    "AWD_PTB",
-    "AWDSize",
     "Dropouts",
-    "SIZES",
     "SkipGram",
-    "ZarembaSize",
     "awd_lstm",
     "fit_projection",
     "graph_network",

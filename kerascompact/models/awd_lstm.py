@@ -8,15 +8,22 @@ import keras
 
 from kerascompact import layers
 from kerascompact.core import checks
+from kerascompact.layers.recurrent.equal_parameters import SparseSize
 from kerascompact.ops.segments import segment_lengths
 
 
 class Dropouts(NamedTuple):
-    """Shares that are dropped in training; the published ones for Penn Treebank.
+    """Dropout rates of AWD-LSTM; the defaults are the published ones for Penn Treebank.
 
-    `words` of the vocabulary; `inputs`, `hidden` and `outputs`: of what enters the first LSTM,
-    goes from one to the next, and leaves the last, one mask for a text; `weights`: of the recurrent
-    kernels.
+    Args:
+        words: Share of the words of the vocabulary.
+        inputs: Share of the inputs of the first LSTM, with one mask per text.
+        hidden: Share of the outputs between two LSTMs, with one mask per text.
+        outputs: Share of the outputs of the last LSTM, with one mask per text.
+        weights: Share of the recurrent weights.
+    Example:
+    >>> Dropouts(words=0.0).hidden
+    0.25
     """
 
     words: float = 0.1
@@ -27,10 +34,9 @@ class Dropouts(NamedTuple):
 
 
 class AWDSize(NamedTuple):
-    """The published model for Penn Treebank, and how it is trained.
+    """Size of the published model for Penn Treebank, and the settings of its training.
 
-    SGD of rate `rate` and clipped gradient, averaged by `training.NTASGD`; both weights are
-    the strengths on activations and their changes.
+    Training is SGD with learning rate `rate` and a clipped gradient, averaged by `training.NTASGD`.
     """
 
     width: int = 400
@@ -54,14 +60,17 @@ NO_DROPOUTS = Dropouts(0.0, 0.0, 0.0, 0.0, 0.0)
 
 def sparse_sizes(
     dense: tuple[int, int], width: int, units: int, num_layers: int = 3
-) -> list[layers.SparseSize]:
-    """Sparse layers with the parameters of dense ones, layer by layer.
+) -> list[SparseSize]:
+    """Sizes of sparse layers with as many parameters as dense ones, layer by layer.
 
     Args:
         dense: Width of the vectors and units of the dense model.
-        width: Width of the vectors that the sparse model reads and, tied, returns to.
-        units: Its units, but for the last layer.
-        num_layers: Number of layers.
+        width: Embedding width of the sparse model, which is also the width of its last layer.
+        units: Units of its other layers.
+        num_layers: Number of recurrent layers.
+    Returns: A size for each layer, for `awd_lstm(sizes=...)`.
+    Raises: ValueError, if no sparse layer has that many parameters.
+    Example:
 
     >>> [(s.units, s.num_segments) for s in sparse_sizes((200, 575), 200, 1150)]
     [(1150, 4), (1150, 5), (200, 2)]
@@ -85,7 +94,7 @@ def awd_lstm(
     units: int = AWD_PTB.units,
     *,
     num_layers: int = AWD_PTB.layers,
-    sizes: Sequence[layers.SparseSize] | None = None,
+    sizes: Sequence[SparseSize] | None = None,
     tied: bool = True,
     dropouts: Dropouts = AWD_PTB.dropouts,
     activation_weight: float = AWD_PTB.activation_weight,
@@ -95,22 +104,22 @@ def awd_lstm(
     """Predicts each next word of a text, with the regularization of AWD-LSTM.
 
     `logits_t = E h_t + b`: stacked LSTMs over the vectors of the words up to `t`, the last of them
-    as wide as the vectors, and a softmax under the embedding itself. Dropout takes words, and the
-    same numbers in all steps of a text, between the layers; recurrent weights are dropped as well.
+    as wide as the vectors, and a softmax under the embedding itself. Words are dropped, outputs
+    between the layers with one mask per text, and recurrent weights.
 
     Args:
         embedding: Any embedding layer; to be tied, one that can be called with `reverse=True`.
-        num_words: Words to choose from.
+        num_words: Number of words to predict from.
         units: Width of every LSTM but the last.
         num_layers: Number of LSTMs.
-        sizes: Sparse layers in the place of the dense ones, see `sparse_sizes`; `units` and
-            `num_layers` are then theirs.
-        tied: Whether the softmax is the embedding in reverse. Otherwise it has a table of its own,
-            and the last LSTM has `units`, too.
-        dropouts: `Dropouts`, or `NO_DROPOUTS`.
+        sizes: Sizes of sparse layers, from `sparse_sizes`; they replace `units` and `num_layers`.
+        tied: Whether the softmax is the embedding in reverse. If not, it has its own table, and the
+            last LSTM has `units`.
+        dropouts: Dropout rates, a `Dropouts`.
         activation_weight: `alpha` of `ActivationRegularization`, on the last outputs after dropout.
         change_weight: `beta` of `ActivationRegularization`, on the last outputs before dropout.
-        batch_size: With a number, the LSTMs are stateful, see `language_model`.
+        batch_size: Fixed batch size, which makes the LSTMs stateful (see `language_model`), or
+            `None`.
 
     Returns: Model, `ids` int32 `(batch, steps)` -> `logits` float32 `(batch, steps, num_words)`.
 
@@ -131,7 +140,7 @@ def awd_lstm(
     width = embedding.output_dim
     if sizes is None:
         widths = [*[units] * (num_layers - 1), width if tied else units]
-        sizes = [layers.SparseSize(one, 1, 1.0, 0, 0) for one in widths]
+        sizes = [SparseSize(one, 1, 1.0, 0, 0) for one in widths]
     if tied and sizes[-1].units != width:
         checks.fail("sizes", f"layers of which the last has {width} units, to be tied", sizes[-1])
 
@@ -167,9 +176,7 @@ def awd_lstm(
     return keras.Model(ids, logits, name="awd_lstm")
 
 
-def _lstm(
-    size: layers.SparseSize, weight_dropout: float, stateful: bool, name: str
-) -> keras.layers.Layer:
+def _lstm(size: SparseSize, weight_dropout: float, stateful: bool, name: str) -> keras.layers.Layer:
     number = len(segment_lengths(size.units, size.num_segments))
     scale = 1 / math.sqrt(size.units / number)
 

@@ -31,26 +31,26 @@ def fit_projection(
 
     The mean of `||v(w) - s e_w||^2 / d` over words `w`, drawn in proportion to `count(w)^power`,
     `e_w` the row of the table, by Adam with a rate that falls to zero. `s` gives `e_w` the length
-    `sqrt(d)`, entries of about 1, so that directions are learned and long vectors do not prevail
+    `sqrt(d)`, entries of about 1, so that long vectors do not dominate
     (the length 1, where the layer's normalization is "l2").
 
-    What comes out is a start: train it further in a task, or by `SkipGram`. To have misspelt words
-    near their own, add them (`text.perturb.misspellings`), each with the vector of its word and a
-    share of its count.
+    The result is a start: train it further in a task, or by `SkipGram`. To place misspelt words
+    near the correct ones, add them (`text.perturb.misspellings`), each with the vector of its word
+    and a share of its count.
 
     Args:
         embedding: A layer for single words, built or not.
-        words: What the rows stand for, each `str`.
+        words: Word of each row of the table, `str`.
         vectors: The table `(V, d)`, `d` the layer's `output_dim`: word2vec's, GloVe's, your own.
-        counts: How often each word occurs `(V,)`; `None`: all alike.
+        counts: How often each word occurs, `(V,)`; `None`: all words equally often.
         lengths: Whether vectors keep their lengths: `s` then is one number, for a mean of
             `sqrt(d)`. Not with "l2".
-        power: 1 draws words as a text has them, 0 all alike.
+        power: Exponent of the counts: 1 draws words as often as a text has them, 0 uniformly.
         epochs: Number of epochs, each of 300 steps.
-        batch_size: Words in a step.
-        learning_rate: At the start.
+        batch_size: Number of words in a step.
+        learning_rate: Learning rate at the start.
         seed: Seed of the draws.
-        verbose: That of `fit`.
+        verbose: Verbosity, as `fit` takes it.
 
     Returns: Keras' history.
 

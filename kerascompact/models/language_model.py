@@ -8,11 +8,11 @@ from kerascompact.core import checks
 
 
 class ZarembaSize(NamedTuple):
-    """One of the three published sizes, and how it is trained.
+    """One of the three published sizes, and the settings of its training.
 
-    `units` is the width of embedding and LSTMs, `steps` the tokens of one backpropagation,
-    `scale` the bound of the uniform start of all weights, `clip` that of the gradient's norm; the
-    learning rate is 1 for `hold` epochs, then falls by `decay` in each.
+    `units` is the width of embedding and LSTMs, `steps` the number of tokens of one
+    backpropagation, `scale` the bound of the uniform initial weights, `clip` that of the gradient's
+    norm. The learning rate is 1 for `hold` epochs, then multiplied by `decay` in each.
     """
 
     units: int
@@ -49,20 +49,20 @@ def language_model(
     """Predicts each next word of a text.
 
     `logits_t = U h_t + b`, `h_t` the output of stacked LSTMs over the vectors of the words up to
-    `t`. Dropout is on what goes up, never on what goes from step to step.
+    `t`. Dropout acts between layers, never between steps.
 
     Args:
         embedding: Any embedding layer, compact or `keras.layers.Embedding`.
-        num_words: Words to choose from.
+        num_words: Number of words to predict from.
         units: Width of every LSTM.
         num_layers: Number of LSTMs.
         dropout: Share dropped of the embedding's output and of every LSTM's.
-        scale: Weights start as U(-scale, scale), biases as well.
+        scale: Bound of the initial weights and biases, U(-scale, scale).
         head: Layer from the last LSTM's outputs `(batch, steps, units)` to logits; default: a
             `Dense` layer, the full softmax.
-        batch_size: With a number, the LSTMs are stateful: a batch goes on where the one before
-            ended (`text.stateful_batches`, `training.ResetStates`). `None`: every batch starts
-            anew.
+        batch_size: Fixed batch size, which makes the LSTMs stateful: a batch continues the one
+            before (`text.stream.stateful_batches`, `training.ResetStates`). `None`: each batch
+            starts from zero states.
         unroll: Fixed number of steps to unroll the LSTMs for: 10 % faster on CPU.
 
     Returns: Model, `ids` int32 `(batch, steps)` -> `logits` float32 `(batch, steps, num_words)`.

@@ -7,6 +7,9 @@ has a rule. Both take the name of a Keras optimizer or an instance.
 For layers with a penalty that must make exact zeros:
 
 ```python
+from kerascompact.optimizers.pending import caught_up, caught_up_rows, proximal_rule
+from kerascompact.optimizers.rules import L1Rule
+
 def build(self, input_shape=None):
     self.transform = self.add_weight((V, A), ..., name="transform")  # without `constraint`
     proximal_rule(self, self.transform, L1Rule(1e-5, nonnegative=True, unpenalised=pairs))
@@ -26,24 +29,13 @@ a proximal step on the whole table would have given it. `fit` ends by writing th
 """
 
 from kerascompact.optimizers.lazy import LazyAdam, LazySGD, lazy
-from kerascompact.optimizers.pending import (
-    catch_up,
-    caught_up,
-    caught_up_rows,
-    proximal_rule,
-)
+from kerascompact.optimizers.pending import catch_up
 from kerascompact.optimizers.proximal import Proximal
-from kerascompact.optimizers.rules import GroupRule, L1Rule
 
 __all__ = [
-    "GroupRule",
-    "L1Rule",
     "LazyAdam",
     "LazySGD",
     "Proximal",
     "catch_up",
-    "caught_up",
-    "caught_up_rows",
     "lazy",
-    "proximal_rule",
 ]

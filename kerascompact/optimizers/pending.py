@@ -108,7 +108,7 @@ def proximal_rule(layer: keras.Layer, variable: keras.Variable, rule: Rule) -> N
 
     >>> layer = keras.layers.Layer()
     >>> table = layer.add_weight((9, 2), name="table")
-    >>> proximal_rule(layer, table, kerascompact.optimizers.GroupRule(0.1))
+    >>> proximal_rule(layer, table, kerascompact.optimizers.rules.GroupRule(0.1))
     >>> [weight.name for weight in layer.weights[1:]]
     ['table_total', 'table_last']
     """
@@ -154,7 +154,12 @@ def caught_up_rows(variable: keras.Variable, ids: tf.Tensor) -> tf.Tensor:
 
 
 def caught_up(variable: keras.Variable) -> tf.Tensor:
-    """All rows of `caught_up_rows`: what a softmax over all words, or `to_form`, reads.
+    """All rows of `caught_up_rows`, for a softmax over all words, or for `to_form`.
+
+    Args:
+        variable: Any weight, with or without a rule.
+
+    Returns: The rows, of the shape of the variable.
 
     >>> caught_up(keras.Variable([[1.0], [2.0]])).numpy().tolist()
     [[1.0], [2.0]]

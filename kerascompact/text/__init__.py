@@ -8,7 +8,7 @@ fast. Modules that need TensorFlow are imported by name: `kerascompact.text.leng
 [3, 2, 1]
 """
 
-from kerascompact.text.rules import RULES, Rules
-from kerascompact.text.vocabulary import NUM_RESERVED, PAD, UNK, Vocabulary
+from kerascompact.text.rules import RULES
+from kerascompact.text.vocabulary import NUM_RESERVED, Vocabulary
 
-__all__ = ["NUM_RESERVED", "PAD", "RULES", "UNK", "Rules", "Vocabulary"]
+__all__ = ["NUM_RESERVED", "RULES", "Vocabulary"]

@@ -15,7 +15,7 @@ from kerascompact.ops.sampled_softmax import Candidates, log_uniform_candidates,
 
 @register
 class SparseSoftmaxCrossEntropy(keras.losses.Loss):
-    """Cross entropy of whole-number labels from logits, compiled by XLA in any training step.
+    """Cross entropy of integer labels from logits, compiled by XLA in any training step.
 
     `l = log sum_v exp(x_v) - x_y`, then the mean over positions (`reduction`), with masks and
     sample weights as in every Keras loss. Same numbers as
@@ -31,7 +31,7 @@ class SparseSoftmaxCrossEntropy(keras.losses.Loss):
         name: Name of the loss.
         reduction: Reduction of the losses, a name that `keras.losses.Loss` takes.
 
-    Shapes: labels `(...)` or `(..., 1)`, whole numbers in `[0, V)`; logits `(..., V)` of any float
+    Shapes: labels `(...)` or `(..., 1)`, integers in `[0, V)`; logits `(..., V)` of any float
         type, `V <= 2^24`. A label out of range gives NaN (an error, where nothing is compiled and
         on a CPU).
     Raises: ValueError, if labels and logits do not fit each other.
@@ -78,8 +78,9 @@ class SampledSoftmaxCrossEntropy(SparseSoftmaxCrossEntropy):
     reads logits brings the full softmax back.
 
     Args:
-        num_sampled: Words `S` drawn in a step, with replacement.
+        num_sampled: Number of words `S` drawn in a step, with replacement.
         seed: Seed of the draws.
+        name: Name of the loss.
         **kwargs: Arguments of `SparseSoftmaxCrossEntropy`; `jit_compile` applies to the full loss.
 
     Shapes: labels `(...)` or `(..., 1)`, in `[0, V)`, ids ordered by frequency, the most frequent

@@ -27,11 +27,12 @@ class NoiseContrastiveEstimation(SampledSoftmaxCrossEntropy):
     entropies: compare `val_loss`, which is one.
 
     Args:
-        num_sampled: Words of noise `S` drawn in a step, with replacement.
+        num_sampled: Number of noise words `S` drawn in a step, with replacement.
         log_normalizer: `c`, the constant in the place of `log sum_v exp(x_v)`. 0 as in the paper
             asks for logits of about `-log V`, which a bias learns in some steps; `log V` starts at
             even probabilities.
         seed: Seed of the draws.
+        name: Name of the loss.
         **kwargs: Arguments of `SparseSoftmaxCrossEntropy`; `jit_compile` applies to the full loss.
 
     Shapes: labels `(...)` or `(..., 1)`, in `[0, V)`, ids ordered by frequency, the most frequent

@@ -8,12 +8,18 @@ from kerascompact.core.keras_graph import all_layers, copy_with
 
 
 def soft_copy(model: keras.Model, seed: int = 0) -> keras.Model:
-    """Returns a copy of a functional or Sequential model whose clusters predict softly.
+    """Copies a functional or Sequential model; the copy predicts with soft cluster assignments.
 
     The copy's cluster embeddings use soft random Gumbel samples in `predict` and `evaluate`, as the
     public code of the paper does when it reports test accuracy; the model itself and what is
-    exported from it use the hard assignment. The gap of the two shows how decided the clusters are.
-    It is no repetition of training, which sees one-hot samples where `straight_through` is `True`.
+    exported from it use the hard assignment. The gap between the two shows how decided the clusters
+    are. Training itself sees one-hot samples where `straight_through` is `True`.
+
+    Args:
+        model: Trained model with cluster embeddings; it is not changed.
+        seed: Seed of the Gumbel noise.
+
+    Returns: The copy, with the weights of the model.
 
     Raises: ValueError, if the model is subclassed or not built, or has clusters inside a layer that
         is neither a model nor `TimeDistributed`.

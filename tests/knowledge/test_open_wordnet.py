@@ -5,7 +5,8 @@ import gzip
 import pytest
 
 from kerascompact.datasets.base import data_dir
-from kerascompact.knowledge import OpenWordNet, open_wordnet_graph
+from kerascompact.knowledge import open_wordnet_graph
+from kerascompact.knowledge.open_wordnet import OpenWordNet
 
 pytest.importorskip("scipy")
 

@@ -3,6 +3,7 @@ import numpy as np
 import pytest
 
 from kerascompact import export, layers
+from kerascompact.layers.recurrent.equal_parameters import SparseSize
 from kerascompact.models import awd_lstm
 from kerascompact.models.awd_lstm import AWD_PTB, NO_DROPOUTS, sparse_sizes
 from kerascompact.runtime.interpreter import Interpreter
@@ -51,7 +52,7 @@ def test_layers_are_those_of_the_sizes(sizes):
 
 def test_one_segment_over_a_share_of_the_inputs():
     """A size that only `SparseLSTM` has: one segment, and a `gamma` below 1."""
-    size = layers.SparseSize(6, 1, 0.5, 4 * 6 * (3 + 6 + 1), 0)
+    size = SparseSize(6, 1, 0.5, 4 * 6 * (3 + 6 + 1), 0)
     lm = model([size])
     sparse = lm.get_layer("lstm_0")
     assert isinstance(sparse, layers.SparseLSTM) and sparse.count_params() == size.parameters

@@ -2,7 +2,8 @@ import keras
 import numpy as np
 import pytest
 
-from kerascompact.models import SIZES, language_model
+from kerascompact.models import language_model
+from kerascompact.models.language_model import SIZES
 from kerascompact.text.stream import stateful_batches
 from kerascompact.training import ResetStates
 

@@ -5,7 +5,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from kerascompact.optimizers import L1Rule, LazySGD, Proximal, proximal_rule
+from kerascompact.optimizers import LazySGD, Proximal
+from kerascompact.optimizers.pending import proximal_rule
+from kerascompact.optimizers.rules import L1Rule
 
 
 def guarded():

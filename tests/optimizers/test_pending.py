@@ -5,16 +5,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from kerascompact.optimizers import (
-    GroupRule,
-    L1Rule,
-    catch_up,
-    caught_up,
-    caught_up_rows,
-    pending,
-    proximal_rule,
-)
+from kerascompact.optimizers import catch_up, pending
 from kerascompact.optimizers.guard import ProxGuard
+from kerascompact.optimizers.pending import caught_up, caught_up_rows, proximal_rule
+from kerascompact.optimizers.rules import GroupRule, L1Rule
 
 START = np.random.default_rng(0).normal(size=(7, 2)).astype(np.float32)
 OWED = np.array([0.0, 0.1, 0.2, 0.3, 1.0, 9.0, 0.0])

@@ -6,16 +6,10 @@ import pytest
 import tensorflow as tf
 
 import lazy_steps
-from kerascompact.optimizers import (
-    L1Rule,
-    LazyAdam,
-    Proximal,
-    catch_up,
-    caught_up,
-    rules,
-)
-from kerascompact.optimizers.pending import pending_of
+from kerascompact.optimizers import LazyAdam, Proximal, catch_up, rules
+from kerascompact.optimizers.pending import caught_up, pending_of
 from kerascompact.optimizers.proximal import ProximalStep
+from kerascompact.optimizers.rules import L1Rule
 from proximal_steps import (
     CLOSE,
     OPTIMIZERS,

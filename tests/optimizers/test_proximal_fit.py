@@ -8,13 +8,8 @@ import numpy as np
 import pytest
 
 from kerascompact.layers import AnchorTransformEmbedding, GroupLassoEmbedding
-from kerascompact.optimizers import (
-    LazyAdam,
-    Proximal,
-    caught_up,
-    lazy,
-)
-from kerascompact.optimizers.pending import pending_of
+from kerascompact.optimizers import LazyAdam, Proximal, lazy
+from kerascompact.optimizers.pending import caught_up, pending_of
 from proximal_steps import (
     IDS,
     LABELS,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from kerascompact.optimizers import GroupRule, L1Rule
+from kerascompact.optimizers.rules import GroupRule, L1Rule
 
 TABLE = np.random.default_rng(0).normal(size=(9, 11)).astype(np.float32)
 PAIRS = np.random.default_rng(1).integers(0, (9, 11), (25, 2))

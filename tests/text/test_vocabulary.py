@@ -6,7 +6,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from kerascompact.text import NUM_RESERVED, PAD, RULES, UNK, Vocabulary
+from kerascompact.text import NUM_RESERVED, RULES, Vocabulary
+from kerascompact.text.inputs import PAD, UNK
 from kerascompact.text.rules import tokenize
 
 TEXTS = ["the cat sat.", "The cat ran!", "a dog ran ."]

@@ -2,7 +2,8 @@ import keras
 import numpy as np
 import pytest
 
-from kerascompact.optimizers import Proximal, caught_up
+from kerascompact.optimizers import Proximal
+from kerascompact.optimizers.pending import caught_up
 from kerascompact.training import CatchUp, ResetStates
 from proximal_steps import LABELS, classifier
 

@@ -7,8 +7,8 @@ import tensorflow as tf
 
 import lazy_steps
 from kerascompact.layers import AnchorTransformEmbedding, tied_softmax
-from kerascompact.optimizers import Proximal, caught_up, lazy
-from kerascompact.optimizers.pending import pending_of
+from kerascompact.optimizers import Proximal, lazy
+from kerascompact.optimizers.pending import caught_up, pending_of
 from kerascompact.training import NTASGD, SparseSoftmaxCrossEntropy
 from proximal_steps import CLOSE, RATE, STRENGTH, TARGETS, Rows, batches, start
 

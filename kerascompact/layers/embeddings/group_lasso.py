@@ -11,8 +11,13 @@ from kerascompact.core.registration import register
 from kerascompact.forms.remapped import RemappedForm
 from kerascompact.layers.embeddings.base import CompactEmbedding
 from kerascompact.ops.unique import unique_ids
-from kerascompact.optimizers import GroupRule, caught_up, caught_up_rows, proximal_rule
-from kerascompact.optimizers.rules import Schedule, penalty_weight_of, penalty_weight_to_config
+from kerascompact.optimizers.pending import caught_up, caught_up_rows, proximal_rule
+from kerascompact.optimizers.rules import (
+    GroupRule,
+    Schedule,
+    penalty_weight_of,
+    penalty_weight_to_config,
+)
 
 
 @register

@@ -12,7 +12,7 @@ from kerascompact.ops.unique import token_mean
 
 
 class _Guidance(keras.layers.Layer):
-    """What a `KDCodeEmbedding` calls in training: continuous vectors `u` beside the codes'."""
+    """Base: continuous vectors `u` that a `KDCodeEmbedding` uses beside its codes in training."""
 
     def __init__(self, vectors_weight: float, **kwargs: Any) -> None:
         super().__init__(autocast=False, **kwargs)
@@ -44,7 +44,10 @@ class OnlineGuidance(_Guidance):
             for that model and 0.3 for the others.
         seed: Seed of the draws of `m`.
         **kwargs: Arguments of `keras.layers.Layer`, such as `name`.
-
+    Shapes: vectors of unique words `(n, d)` and their counts `(n,)` -> a loss and `u` `(n, d)`.
+    Storage: nothing; `u` is for training only.
+    Raises: ValueError, if `vectors_weight` is not above 0 or `kd_probability` not in `(0, 1]`.
+    Example:
     >>> OnlineGuidance(vectors_weight=0.1, kd_probability=0.5).vectors_weight
     0.1
 
@@ -114,8 +117,10 @@ class PretrainedGuidance(_Guidance):
             paper's code uses 10 with it.
         **kwargs: Arguments of `keras.layers.Layer`, such as `name`.
 
+    Shapes: vectors of unique words `(n, d)` and their counts `(n,)` -> a loss.
+    Storage: nothing; the table and the auto-encoder are for training only.
     Raises: ValueError, if the table does not have the embedding's shape, or is not finite.
-
+    Example:
     >>> guidance = PretrainedGuidance(np.zeros((20, 4)), vectors_weight=100, logits_weight=10)
 
     Reference: [Chen et al., ICML 2018](https://arxiv.org/abs/1806.09464), sec. 3.2.

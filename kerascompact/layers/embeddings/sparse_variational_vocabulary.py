@@ -19,8 +19,13 @@ class SparseVariationalVocabularyEmbedding(SparseVariationalEmbedding):
     gets the divergences of both. A word whose multiplier is noise, `log alpha >= threshold`, is
     dropped as a whole; of the others the entries that are not noise are left, times `z_i`.
 
-    Args: those of `SparseVariationalEmbedding`; `log_variance_initializer` is that of `W`, the
-        multipliers start at a `log sigma^2` of -5.
+    Args:
+        input_dim: Vocabulary size `V`, in tokens.
+        output_dim: Embedding width `d`.
+        kl_weight: Weight of both divergences; the larger, the fewer words and entries.
+        log_variance_initializer: Initializer of `log sigma^2` of `W`, default: -10. Multipliers
+            start at -5.
+        **kwargs: Further arguments of `SparseVariationalEmbedding`.
 
     Shapes: ids `(...)`, integers in `[0, V)` -> vectors `(..., d)`.
     Storage: that of `SparseVariationalEmbedding`; the multipliers are multiplied in.

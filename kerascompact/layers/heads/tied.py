@@ -20,22 +20,22 @@ def tied_softmax(
     use_bias: bool = False,
     name: str = "logits",
 ) -> Any:
-    """Logits of all words under the vectors of an embedding, which a `(V, d)` table never holds.
+    """Logits of all words from the vectors of an embedding, without ever forming a `(V, d)` table.
 
-    `x_v = E[v] . h + b_v`, or `E[v] . P h + b_v` where the vectors have another width than the
-    embedding. The embedding is called a second time, with `reverse=True`; projection and bias are
-    layers beside it. All are ordinary nodes of the model: one embedding is trained by both of its
-    uses, saved once, cloned and frozen as one, and is in a file once, packed.
+    `x_v = E[v] . h + b_v`, or `E[v] . P h + b_v` where the hidden vectors have another width than
+    the embedding. The embedding is called a second time, with `reverse=True`; projection and bias
+    are layers beside it. All are ordinary nodes of the model: the embedding is trained by both
+    uses, and saved, cloned, frozen and stored once.
 
-    How it works: in training the words' vectors are made for 2,048 words at a time, in the backward
-    pass again. Frozen, codes never become vectors: the scores of the code vectors are added up by
-    codes, `num_clusters` products are gathered by the clusters' numbers, a low rank stays one.
+    In training the vectors are computed for 2,048 words at a time, and again in the backward pass.
+    In a form, codes never become vectors: the scores of code vectors are summed by code, products
+    with cluster vectors are gathered by cluster, a low rank stays low.
 
     Args:
-        embedding: A compact embedding, a form, or `keras.layers.ReversibleEmbedding`, called by the
-            model on its ids.
-        hidden: Vectors of a functional model `(..., h)`.
-        use_bias: Whether every word has a bias.
+        embedding: A compact embedding, a form, or a `keras.layers.ReversibleEmbedding`, which the
+            model calls on its ids.
+        hidden: Hidden vectors of a functional model, `(..., h)`.
+        use_bias: Whether each word has a bias.
         name: Name of the bias layer; the projection's name is this and "_projection".
 
     Returns: Symbolic logits `(..., V)`, float32 for compact embeddings and forms.
@@ -72,7 +72,7 @@ def tied_softmax(
 
 @register
 class WordBias(keras.layers.Layer):
-    """Adds a number of its own to every word's logit: `x_v + b_v`.
+    """Adds a bias to the logit of each word: `x_v + b_v`.
 
     Args:
         bias_initializer: Initializer of the bias `b`.
@@ -83,6 +83,8 @@ class WordBias(keras.layers.Layer):
     Example:
     >>> WordBias(bias_initializer="ones")(np.zeros((2, 3))).numpy().tolist()
     [[1.0, 1.0, 1.0], [1.0, 1.0, 1.0]]
+
+    Reference: the bias of `keras.layers.Dense`, for a head without a kernel of its own.
     """
 
     def __init__(self, bias_initializer: Any = "zeros", **kwargs: Any) -> None:

@@ -14,7 +14,7 @@ from kerascompact.core.word_scorer import Scorer, attach_scorer
 
 @register
 class WordLogits(keras.layers.Layer):
-    """Logits of all words under a table of its own, which a loss may train by a sample of words.
+    """Dense layer to logits of all words, which a loss may train by a sample of words.
 
     `x_v = W[v] . h + b_v`. It is a `Dense` layer with its kernel the other way round, a row per
     word: with `training.SampledSoftmaxCrossEntropy`, or `NoiseContrastiveEstimation`, a step of
@@ -31,19 +31,23 @@ class WordLogits(keras.layers.Layer):
     cast has made of its logits. With `run_eagerly=True` all logits are computed.
 
     Args:
-        num_words: `V`. Sampling needs ids that are ordered by frequency, the most frequent first.
-        use_bias: Whether there is a `b`.
+        num_words: Number of words `V`. Sampling needs ids ordered by frequency, most frequent
+            first.
+        use_bias: Whether to add a bias `b`.
         kernel_initializer: Initializer of `W`. Default: Glorot's uniform, as in `Dense`.
         bias_initializer: Initializer of the bias `b`.
         **kwargs: Arguments of `keras.layers.Layer`, such as `name`.
 
-    Shapes: vectors `(..., d)` -> float32 logits `(..., V)`, in mixed precision, too.
+    Shapes: vectors `(..., d)` -> float32 logits `(..., V)`, also in mixed precision.
     Storage: `32 V (d + 1)` bits.
     Raises: ValueError, if `num_words` is no integer above 0.
     Example:
     >>> head = WordLogits(10_000)
     >>> head(np.zeros((2, 5, 8))).shape
     TensorShape([2, 5, 10000])
+
+    Reference: `keras.layers.Dense`; for the sampling
+    [Jean et al., ACL 2015](https://arxiv.org/abs/1412.2007), sec. 3.1.
     """
 
     def __init__(

@@ -30,11 +30,13 @@ class SparseLSTM(SparseRecurrent):
         gamma: Share of the inputs that a segment reads, in `(0, 1]`.
         dropout: Share of the inputs dropped, the same for all segments and steps.
         weight_dropout: Share of the recurrent weights dropped in a step, see `WeightDropLSTM`.
+        seed: Seed of the dropouts and of the initial weights.
+        use_cudnn: Whether a segment may run in cuDNN on a GPU, as in `keras.layers.LSTM`.
         **kwargs: Arguments of `keras.layers.LSTM`.
 
     Shapes: `(batch, steps, i)` -> `(batch, h)`, or `(batch, steps, h)`, as in Keras.
     Storage: `32 * 4 h (gamma i + h / N + 1)` bits.
-    Raises: ValueError, for a wrong number of segments, or a `gamma` out of range.
+    Raises: ValueError, if `num_segments` does not fit `units`, or `gamma` is not in `(0, 1]`.
     Example:
     >>> layer = SparseLSTM(12, num_segments=3, gamma=0.5, return_sequences=True)
     >>> layer(np.ones((2, 5, 8), "float32")).shape, layer.count_params()

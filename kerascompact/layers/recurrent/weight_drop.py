@@ -9,7 +9,7 @@ from kerascompact.core.registration import register
 
 
 class WeightDrop:
-    """What the layers below share: the recurrent kernel of a training step has dropped entries."""
+    """Mixin that drops entries of the recurrent kernel in each training step."""
 
     def __init__(
         self, *args: Any, weight_dropout: float = 0.0, seed: int | None = None, **kwargs: Any
@@ -42,11 +42,12 @@ class WeightDropLSTM(WeightDrop, keras.layers.LSTM):
 
     In a training step `W_hh` is `M * W_hh / (1 - p)` with a mask `M` of zeros and ones, the same
     for all texts and steps of the batch; outside of training the layer is `keras.layers.LSTM`. The
-    loop itself is Keras', so that cuDNN runs it where it runs Keras' layer.
+    loop is that of Keras, so cuDNN can run it.
 
     Args:
-        units: Width `h` of state and output.
-        weight_dropout: `p`, the share of the `4 h^2` recurrent weights dropped, in `[0, 1)`.
+        *args: Positional arguments of `keras.layers.LSTM`: `units`, the width `h` of the state.
+        weight_dropout: Share `p` of the `4 h^2` recurrent weights dropped, in `[0, 1)`.
+        seed: Seed of the dropped weights and of the other dropouts.
         **kwargs: Arguments of `keras.layers.LSTM`.
 
     Shapes: `(batch, steps, i)` -> `(batch, h)`, or `(batch, steps, h)`, as in Keras.
@@ -66,8 +67,9 @@ class WeightDropGRU(WeightDrop, keras.layers.GRU):
     """A GRU with DropConnect on its hidden-to-hidden weights, see `WeightDropLSTM`.
 
     Args:
-        units: Width `h` of state and output.
-        weight_dropout: Share of the `3 h^2` recurrent weights dropped, in `[0, 1)`.
+        *args: Positional arguments of `keras.layers.GRU`: `units`, the width `h` of the state.
+        weight_dropout: Share `p` of the `3 h^2` recurrent weights dropped, in `[0, 1)`.
+        seed: Seed of the dropped weights and of the other dropouts.
         **kwargs: Arguments of `keras.layers.GRU`.
 
     Shapes: `(batch, steps, i)` -> `(batch, h)`, or `(batch, steps, h)`, as in Keras.
@@ -76,4 +78,6 @@ class WeightDropGRU(WeightDrop, keras.layers.GRU):
     Example:
     >>> WeightDropGRU(8, weight_dropout=0.5)(np.ones((2, 5, 3), "float32")).shape
     TensorShape([2, 8])
+
+    Reference: [Merity et al., ICLR 2018](https://arxiv.org/abs/1708.02182), sec. 2.
     """

@@ -4,7 +4,7 @@ import keras
 import numpy as np
 import pytest
 
-from kerascompact.layers import Constants
+from kerascompact.layers.graph.constants import Constants
 
 ARRAYS = {"edges": np.array([[0, 1], [1, 2]]), "weights": [0.5, 2.0], "known": [True, False, True]}
 

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from kerascompact.layers import Constants, GraphConvolution
+from kerascompact.layers import GraphConvolution
+from kerascompact.layers.graph.constants import Constants
 from kerascompact.ops.graph import normalized_adjacency
 
 EDGES = np.array([[0, 1], [1, 2], [2, 2], [0, 4]])  # node 3 has none

@@ -6,7 +6,7 @@ import keras
 import numpy as np
 import pytest
 
-from kerascompact.layers import FeatureProduct
+from kerascompact.layers.graph.feature_product import FeatureProduct
 
 X = np.array([[0.0, 0.5, 0.5], [1.0, 0.0, 0.0], [0.0, 0.0, 0.0], [0.2, 0.2, 0.6]])
 PLACES = np.argwhere(X).astype(np.int32)
