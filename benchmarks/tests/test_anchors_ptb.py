@@ -34,7 +34,7 @@ NEIGHBOURS = Graph.from_pairs([(i, (i + 1) % 20) for i in range(20)], 20)
 @pytest.fixture(autouse=True)
 def tiny(monkeypatch, tmp_path):
     size = ZarembaSize(8, 0.0, 4, 0.3, 0.5, 2, 2, 0.5, batch_size=4)
-    monkeypatch.setitem(tied_language.models.SIZES, "small", size)
+    monkeypatch.setitem(tied_language.SIZES, "small", size)
     monkeypatch.setattr(tied_language, "related_words", lambda corpus, wordnet: NEIGHBOURS)
     monkeypatch.setenv("KERASCOMPACT_RESULTS", str(tmp_path / "results"))
 

@@ -27,7 +27,7 @@ CORPUS = Corpus("letters", WORDS, text(800, 0), text(200, 1), text(203, 2), "mad
 @pytest.fixture(autouse=True)
 def tiny(monkeypatch, tmp_path):
     size = ZarembaSize(8, 0.0, 4, 0.3, 0.5, 2, 2, 0.5, batch_size=4)
-    monkeypatch.setitem(language.models.SIZES, "small", size)
+    monkeypatch.setitem(language.SIZES, "small", size)
     monkeypatch.setattr(language, "K", 4)
     monkeypatch.setattr(language, "D", 3)
     monkeypatch.setattr(language, "HIDDEN", 6)

@@ -25,7 +25,7 @@ needs_reversible = pytest.mark.skipif(
 @pytest.fixture(autouse=True)
 def tiny(monkeypatch):
     size = ZarembaSize(d, 0.0, 4, 0.3, 0.5, 2, 2, 0.5, batch_size=4)
-    monkeypatch.setitem(tied_language.models.SIZES, "small", size)
+    monkeypatch.setitem(tied_language.SIZES, "small", size)
 
 
 def embedding(kind, **options):

@@ -27,7 +27,7 @@ class NearestAnchors(Compressor):
             hashing, `exp(-||E[i] - A[k]||^2 / t)` divided by their sum, `t` the mean of these
             distances over all words and their neighbors.
         seed: Seed of the first centroids.
-        max_points: Rows that k-means learns from at most.
+        max_points: Largest number of rows that k-means learns from.
 
     Storage: for `n = V s` entries `32 n` bits, `16 n` for their columns (`8 n` up to 256 anchors),
         `9 V` for the rows and `32 |A| d`; the paper counts `32 (V s + |A| d)`.

@@ -1,8 +1,8 @@
 """Additive codes of a table: greedy search, then joint refinement.
 
-`E[i] ~ sum_j W^j[c_i^j]`. Three moves, none of which makes the squared error larger: `residual`
-finds codes from nothing, `descend` chooses every word's codes anew, one position after another
-with the others fixed, and `refit` moves all codebooks together.
+`E[i] ~ sum_j W^j[c_i^j]`. None of three steps increases the squared error: `residual` finds first
+codes, `descend` updates the codes one position at a time, and `refit` updates all codebooks
+together.
 """
 
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ import numpy as np
 from kerascompact.core.extras import require
 from kerascompact.ops.kmeans import kmeans
 
-ROWS = 4096  # whose vectors stay in the cache while all positions are visited
+ROWS = 4096  # at a time, so that their vectors stay in the cache for all positions
 
 
 def residual(
@@ -26,18 +26,18 @@ def residual(
     iterations: int = 10,
     max_points: int = 65_536,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Residual quantization: each codebook is k-means on what the ones before it leave.
+    """Residual quantization: each codebook is k-means on the residuals of the ones before.
 
     Args:
-        table: `(V, d)` float32.
+        table: Table of vectors, `(V, d)` float32.
         cardinality: Number of codes `K` of a codebook.
-        stages: The positions `0 ... D - 1`, such as `range(D)`.
-        weights: `(V,)` of the words' errors.
+        stages: Positions `0 ... D - 1`, such as `range(D)`, perhaps with a progress bar.
+        weights: Weights of the words' errors, `(V,)`; `None`: all 1.
         seed: Seed of k-means.
         iterations: Largest number of iterations of k-means.
-        max_points: Rows that k-means learns from at most.
+        max_points: Largest number of rows that k-means learns from.
 
-    Returns: codes `(V, D)` int32, codebooks `(D, K, d)` float32.
+    Returns: Codes `(V, D)` int32, codebooks `(D, K, d)` float32.
 
     >>> codes, books = residual(np.array([[0], [1], [8], [9]], "float32"), 2, range(2))
     >>> reconstruct(codes, books).ravel().tolist()
@@ -76,7 +76,7 @@ def reconstruct(codes: np.ndarray, codebooks: np.ndarray) -> np.ndarray:
 def error(
     table: np.ndarray, codes: np.ndarray, codebooks: np.ndarray, weights: np.ndarray | None = None
 ) -> float:
-    """Squared error of the codes, over that of zeros: 0 is exact, 1 is nothing.
+    """Squared error of the codes, relative to that of zeros: 0 is exact.
 
     >>> error(np.array([[2.0]]), np.array([[0]]), np.array([[[1.0]]]))
     0.25
@@ -94,18 +94,18 @@ def error(
 def descend(
     table: np.ndarray, codes: np.ndarray, codebooks: np.ndarray, order: Iterable[int]
 ) -> np.ndarray:
-    """Chooses the codes at the positions of `order` anew, one after another, the others fixed.
+    """Updates the codes position by position, each with the others fixed.
 
     Also known as iterated conditional modes: `c_i^j <- argmin_k ||E[i] - sum_l W^l[c_i^l]||` over
     `c_i^j` alone.
 
     Args:
-        table: `(V, d)` float32.
+        table: Table of vectors, `(V, d)` float32.
         codes: `(V, D)`, to start from.
-        codebooks: `(D, K, d)` float32.
-        order: Positions in `[0, D)`.
+        codebooks: Codebooks, `(D, K, d)` float32.
+        order: Positions to update, in `[0, D)`.
 
-    Returns: codes `(V, D)` int32.
+    Returns: Codes `(V, D)` int32.
 
     >>> books = np.array([[[0.0], [1.0]], [[0.0], [5.0]]])
     >>> descend(np.array([[6.0]]), np.array([[0, 0]]), books, [1, 0]).tolist()
@@ -136,17 +136,17 @@ def refit(
     weights: np.ndarray | None = None,
     steps: int = 10,
 ) -> np.ndarray:
-    """Moves all codebooks towards the least squared error of these codes.
+    """Fits all codebooks to given codes by least squares.
 
     The optimum solves `B^T N B W = B^T N E`, with `B: (V, D K)` the one-hot codes and `N` the
-    weights. Conjugate gradients from the codebooks there are: every step lowers the error, and
-    none needs more memory than the table.
+    weights. Conjugate gradients start from the given codebooks: each step lowers the error,
+    and none needs more memory than the table.
 
     Args:
-        table: `(V, d)` float32.
+        table: Table of vectors, `(V, d)` float32.
         codes: Codes of the rows, `(V, D)`.
-        codebooks: `(D, K, d)` float32, to start from.
-        weights: `(V,)` of the words' errors.
+        codebooks: Codebooks to start from, `(D, K, d)` float32.
+        weights: Weights of the words' errors, `(V,)`; `None`: all 1.
         steps: Number of steps of conjugate gradients.
 
     Returns: codebooks `(D, K, d)` float32.
@@ -174,13 +174,13 @@ def least_squares(
     weights: np.ndarray | None = None,
     steps: int = 10,
 ) -> np.ndarray:
-    """`X` with a smaller `sum_i n_i ||E[i] - M[i] X||^2`, by conjugate gradients.
+    """Lowers `sum_i n_i ||E[i] - M[i] X||^2` by conjugate gradients.
 
     Args:
-        matrix: `M` `(V, b)`, a SciPy sparse matrix, float32.
-        table: `E` `(V, d)` float32.
+        matrix: Matrix `M` `(V, b)`, SciPy sparse, float32.
+        table: Table `E` `(V, d)` float32.
         start: `X` `(b, d)` to start from.
-        weights: `n` `(V,)`.
+        weights: Weights `n` `(V,)` of the rows; `None`: all 1.
         steps: Number of steps of conjugate gradients.
 
     >>> matrix = require("scipy.sparse", "compress").csr_matrix(np.ones((2, 1), np.float32))
@@ -190,7 +190,7 @@ def least_squares(
     weight = np.ones((len(table), 1), np.float32)
     if weights is not None:
         weight = (weights / weights.mean()).astype(np.float32)[:, None]
-    # The diagonal of what is solved preconditions it.
+    # Preconditioned by the diagonal.
     often = np.maximum(matrix.multiply(matrix).T @ weight, 1e-12)
     solution = start.astype(np.float32)
     rest = table - matrix @ solution
@@ -201,8 +201,8 @@ def least_squares(
         downhill = gradient / often
         slope = np.sum(gradient * downhill, axis=0, dtype=np.float64)
         left = np.sum(weight * np.square(rest), axis=0, dtype=np.float64)
-        # Less than this is rounding. Codebooks that add up are never unique (a vector moved from
-        # one to another changes no sum), and rounding would take them far along such a way.
+        # Less than this is rounding error. Additive codebooks are never unique (a vector moved from
+        # one to another changes no sum), so rounding errors would let them drift far.
         slope = np.where(slope > 1e-10 * left, slope, 0)
         if not slope.any():
             break

@@ -24,17 +24,17 @@ def additive_codes(
     """Codes and codebooks with a small error of `sum_j W^j[c_i^j]`, see `compress.KDCodes`.
 
     Args:
-        table: `(V, d)` float32.
-        cardinality: `K`, at most `V`.
+        table: Table of vectors, `(V, d)` float32.
+        cardinality: Number of codes `K` of a codebook, at most `V`.
         code_length: Number of codebooks `D`.
-        weights: `(V,)` of the words' errors.
+        weights: Weights of the words' errors, `(V,)`; `None`: all 1.
         start: "residual", "annealed", or "best": both, and the better one is kept.
-        iterations: Rounds of fitting all codebooks and choosing all codes anew.
+        iterations: Number of rounds of fitting all codebooks and choosing all codes anew.
         seed: Seed of k-means, the random codes and the noise.
-        max_points: Rows that k-means learns from at most.
-        steps: Gives `range(count)` for a task, perhaps with a progress bar.
+        max_points: Largest number of rows that k-means learns from.
+        steps: Function that returns `range(count)`, perhaps with a progress bar.
 
-    Returns: codes `(V, D)` int32, codebooks `(D, K, d)` float32.
+    Returns: Codes `(V, D)` int32, codebooks `(D, K, d)` float32.
 
     >>> table = np.array([[0, 0], [1, 0], [0, 5], [1, 5]], "float32")
     >>> codes, books = additive_codes(table, 2, 2)

@@ -1,7 +1,7 @@
 """Tokenization of texts as bytes: words and their fingerprints, inside a graph.
 
-All in int32 and bool, with operations that are TFLite built-ins. No bytes make them fail: what is
-no byte counts as white space, and what is past the last word goes to a slot that nobody reads.
+All in int32 and bool, with TFLite built-ins only. No input makes them fail: numbers that are not
+bytes count as white space, and words past the last slot go to a slot that is not read.
 """
 
 import functools
@@ -18,12 +18,12 @@ from kerascompact.ops.hashing import fmix32
 
 
 class Words(NamedTuple):
-    """The words of `B` texts of `C` bytes, in `W` slots each and one for what is no word.
+    """The words of `B` texts of `C` bytes, in `W` slots each and one slot for other bytes.
 
     `units`: the bytes, folded, int32 `(B C,)`. `slots`: the slot of each byte, `(B C,)`, in
     `[0, B (W + 1))`. `places`: its place in the word, `(B C,)`. `first`: where the word of each
     slot begins in its text, `(B, W + 1)`. `counts`: words of each text, `(B,)`, at most `W`.
-    `sequence_length`: `W`.
+    `sequence_length`: number of slots `W`.
     """
 
     units: tf.Tensor
@@ -40,15 +40,15 @@ def split(
     sequence_length: int | None = None,
     max_words: int | None = None,
 ) -> Words:
-    """Finds the words of texts that are given as bytes.
+    """Finds the words of texts given as bytes.
 
-    Zeros at the end of a text, and numbers that are no bytes, are padding.
+    Zeros at the end of a text, and numbers that are not bytes, are padding.
 
     Args:
         data: The texts, int32 `(B, C)`.
         rules: The token rules as tables.
-        sequence_length: `W`. `None`: as many as the longest text has, at least one.
-        max_words: `W` at most, without a `sequence_length`. Words past the last slot are left out.
+        sequence_length: Number of slots `W`. `None`: as many as the longest text has words.
+        max_words: Largest `W`, without a `sequence_length`. Further words are left out.
     Example:
     >>> from kerascompact.text.byte_rules import byte_rules
     >>> text = tf.constant([list(b"Turn it up!")])
@@ -81,7 +81,7 @@ def split(
         rows = tf.shape(data)[0] if rows is None else rows
         slots += tf.expand_dims(tf.range(rows) * (sequence_length + 1), 1)
     slots = tf.reshape(slots, [-1])
-    # 0, 1, 2, ...; a range would be stored, if its length is known, at 4 bytes a byte of text
+    # 0, 1, 2, ...; a range of known length would be stored, 4 bytes for each byte of text
     place = tf.cumsum(tf.cast(tf.greater_equal(filled, 0), tf.int32), axis=1, exclusive=True)
     place = tf.reshape(place, [-1])
     starts = tf.reshape(starts, [-1])
@@ -98,7 +98,7 @@ def split(
 
 
 def limits(sequence_length: int | None, max_words: int | None) -> tuple[int | None, int | None]:
-    """Both, checked: a number of words that is fixed needs no other limit."""
+    """Checks both limits, of which only one can be given."""
     if sequence_length is not None and max_words is not None:
         checks.fail("max_words", "None if there is a `sequence_length`", max_words)
     if sequence_length is not None:
@@ -115,13 +115,13 @@ def fingerprints(words: Words, seed: int) -> tf.Tensor:
 
 
 def with_pairs(values: tf.Tensor, length: int | tf.Tensor) -> tf.Tensor:
-    """Behind the hash of each word that of the pair of it and the next, as `text.fingerprints`.
+    """Interleaves the hash of each word with that of its pair with the next word.
 
     Args:
         values: Hashes of words, int32 `(B, W)`; 0 where there is no word.
-        length: `L`, at most `2 W`.
+        length: Number of hashes `L`, at most `2 W`.
 
-    Returns: int32 `(B, L)`; 0 where there is no word, or none behind it.
+    Returns: int32 `(B, L)`; 0 where there is no word, or no next word.
     """
     after = _shifted(values, -1)
     pairs = tf.where(tf.equal(after, 0), 0, values * int32(GOLDEN) + after)
@@ -138,16 +138,16 @@ def spans(words: Words) -> tf.Tensor:
 
 
 def search(table: tf.Tensor, values: tf.Tensor, below: int, window: int) -> tf.Tensor:
-    """The place in a rising table where each value is, if it is there at all.
+    """Finds each value in a sorted table by binary search.
 
-    Halves the `window` of places around the one where the value would be if the table were even.
+    The search covers `window` places around the place that interpolation predicts.
 
     Args:
         table: Sorted fingerprints, int32 `(n,)`.
-        values: int32, any shape.
+        values: Values to find, int32 of any shape.
         below, window: Bounds of the search, from `text.fingerprints.Index`.
 
-    Returns: Places in `[0, n)`, int32.
+    Returns: Places in `[0, n)`, int32; any place for a value that is not in the table.
     """
     count = int(table.shape[0])
     bits = min(16, 32 - count.bit_length())
@@ -166,12 +166,12 @@ def search(table: tf.Tensor, values: tf.Tensor, below: int, window: int) -> tf.T
 
 
 def _is_plain(rules: ByteRules) -> bool:
-    """Whether folded bytes are of the kinds of the others, so that one need not wait for them."""
+    """Whether folding changes no byte's kind, so that both can be computed independently."""
     return bool((rules.kinds[rules.folding] == rules.kinds).all())
 
 
 def _shifted(values: tf.Tensor, places: int) -> tf.Tensor:
-    """Columns to the right by so many places, or to the left if negative; zeros come in."""
+    """Shifts columns to the right, or to the left if `places` is negative; fills with zeros."""
     if places > 0:
         return tf.pad(values, [[0, 0], [places, 0]])[:, :-places]
     return tf.pad(values, [[0, 0], [0, -places]])[:, -places:]

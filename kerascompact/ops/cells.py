@@ -18,11 +18,11 @@ def lstm(
     """`c' = f c + i a(g)`, `h' = o a(c')`, where `[i, f, g, o] = P + h R`.
 
     Args:
-        projected: The input's product with its kernel, and the bias, `P`.
+        projected: Product of the input with its kernel, plus the bias, `P`.
         hidden: Hidden state `h`.
         cell: Cell state `c`.
         kernel: Recurrent kernel `R`.
-        activation: `a`, tanh in Keras.
+        activation: Activation `a`; tanh in Keras.
         recurrent_activation: Activation of the gates `i`, `f` and `o`; sigmoid in Keras.
 
     Shapes: `(..., batch, 4 s)`, twice `(..., batch, s)`, `(..., s, 4 s)` -> `h'` and `c'`.
@@ -49,12 +49,12 @@ def gru(
     """`h' = z h + (1 - z) a(n)`, where `n` reads `r h` or, with `reset_after`, `r (h R)`.
 
     Args:
-        projected: The input's products with its kernel, and the bias, for `z`, `r` and `n`.
+        projected: Products of the input with its kernel, plus the bias, for `z`, `r` and `n`.
         hidden: Hidden state `h`.
         kernel: Recurrent kernel `R`.
         bias: Bias of the product with `R`, used with `reset_after`; `None`: no bias.
         reset_after: Whether the reset gate acts after the product, see `keras.layers.GRU`.
-        activation: `a`, tanh in Keras.
+        activation: Activation `a`; tanh in Keras.
         recurrent_activation: Activation of the gates `z` and `r`; sigmoid in Keras.
 
     Shapes: `(..., batch, 3 s)`, `(..., batch, s)`, `(..., s, 3 s)` -> `(..., batch, s)`.

@@ -14,7 +14,7 @@ from kerascompact.ops.vocabulary_chunks import rows_in_chunks
 
 
 class EncodedTable(NamedTuple):
-    """What the auto-encoder found.
+    """Codes, codebooks and encoder of a table.
 
     `codes`: `(V, M)`. `codebooks`: `(M, K, d)`. `encoder`: `A`, `a'`, `B`, `b'` of
     `ops.code_encoder.code_logits`, which give these codes for the rows divided by `scale`.
@@ -44,22 +44,22 @@ def encode_table(
 ) -> EncodedTable:
     """Codes, codebooks and encoder of a table, see `compress.CompositionalCodes`.
 
-    Not inside a graph: it trains.
+    It trains, so it cannot run inside a graph.
 
     Args:
-        table: `(V, d)` float32.
-        cardinality: `K`.
-        code_length: `M`.
-        weights: `(V,)`, how often a word is drawn, and how much its error weighs.
-        hidden_dim: Units of the encoder's hidden layer. Default: `M K / 2`.
-        epochs: Passes over the table; those codes are kept whose error is the smallest.
-        batch_size: Rows of a step.
-        learning_rate: Rate of Adam.
+        table: Table of vectors, `(V, d)` float32.
+        cardinality: Number of codes `K` of a codebook.
+        code_length: Number of codebooks `M`.
+        weights: Frequency of each word in the batches, and weight of its error, `(V,)`.
+        hidden_dim: Number of units of the encoder's hidden layer. Default: `M K / 2`.
+        epochs: Number of passes over the table; the codes with the smallest error are kept.
+        batch_size: Number of rows of a step.
+        learning_rate: Learning rate of Adam.
         temperature: `tau` of the Gumbel-softmax.
-        clip_norm: Norm that the gradient is clipped to.
-        refit: Whether codebooks are fitted to the codes by least squares in the end.
+        clip_norm: Largest norm of the gradient, by clipping.
+        refit: Whether codebooks are fitted to the codes by least squares at the end.
         seed: Seed of the weights, the order of the rows and the noise.
-        steps: Gives `range(count)` for a task, perhaps with a progress bar.
+        steps: Function that returns `range(count)`, perhaps with a progress bar.
 
     >>> found = encode_table(np.eye(6, 4, dtype="float32"), 2, 3, epochs=2)
     >>> found.codes.shape, [weight.shape for weight in found.encoder]

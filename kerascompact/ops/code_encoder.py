@@ -20,13 +20,13 @@ def code_logits(
 ) -> tf.Tensor:
     """Encodes vectors as the logits of `M` codes in `[0, K)` each.
 
-    `a = log(softplus(tanh(x A + a') B + b') + 1e-8)`: logits whose exponentials are positive, and
-    which grow with the logarithm only, so that no code is ever decided for good.
+    `a = log(softplus(tanh(x A + a') B + b') + 1e-8)`: logits that grow
+    logarithmically, so that no choice of a code becomes final.
 
     Args:
-        vectors: `x`, `(n, d)` float32.
-        kernels: `A` `(d, h)` and `B` `(h, M K)`.
-        biases: `a'` `(h,)` and `b'` `(M K,)`.
+        vectors: Vectors `x`, `(n, d)` float32.
+        kernels: Kernels `A` `(d, h)` and `B` `(h, M K)`.
+        biases: Biases `a'` `(h,)` and `b'` `(M K,)`.
         cardinality: Number of codes `K` of a codebook.
 
     Returns: `(n, M, K)` logits.

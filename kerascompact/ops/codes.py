@@ -9,17 +9,17 @@ from kerascompact.ops.unique import token_mean
 def relaxed_one_hot(
     logits: tf.Tensor, temperature: tf.Tensor | float, straight_through: bool = True
 ) -> tuple[tf.Tensor, tf.Tensor]:
-    """Turns code logits into one-hot codes that let the gradient of a soft choice through.
+    """Turns code logits into one-hot codes with the gradient of a soft choice.
 
     `o^ = softmax(pi / tau)`, `o = one_hot(argmax o^)`: forward `o`, backward `o^`. Nothing is
     drawn at random, unlike `gumbel_softmax`.
 
     Args:
-        logits: `(..., K)` code logits `pi`.
-        temperature: `tau > 0`.
-        straight_through: `False` gives `o^` forward, too.
+        logits: Logits `pi`, `(..., K)`.
+        temperature: Temperature `tau > 0`.
+        straight_through: Whether the forward value is one-hot; `False`: it is `o^`.
 
-    Returns: codes `o` and probabilities `o^`, both `(..., K)` float32.
+    Returns: Codes `o` and probabilities `o^`, both `(..., K)` float32.
 
     >>> codes, _ = relaxed_one_hot(tf.constant([[0.1, 0.3, 0.2]]), 1.0)
     >>> codes.numpy().tolist()
@@ -40,9 +40,9 @@ def code_entropy(soft: tf.Tensor, weights: tf.Tensor) -> tf.Tensor:
     `H = -sum_i w_i / sum(w) mean_j sum_k o^_ijk log o^_ijk`.
 
     Args:
-        soft: `(n, D, K)` probabilities.
-        weights: `(n,)`, such as the occurrences of each id in the batch. If all are 0, so is the
-            result.
+        soft: Probabilities, `(n, D, K)`.
+        weights: Weight of each row, `(n,)`, such as the occurrences of an id in the batch. If all
+            are 0, so is the result.
 
     >>> round(float(code_entropy(tf.fill((1, 2, 4), 0.25), tf.ones(1))), 4)  # log 4
     1.3863

@@ -2,7 +2,7 @@
 
 import tensorflow as tf
 
-TINY = 1e-12  # of a squared length: a vector of zeros has no direction, and no gradient
+TINY = 1e-12  # smallest squared norm: a vector of zeros has no direction and no gradient
 
 
 def unit_vectors(vectors: tf.Tensor) -> tf.Tensor:
@@ -22,7 +22,7 @@ def sum_of_squared_cosines(vectors: tf.Tensor, diagonal: bool = False) -> tf.Ten
     `(n, n)`: 40 times less work for 4,096 words and 100 columns.
 
     Args:
-        vectors: `(n, d)` float32, of any length.
+        vectors: Vectors `(n, d)` float32, of any norm.
         diagonal: Whether the `n` cosines of a word with itself count. They are 1, and have no
             gradient.
 
@@ -42,9 +42,9 @@ def sum_of_squared_cosines(vectors: tf.Tensor, diagonal: bool = False) -> tf.Ten
 
 
 def mean_cosine(vectors: tf.Tensor) -> tf.Tensor:
-    """The mean cosine of all pairs of different rows, from `(n, d)` vectors.
+    """The mean cosine of all pairs of different rows of `(n, d)` vectors.
 
-    Near 1 all words have one direction, the "narrow sub-space" of the paper; near 0 they do not.
+    Near 1, all words point in one direction, the "narrow sub-space" of the paper.
 
     >>> float(mean_cosine(tf.constant([[1.0, 0.0], [2.0, 0.0], [0.0, 1.0]])))
     0.3333333432674408

@@ -3,13 +3,13 @@
 import numpy as np
 
 STEPS = 200
-MOST_PUSHED = 1024  # vectors, for which all pairs are computed in each step
+MOST_PUSHED = 1024  # vectors at most, since each step computes all pairs
 
 
 def most_directions(width: int, count: int) -> int:
-    """How many of `count` directions of a width a float32 dot product tells apart.
+    """Number of directions, at most `count`, that a float32 dot product can tell apart.
 
-    There are two on a line; on a circle or a sphere the nearest are as far as 1 / 1,024 of it.
+    There are two on a line; on a circle or sphere neighbours are 1 / 1,024 of it apart.
 
     >>> most_directions(1, 16), most_directions(2, 16), most_directions(2, 65_536)
     (2, 16, 1024)
@@ -18,12 +18,12 @@ def most_directions(width: int, count: int) -> int:
 
 
 def spread_directions(vectors: np.ndarray) -> np.ndarray:
-    """Unit vectors in the directions of some vectors from their mean, pushed apart from each other.
+    """Unit vectors in the directions of vectors from their mean, pushed apart.
 
-    Every one has a larger dot product with itself than with any other: `argmax_k u_i . u_k = i`.
+    Each has a larger dot product with itself than with any other: `argmax_k u_i . u_k = i`.
 
     Args:
-        vectors: `(K, w)`, at most `most_directions(w, K)` of them.
+        vectors: Vectors `(K, w)`, at most `most_directions(w, K)` of them.
 
     Returns: `(K, w)` float32.
 
@@ -36,12 +36,12 @@ def spread_directions(vectors: np.ndarray) -> np.ndarray:
     if width == 1:
         order = np.argsort(np.argsort(centred[:, 0], kind="stable"))
         return np.where(order == 0, -1.0, 1.0)[:, None].astype(np.float32)
-    if width == 2:  # evenly around the circle, in the order that they have
+    if width == 2:  # evenly around the circle, in their order
         angles = np.arctan2(centred[:, 1], centred[:, 0])
         order = np.argsort(np.argsort(angles, kind="stable"))
         angles = 2 * np.pi * order / count
         return np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
-    # Vectors that are the same part by a little noise, which does not depend on anything.
+    # A little fixed noise separates equal vectors.
     noise = np.random.default_rng(0).normal(size=vectors.shape)
     unit = _unit(centred + 1e-3 * (centred.std() + 1e-12) * noise)
     if count > MOST_PUSHED:
@@ -49,7 +49,7 @@ def spread_directions(vectors: np.ndarray) -> np.ndarray:
     for step in range(STEPS):
         cosines = unit @ unit.T
         np.fill_diagonal(cosines, -np.inf)
-        # The nearest ones push most: a force that falls steeply with the distance.
+        # The force falls steeply with the distance.
         push = np.exp(16 * (cosines - cosines.max(axis=1, keepdims=True)))
         push /= push.sum(axis=1, keepdims=True)
         unit = _unit(unit - 0.3 * (1 - step / STEPS) * (push @ unit))

@@ -1,4 +1,4 @@
-"""Sums of 48 bits as pairs of float32 numbers, for processors and checks that refuse float64."""
+"""Sums with 48 bits as pairs of float32 numbers, where float64 is not available."""
 
 import tensorflow as tf
 
@@ -7,11 +7,10 @@ def add(pair: tf.Tensor, x: tf.Tensor) -> tf.Tensor:
     """The sum of a pair and a number, as a pair.
 
     A pair `(high, low)` stands for `high + low`, where `high` is that sum rounded to float32. One
-    addition is off by at most about `2^-48` of the sum; a million of them lose less than float32
-    loses in one.
+    addition has a relative error of about `2^-48`; a million of them lose less than one in float32.
 
     Args:
-        pair: float32 `(..., 2)`; zeros to begin with.
+        pair: Running sum, float32 `(..., 2)`; zeros at the start.
         x: Numbers to add, float32 `(...)`.
 
     Shapes: `(..., 2)`, `(...)` -> `(..., 2)`.
@@ -29,7 +28,7 @@ def add(pair: tf.Tensor, x: tf.Tensor) -> tf.Tensor:
 
 
 def difference(pair: tf.Tensor, other: tf.Tensor) -> tf.Tensor:
-    """What one pair is above another, rounded once.
+    """One pair minus another, rounded once.
 
     Shapes: `(..., 2)`, `(..., 2)` -> `(...)`.
 
@@ -42,7 +41,7 @@ def difference(pair: tf.Tensor, other: tf.Tensor) -> tf.Tensor:
 
 
 def _two_sum(a: tf.Tensor, b: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-    """`a + b` rounded, and exactly what the rounding took away (Knuth's six operations)."""
+    """`a + b` rounded, and the exact rounding error (Knuth's six operations)."""
     total = a + b
     of_b = total - a
     return total, (a - (total - of_b)) + (b - of_b)

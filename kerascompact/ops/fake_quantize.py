@@ -13,23 +13,23 @@ def step_size(limit: tf.Tensor, bits: int) -> tf.Tensor:
 
 
 def quantize(rows: tf.Tensor, limit: tf.Tensor, bits: int) -> tf.Tensor:
-    """The codes `q` of numbers: `round(x / s + (2^b - 1) / 2)`, cut off to `[0, 2^b - 1]`.
+    """The codes `q` of numbers: `round(x / s + (2^b - 1) / 2)`, clipped to `[0, 2^b - 1]`.
 
-    All `2^b` values lie evenly in `[-limit, limit]`, ends included, so zero is none of them: at
+    The `2^b` values lie evenly in `[-limit, limit]`, ends included; zero is not one of them. With
     one bit they are `-limit` and `limit`.
 
     Args:
-        rows: `x`, any shape.
+        rows: Numbers `x`, of any shape.
         limit: Largest value, at least 0; broadcasts to `rows`.
         bits: Number of bits `b`.
 
-    Returns: float32 whole numbers, of the shape of `rows`.
+    Returns: Integers as float32, of the shape of `rows`.
 
     >>> quantize(tf.constant([-9.0, -1.5, 0.6, 1.5]), tf.constant(1.5), bits=2).numpy().tolist()
     [0.0, 0.0, 2.0, 3.0]
 
     Reference: [Jacob et al., CVPR 2018](https://arxiv.org/abs/1712.05877), eq. 12. Differs: the
-    values lie evenly around zero, so that no zero point is stored; theirs include zero itself.
+    values lie evenly around zero, so that no zero point is stored; theirs include zero.
     """
     most = 2**bits - 1
     # A limit of 0 belongs to rows of zeros: every code gives 0 there.

@@ -17,11 +17,11 @@ def normalized_adjacency(edges: np.ndarray, num_nodes: int) -> tuple[np.ndarray,
     (`A_hat_uu = 1`); one with an edge to itself has 2 on the diagonal of `A + I`.
 
     Args:
-        edges: `(E, 2)` integers in `[0, num_nodes)`, undirected: `(u, v)` and `(v, u)` are the same
-            edge, and naming it again changes nothing.
+        edges: Edges, `(E, 2)` integers in `[0, num_nodes)`, undirected: `(u, v)` and `(v, u)` are
+            the same edge, and naming it again changes nothing.
         num_nodes: Number of nodes `N`.
 
-    Returns: the entries that are not 0, by rows and then columns: places `(M, 2)` int32 and values
+    Returns: The entries that are not 0, by rows and then columns: places `(M, 2)` int32 and values
     `(M,)` float32.
 
     Raises: ValueError, if `edges` has another shape or names other nodes.
@@ -36,7 +36,7 @@ def normalized_adjacency(edges: np.ndarray, num_nodes: int) -> tuple[np.ndarray,
     edges = checks.ids_below("edges", np.asarray(edges), num_nodes).astype(np.int64)
     if edges.ndim != 2 or edges.shape[1] != 2:
         raise ValueError(f"`edges` must have the shape (edges, 2). Received: {edges.shape}.")
-    # An entry as one number, row by row; a set of them has each direction of each edge once.
+    # Each entry as one number: their set has each direction of each edge once.
     number = np.unique(np.concatenate([edges, edges[:, ::-1]]) @ [num_nodes, 1])
     diagonal = np.arange(num_nodes) * (num_nodes + 1)
     number, counts = np.unique(np.concatenate([number, diagonal]), return_counts=True)
@@ -52,12 +52,12 @@ def normalized_rows(matrix: Any) -> tuple[np.ndarray, np.ndarray]:
     `X_ij / sum_j X_ij`, so that a node's features are weights of an average. A row of zeros stays.
 
     Args:
-        matrix: `(N, F)` array or SciPy sparse matrix, no entry negative.
+        matrix: Features, a `(N, F)` array or SciPy matrix without negative entries.
 
-    Returns: the entries that are not 0, by rows and then columns: places `(nnz, 2)` int32 and
+    Returns: The entries that are not 0, by rows and then columns: places `(nnz, 2)` int32 and
     values `(nnz,)` float32.
 
-    Raises: ValueError, if an entry is negative or not finite, or it is no matrix.
+    Raises: ValueError, if `matrix` has another shape, or an entry is negative or not finite.
 
     >>> places, values = normalized_rows(np.array([[0, 3, 1], [0, 0, 0]]))
     >>> places.tolist(), values.tolist()
@@ -89,7 +89,7 @@ def sparse_matmul(
     backward, for 49,216 entries and width 16).
 
     Args:
-        places: `(nnz, 2)` rows and columns of the entries, int32 or int64.
+        places: Rows and columns of the entries, `(nnz, 2)`, int32 or int64.
         values: Stored entries, `(nnz,)` floats.
         dense: Dense factor, `(columns, d)`.
         num_rows: Number of rows of `S`, an integer or a scalar tensor.

@@ -33,18 +33,18 @@ def gumbel_softmax(
     `t_j = exp((a_j + s g_j) / tau) / sum_l exp((a_l + s g_l) / tau)`, with `g_j ~ Gumbel(0, 1)`,
     drawn anew for each row.
 
-    The noise scale `s` says how random the draw is: its largest entry is a sample of
+    The noise scale `s` sets how random the draw is: its largest entry is a sample of
     `softmax(a / s)`, of `softmax(a)` with `s = 1`, and `argmax_j a_j` with `s = 0`. The temperature
-    says how soft it is: as `tau -> 0` it becomes one-hot, and as random as before. So with
-    `straight_through` the value does not depend on the temperature, only the gradient does.
+    sets how soft it is: as `tau -> 0` it becomes one-hot, equally random. With `straight_through`
+    only the gradient depends on the temperature.
 
     Args:
-        logits: `(..., k)` floats `a`.
-        temperature: `tau > 0`, a number or a scalar tensor.
+        logits: Logits `a`, `(..., k)`.
+        temperature: Temperature `tau > 0`, a number or a scalar tensor.
         seed: An integer (the same draw at each call) or a `keras.random.SeedGenerator`.
         straight_through: Forward value one-hot at the largest `t_j`, gradient that of `t`.
-        noise: `g`, where it has been drawn already.
-        noise_scale: `s >= 0`, a number or a scalar tensor.
+        noise: Noise `g`, if it is drawn already.
+        noise_scale: Scale `s >= 0`, a number or a scalar tensor.
 
     Returns: `(..., k)` non-negative `float32` that sum to 1 along the last axis.
 

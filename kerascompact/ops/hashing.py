@@ -6,12 +6,12 @@ from kerascompact.core.hash32 import GOLDEN, STEP, int32
 
 
 def fmix32(numbers: tf.Tensor) -> tf.Tensor:
-    """Mixes 32 bits so that each one of the result depends on all: the end of MurmurHash3.
+    """Mixes 32 bits so that each bit of the result depends on all: MurmurHash3's finalizer.
 
     Args:
-        numbers: int32, any shape; products wrap.
+        numbers: Numbers to mix, int32 of any shape; products wrap.
 
-    Returns: int32 of the bits that `core.mixing.fmix32` gives.
+    Returns: int32 of the bits that `core.hash32.fmix32` gives.
 
     >>> fmix32(tf.constant([0, 1, 2])).numpy()
     array([         0, 1364076727,  821347078], dtype=int32)
@@ -29,9 +29,9 @@ def hash_ids(ids: tf.Tensor, seed: int, buckets: int) -> tf.Tensor:
     `fmix32(id * 0x9E3779B1 + seed * 0x7F4A7C15)` modulo the number of buckets.
 
     Args:
-        ids: int32, any shape.
-        seed: A whole number; each gives another function.
-        buckets: How many.
+        ids: Ids to hash, int32 of any shape.
+        seed: Integer that selects the hash function.
+        buckets: Number of buckets.
 
     >>> hash_ids(tf.constant([0, 1, 2, 3]), seed=1, buckets=10).numpy().tolist()
     [3, 0, 8, 5]
@@ -40,6 +40,6 @@ def hash_ids(ids: tf.Tensor, seed: int, buckets: int) -> tf.Tensor:
 
 
 def _logical_shift(numbers: tf.Tensor, places: int) -> tf.Tensor:
-    """To the right with zeros from the left, which int32 has not."""
+    """Logical right shift, which int32 lacks."""
     bits = tf.bitcast(numbers, tf.uint32)
     return tf.bitcast(tf.bitwise.right_shift(bits, tf.constant(places, tf.uint32)), tf.int32)

@@ -2,9 +2,9 @@
 
 Two ways to store a set of `n` ids below `V`, both read with TFLite built-ins on int32:
 
-- "bitmap": a bit for each id, and how many are set before each block of 64. About `1.25 V` bits.
-- "sorted": the lower byte of each id of the set, in order, and where each block of 256 ids begins.
-  About `8 n + V / 16` bits. The place is found by halving, in eight steps.
+- "bitmap": a bit for each id, and the count before each block of 64 ids. About `1.25 V` bits.
+- "sorted": the lower byte of each id of the set, in order, and the start of each block of 256 ids.
+  About `8 n + V / 16` bits, searched in eight steps.
 """
 
 import numpy as np
@@ -22,11 +22,11 @@ def pack_set(ids: np.ndarray, count: int, kind: str) -> tuple[np.ndarray, np.nda
     """Packs a set of ids below `count`.
 
     Args:
-        ids: Different integers in ascending order.
+        ids: Ids of the set, distinct and ascending.
         count: Number of all ids, `V`.
         kind: "bitmap" or "sorted".
 
-    Returns: uint8 bytes, and how many ids of the set lie before each block; int16 if `n` fits.
+    Returns: uint8 bytes, and the number of ids of the set before each block; int16 if `n` fits.
 
     >>> entries, before = pack_set(np.array([1, 2, 70]), 100, "bitmap")
     >>> entries.nonzero()[0].tolist(), before.tolist()
@@ -44,7 +44,7 @@ def pack_set(ids: np.ndarray, count: int, kind: str) -> tuple[np.ndarray, np.nda
 
 
 def set_shapes(size: int, count: int, kind: str) -> tuple[int, int]:
-    """How many numbers the two arrays of a set of `size` ids below `count` have.
+    """Sizes of the two arrays of a set of `size` ids below `count`.
 
     >>> set_shapes(3, 100, "bitmap"), set_shapes(3, 100, "sorted")
     ((16, 3), (3, 2))
@@ -54,7 +54,7 @@ def set_shapes(size: int, count: int, kind: str) -> tuple[int, int]:
 
 
 def number_type(size: int) -> str:
-    """The type of the numbers of ids before a block.
+    """Type of the counts before a block.
 
     >>> number_type(32_767), number_type(32_768)
     ('int16', 'int32')
@@ -63,7 +63,7 @@ def number_type(size: int) -> str:
 
 
 def set_bits(size: int, count: int, kind: str) -> int:
-    """The bits of both arrays.
+    """Total bits of both arrays.
 
     >>> set_bits(3000, 62_000, "bitmap"), set_bits(3000, 62_000, "sorted")
     (77536, 27904)
@@ -75,16 +75,16 @@ def set_bits(size: int, count: int, kind: str) -> int:
 def places(
     entries: tf.Tensor, before: tf.Tensor, ids: tf.Tensor, kind: str
 ) -> tuple[tf.Tensor, tf.Tensor]:
-    """Whether ids are in a set, and how many of the set are smaller.
+    """Whether ids are in a set, and their rank in it.
 
     Args:
         entries: Entries that `pack_set` returned.
         before: Counts that `pack_set` returned.
-        ids: int32, any shape, in `[0, V)`.
+        ids: Ids to look up, int32 of any shape, in `[0, V)`.
         kind: Kind of the set, as given to `pack_set`.
 
-    Returns: bool and int32 of the shape of `ids`. The place of an id that is not in the set is that
-    of one that is, near it, so that it can be gathered all the same.
+    Returns: bool and int32 of the shape of `ids`. An id outside of the set gets the rank
+    of a neighbour that is in it, which is safe to gather.
 
     >>> packed = pack_set(np.array([1, 2, 70]), 100, "sorted")
     >>> found, place = places(*packed, tf.constant([70, 3]), "sorted")
@@ -105,7 +105,7 @@ def _bitmap_places(
     # The bits of each byte below the id's own: all, some or none of its eight.
     below = tf.minimum(tf.maximum(tf.expand_dims(within, -1) - 8 * along, 0), 8)
     smaller = tf.math.floormod(rows, tf.gather(_POWERS, below))
-    # A number has as many bits set as it is larger than the sum of its halves, quarters, ...
+    # The number of set bits is the number minus the sum of its halves, quarters, ...
     counts = smaller
     for shift in range(1, 8):
         counts -= tf.bitwise.right_shift(smaller, shift)
@@ -126,7 +126,7 @@ def _sorted_places(
     end = tf.cast(tf.gather(before, block + 1), tf.int32)
     none = tf.equal(place, end)
     for step in (128, 64, 32, 16, 8, 4, 2, 1):
-        # The last id of the block that is not larger, its first one being as far as it gets.
+        # The last id of the block that is not larger, or its first.
         further = place + step
         value = tf.cast(tf.gather(low, tf.minimum(further, last)), tf.int32)
         go_on = tf.logical_and(further < end, value <= within)

@@ -21,17 +21,17 @@ def k_svd(
     max_points: int = 65_536,
     steps: Callable[[int, str], Iterable[int]] = lambda count, what: range(count),
 ) -> tuple[Any, np.ndarray]:
-    """Sparse weights and anchors with a small `sum_i ||E[i] - T[i] A||^2`, see `compress.KSVD`.
+    """Finds sparse weights and anchors with a small `sum_i ||E[i] - T[i] A||^2`.
 
     Args:
-        table: `(V, d)` float32.
-        num_anchors: `|A|`, at most `V`.
-        num_neighbors: Entries `s` of a row of `T`, at most `|A|`.
-        weights: `(V,)` of the words' errors.
-        iterations: Rounds of fitting weights and anchors.
+        table: Table of vectors, `(V, d)` float32.
+        num_anchors: Number of anchors `|A|`, at most `V`.
+        num_neighbors: Number of entries `s` in a row of `T`, at most `|A|`.
+        weights: Weights of the words' errors, `(V,)`; `None`: all 1.
+        iterations: Number of rounds of fitting weights and anchors.
         seed: Seed of the first centroids.
-        max_points: Rows that the anchors are fitted to at most.
-        steps: Gives `range(count)` for a task, perhaps with a progress bar.
+        max_points: Largest number of rows that the anchors are fitted to.
+        steps: Function that returns `range(count)`, perhaps with a progress bar.
 
     Returns: `T` `(V, |A|)`, a SciPy csr matrix, and `A` `(|A|, d)` float32 of length 1.
 
@@ -84,9 +84,9 @@ def pursue(points: np.ndarray, anchors: np.ndarray, count: int) -> Any:
 def _fit_anchors(
     points: np.ndarray, weights: np.ndarray, transform: Any, anchors: np.ndarray
 ) -> None:
-    """Changes anchors, one after the other, to fit weighted points better.
+    """Updates anchors one by one to fit weighted points better.
 
-    The entries stay where they are and follow each anchor; the next pursuit finds them anew.
+    Each anchor's entries keep their places and are updated with it, until the next pursuit.
     """
     rest = points - transform @ anchors
     for k in range(len(anchors)):

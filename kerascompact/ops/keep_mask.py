@@ -9,11 +9,11 @@ from kerascompact.ops.random_bits import random_bits
 
 
 def keep_mask(shape: Any, rate: float, seed: keras.random.SeedGenerator | int) -> tf.Tensor:
-    """0 with probability `rate`, and `1 / (1 - rate)` otherwise, so that the mean is 1.
+    """Mask of 0 with probability `rate`, else `1 / (1 - rate)`, so that the mean is 1.
 
     Args:
-        shape: Any shape, with numbers or a tensor.
-        rate: In `[0, 1)`.
+        shape: Shape of the mask, numbers or a tensor.
+        rate: Share dropped, in `[0, 1)`.
         seed: An integer (the same mask at each call) or a `keras.random.SeedGenerator`.
 
     >>> mask = keep_mask((1000,), 0.75, seed=1).numpy()

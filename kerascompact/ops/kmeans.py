@@ -7,7 +7,7 @@ import numpy as np
 
 from kerascompact.core.extras import require
 
-ROWS = 8192  # whose distances are in memory at a time
+ROWS = 8192  # at a time, whose distances are in memory
 
 
 def kmeans(
@@ -22,15 +22,15 @@ def kmeans(
     """Clusters points: k-means++, then Lloyd's iterations, both weighted.
 
     Args:
-        points: `(n, d)` float32.
-        num_clusters: `k <= n`.
-        weights: `(n,)` numbers >= 0.
+        points: Points to cluster, `(n, d)` float32.
+        num_clusters: Number of clusters `k`, at most `n`.
+        weights: Weights of the points, `(n,)` numbers >= 0; `None`: all 1.
         seed: Seed of the first centroids and of the sample.
-        iterations: Lloyd's, at most.
-        max_points: Learns from so many points at most: those of the largest weight, or any without
-            weights. All are assigned.
+        iterations: Largest number of Lloyd's iterations.
+        max_points: Largest number of points to learn from, those of the largest weight, or any
+            without weights. All points are assigned.
 
-    Returns: codes `(n,)` int32 of the nearest centroids, and these `(k, d)` float32.
+    Returns: Number of the nearest centroid of each point, `(n,)` int32, and the centroids `(k, d)`.
 
     Raises: ImportError, without scikit-learn (`pip install 'kerascompact[compress]'`).
 
@@ -49,7 +49,7 @@ def kmeans(
             chosen = np.argsort(-weights, kind="stable")[:count]
     means = cluster.KMeans(num_clusters, n_init=1, max_iter=iterations, random_state=seed)
     with warnings.catch_warnings():
-        # Fewer different points than centroids: some centroids are the same, and nothing is lost.
+        # With fewer distinct points than centroids some centroids are equal, which costs nothing.
         warnings.simplefilter("ignore", exceptions.ConvergenceWarning)
         means.fit(points[chosen], sample_weight=None if weights is None else weights[chosen])
     centroids = means.cluster_centers_.astype(np.float32)

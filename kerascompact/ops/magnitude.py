@@ -4,7 +4,7 @@ import numpy as np
 
 
 def largest_entries(array: np.ndarray, count: int) -> np.ndarray:
-    """Where the `count` entries of the largest absolute values are: bool, of the array's shape.
+    """Mask of the `count` entries with the largest absolute values, of the array's shape.
 
     >>> largest_entries(np.array([[3.0, -4.0], [1.0, 0.0]]), 2).tolist()
     [[True, True], [False, False]]
@@ -17,7 +17,7 @@ def largest_entries(array: np.ndarray, count: int) -> np.ndarray:
 
 
 def entries_left(size: int, sparsity: float) -> int:
-    """How many of `size` entries a sparsity leaves.
+    """Number of entries out of `size` that a sparsity leaves.
 
     >>> entries_left(200, 0.9)
     20

@@ -18,12 +18,14 @@ def neighbors(points: np.ndarray, anchors: np.ndarray, count: int) -> tuple[np.n
 
 
 def least_squares_on(points: np.ndarray, near: np.ndarray, nonnegative: bool = False) -> np.ndarray:
-    """Weights `(n, s)` with which anchors `(n, s, d)` come nearest to points `(n, d)`.
+    """Weights of anchors whose weighted sums are nearest to points.
 
     Args:
-        points: `(n, d)`.
-        near: `(n, s, d)`.
+        points: Points to approximate, `(n, d)`.
+        near: Anchors of each point, `(n, s, d)`.
         nonnegative: Whether weights must be at least 0.
+
+    Returns: `(n, s)` weights.
 
     >>> near = np.array([[[1.0, 0.0], [0.0, 2.0]]])
     >>> least_squares_on(np.array([[3.0, -4.0]]), near).round(4).tolist()
@@ -41,7 +43,7 @@ def least_squares_on(points: np.ndarray, near: np.ndarray, nonnegative: bool = F
         rows = slice(start, start + 512)
         basis = near[rows].astype(np.float64)
         gram = basis @ basis.transpose(0, 2, 1)
-        # Anchors may depend on each other; so little changes no weight that is determined.
+        # For linearly dependent anchors; too small to change a determined weight.
         ridge = 1e-9 * np.trace(gram, axis1=1, axis2=2)[:, None, None] + 1e-30
         gram += ridge * np.eye(basis.shape[1])
         right = basis @ points[rows, :, None].astype(np.float64)

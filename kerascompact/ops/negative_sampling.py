@@ -26,16 +26,16 @@ def negative_sampling_loss(positive: tf.Tensor, negative: tf.Tensor) -> tf.Tenso
 
 
 def shared_noise_loss(negative: tf.Tensor, times: tf.Tensor, k: float) -> tf.Tensor:
-    """The noise's part of `-J`, summed over all pairs of a batch that share their noise.
+    """Noise term of `-J`, summed over all pairs of a batch that share their noise.
 
-    `k / S sum_u n_u sum_s -log sigma(-x_us)`: each of the `S` words of noise meets each *different*
-    word `u` once, in place of the `n_u k` draws that its `n_u` pairs would make. Its expectation
-    over draws is that of noise of their own, for any `S`; it varies less, if `S` is larger.
+    `k / S sum_u n_u sum_s -log sigma(-x_us)`: each of the `S` noise words is paired once with each
+    *distinct* word `u`, in place of the `n_u k` draws of its `n_u` pairs. The expectation is that
+    of separate noise, for any `S`; the variance falls with `S`.
 
     Args:
         negative: Logits `(u, S)`.
-        times: How many pairs each word has, `n_u` `(u,)`.
-        k: Words of noise per pair.
+        times: Number of pairs `n_u` of each word, `(u,)`.
+        k: Number of noise words per pair.
 
     Returns: A scalar.
 
@@ -43,21 +43,22 @@ def shared_noise_loss(negative: tf.Tensor, times: tf.Tensor, k: float) -> tf.Ten
     >>> round(float(loss) / (4 * 25), 4)  # as many fair coins
     0.6931
 
-    Reference: [Ji et al., 2016](https://arxiv.org/abs/1604.04661), sec. 3, who share noise to make
-    the products of vectors one product of matrices. Differs: `S` is not `k`.
+    Reference: [Ji et al., 2016](https://arxiv.org/abs/1604.04661), sec. 3, who share noise to
+    compute one product of matrices. Differs: `S` is not `k`.
     """
     of_word = tf.reduce_mean(tf.nn.softplus(negative), axis=-1)
     return k * tf.reduce_sum(times * of_word)
 
 
 def draw_noise(cumulative: tf.Tensor, bits: tf.Tensor) -> tf.Tensor:
-    """Ids from a distribution that is given by its rising sums.
+    """Draws ids from a distribution given by its cumulative sums.
 
     Args:
-        cumulative: `(V,)` int32, `round(2^31 sum_{v <= i} p(v)) - 1`, see `cumulative_noise`.
+        cumulative: Cumulative sums, `(V,)` int32, `round(2^31 sum_{v <= i} p(v)) - 1`, see
+            `cumulative_noise`.
         bits: 32 random bits for each draw, uint32, any shape.
 
-    Returns: int32, the shape of `bits`.
+    Returns: int32 ids, of the shape of `bits`.
 
     >>> cumulative = tf.constant([-1, 2**30 - 1, 2**31 - 1])  # never 0, 1 and 2 alike
     >>> draw_noise(cumulative, tf.constant([0, 2**31 - 2, 2**31, 2**32 - 1], tf.uint32)).numpy()

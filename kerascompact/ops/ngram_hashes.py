@@ -10,12 +10,12 @@ from kerascompact.ops.hashing import fmix32
 def ngram_hashes(
     units: tf.Tensor, words: tf.Tensor, num_words: int | tf.Tensor, projection: Projection
 ) -> tuple[tf.Tensor, tf.Tensor]:
-    """The hashes of all places where a feature could be, and the word of each.
+    """Hashes of all places where a feature can be, and the word of each.
 
     Args:
-        units: The bytes, int32 in `[0, 255]`, `(N,)`.
-        words: The word of each byte, in order, int32 in `[0, num_words]`: `num_words` is none.
-        num_words: How many words.
+        units: Bytes, int32 in `[0, 255]`, `(N,)`.
+        words: Word of each byte, ascending, int32 in `[0, num_words]`; `num_words` means none.
+        num_words: Number of words.
         projection: Settings of the projection.
 
     Returns: int32 hashes, 0 where there is no feature, and int32 words, of one length, which
@@ -32,9 +32,9 @@ def ngram_hashes(
 def _marked(
     units: tf.Tensor, words: tf.Tensor, num_words: int | tf.Tensor, projection: Projection
 ) -> tuple[tf.Tensor, tf.Tensor]:
-    """The bytes that count, folded and between their marks, and the word of each.
+    """The bytes that count, folded and between word marks, and the word of each.
 
-    Both are as long as they could be; what is left over at the end is of no word.
+    Both have the largest possible length; the rest at the end belongs to no word.
     """
     size = tf.size(units) if units.shape[0] is None else units.shape[0]
     place = tf.range(size)
@@ -47,7 +47,7 @@ def _marked(
     marked = tf.where(length > 0, length + projection.marks, 0)
     begin = tf.cumsum(marked, exclusive=True)
     size += projection.marks * num_words
-    # Into one cell past the end goes what does not count; everything else has a cell of its own.
+    # Bytes that do not count share one cell past the end; all others have a cell of their own.
     where = tf.gather(tf.pad(begin, [[0, 1]]), words) + projection.marks // 2 + index
     where = tf.where(counts, where, size)
     number = tf.range(num_words)
@@ -89,7 +89,7 @@ def _features(
 
 
 def _later(numbers: tf.Tensor, distance: int, fill: int = 0) -> tf.Tensor:
-    """What stands so many places further on."""
+    """The numbers `distance` places further on."""
     if distance == 0:
         return numbers
     return tf.pad(numbers, [[0, distance]], constant_values=fill)[distance:]

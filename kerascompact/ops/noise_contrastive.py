@@ -15,13 +15,13 @@ def noise_contrastive_terms(
     """Logistic loss of one word of the text against `S` words of noise.
 
     `l = -log sigma(x_y - log(S p(y))) - sum_k log sigma(log(S p(v_k)) - x_{v_k})`: `exp(x_v)` is
-    taken as the probability of word `v`, with no sum over words. Noise that hits the label is still
-    noise, and stays.
+    taken as the probability of word `v`, without a sum over words. Noise that equals the label
+    counts as noise.
 
     Args:
-        label_logits: `x_y` `(n,)`, float32.
-        label_log_expected: `log(S p(y))` `(n,)`.
-        candidate_logits: `x_{v_k}` `(n, S)`, float32.
+        label_logits: Logits of the labels, `x_y` `(n,)`, float32.
+        label_log_expected: Logarithm of their expected counts, `log(S p(y))` `(n,)`.
+        candidate_logits: Logits of the candidates, `x_{v_k}` `(n, S)`, float32.
         candidates: Words drawn by `log_uniform_candidates`.
 
     Returns: `(n,)` float32.

@@ -21,16 +21,16 @@ def product_codes(
     """Cuts vectors into `D` equal parts and finds for each the nearest of `K` centroids.
 
     Args:
-        table: `(V, d)` float32.
-        code_length: `D`, a divisor of `d`.
-        cardinality: `K`, at most `V`.
-        weights: `(V,)` of the words' errors.
+        table: Table of vectors, `(V, d)` float32.
+        code_length: Number of codebooks `D`, a divisor of `d`.
+        cardinality: Number of codes `K` of a codebook, at most `V`.
+        weights: Weights of the words' errors, `(V,)`; `None`: all 1.
         seed: Seed of the first centroids.
-        iterations: Iterations of k-means, at most.
-        max_points: Rows that k-means learns from at most.
-        steps: Gives `range(count)` for a task, perhaps with a progress bar.
+        iterations: Largest number of iterations of k-means.
+        max_points: Largest number of rows that k-means learns from.
+        steps: Function that returns `range(count)`, perhaps with a progress bar.
 
-    Returns: codes `(V, D)` int32, codebooks `(D, K, d / D)` float32.
+    Returns: Codes `(V, D)` int32, codebooks `(D, K, d / D)` float32.
 
     >>> codes, books = product_codes(np.array([[0, 1], [0, 2], [5, 1]], "float32"), 2, 2)
     >>> np.stack([books[j][codes[:, j], 0] for j in range(2)], axis=1).tolist()

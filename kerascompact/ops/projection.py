@@ -13,7 +13,7 @@ from kerascompact.core import checks
 from kerascompact.core.projection import Projection
 from kerascompact.ops.ngram_hashes import ngram_hashes
 
-_WORDS = 64  # projected at a time: some 2,000 features, 10 MB
+_WORDS = 64  # at a time: about 2,000 features, 10 MB
 
 
 def stream_bits(
@@ -29,16 +29,16 @@ def stream_bits(
     """The bits of the words in a stream of bytes.
 
     Args:
-        units: The bytes, int32 in `[0, 255]`.
-        words: The word of each byte, int32 in `[0, num_words]`: `num_words` is none. Words come in
-            order, the bytes of each side by side; some may have no bytes, and all bits 0.
+        units: Bytes, int32 in `[0, 255]`.
+        words: Word of each byte, int32 in `[0, num_words]`, ascending; `num_words` means none. A
+            word without bytes has no bits.
         num_words: Number of words `n`.
         projection: Settings of the projection.
-        groups: The text of each word, int32 `(n,)` in `[0, num_groups]`, for the bits of all
-            features of a text (as SGNN); `num_groups` is none.
-        num_groups: How many texts.
-        compact: Whether features that do not exist are left out before the hyperplanes, which is
-            faster, and has shapes that are only known when it runs.
+        groups: Text of each word, int32 `(n,)` in `[0, num_groups]`, for the bits of all features
+            of a text (SGNN); `num_groups` means none.
+        num_groups: Number of texts.
+        compact: Whether to drop places without a feature before the hyperplanes, which is faster
+            but makes shapes dynamic.
     Shapes: bytes `(N,)` -> bits `(n, T d)`, bool; or `(num_groups, T d)`.
     Example:
     >>> units, words = tf.constant([104, 105, 32, 111]), tf.constant([0, 0, 2, 1])
@@ -64,7 +64,7 @@ def ragged_bits(words: tf.RaggedTensor, projection: Projection) -> tf.Tensor:
     """The bits of words that are rows of bytes.
 
     Args:
-        words: RaggedTensor `(n, None)` of bytes, any type of integer.
+        words: Words as rows of bytes, a RaggedTensor `(n, None)` of integers.
         projection: Settings of the projection.
     Shapes: `(n, None)` -> bits `(n, T d)`, uint8.
 
@@ -83,7 +83,7 @@ def word_bits(words: Any, projection: Projection) -> tf.Tensor:
     Each distinct word is projected once, a few words at a time.
 
     Args:
-        words: Strings, any shape.
+        words: Words, strings of any shape.
         projection: Settings of the projection.
     Shapes: words `(...)` -> bits `(..., T d)`, uint8.
     Example:
@@ -105,10 +105,10 @@ def word_bits(words: Any, projection: Projection) -> tf.Tensor:
 
 
 def text_bits(words: Any, projection: Projection) -> tf.Tensor:
-    """The bits of all features of the words of a text, those of strings as in `word_bits`.
+    """The bits of a text, from the features of all its words.
 
     Args:
-        words: Strings; empty ones do not count.
+        words: Words of each text, strings; empty ones do not count.
         projection: Settings of the projection.
     Shapes: words `(b, n)` -> bits `(b, T d)`, uint8.
     Example:
@@ -142,17 +142,17 @@ def text_bits(words: Any, projection: Projection) -> tf.Tensor:
 
 
 def bits_of(inputs: Any, projection: Projection, together: bool = False) -> Any:
-    """The bits of whatever stands for words: strings, ragged bytes, or bits already.
+    """The bits of words given as strings, as ragged bytes or as bits.
 
     Args:
         inputs: Strings of any shape, dense or ragged; a RaggedTensor of integers, whose rows are
             the bytes of words; or a tensor of bits.
         projection: Settings of the projection.
-        together: Whether the words of the last axis are one text.
+        together: Whether the words of the last axis form one text.
     Shapes: strings `(...)`, bytes `(..., None)` or bits `(..., T d)` -> bits `(..., T d)`, uint8;
         bits keep their type. Ragged words give ragged bits. With `together`, strings `(b, n)` or
         bytes `(b, n, None)` -> `(b, T d)`.
-    Raises: ValueError, if it is none of those.
+    Raises: ValueError, if `inputs` is none of those.
 
     >>> bits_of(["king", "queen"], Projection()).shape
     TensorShape([2, 1120])

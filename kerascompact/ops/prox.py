@@ -13,7 +13,7 @@ def soft_threshold(x: tf.Tensor, t: tf.Tensor | float) -> tf.Tensor:
     """`sign(x) * max(|x| - t, 0)`, the prox of `t * |x|`: entries within `t` of 0 become 0.
 
     Args:
-        x: Any shape.
+        x: Numbers, of any shape.
         t: Thresholds `>= 0` that broadcast against `x`; 0 changes nothing.
 
     >>> soft_threshold(tf.constant([-3.0, 0.5, 2.0]), 1.0).numpy().tolist()
@@ -28,8 +28,8 @@ def nonnegative_soft_threshold(x: tf.Tensor, t: tf.Tensor | float) -> tf.Tensor:
     """`max(x - t, 0)`, the prox of `t * |x|` over `x >= 0`: ReLU after `soft_threshold`.
 
     Args:
-        x: Any shape.
-        t: Thresholds `>= 0` that broadcast against `x`; 0 leaves what is not negative.
+        x: Numbers, of any shape.
+        t: Thresholds `>= 0` that broadcast against `x`; 0 leaves non-negative entries as they are.
 
     >>> nonnegative_soft_threshold(tf.constant([-3.0, 0.5, 2.0]), 1.0).numpy().tolist()
     [0.0, 0.0, 1.0]
@@ -40,10 +40,10 @@ def nonnegative_soft_threshold(x: tf.Tensor, t: tf.Tensor | float) -> tf.Tensor:
 
 
 def group_soft_threshold(rows: tf.Tensor, t: tf.Tensor | float) -> tf.Tensor:
-    """`row * max(1 - t / ||row||, 0)`, the prox of `t * ||row||`: short rows become 0 as a whole.
+    """`row * max(1 - t / ||row||, 0)`, the prox of `t * ||row||`: short rows become 0.
 
     Args:
-        rows: `(..., d)`; a row is a group.
+        rows: Groups, the rows of `(..., d)`.
         t: Thresholds `>= 0`, a number or `(..., 1)`; 0 changes nothing.
 
     >>> group_soft_threshold(tf.constant([[6.0, 8.0], [0.3, 0.4]]), 5.0).numpy().tolist()

@@ -11,10 +11,10 @@ from kerascompact.core import checks
 
 
 class RaggedRows(NamedTuple):
-    """Bins of ids that follow each other; the rows of a bin are equally wide.
+    """Consecutive bins of ids; the rows of a bin have equal width.
 
-    The rows of all ids lie one behind the other, cut into blocks of `block` numbers, the greatest
-    common divisor of the widths. No row is padded.
+    The rows of all ids are stored one after another, cut into blocks of `block` numbers, the
+    greatest common divisor of the widths. No row is padded.
 
     `sizes`: ids of each bin; `widths`: numbers in a row of each bin.
 
@@ -99,9 +99,9 @@ class RaggedRows(NamedTuple):
 
 
 def ragged_rows(sizes: Sequence[int], widths: Sequence[int]) -> RaggedRows:
-    """Checks bins and leaves out those without ids.
+    """Checks bins, and drops those without ids.
 
-    Raises: ValueError, if they are no integers, or not as many sizes as widths.
+    Raises: ValueError, if a size is no integer, or there are not as many sizes as widths.
 
     >>> ragged_rows([0, 3], [2, 1])
     RaggedRows(sizes=(3,), widths=(1,))
@@ -117,12 +117,12 @@ def ragged_rows(sizes: Sequence[int], widths: Sequence[int]) -> RaggedRows:
 
 
 def put(blocks: tf.Tensor, places: tf.Tensor, count: tf.Tensor) -> tf.Tensor:
-    """Blocks `(m, g)` at their places in `(count, g)`, with zeros where none is put.
+    """Puts blocks at their places in `(count, g)`; all other places are zeros.
 
     Args:
-        blocks: float32.
-        places: `(m,)` int32, different numbers below `count`.
-        count: Of the places; under XLA a number that is known when it compiles.
+        blocks: Blocks to put, float32 `(m, g)`.
+        places: Place of each block, `(m,)` int32, distinct and below `count`.
+        count: Number of places, which XLA must know at compilation.
 
     >>> put(tf.constant([[5.0]]), tf.constant([1]), 3).numpy().tolist()
     [[0.0], [5.0], [0.0]]

@@ -14,7 +14,7 @@ def random_bits(shape: Any, seed: keras.random.SeedGenerator | int) -> tf.Tensor
     floats: XLA takes their upper bits and TensorFlow the lower ones.
 
     Args:
-        shape: Any shape, with numbers or a tensor.
+        shape: Shape of the result, numbers or a tensor.
         seed: An integer (the same bits at each call) or a `keras.random.SeedGenerator`.
 
     >>> random_bits((2, 3), seed=1).shape

@@ -15,17 +15,17 @@ def row_logits(
 ) -> tf.Tensor:
     """Multiplies vectors with all rows of a table that is computed, `chunk` rows at a time.
 
-    `x_v = h . E[v]` for all `v` in `[0, V)`. The backward pass computes the rows once more, chunk
-    by chunk, instead of keeping them and what they were made of: memory beside the result and the
-    gradients is that of one chunk, forward and backward. The gradients are those of `h @ E^T`.
+    `x_v = h . E[v]` for all `v` in `[0, V)`. The backward pass computes the rows again, chunk by
+    chunk, instead of keeping them: beside the result and the gradients, memory is that of one
+    chunk. The gradients are those of `h @ E^T`.
 
     Args:
-        hidden: `h` `(n, d)` float32.
-        rows: Computes `E[ids]` `(m, d)` float32 of int32 ids `(m,)` and weights. It must give the
-            same rows when it is called again: nothing random in it, and no variable assigned.
+        hidden: Vectors `h` `(n, d)` float32.
+        rows: Function from int32 ids `(m,)` and weights to `E[ids]` `(m, d)` float32. It must be
+            deterministic and assign no variable, since it is called twice.
         count: Number of rows `V`.
-        weights: Tensors that a gradient is wanted for, as `rows` gets them.
-        chunk: Rows at a time.
+        weights: Tensors that get a gradient, as passed to `rows`.
+        chunk: Number of rows at a time.
 
     Returns: `(n, V)` float32.
 
@@ -38,7 +38,7 @@ def row_logits(
     size = -(-count // parts)
 
     def ids_of(part: tf.Tensor) -> tf.Tensor:
-        # The last part repeats the last row where it has places left.
+        # The last part repeats the last row to fill its places.
         return tf.minimum(part * size + tf.range(size), count - 1)
 
     @tf.custom_gradient
@@ -71,14 +71,14 @@ def row_logits(
 
 
 def product_logits(hidden: tf.Tensor, inner: tf.Tensor, outer: tf.Tensor) -> tf.Tensor:
-    """Multiplies vectors with all rows of `outer inner`, in the order that takes fewer products.
+    """Multiplies vectors with all rows of `outer inner`, in the cheaper order.
 
     `outer (inner h)` takes `n k (d + V)`, as for one token on a phone; `(outer inner) h` takes
     `V d (k + n)`, fewer for the many tokens of a training step if `k` is above `d`, and `V d`
     numbers, which are then less than `outer` itself. Gradients cost the same again twice.
 
     Args:
-        hidden: `h` `(n, d)`.
+        hidden: Vectors `h` `(n, d)`.
         inner: Inner factor, `(k, d)`.
         outer: Outer factor, `(V, k)`.
 
@@ -94,10 +94,10 @@ def product_logits(hidden: tf.Tensor, inner: tf.Tensor, outer: tf.Tensor) -> tf.
 
 
 def _for_each(parts: int, step: Callable[..., Any], *start: Any) -> Any:
-    """The values that `step` makes of `start` for one part after the other."""
+    """Applies `step` to `start` for each part in turn."""
     if parts == 1:
         return step(tf.constant(0), *start)[1:]
-    # One part at a time: side by side they would need the memory that chunks save.
+    # One part at a time; in parallel they would need the memory that chunks save.
     condition = lambda part, *_: part < parts  # noqa: E731
     return tf.while_loop(condition, step, (tf.constant(0), *start), parallel_iterations=1)[1:]
 

@@ -29,7 +29,7 @@ def log_uniform_candidates(
 
     Args:
         count: Number of draws `S`.
-        num_words: Ids to draw from `V`.
+        num_words: Number of ids `V` to draw from.
         seed: An integer (the same draws at each call) or a `keras.random.SeedGenerator`.
 
     Returns: The ids, and `log(S p(v))` of each.
@@ -58,7 +58,7 @@ def sampled_cross_entropy(
     candidate_logits: tf.Tensor,
     candidates: Candidates,
 ) -> tf.Tensor:
-    """An estimate of the softmax cross entropy over all words.
+    """Estimate of the softmax cross entropy over all words.
 
     `l = log(exp(x_y) + sum_k [v_k != y] exp(x_{v_k} - log(S p(v_k)))) - x_y`. What is inside the
     logarithm is an unbiased estimate of `sum_v exp(x_v)`: the label itself counts once, and a draw
@@ -66,9 +66,9 @@ def sampled_cross_entropy(
     and its gradient to the full gradient.
 
     Args:
-        labels: `y` `(n,)`, int32.
-        label_logits: `x_y` `(n,)`, float32.
-        candidate_logits: `x_{v_k}` `(n, S)`, float32.
+        labels: Labels `y` `(n,)`, int32.
+        label_logits: Logits of the labels, `x_y` `(n,)`, float32.
+        candidate_logits: Logits of the candidates, `x_{v_k}` `(n, S)`, float32.
         candidates: Words drawn by `log_uniform_candidates`.
 
     Returns: `(n,)` float32.

@@ -1,15 +1,15 @@
 """Scales of scalar quantization with the smallest squared error.
 
-An entry `x` becomes `s (q - (2^b - 1) / 2)`, `q` in `[0, 2^b - 1]`. Of the scales `s` that let a
-tenth to all of the largest entry pass, the best one is taken, and fitted to its codes.
+An entry `x` becomes `s (q - (2^b - 1) / 2)`, `q` in `[0, 2^b - 1]`. Among scales `s`
+that clip at a tenth to all of the largest entry, the best is taken, then fitted to its codes.
 """
 
 from typing import Any
 
 import numpy as np
 
-ROWS = 4096  # that are tried with every limit before the next ones
-FRACTIONS = np.geomspace(0.1, 1.0, 24)  # of the largest entry, tried as limits
+ROWS = 4096  # rows at a time, tried with every limit
+FRACTIONS = np.geomspace(0.1, 1.0, 24)  # limits to try, as shares of the largest entry
 
 
 def row_scales(table: np.ndarray, bits: int) -> np.ndarray:
@@ -74,7 +74,7 @@ def _errors(rows: np.ndarray, scale: Any, bits: int) -> np.ndarray:
 
 
 def _moments(rows: np.ndarray, scale: Any, bits: int) -> tuple[np.ndarray, np.ndarray]:
-    """Of each row with its values before the scale, and of these with themselves, `(n,)`."""
+    """Dot products of each row with its unscaled values, and of these with themselves, `(n,)`."""
     units = _units(rows, scale, bits)
     return np.sum(rows * units, axis=1), np.sum(np.square(units), axis=1)
 

@@ -10,10 +10,11 @@ def segment_lengths(units: int, segments: int | Sequence[int]) -> tuple[int, ...
 
     Args:
         units: Number of outputs `h`.
-        segments: Their number `N`, for equal lengths (the first `h mod N` are longer by one), or
-            the lengths themselves.
+        segments: Number `N` of segments of equal length (the first `h mod N` are longer by one), or
+            a list of lengths.
 
-    Raises: ValueError, if there are more segments than outputs, or lengths of another sum.
+    Raises: ValueError, if there are more segments than outputs, or lengths do not add up to
+        `units`.
 
     >>> segment_lengths(7, 3), segment_lengths(7, [2, 5])
     ((3, 2, 2), (2, 5))
@@ -28,7 +29,7 @@ def segment_lengths(units: int, segments: int | Sequence[int]) -> tuple[int, ...
 
 
 def window_width(input_dim: int, number: int, gamma: float) -> int:
-    """Inputs that each segment reads: `gamma i`, rounded.
+    """Number of inputs that each segment reads: `gamma i`, rounded.
 
     With `gamma >= 1 / N` it is at least `ceil(i / N)`, so that each input is read by a segment.
 
@@ -55,12 +56,12 @@ def num_parameters(
     """Trainable numbers of a recurrent layer: `g sum_n s_n (w + s_n + b)`.
 
     Args:
-        input_dim: Inputs `i`.
-        lengths: Those of the segments, `s_n`; one segment: a dense layer.
+        input_dim: Number of inputs `i`.
+        lengths: Lengths `s_n` of the segments; a dense layer has one.
         gamma: Share of the inputs that a segment reads.
-        gates: 4 of an LSTM, 3 of a GRU.
-        biases: Bias vectors of a gate: 1 in Keras (2 in its GRU with `reset_after`), 2 in PyTorch,
-            which the paper counts.
+        gates: Number of gates: 4 for an LSTM, 3 for a GRU.
+        biases: Number of bias vectors of a gate: 1 in Keras (2 in its GRU with `reset_after`), 2 in
+            PyTorch, which the paper counts.
 
     >>> num_parameters(1150, [1150], 1.0), num_parameters(1725, [575] * 3, 0.555)
     (10584600, 10577700)

@@ -12,17 +12,18 @@ ROUNDS = 20
 def shared_buckets(
     table: np.ndarray, places: np.ndarray, num_buckets: int, importance: bool, seed: int = 0
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Buckets `B` and weights `p` with a small `sum_i ||E[i] - sum_j p_ij B[h_j(i)]||^2`.
+    """Finds buckets `B` and weights `p` with a small `sum_i ||E[i] - sum_j p_ij B[h_j(i)]||^2`.
 
-    In turn the best buckets for these weights, by conjugate gradients, and the best weights for
-    these buckets; neither makes the error larger. Without weights of words, the best buckets.
+    Alternates between the best buckets for the weights, by conjugate gradients, and the best
+    weights for the buckets; no step increases the error. Without weights of words, only buckets are
+    fitted.
 
     Args:
-        table: `(V, d)` float32.
-        places: `h` `(V, k)`, buckets of each word.
+        table: Table of vectors, `(V, d)` float32.
+        places: Buckets `h` of each word, `(V, k)`.
         num_buckets: Number of buckets `b`.
         importance: Whether words have weights.
-        seed: Seed of the first weights, which lie around `1 / sqrt(k)`.
+        seed: Seed of the first weights, which are around `1 / sqrt(k)`.
 
     Returns: `B` `(b, d)` and `p` `(V, k)`, float32.
 

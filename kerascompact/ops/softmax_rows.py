@@ -4,10 +4,10 @@ import numpy as np
 
 
 def softmax_over_zeros(rows: np.ndarray) -> np.ndarray:
-    """Softmax over rows `(n, a)` as multiples of the anchors, and one of the sum of them all.
+    """Softmax over rows `(n, a)` as weights of the anchors, and a weight of the sum of them all.
 
-    A row without a 0 has none of that sum: where all of it is below 0, `1 / Z` would be so large
-    that the differences cancel.
+    A row without a 0 has no weight of that sum: if all its entries were negative, `1 / Z` would be
+    so large that the differences cancel.
 
     >>> softmax_over_zeros(np.array([[0.0, np.log(3.0)]])).round(4).tolist()
     [[0.0, 0.5, 0.25]]

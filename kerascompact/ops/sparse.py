@@ -1,4 +1,4 @@
-"""Rows of different lengths in one flat array, in operators that TFLite and XLA have."""
+"""Rows of different lengths in one flat array, for TFLite and XLA."""
 
 from typing import Any
 
@@ -9,13 +9,13 @@ BLOCK = 32  # rows between two stored starts: 9 bits a row with uint8 lengths, 3
 
 
 def block_rows(lengths: np.ndarray, dtype: str) -> tuple[np.ndarray, np.ndarray]:
-    """What is stored to find rows of these lengths: the lengths, and every 32nd row's start.
+    """Index of rows of given lengths: the lengths, and the start of every 32nd row.
 
     Args:
-        lengths: Entries of each row, `(V,)`.
+        lengths: Number of entries of each row, `(V,)`.
         dtype: Type of the stored lengths.
 
-    Returns: `(ceil(V / 32), 32)` lengths, with zeros behind the last row, and `(ceil(V / 32),)`
+    Returns: `(ceil(V / 32), 32)` lengths, with zeros after the last row, and `(ceil(V / 32),)`
     starts, int32.
 
     >>> lengths, starts = block_rows(np.full(33, 2), "uint8")
@@ -30,13 +30,13 @@ def block_rows(lengths: np.ndarray, dtype: str) -> tuple[np.ndarray, np.ndarray]
 def find_rows(
     lengths: tf.Tensor, starts: tf.Tensor, rows: tf.Tensor
 ) -> tuple[tf.Tensor, tf.Tensor]:
-    """Where rows start, and how many entries they have.
+    """Starts of rows, and their numbers of entries.
 
     Args:
         lengths, starts: Arrays that `block_rows` returned.
-        rows: Which rows, `(n,)` int32.
+        rows: Numbers of the rows, `(n,)` int32.
 
-    Returns: starts `(n,)` and lengths `(n,)`, int32.
+    Returns: Starts `(n,)` and lengths `(n,)`, int32.
 
     >>> starts, found = find_rows(*map(tf.constant, block_rows(np.array([2, 0, 3]), "uint8")), [2])
     >>> int(starts[0]), int(found[0])
@@ -53,20 +53,20 @@ def find_rows(
 def entries_of_rows(
     starts: tf.Tensor, lengths: tf.Tensor, longest: int
 ) -> tuple[tf.Tensor, tf.Tensor]:
-    """All entries of some rows, and no others: no row is padded to the length of another.
+    """Places of all entries of some rows, without padding.
 
     Args:
         starts, lengths: Arrays `(n,)` that `find_rows` returned.
-        longest: The most entries that a row can have.
+        longest: Largest number of entries of a row.
 
-    Returns: for each of the `m` entries, which of the `n` rows it belongs to and where it is in
+    Returns: For each of the `m` entries, which of the `n` rows it belongs to and where it is in
     the flat array, `(m,)` int32.
 
     >>> row, place = entries_of_rows(tf.constant([7, 0, 2]), tf.constant([2, 0, 3]), 3)
     >>> row.numpy().tolist(), place.numpy().tolist()
     ([0, 0, 2, 2, 2], [7, 8, 2, 3, 4])
     """
-    # `where` has as many results as there are entries, in XLA as well; `range(m)` it refuses.
+    # XLA allows `where` with as many results as entries, but not `range(m)`.
     found = tf.where(np.arange(longest, dtype=np.int32) < tf.expand_dims(lengths, 1))
     found = tf.cast(found, tf.int32)
     row = found[:, 0]
@@ -74,22 +74,22 @@ def entries_of_rows(
 
 
 def sum_runs(entries: tf.Tensor, lengths: tf.Tensor, bound: tf.Tensor) -> tf.Tensor:
-    """Sums of runs of entries that follow each other: a segment sum that a phone does fast.
+    """Sums of consecutive runs of entries: a segment sum that is fast on a phone.
 
-    The running total of all entries, where a run ends, minus where the one before ends. In float32
-    that would lose what the total is larger than a sum. Here entries become integers, of 30 bits at
-    `bound`: the total wraps around, and the difference of two totals is right all the same as long
-    as the sum itself fits. A sum of `n` entries is off by `n 2^-30 bound` at most.
+    A sum is the running total at the end of a run minus that at the end of the run before. In
+    float32 the difference of two large totals would lose digits. So entries become integers, with
+    30 bits at `bound`: totals wrap around, and their difference is right if the sum itself fits. A
+    sum of `n` entries has an error of at most `n 2^-30 bound`.
 
     39,000 entries of 10,000 rows with what makes them, in TFLite on one core: 245 us, against 640
     with `unsorted_segment_sum`, and 230 with rows sorted by length, one dense sum for each length,
     which stores an order of the rows: 16 bits each (24 above 65,536 rows) in place of 9.
 
     Args:
-        entries: `(m,)` or `(m, n)` float32; a single vector is faster without its axis, 285 us in
-            place of 400 with all that a file does for a word.
+        entries: Entries, `(m,)` or `(m, n)` float32; a single vector is faster without its axis,
+            285 us instead of 400 for a word.
         lengths: Lengths of the runs, `(V,)` int32; they add up to at most `m`.
-        bound: `()` or `(n,)` float32, no sum of a run is larger, nor any entry.
+        bound: Bound of the absolute value of sums and entries, `()` or `(n,)` float32.
 
     Returns: `(V,)` or `(V, n)` float32.
 

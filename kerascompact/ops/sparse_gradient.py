@@ -10,15 +10,15 @@ from kerascompact.ops.prox import soft_threshold
 def sparse_gradient_product(hidden: tf.Tensor, table: tf.Tensor, threshold: float) -> tf.Tensor:
     """`hidden @ table^T`, whose gradient on the table is that of the largest logits only.
 
-    The gradient `g` of a softmax is its probabilities minus the label: large for a few words, next
-    to nothing for the rest. Backward, each row of `g` is soft-thresholded by `threshold` times its
-    largest absolute value, and the product with `hidden` is made for the words of which something
-    is left. So the `(V, r)` gradient, and an optimizer's step on all of its rows, become rows
-    (`tf.IndexedSlices`, each word once). The gradient on `hidden` stays exact.
+    The gradient `g` of a softmax is its probabilities minus the label: large for a few words, tiny
+    for the rest. Backward, each row of `g` is soft-thresholded by `threshold` times its
+    largest absolute value, and the product with `hidden` is computed for the words that remain. So
+    the `(V, r)` gradient becomes rows (`tf.IndexedSlices`, each word once), and so does the step of
+    an optimizer. The gradient on `hidden` stays exact.
 
     Args:
-        hidden: `(n, r)` float32.
-        table: `(V, r)` float32.
+        hidden: Hidden vectors, `(n, r)` float32.
+        table: Vectors of all words, `(V, r)` float32.
         threshold: Share of the largest entry of a row of `g`, in `[0, 1)`. 0 keeps all that is
             not 0.
 

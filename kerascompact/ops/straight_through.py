@@ -4,14 +4,14 @@ import tensorflow as tf
 
 
 def straight_through_estimate(value: tf.Tensor, relaxed: tf.Tensor) -> tf.Tensor:
-    """Forward `value`, to the last bit; backward the gradient of `relaxed`.
+    """Forward `value` exactly; backward the gradient of `relaxed`.
 
-    What is added to `value` is `relaxed - relaxed`, which is 0. Where `relaxed` is NaN or infinite
-    the result is NaN, so that a training that has diverged shows it.
+    It adds `relaxed - relaxed`, which is 0. Where `relaxed` is NaN or infinite the result is NaN,
+    so that a diverged training is visible.
 
     Args:
-        value: What the forward pass gives, such as a one-hot vector. Gets no gradient.
-        relaxed: What the gradient goes to, of the same shape, such as a softmax.
+        value: Forward value, such as a one-hot vector; it gets no gradient.
+        relaxed: Tensor of the same shape that gets the gradient, such as a softmax.
 
     >>> x = tf.Variable([0.3, 0.7])
     >>> with tf.GradientTape() as tape:

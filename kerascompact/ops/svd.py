@@ -2,7 +2,7 @@
 
 import numpy as np
 
-ROWS = 8192  # that are in float64 at a time
+ROWS = 8192  # at a time in float64
 
 
 def low_rank_factors(
@@ -15,9 +15,9 @@ def low_rank_factors(
     depend on the vocabulary.
 
     Args:
-        table: `E` `(V, d)` float32.
-        rank: `r`, at most `d`.
-        weights: `n` `(V,)`, numbers >= 0; `None`: all 1.
+        table: Table `E` `(V, d)` float32.
+        rank: Rank `r`, at most `d`.
+        weights: Weights `n` `(V,)` of the rows, numbers >= 0; `None`: all 1.
 
     >>> u, w = low_rank_factors(np.outer([1.0, 2.0], [3.0, 4.0]).astype("float32"), 1)
     >>> (u @ w).round(4).tolist()

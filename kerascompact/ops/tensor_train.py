@@ -28,7 +28,7 @@ class TrainShape(NamedTuple):
 
     @property
     def outer(self) -> tuple[int, ...]:
-        """The ranks, and the 1 at either end."""
+        """The ranks, with the 1 at both ends."""
         return (1, *self.ranks, 1)
 
     @property
@@ -38,7 +38,7 @@ class TrainShape(NamedTuple):
 
     @property
     def size(self) -> int:
-        """The numbers of all cores."""
+        """Total number of entries of all cores."""
         return sum(math.prod(shape) for shape in self.core_shapes)
 
 
@@ -96,8 +96,8 @@ def rows_of_digit(first: tf.Tensor, cores: Sequence[tf.Tensor], shape: TrainShap
 def train_logits(hidden: tf.Tensor, cores: Sequence[tf.Tensor], shape: TrainShape) -> tf.Tensor:
     """Products of vectors `(n, d)` with the rows of all `v_0 v_1 ...` ids, without these rows.
 
-    One core after the other, the last one first, takes its part of the columns away and puts its
-    digit there: the least work for one vector. For hundreds, `rows_of_digit` has less.
+    From the last core to the first, each contracts its part of the columns and adds its digit: the
+    least work for one vector. For hundreds of vectors `rows_of_digit` needs less.
 
     >>> cores = [tf.constant([[3.0], [1.0]]), tf.constant([[1.0, 2.0], [0.0, 1.0]])]
     >>> shape = TrainShape((2, 2), (1, 2), (1,))
@@ -119,7 +119,7 @@ def train_logits(hidden: tf.Tensor, cores: Sequence[tf.Tensor], shape: TrainShap
 
 
 def factors_of(width: int, count: int) -> tuple[int, ...]:
-    """Whole factors of a width, as near to each other as they can be, in ascending order.
+    """Integer factors of a width, as equal as possible, in ascending order.
 
     >>> factors_of(256, 3), factors_of(7, 3)
     ((4, 8, 8), (1, 1, 7))
@@ -136,7 +136,7 @@ def factors_of(width: int, count: int) -> tuple[int, ...]:
 
 
 def bases_for(count: int, digits: int) -> tuple[int, ...]:
-    """Bases, as near to each other as they can be, whose product is at least `count`.
+    """Bases, as equal as possible, whose product is at least `count`.
 
     >>> bases_for(10_000, 3), bases_for(1, 2)
     ((22, 22, 21), (1, 1))

@@ -10,12 +10,12 @@ from kerascompact.ops.tensor_train import TrainShape
 def tensor_train_svd(table: np.ndarray, shape: TrainShape) -> list[np.ndarray]:
     """Cores `(v_k, r_k d_k r_{k+1})` of the train of a table (TT-SVD).
 
-    Each core is the left singular vectors of what is left, unfolded with one digit and one part of
-    the columns more. For `K` cores the error is at most `sqrt(K - 1)` times the least one of these
-    ranks. Ids that the bases have beyond the table count as zeros.
+    Each core holds the left singular vectors of the remainder, unfolded by one more digit and one
+    more part of the columns. For `K` cores the error is at most `sqrt(K - 1)` times the least one
+    of these ranks. Rows beyond the table count as zeros.
 
     Args:
-        table: `(V, d)`.
+        table: Table of vectors, `(V, d)`.
         shape: Sizes of the train, with room for `V` ids.
 
     >>> table = np.outer([1.0, 2.0, 3.0, 6.0], [1, 4])
@@ -47,7 +47,7 @@ def tensor_train_svd(table: np.ndarray, shape: TrainShape) -> list[np.ndarray]:
 
 
 def _to(matrix: np.ndarray, size: int, axis: int) -> np.ndarray:
-    """A matrix with zeros added to make an axis so long."""
+    """Pads an axis of a matrix with zeros to a size."""
     missing = [(0, 0), (0, 0)]
     missing[axis] = (0, size - matrix.shape[axis])
     return np.pad(matrix, missing)

@@ -4,14 +4,14 @@ import tensorflow as tf
 
 
 def unique_ids(ids: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-    """Names every id once; what is computed for them goes back to all places by a gather.
+    """Unique ids of a batch, and the place of each id in them.
 
     `tf.gather(unique, inverse) == ids`. Most tokens of a text repeat: 25,600 drawn by
-    Zipf's law from 62,000 words have some 8,300 different ids, so that whatever is computed for
-    each id costs a third.
+    Zipf's law from 62,000 words have some 8,300 different ids, so that work per id costs a
+    third.
 
     Args:
-        ids: int32 or int64, any shape, none included.
+        ids: Ids, int32 or int64 of any shape, also empty.
 
     Returns: `unique` `(n,)`, the ids in the order in which they first occur, and `inverse`, the
     place of every id in `unique`, int32 of the shape of `ids`.
@@ -28,7 +28,7 @@ def unique_ids(ids: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
 
 
 def sum_by_id(ids: tf.Tensor, values: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-    """Rows `(n, ...)` of ids `(n,)`, summed over the places of each id, and each id once.
+    """Sums rows `(n, ...)` by their ids `(n,)`; returns each id once, with its sum.
 
     >>> ids, sums = sum_by_id(tf.constant([5, 3, 5]), tf.constant([[1.0], [2.0], [4.0]]))
     >>> ids.numpy().tolist(), sums.numpy().tolist()
@@ -40,8 +40,8 @@ def sum_by_id(ids: tf.Tensor, values: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     if makers[:1] == ["Unique"]:  # such as the gradient of what `unique_ids` named
         return ids, values
     if "Unique" in makers or "Where" in makers:
-        # XLA's `tf.unique` takes the padding behind such ids for ids. Running numbers tell them
-        # apart: the padding becomes the largest id, with nothing to add.
+        # XLA's `tf.unique` takes the padding after such ids for ids. Running numbers tell them
+        # apart: the padding becomes the largest id, with zeros to add.
         real = tf.cumsum(tf.ones_like(ids)) <= tf.size(ids, ids.dtype)
         ids = tf.where(real, ids, tf.reduce_max(ids))
         real = tf.reshape(real, [-1] + [1] * (len(values.shape) - 1))
@@ -71,12 +71,12 @@ def _makers(tensor: tf.Tensor) -> list[str]:
 
 
 def occurrences(unique: tf.Tensor, inverse: tf.Tensor, mask_zero: bool = False) -> tf.Tensor:
-    """How often each of the unique ids occurs in the batch, `(n,)` float32.
+    """Number of occurrences of each unique id in the batch, `(n,)` float32.
 
     Args:
         unique: Unique ids `(n,)` from `unique_ids`.
         inverse: Position of every token's id in `unique`.
-        mask_zero: Whether id 0 is padding; it then counts 0 times, however often it occurs.
+        mask_zero: Whether id 0 is padding, which counts 0 times.
 
     >>> occurrences(*unique_ids(tf.constant([7, 3, 7]))).numpy().tolist()
     [2.0, 1.0]
@@ -93,7 +93,7 @@ def token_mean(values: tf.Tensor, counts: tf.Tensor) -> tf.Tensor:
     """Mean over the batch's tokens of one value per unique id; 0 if every token is padding.
 
     Args:
-        values: `(n,)`, one value per unique id.
+        values: Value of each unique id, `(n,)`.
         counts: Occurrences of each id, `(n,)`, from `occurrences`.
 
     >>> float(token_mean(tf.constant([1.0, 4.0]), tf.constant([2.0, 1.0])))
@@ -104,13 +104,13 @@ def token_mean(values: tf.Tensor, counts: tf.Tensor) -> tf.Tensor:
 
 
 def row_numbers(unique: tf.Tensor, inverse: tf.Tensor) -> tf.Tensor:
-    """The places of the unique ids, `0, 1, ..., n - 1`, where `tf.range(n)` is refused.
+    """The numbers `0, 1, ..., n - 1` of the unique ids, where XLA refuses `tf.range(n)`.
 
-    XLA pads `unique`, so it cannot take `n` for a shape: draw random numbers for more rows, such
-    as one for each id of the batch, and gather the first `n` of them by this.
+    XLA pads `unique`, so that `n` cannot be a shape: draw random numbers for more rows, such as one
+    for each id of the batch, and gather the first `n` of them by these numbers.
 
     >>> row_numbers(*unique_ids(tf.constant([7, 3, 7]))).numpy().tolist()
     [0, 1]
     """
-    places = tf.reshape(inverse, [-1])  # the largest of equal numbers is each of them
+    places = tf.reshape(inverse, [-1])  # a segment maximum of equal numbers
     return tf.math.unsorted_segment_max(places, places, tf.size(unique))

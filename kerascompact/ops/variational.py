@@ -7,17 +7,17 @@ import tensorflow as tf
 
 from kerascompact.ops.random_bits import random_bits
 
-LIMIT = 10.0  # of log(alpha), as in the public code of variational vocabulary dropout
+LIMIT = 10.0  # largest |log(alpha)|, as in the public code of variational vocabulary dropout
 
 
 def log_uniform_kl(log_alpha: tf.Tensor) -> tf.Tensor:
     """`KL(N(t, alpha t^2) || log-uniform)`, up to a constant: 0 for `alpha -> inf`, never negative.
 
     `k1 - k1 sigmoid(k2 + k3 log alpha) + 0.5 log(1 + 1 / alpha)`, `k1 = 0.63576`, `k2 = 1.87320`,
-    `k3 = 1.48695`: an approximation that is off by less than 0.009.
+    `k3 = 1.48695`: an approximation with an error below 0.009.
 
     Args:
-        log_alpha: Any shape.
+        log_alpha: Noise-to-signal ratios, of any shape.
 
     >>> [round(float(kl), 2) for kl in log_uniform_kl(tf.constant([-4.0, 0.0, 10.0]))]
     [2.63, 0.43, 0.0]
@@ -40,7 +40,7 @@ def log_alpha_of(mean: tf.Tensor, log_variance: tf.Tensor) -> tf.Tensor:
 
 
 def limited(log_alpha: tf.Tensor) -> tf.Tensor:
-    """`log(alpha)` cut off at -10 and 10, beyond which it gets no gradient.
+    """`log(alpha)` clipped to [-10, 10], beyond which it gets no gradient.
 
     >>> limited(tf.constant([-11.0, 3.0])).numpy().tolist()
     [-10.0, 3.0]

@@ -8,11 +8,11 @@ from kerascompact.core import checks
 
 
 def bin_widths(width: int, bins: int | Sequence[int] | None, first: int | None) -> list[int]:
-    """The widths of the bins that a vector is cut into.
+    """Widths of the bins that a vector is cut into.
 
     Args:
         width: Width of a vector, `k`.
-        bins: Number of bins, as equal as can be; their widths; or `None`: a bin for each dimension.
+        bins: Number of bins of nearly equal width; a list of widths; or `None`: one per dimension.
         first: Width of the first bin, which every word has; the others share what is left.
 
     Raises: ValueError, if that gives no bins of `k` dimensions together.
@@ -41,17 +41,17 @@ def bin_widths(width: int, bins: int | Sequence[int] | None, first: int | None) 
 def words_per_bin(density: float, widths: Sequence[int], words: int) -> tuple[list[int], float]:
     """Solves `sum_m kappa_m alpha^m = density k` for `alpha`, in whole words.
 
-    `words alpha^m` words have an entry in each of the `kappa_m` dimensions of bin `m`. These are
-    rounded, and it is the equation of the rounded numbers that is solved: by bisection, for the
-    entries only grow with `alpha`. They are off from `density k words` by half a word of one bin.
+    `words alpha^m` words have an entry in each of the `kappa_m` dimensions of bin `m`. The
+    equation is solved in rounded numbers, by bisection, since the number of entries grows with
+    `alpha`. It differs from `density k words` by half a word of one bin.
 
     Args:
-        density: `delta_E` in `[kappa_0 / k, 1]`.
-        widths: `kappa_m` of each bin.
+        density: Density `delta_E` in `[kappa_0 / k, 1]`.
+        widths: Width `kappa_m` of each bin.
         words: Number of words `V`.
 
-    Returns: the words of each bin, never more than in the one before, and `alpha`.
-    Raises: ValueError, if `density` leaves words without the first bin, which all of them have.
+    Returns: Number of words of each bin, in descending order, and `alpha`.
+    Raises: ValueError, if `density` is too small for the first bin, which all words have.
 
     >>> words_per_bin(0.2, [1] * 20, 44_000)[0][::10]  # in the first bin and in the eleventh
     [44000, 2505]

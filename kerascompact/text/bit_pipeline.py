@@ -43,7 +43,8 @@ def bits_step(
     What a model takes then are numbers, whatever words there are: GPUs, TPUs and XLA can run it.
 
     Args:
-        projection: The settings, those of the model's `ProjectionEmbedding`: `layer.projection`.
+        projection: Settings of the projection, those of the model's `ProjectionEmbedding`:
+            `layer.projection`.
         rules: Name of the token rules, see `kerascompact.text.rules`.
         sequence_length: Words per text: longer texts are cut, shorter ones end in words without
             bits. `None`: as long as the longest text of the batch.

@@ -85,7 +85,7 @@ def projection_bits(
 
     Args:
         words: Words, as `str` or as bytes.
-        projection: The settings; default: those of the paper.
+        projection: Settings of the projection; default: those of the paper.
         together: Whether the words are one text, with the bits of all their features (as SGNN).
     Shapes: words `(n,)` -> bits `(n, T d)` uint8, 0 or 1; or `(T d,)` of all `together`.
     Raises: ValueError, if a word is neither `str` nor bytes.

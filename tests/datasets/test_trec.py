@@ -42,7 +42,7 @@ def test_rejects(folder):
     with pytest.raises(ValueError, match=r"`count` must be an integer in \[1, 10\]"):
         trec.load(folder, dev=0)
     (folder / "trec" / "train.txt.gz").write_bytes(b"other")
-    with pytest.raises(ValueError, match=r"train\.txt\.gz is not the file that is known"):
+    with pytest.raises(ValueError, match=r"train\.txt\.gz is damaged, or another version"):
         trec.load(folder)
 
 

@@ -140,7 +140,7 @@ def test_says_where_to_get_it(tmp_path):
         wordnet_graph(WORDS, tmp_path)
     (tmp_path / "data.noun").write_text("")
     (tmp_path / "index.noun").write_text("")
-    with pytest.raises(ValueError, match="is no whole WordNet database: .*lexnames"):
+    with pytest.raises(ValueError, match="is an incomplete WordNet database: .*lexnames"):
         wordnet_graph(WORDS, tmp_path)
 
 

@@ -76,7 +76,7 @@ def test_refuses_what_it_does_not_know(write, tmp_path):
         planetoid.load("cora", write("cora", tiny(), rows=5))
     folder = write("cora", tiny())
     (folder / "planetoid" / "cora.npz").write_bytes(b"other")
-    with pytest.raises(ValueError, match="cora.npz is not the file that is known"):
+    with pytest.raises(ValueError, match="cora.npz is damaged, or another version of the file"):
         planetoid.load("cora", folder)
 
 

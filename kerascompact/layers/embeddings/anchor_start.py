@@ -19,7 +19,7 @@ def anchor_start(
     A set whose anchors are words or vectors keeps these.
 
     Args:
-        table: `(V, d)` float32.
+        table: Table of vectors, `(V, d)` float32.
         sets: Sizes of the sets, and what is known of their anchors.
         nonnegative: Whether weights must be at least 0.
         seed: Seed of the first centroids.

@@ -30,9 +30,9 @@ def start_of(
     rows that are used.
 
     Args:
-        table: `(V, d)` float32.
-        code_length: `D`.
-        cardinality: `K`.
+        table: Table of vectors, `(V, d)` float32.
+        code_length: Number of codebooks `D`.
+        cardinality: Number of codes `K` of a codebook.
         dot_product: Whether codes are found by dot products.
         shared: Whether one codebook serves all pieces.
 

@@ -52,8 +52,8 @@ class KDCodeEmbedding(CompactEmbedding):
             Such codes have no logits, and refuse every argument about these: `temperature`,
             `straight_through`, `inference`, `entropy_weight`, `logits_batch_norm`, `logit_scale`,
             `logits_initializer`, and guidance with `logits_weight`.
-        temperature: `tau > 0`. With `straight_through` it changes the gradient and the entropy,
-            not the codes. A weight, so that `training.TemperatureAnnealing` can change it.
+        temperature: Temperature `tau > 0`. With `straight_through` it changes the gradient and the
+            entropy, not the codes. A weight, so that `training.TemperatureAnnealing` can change it.
         straight_through: `False` trains with the relaxed codes themselves.
         inference: "hard" (what ships) or "soft" (relaxed codes, to report the gap).
         entropy_weight: Weight of the mean entropy of the relaxed codes (nats) in the loss. Above 0

@@ -52,9 +52,9 @@ def kd_start(
     layer is the vectors' basis.
 
     Args:
-        table: `(V, d)` float32.
-        cardinality: `K`, at most `V` unless codes are given.
-        code_length: `D`.
+        table: Table of vectors, `(V, d)` float32.
+        cardinality: Number of codes `K` of a codebook, at most `V` unless codes are given.
+        code_length: Number of codebooks `D`.
         hidden_dim: `d'`, or `None` without a hidden layer.
         mean: Whether code vectors are averaged in place of added.
         codes: `(V, D)`, if they are fixed; codebooks are then the best for these.
