@@ -161,11 +161,15 @@ def test_rooms_load_on_first_use_and_others_are_refused():
     ]
     code = (
         "import kerascompact as k; rooms = [n for n in dir(k) if n[0] != '_']; print(*rooms); "
-        "print(*[getattr(k, n).__name__ for n in rooms])"
+        "print(*[getattr(k, n).__name__ for n in rooms]); "
+        # Keras 2 and what makes `tf.keras` it stay away until they are asked for
+        "import sys; k.export.from_tf_keras; "
+        "print({'tf_keras', 'tensorflow_model_optimization'} & {*sys.modules})"
     )
     done = run("-c", code)  # a process in which no room is imported yet
     assert done.returncode == 0, done.stderr
-    advertised, loaded = done.stdout.splitlines()
+    advertised, loaded, keras_2 = done.stdout.splitlines()
+    assert keras_2 == "set()"
     assert advertised.split() == rooms
     assert loaded.split() == [f"kerascompact.{name}" for name in rooms]
     package = importlib.import_module("kerascompact")

@@ -133,10 +133,13 @@ def test_a_file_of_one_row_is_as_it_was():
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: keras.layers.LSTM(6),
+        pytest.param(lambda: keras.layers.LSTM(6), marks=pytest.mark.slow),
         lambda: keras.layers.Bidirectional(keras.layers.GRU(4, return_sequences=True)),
         lambda: layers.SparseLSTM(6, num_segments=2, gamma=0.5),
-        lambda: layers.SparseGRU(6, num_segments=3, gamma=0.5, return_sequences=True),
+        pytest.param(
+            lambda: layers.SparseGRU(6, num_segments=3, gamma=0.5, return_sequences=True),
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_loops_over_padded_rows(make):
@@ -166,8 +169,9 @@ def test_fused_lstms_of_three_rows():
     check(data, model, [padded(3), padded(3)[::-1], np.maximum(fed(3), 1)])
 
 
-@pytest.mark.parametrize("batch_size", [3, None])
-@pytest.mark.parametrize("recipe", ["blocks", "int4", "dynamic"])
+@pytest.mark.parametrize(
+    ("recipe", "batch_size"), [("blocks", 3), ("blocks", None), ("int4", None), ("dynamic", 3)]
+)
 def test_passes_over_the_file_are_of_every_row(recipe, batch_size):
     """Lookups by rows, tables and kernels of few bits, scales of inputs."""
     # 40 x 32 and 64 x 96 numbers: large enough to be stored as integers.

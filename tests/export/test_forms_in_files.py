@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 import scipy.sparse
 
+from export_models import answers
 from form_examples import COMPUTING, KINDS, V, numbers, sparse
 from kerascompact import export, size, tools
 from kerascompact.core.storage import total_bits
-from kerascompact.export.recipe import TABLE_RECIPES
 from kerascompact.forms import CodebookForm, CodeLSTMForm, FactoredForm, PackedTableForm, SparseForm
 from kerascompact.runtime.interpreter import Interpreter
 
@@ -25,8 +25,19 @@ def outputs(data, ids):
     return found
 
 
-@pytest.mark.parametrize("recipe", TABLE_RECIPES)
-@pytest.mark.parametrize("name", KINDS)
+def slow(*arguments):
+    return pytest.param(*arguments, marks=pytest.mark.slow)
+
+
+# Four bits take every path that eight take, and one more; of the others, some in the short suite.
+CASES = [(name, "int4_tables") for name in KINDS]
+for place, kind in enumerate(KINDS):
+    CASES.append((kind, "float32") if place % 2 == 0 else slow(kind, "float32"))
+    CASES.append((kind, "int8_tables") if place % 3 == 1 else slow(kind, "int8_tables"))
+SOME_RECIPES = ["float32", slow("int8_tables"), "int4_tables"]
+
+
+@pytest.mark.parametrize(("name", "recipe"), CASES)
 def test_the_file_looks_up_what_keras_does(name, recipe):
     form, _ = KINDS[name](paper_bits=77)
     model = lookup(form)
@@ -34,7 +45,7 @@ def test_the_file_looks_up_what_keras_does(name, recipe):
     small = export.freeze(model, recipe).model
     for length in (1, V):
         ids = np.arange(V - length, V)[None]
-        expected = small.predict(ids, verbose=0)
+        expected = answers(small, ids)
         if KINDS[name] in COMPUTING:
             # float32 products and sums of some ten terms in another order
             np.testing.assert_allclose(outputs(data, ids), expected, rtol=1e-5, atol=1e-5)
@@ -90,19 +101,28 @@ def check_size(words, hidden, recipe):
     assert len(data) <= 1.01 * theory / 8 + 8 * 1024
     ids = np.random.default_rng(1).integers(0, words, (1, 32))
     ids[0, :2] = 0, words - 1
-    found, expected = outputs(data, ids), frozen.predict(ids, verbose=0)
+    found, expected = outputs(data, ids), answers(frozen, ids)
     # sums of 32 and of 100 float32, the second of size 100
     np.testing.assert_allclose(found, expected, atol=1e-3 if hidden else 1e-4)
     np.testing.assert_array_equal(found.argmax(-1), expected.argmax(-1))
 
 
-@pytest.mark.parametrize("recipe", TABLE_RECIPES)
-@pytest.mark.parametrize("hidden", [False, True])
+@pytest.mark.parametrize(
+    ("hidden", "recipe"),
+    [
+        (False, "float32"),
+        slow(False, "int8_tables"),
+        (False, "int4_tables"),
+        slow(True, "float32"),
+        (True, "int8_tables"),
+        slow(True, "int4_tables"),
+    ],
+)
 def test_ten_thousand_words_are_as_small_as_their_bits(hidden, recipe):
     check_size(10_000, hidden, recipe)
 
 
-@pytest.mark.parametrize("hidden", [False, True])
+@pytest.mark.parametrize("hidden", [slow(False), True])
 def test_a_quarter_of_a_million_words_are_as_small_as_their_bits(hidden):
     check_size(268_000, hidden, "int8_tables")
 
@@ -114,7 +134,7 @@ def test_the_paper_counts_308_thousand_parameters():
     assert math.prod(codebook.shape) == K * D * WIDTH == 307_200
 
 
-@pytest.mark.parametrize("recipe", TABLE_RECIPES)
+@pytest.mark.parametrize("recipe", SOME_RECIPES)
 def test_an_lstm_is_as_small_as_its_bits(recipe):
     random = np.random.default_rng(0)
     units, width = 48, 20
@@ -134,12 +154,12 @@ def test_an_lstm_is_as_small_as_its_bits(recipe):
     assert total_bits(frozen.layers[-1].storage()) == theory
     assert len(data) <= 1.01 * theory / 8 + 8 * 1024
     ids = random.integers(0, 10_000, (1, 32))
-    expected = frozen.predict(ids, verbose=0)
+    expected = answers(frozen, ids)
     # 32 steps of float32 rounding, and outputs of size 5
     np.testing.assert_allclose(outputs(data, ids), expected, atol=1e-5)
 
 
-@pytest.mark.parametrize("bits", [1, 3, 6, 8])
+@pytest.mark.parametrize("bits", [1, slow(3), 6, slow(8)])
 def test_entries_of_few_bits_are_as_small_as_their_bits(bits):
     random = np.random.default_rng(0)
     codes = random.integers(0, 2**bits, (5000, 24))
@@ -159,7 +179,7 @@ def sparse_of(words, num_anchors=500, width=300, per_row=4):
     return SparseForm.from_matrix(transform, numbers(num_anchors, width))
 
 
-@pytest.mark.parametrize("recipe", TABLE_RECIPES)
+@pytest.mark.parametrize("recipe", SOME_RECIPES)
 def test_sparse_rows_are_as_small_as_their_entries(recipe):
     form = sparse_of(10_000)
     data = export.convert(lookup(form), recipe, names=False)
@@ -175,7 +195,7 @@ def test_sparse_rows_are_as_small_as_their_entries(recipe):
     np.testing.assert_allclose(outputs(data, ids), small(ids), atol=1e-5)
 
 
-@pytest.mark.parametrize("recipe", TABLE_RECIPES)
+@pytest.mark.parametrize("recipe", [slow("float32"), "int8_tables", slow("int4_tables")])
 def test_rows_without_entries_are_zeros_in_a_file(recipe):
     form, _ = sparse()
     data = export.convert(lookup(form), recipe)
@@ -183,7 +203,7 @@ def test_rows_without_entries_are_zeros_in_a_file(recipe):
         np.testing.assert_array_equal(outputs(data, np.array(ids)), 0)
 
 
-@pytest.mark.parametrize("recipe", TABLE_RECIPES)
+@pytest.mark.parametrize("recipe", SOME_RECIPES)
 def test_sparse_logits_need_no_table(recipe):
     """Words in, logits out: the file holds every array once, and not as wide as it is read."""
     form = sparse_of(3000, num_anchors=200, width=40)
@@ -192,6 +212,6 @@ def test_sparse_logits_need_no_table(recipe):
     data, small = export.convert(model, recipe, names=False), export.freeze(model, recipe).model
     assert len(data) <= 1.02 * total_bits(small.layers[1].storage()) / 8 + 8 * 1024
     for id in (0, 17, 2999):
-        expected = small.predict(np.array([[id]]), verbose=0)
+        expected = answers(small, np.array([[id]]))
         # 40 float32 products, and integers of 30 bits
         np.testing.assert_allclose(outputs(data, np.array([[id]])), expected, atol=1e-4)
