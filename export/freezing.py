@@ -21,6 +21,7 @@ from kerascompact.export.embedding_forms import (
     outermost,
 )
 from kerascompact.export.kernel_rounding import round_kernels
+from kerascompact.export.lending import lent
 from kerascompact.export.recipe import Recipe, resolve
 from kerascompact.forms.base import Form
 from kerascompact.layers.recurrent.base import SparseRecurrent
@@ -138,7 +139,7 @@ class Frozen:
         """The model that ships and its forms, whatever the kind of model, for a `with` block.
 
         A model that cannot be copied is lent itself: until the block ends, its embeddings look up
-        in their forms and its kernels are rounded. Do not train or save it in the block.
+        in their forms and its kernels are rounded, see `lending`. Do not save it in the block.
         """
         if self._model is not None:
             yield self._model, list(outermost(self._model))
@@ -149,17 +150,12 @@ class Frozen:
             rounded = round_kernels(trained, recipe.kernels != "dynamic")
             self.kernels = [one.codes for one in rounded]
         try:
-            for layer, form in self._lent:
-                layer.call = _without_training(form)
-            _forget_functions(trained)
-            yield trained, [form for _, form in self._lent]
+            with lent(trained, self._lent):
+                yield trained, [form for _, form in self._lent]
         finally:
-            for layer, _ in self._lent:
-                layer.__dict__.pop("call", None)  # another model may share it, and have it back
             for one in rounded:
                 one.variable.assign(one.before)
             self.kernels = []
-            _forget_functions(trained)
 
     def convert(self, **options: Any) -> bytes:
         """Converts to the bytes of a `.tflite` file, which `file` keeps.
@@ -277,13 +273,3 @@ def _one_loop(layer: Any) -> keras.layers.Layer | None:
     both.build((batch_size, None, forward.input_dim))
     both.forward_layer.set_weights(forward.get_weights())
     return both
-
-
-def _without_training(form: Form) -> Any:
-    return lambda inputs, training=None, reverse=False: form.call(inputs, reverse)
-
-
-def _forget_functions(model: Any) -> None:
-    """Drops what Keras traced: its functions would go on with the layers of that time."""
-    model.make_predict_function(force=True)
-    model.make_test_function(force=True)
