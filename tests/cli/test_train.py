@@ -165,7 +165,7 @@ def test_other_methods_take_their_own_options(
         pytest.param(
             arguments,
             layer,
-            marks=[] if arguments in (KD, GROUP_LASSO) else pytest.mark.slow,
+            marks=[] if arguments == GROUP_LASSO else pytest.mark.slow,
         )
         for arguments, layer, _ in OTHERS
     ],

@@ -23,7 +23,7 @@ def tagger(layer, **embedding):
     "make",
     [
         lambda: SparseLSTM(6, 3, 0.5, return_sequences=True),
-        lambda: SparseLSTM(6),
+        pytest.param(lambda: SparseLSTM(6), marks=pytest.mark.slow),
         lambda: keras.layers.Bidirectional(SparseLSTM(5, 2, 0.5, return_sequences=True)),
         lambda: keras.layers.Bidirectional(SparseGRU(4, 2)),
     ],

@@ -84,7 +84,11 @@ def test_file_predicts_what_keras_does_on_the_ids(make, length, max_bytes):
 
 
 @pytest.mark.parametrize(
-    ("name", "rules"), [*zip(EMBEDDINGS, RULES, strict=True), ("cluster", "kim")]
+    ("name", "rules"),
+    [
+        *zip(EMBEDDINGS, RULES, strict=True),
+        pytest.param("cluster", "kim", marks=pytest.mark.slow),
+    ],
 )
 def test_every_embedding_and_rule(name, rules):
     words = list(VOCABULARY.words)
@@ -98,7 +102,7 @@ def test_every_embedding_and_rule(name, rules):
     assert tflite.read_metadata(data)["text"]["rules"] == rules
 
 
-@pytest.mark.parametrize("length", [None, 9])
+@pytest.mark.parametrize("length", [pytest.param(None, marks=pytest.mark.slow), 9])
 def test_tagger_says_where_the_words_are(length):
     model = shuffled(models.tagger(standard(), CLASSES, units=4, hidden=4))
     data = export.convert(model, text=VOCABULARY, sequence_length=length)

@@ -44,7 +44,11 @@ def built(model, seed=1):
 
 @pytest.mark.parametrize(
     ("inputs", "length", "recipe"),
-    [("bits", None, "int8_tables"), ("bits", 5, "float32"), ("words", None, "float32")],
+    [
+        ("bits", None, "int8_tables"),
+        pytest.param("bits", 5, "float32", marks=pytest.mark.slow),
+        ("words", None, "float32"),
+    ],
 )
 def test_file_predicts_what_keras_does_on_the_bits(inputs, length, recipe):
     model = built(models.projection_lstm(embedding(), 3, 5, inputs=inputs, sequence_length=length))
@@ -98,7 +102,7 @@ def test_words_are_where_the_model_says_something_of_them():
     states = keras.layers.LSTM(4, return_sequences=True)(embedding()(bits))
     tags = keras.layers.Dense(3, activation="softmax", name="tags")(states)
     model = built(keras.Model(bits, tags))
-    data = export.convert(model, text="wordpunct", max_bytes=400)
+    data = export.convert(model, text="wordpunct", max_bytes=80)
     assert export.verify(model, data, TEXTS).agreement == 1
     found = Interpreter(data).run_text("Up, up")
     assert found["spans"].tolist() == [[[0, 2], [2, 3], [4, 6]]]

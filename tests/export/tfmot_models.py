@@ -162,7 +162,7 @@ def test_other_forms_and_recipes(quantized):
 
 
 def test_masks_and_loops(tmp_path):
-    model = fit(classifier(mask=True))
+    model = classifier(mask=True)
     small = export.from_tf_keras(model, compress.ScalarQuantization())
     expected = probabilities(model, model.get_layer("words"), table_of(small))
     np.testing.assert_allclose(small.predict(IDS, verbose=0), expected, atol=1e-6)

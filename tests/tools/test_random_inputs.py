@@ -18,16 +18,21 @@ def parsed(model, **options):
     return flatbuffer.parse(export.convert(model, **options))
 
 
+@pytest.fixture(scope="module")
+def data():
+    return export.convert(mean(cluster()))
+
+
 def foreign(function, *specs):
     concrete = tf.function(function).get_concrete_function(*specs)
     return flatbuffer.parse(tf.lite.TFLiteConverter.from_concrete_functions([concrete]).convert())
 
 
-def test_ids_are_those_of_the_vocabulary():
-    (ids,) = random_inputs(parsed(mean(cluster())), 50, sequence_length=9).values()
+def test_ids_are_those_of_the_vocabulary(data):
+    (ids,) = random_inputs(flatbuffer.parse(data), 50, sequence_length=9).values()
     assert ids.shape == (50, 1, 9) and ids.dtype == np.int32
     assert ids.min() == 0 and ids.max() == V - 1
-    (few,) = random_inputs(parsed(mean(cluster())), 50, num_ids=3).values()
+    (few,) = random_inputs(flatbuffer.parse(data), 50, num_ids=3).values()
     assert set(few.reshape(-1)) == {0, 1, 2}
 
 
@@ -55,8 +60,8 @@ def test_numbers_of_other_types():
     assert b.dtype == bool and 0 < b.mean() < 1
 
 
-def test_quantized_inputs_use_all_numbers():
-    model = parsed(mean(cluster()))
+def test_quantized_inputs_use_all_numbers(data):
+    model = flatbuffer.parse(data)
     tensor = model.subgraphs[0].tensors[model.subgraphs[0].inputs[0]]
     tensor.type = flatbuffer.schema.TensorType.INT8
     tensor.quantization = flatbuffer.schema.QuantizationParametersT()
@@ -79,16 +84,16 @@ def test_texts(max_bytes):
     np.testing.assert_array_equal(given[0], given[2])
 
 
-def test_seeds():
-    model = parsed(mean(cluster()))
+def test_seeds(data):
+    model = flatbuffer.parse(data)
     one, again, other = (random_inputs(model, seed=seed) for seed in (1, 1, 2))
     for name, array in one.items():
         np.testing.assert_array_equal(array, again[name])
         assert not np.array_equal(array, other[name])
 
 
-def test_inputs_of_one_name_do_not_meet():
-    model = parsed(mean(cluster()))
+def test_inputs_of_one_name_do_not_meet(data):
+    model = flatbuffer.parse(data)
     (graph,) = model.subgraphs
     graph.inputs = [graph.inputs[0], graph.inputs[0]]
     assert len(random_inputs(model)) == 2
@@ -103,13 +108,13 @@ def test_inputs_of_one_name_do_not_meet():
         (dict(texts=["a"]), "`texts` must be None, or at least one text for a file that takes"),
     ],
 )
-def test_refuses(options, message):
+def test_refuses(data, options, message):
     with pytest.raises(ValueError, match=message):
-        random_inputs(parsed(mean(cluster())), **options)
+        random_inputs(flatbuffer.parse(data), **options)
 
 
-def test_refuses_inputs_that_are_no_numbers():
-    model = parsed(mean(cluster()))
+def test_refuses_inputs_that_are_no_numbers(data):
+    model = flatbuffer.parse(data)
     (graph,) = model.subgraphs
     graph.tensors[graph.inputs[0]].type = flatbuffer.schema.TensorType.STRING
     with pytest.raises(ValueError, match="an input of string, for which there are no random ones"):
