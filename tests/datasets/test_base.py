@@ -120,9 +120,7 @@ def test_read_known(tmp_path, name, pack):
 def test_read_known_rejects_another_file(tmp_path):
     (tmp_path / "a.txt").write_bytes(b"other")
     found = hashlib.sha256(b"other").hexdigest()
-    with pytest.raises(
-        ValueError, match=rf"a\.txt is dam.*sha256=00.*sha256={found} \(5 bytes\)"
-    ):
+    with pytest.raises(ValueError, match=rf"a\.txt is dam.*sha256=00.*sha256={found} \(5 bytes\)"):
         base.read_known(Known("a.txt", "00", 1), tmp_path, "nowhere")
 
 

@@ -50,9 +50,7 @@ def test_licence_and_attribution_ship_with_it():
 def test_a_damaged_file_is_refused(monkeypatch):
     known = clinc150.FILES["dev"]
     monkeypatch.setitem(clinc150.FILES, "dev", known._replace(sha256="0" * 64))
-    with pytest.raises(
-        ValueError, match=r"val\.csv\.gz is damaged, or another.*sha256=000"
-    ):
+    with pytest.raises(ValueError, match=r"val\.csv\.gz is damaged, or another.*sha256=000"):
         clinc150.load()
 
 

@@ -162,6 +162,14 @@ def test_a_constant_that_nobody_reads():
     assert finding.saved == 100 and finding.what == "1 buffers that no operator reads"
 
 
+def test_scales_of_blocks_are_read():
+    """Not by an operator's input: the quantization of the table names their tensor."""
+    ids = keras.Input((4,), dtype="int32", name="ids")
+    model = keras.Model(ids, keras.layers.Embedding(90, WIDTH, name="words")(ids))
+    found = diagnose(export.convert(model, "blocks"))
+    assert of_kind(found, "unread") == []
+
+
 def per_row(model, scales=True):
     """As EMBEDDING_LOOKUP and per-channel quantization store it: 12 bytes for each row."""
     tensor = constant(model)
