@@ -72,7 +72,7 @@ def _checked(vectors: np.ndarray, name: str) -> np.ndarray:
             f"{name} must be a matrix (V, d) of floats. "
             f"Received: an array of shape {vectors.shape} and type {vectors.dtype}."
         )
-    with np.errstate(over="ignore"):  # what is beyond float32 is named as infinite
+    with np.errstate(over="ignore"):  # numbers beyond float32 are reported as infinite
         return checks.finite(name, np.array(vectors, np.float32))
 
 

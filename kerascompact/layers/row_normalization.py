@@ -12,19 +12,18 @@ from kerascompact.layers.embeddings.starts import given
 
 @register
 class RowBatchNormalization(keras.layers.Layer):
-    """Normalizes columns over a batch in which a row stands once for all its occurrences.
+    """Normalizes columns over a batch whose repeated rows are merged.
 
-    `y = gamma (x - mean) / sqrt(variance + epsilon) + beta`, with
-    `mean = sum_i n_i x_i / sum_i n_i` and the variance alike, `n_i` the occurrences of row `i` in
-    the batch: what `keras.layers.BatchNormalization` gives on the batch before its repeated ids
-    were merged, at the cost of the unique rows. Inference uses moving averages, and so does a
-    training batch whose counts are all 0 (it holds nothing but padding).
+    `y = gamma (x - mean) / sqrt(variance + epsilon) + beta`, with `mean = sum_i n_i x_i / sum_i
+    n_i` and the variance alike, `n_i` the number of occurrences of row `i` in the batch: the result
+    of `keras.layers.BatchNormalization` on the batch before merging, at the cost of the unique
+    rows. Inference uses moving averages, as does a training batch of padding alone.
 
     Args:
         center: Whether to learn `beta`.
         scale: Whether to learn `gamma`.
         momentum: Momentum of the moving averages.
-        epsilon: Added to the variance.
+        epsilon: Small number added to the variance.
         **kwargs: Arguments of `keras.layers.Layer`, such as `name`.
 
     Shapes: rows `(n, ..., c)`, counts `(n,)` -> `(n, ..., c)`, normalized for each of the `c`.

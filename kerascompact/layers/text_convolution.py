@@ -11,20 +11,19 @@ from kerascompact.core.registration import register
 
 @register
 class TextConvolution(keras.layers.Layer):
-    """Convolves a text with filters of `h` words and keeps the largest value of each.
+    """Convolves a text with filters of `h` words and takes the maximum over time.
 
-    `y_f = max_t relu(w_f . x_{t:t+h} + b_f)` over the windows `x_{t:t+h}` that lie within the text;
-    a text of fewer than `h` words has the one window that begins with it and ends in zeros; an
-    empty text has none, and `y_f = 0`. Padding changes nothing: a text has the same result at any
-    length, and beside any other text.
+    `y_f = max_t relu(w_f . x_{t:t+h} + b_f)` over the windows `x_{t:t+h}` within the text. A text
+    of fewer than `h` words has one window that ends in zeros; an empty text has none, and `y_f =
+    0`. Padding does not change the result.
 
     Args:
         filters: Number of filters.
-        kernel_size: Words of a window `h`.
+        kernel_size: Number of words `h` in a window.
         **kwargs: Arguments of `keras.layers.Layer`, such as `name`.
     Shapes: vectors `(batch, length, d)`, mask `(batch, length)` or none -> `(batch, filters)`.
     Storage: `32 * filters * (h d + 1)` bits.
-    Raises: ValueError, if an argument is no integer of at least 1.
+    Raises: ValueError, if an argument is no integer >= 1.
     Example:
     >>> TextConvolution(100, kernel_size=5)(np.ones((2, 3, 8), "float32")).shape
     TensorShape([2, 100])

@@ -10,16 +10,16 @@ from kerascompact.core.byte_rules import ALONE, ByteRules
 from kerascompact.text import rules as token_rules
 from kerascompact.text.rules import Rules
 
-_BYTES = [chr(byte) for byte in range(256)]  # what is behind ASCII is all alike to the rules
+_BYTES = [chr(byte) for byte in range(256)]  # the rules treat all bytes above ASCII alike
 _WHITE = np.array([character in token_rules.WHITE_SPACE for character in _BYTES])
 
 
 def byte_rules(rules: str | Rules) -> ByteRules:
-    r"""Writes token rules as tables, so that a file can follow them.
+    r"""Writes token rules as tables over bytes, so that a file can apply them.
 
-    Four kinds of substitution can be written so, and are all there are in this package: a class of
-    characters that becomes a space, one whose runs (`([...]+)`) or single characters (`([...])`)
-    are set off by spaces, and literal endings (`('s|n't)`) before which a space is put.
+    Four kinds of substitution are supported, which are all that this package uses: a character
+    class that becomes a space, one whose runs (`([...]+)`) or single characters (`([...])`) are set
+    off by spaces, and literal endings (`('s|n't)`) that get a space before.
 
     Args:
         rules: Name of the token rules, or the rules.
@@ -54,7 +54,7 @@ def byte_rules(rules: str | Rules) -> ByteRules:
         if replacement == " ":
             kinds[members] = 0
             continue
-        # A run of a class that has white space in it would go on over it.
+        # A run of a class with white space would continue across it.
         cut = any(len({bool(members[byte]) for byte in ending}) > 1 for ending in endings)
         if inner == pattern or np.any(members & _WHITE) or cut:
             _refuse(pattern, replacement)
@@ -71,15 +71,15 @@ def byte_rules(rules: str | Rules) -> ByteRules:
 
 
 def _members(pattern: str) -> np.ndarray | None:
-    """The bytes in a class of characters, bool `(256,)`; `None`, if the pattern is none."""
+    """Mask of the bytes in a character class, `(256,)`; `None` for another pattern."""
     if not re.fullmatch(r"\[(\\x[0-7][0-9a-f]|[^\[\]\\])+\]", pattern) or not pattern.isascii():
-        return None  # more than one class, or names that mean other things to bytes
+        return None  # more than one class, or a name that means other things for bytes
     members = np.array([re.fullmatch(pattern, character) is not None for character in _BYTES])
     return members if len(set(members[128:])) == 1 else None
 
 
 def _endings(pattern: str, inner: str) -> tuple[bytes, ...]:
-    """The literals of `a|b|c`; none may begin inside another, where no pattern would look."""
+    """The literals of `a|b|c`; none may begin inside another."""
     words = inner.split("|")
     if not all(re.fullmatch(r"[a-z']+", word) for word in words):
         _refuse(pattern, r" \1")

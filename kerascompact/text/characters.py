@@ -13,14 +13,14 @@ def character_codes(words: Sequence[str], code_length: int = 10) -> tuple[np.nda
     """Writes each word as the numbers of its first characters.
 
     Args:
-        words: The word of every id.
-        code_length: Characters `D`; longer words are cut, shorter ones padded at the end.
+        words: Word of each id.
+        code_length: Number of characters `D`; longer words are cut, shorter ones padded.
 
     Returns: Codes `(V, D)` int32 and the alphabet: `alphabet[k]` is the character of number `k`,
     `alphabet[0]` the empty string that pads. So `K = len(alphabet)`, for
     `KDCodeEmbedding(V, d, K, D, codes=codes)`.
 
-    Raises: ValueError, if there are no words, or one is empty.
+    Raises: ValueError, if `words` is empty, or one word is empty.
 
     >>> codes, alphabet = character_codes(["bad", "ad"], 3)
     >>> codes.tolist(), alphabet

@@ -8,21 +8,21 @@ import numpy as np
 from kerascompact.core import checks
 from kerascompact.core.hash32 import GOLDEN, STEP, fmix32, int32
 
-SEEDS = 64  # tried before words are refused
+SEEDS = 64  # seeds to try
 
 
 def fingerprints(words: Sequence[bytes], seed: int = 0) -> np.ndarray:
     """A hash of the bytes `c_i` of each word, `sum_i fmix32(0x9E3779B1 (256 i + c_i) + s)`.
 
-    `s = 0x7F4A7C15 seed`, all in int32 that wraps. A sum over bytes needs no order, so that a file
-    hashes all words of a text at once. Of a pair, two words with a space between, it is
+    `s = 0x7F4A7C15 seed`, all in int32 that wraps. A sum over bytes is independent of order, so
+    that a file hashes all words of a text at once. The hash of a pair of words is
     `0x9E3779B1 h(first) + h(second)`.
 
     Args:
-        words: Bytes; a space inside stands between the words of a pair.
-        seed: Each gives another hash.
+        words: Words as bytes; a space separates the words of a pair.
+        seed: Integer that selects the hash function.
 
-    Returns: int32 `(words,)`. Two words meet once in `2**32`.
+    Returns: int32 `(words,)`. Two words collide with probability `2**-32`.
 
     >>> fingerprints([b"up", b"pu"]).tolist()
     [-1041900752, 237183485]
@@ -47,10 +47,10 @@ def _of_bytes(words: Sequence[bytes], seed: int) -> np.ndarray:
 
 
 class Index(NamedTuple):
-    """The fingerprints of a vocabulary's words, in order, and where each is found.
+    """Sorted fingerprints of a vocabulary, and bounds for their search.
 
-    `table`: int32 `(n,)`, rising; `order`: the number of the word of each. `below` and `window`:
-    a fingerprint that is there is one of the `window` from `estimate(...) - below` on.
+    `table`: int32 `(n,)`, ascending; `order`: number of the word of each. `below` and `window`: a
+    fingerprint in the table is one of the `window` entries from `estimate(...) - below`.
     """
 
     table: np.ndarray
@@ -63,11 +63,10 @@ class Index(NamedTuple):
 def index(words: Sequence[str]) -> Index:
     """Makes the index of distinct words.
 
-    Takes the first seed from 1 on that gives every word a fingerprint of its own, and none 0, which
-    is no word's: seed 0 gives it to a NUL. 10,000 words have two that meet in 1 of 86 seeds,
-    100,000 in 7 of 10.
+    Uses the first seed from 1 that gives distinct fingerprints other than 0, which means no word.
+    Of 10,000 words two collide for 1 of 86 seeds, of 100,000 for 7 of 10.
 
-    Raises: ValueError, if words meet with every one of 64 seeds.
+    Raises: ValueError, if words collide for all of 64 seeds.
 
     >>> found = index(["turn", "it", "up"])
     >>> [["turn", "it", "up"][i] for i in found.order], found.seed
@@ -89,7 +88,7 @@ def index(words: Sequence[str]) -> Index:
 
 
 def estimate(values: np.ndarray, count: int) -> np.ndarray:
-    """Where fingerprints would be if `count` of them lay evenly, in int32 without overflow.
+    """Places of fingerprints if `count` of them were evenly spread, in int32 without overflow.
 
     >>> estimate(np.array([-(2**31), 0, 2**31 - 1]), 1000).tolist()
     [0, 500, 999]
@@ -99,6 +98,6 @@ def estimate(values: np.ndarray, count: int) -> np.ndarray:
 
 
 def estimate_bits(count: int) -> int:
-    """How many upper bits of a fingerprint `estimate` can multiply by `count`."""
+    """Number of upper bits of a fingerprint that `estimate` can multiply by `count`."""
     checks.integer_in("count", count, 1, 2**24)
     return min(16, 32 - count.bit_length())

@@ -19,7 +19,7 @@ def strings(name: str, values: Iterable[str]) -> list[str]:
     >>> strings("texts", ("a", "b"))
     ['a', 'b']
     """
-    # a str is an iterable of str as well, and never what was meant
+    # a str is also an iterable of str, but never meant as one
     if isinstance(values, str | bytes) or not isinstance(values, Iterable):
         checks.fail(name, "a list of str", values)
     values = list(values)
@@ -30,9 +30,9 @@ def strings(name: str, values: Iterable[str]) -> list[str]:
 
 
 def complaints(words: Sequence[str], pairs: bool = False) -> Iterator[tuple[int, str]]:
-    """Yields the index of each word that cannot have an id of its own, and why.
+    """Yields the index of each word that cannot have an id, and the reason.
 
-    With `pairs`, two words with a space between have one.
+    With `pairs`, two words with a space between are allowed.
 
     >>> list(complaints(["a", "b c", "a"]))
     [(1, 'has white space inside'), (2, 'is there twice')]

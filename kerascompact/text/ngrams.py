@@ -8,7 +8,7 @@ from kerascompact.core import checks
 from kerascompact.core.hash32 import GOLDEN, STEP, fmix32
 from kerascompact.core.projection import END, START, Projection
 
-_ROWS = 64  # words, or features, at a time: their sums stay in a core's cache
+_ROWS = 64  # words or features at a time, so that sums stay in the cache
 
 
 def word_bytes(words: Sequence[str] | Sequence[bytes]) -> tuple[np.ndarray, np.ndarray]:
@@ -19,7 +19,7 @@ def word_bytes(words: Sequence[str] | Sequence[bytes]) -> tuple[np.ndarray, np.n
 
     Returns: uint8 `(bytes,)` and int64 `(words,)`.
 
-    Raises: ValueError, with the index of the first that is neither.
+    Raises: ValueError, with the index of the first that is neither `str` nor bytes.
 
     >>> word_bytes(["on", "", "caf\u00e9"])[1]
     array([2, 0, 5])
@@ -86,7 +86,7 @@ def projection_bits(
     Args:
         words: Words, as `str` or as bytes.
         projection: Settings of the projection; default: those of the paper.
-        together: Whether the words are one text, with the bits of all their features (as SGNN).
+        together: Whether the words form one text, with the bits of all their features (SGNN).
     Shapes: words `(n,)` -> bits `(n, T d)` uint8, 0 or 1; or `(T d,)` of all `together`.
     Raises: ValueError, if a word is neither `str` nor bytes.
     Example:
@@ -104,8 +104,8 @@ def projection_bits(
             sums += ((signed[begin : begin + _ROWS, None] * multipliers) >> 16).sum(0, np.int32)
         return (sums > 0).astype(np.uint8)
     sums = np.zeros((len(counts), projection.num_bits), np.int32)
-    # Words of about as many features go together, one feature of each at a time: five times as fast
-    # as a sum over the features of one word after another.
+    # Words with similar numbers of features are summed together, one feature of each at a time:
+    # five times faster than word by word.
     order = np.argsort(counts, kind="stable")
     order = order[np.searchsorted(counts[order], 1) :]
     starts = np.cumsum(counts) - counts
@@ -123,7 +123,7 @@ def projection_bits(
 def _marked(
     data: np.ndarray, lengths: np.ndarray, projection: Projection
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The bytes that count, folded and between their marks, and the word of each."""
+    """The bytes that count, folded and between word marks, and the word of each."""
     kept = np.minimum(lengths, projection.max_word_bytes)
     marked = np.where(kept > 0, kept + projection.marks, 0)
     word = np.repeat(np.arange(len(lengths)), marked)
@@ -137,5 +137,5 @@ def _marked(
 
 
 def _later(units: np.ndarray, distance: int) -> np.ndarray:
-    """The byte that stands so many places further on; past the end it does not matter."""
+    """The byte `distance` places further on; arbitrary past the end."""
     return np.concatenate([units[distance:], np.zeros(min(distance, len(units)), np.uint32)])

@@ -13,7 +13,7 @@ SHORTEST = {"insert": 2, "swap": 4, "duplicate": 1}
 
 
 def insert(word: str, random: Random, n: int = 1, letters: str = LETTERS) -> str:
-    """Puts `n` random letters into a word, each in front of any but its first character.
+    """Inserts `n` random letters into a word, each before any but its first character.
 
     >>> insert("sample", Random(1))
     'sasmple'
@@ -27,7 +27,7 @@ def insert(word: str, random: Random, n: int = 1, letters: str = LETTERS) -> str
 
 
 def swap(word: str, random: Random, n: int = 1) -> str:
-    """Swaps `n` times two neighbours, neither of them the first or the last character.
+    """Swaps two neighbours `n` times, never the first or the last character.
 
     >>> swap("sample", Random(0))
     'sapmle'
@@ -43,7 +43,7 @@ def swap(word: str, random: Random, n: int = 1) -> str:
 
 
 def duplicate(word: str, random: Random, n: int = 1) -> str:
-    """Writes a random character of a word `n` times more.
+    """Repeats a random character of a word `n` times.
 
     >>> duplicate("sample", Random(3))
     'saample'
@@ -65,14 +65,14 @@ def perturb(
 ) -> str:
     """Misspells a word, or leaves it as it is.
 
-    With the probability, one of the operations is drawn, among those that the word is long enough
-    for, and done `n` times. First and last character stay what they are.
+    With the given probability, one of the operations that the word is long enough for is drawn and
+    applied `n` times. The first and the last character do not change.
 
     Args:
-        word: Any string; its characters are code points.
-        random: Where the draws come from.
+        word: Any word; its characters are code points.
+        random: Random generator of the draws.
         probability: Probability that a word is misspelt.
-        n: Characters inserted, swaps, or copies.
+        n: Number of characters inserted, of swaps, or of copies.
         operations: Some of "insert", "swap", "duplicate".
 
     Raises: ValueError, if an argument is out of its range.

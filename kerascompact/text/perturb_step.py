@@ -18,10 +18,10 @@ def perturb_strings(
     """Misspells each word with a probability, as `text.perturb.perturb` does.
 
     Args:
-        words: Strings of UTF-8, a tensor of any shape or a RaggedTensor.
-        seed: Two integers; the same give the same misspellings.
+        words: UTF-8 strings, a tensor of any shape or a RaggedTensor.
+        seed: Seed of two integers; equal seeds give equal misspellings.
         probability: Probability that a word is misspelt, independently of the others.
-        n: Characters inserted, swaps, or copies.
+        n: Number of characters inserted, of swaps, or of copies.
         operations: Some of "insert", "swap", "duplicate".
     Shapes: words `(...)` -> words `(...)`.
     Raises: ValueError, if an argument is out of its range.
@@ -61,17 +61,17 @@ def misspell_step(
 ) -> Callable[[tf.data.Dataset], tf.data.Dataset]:
     """Makes a step that misspells words of texts: `dataset.apply(misspell_step())`.
 
-    Every text of every epoch is misspelt anew; the same seed gives the same misspellings. Words are
-    what stands between spaces; a run of white space becomes one space.
+    Each epoch has new misspellings; equal seeds give equal ones. Words are separated by spaces; a
+    run of white space becomes one space.
 
     Args:
         probability: Probability that a word is misspelt, independently of the others.
-        n: Number of characters that an operation inserts or repeats.
+        n: Number of characters inserted, of swaps, or of copies.
         operations: Names of the operations to choose from.
         seed: Seed of all draws.
 
-    Returns: From a dataset of texts, or of tuples whose first part is texts, such as `(texts,
-    labels)`, one text or a batch at a time, to the same with words misspelt.
+    Returns: Function from a dataset of texts, or of tuples that begin with texts, such as `(texts,
+    labels)`, to the dataset with misspelt words; elements are single texts or batches.
 
     Raises: ValueError, if an argument is out of its range.
 

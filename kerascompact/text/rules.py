@@ -7,7 +7,7 @@ A text becomes tokens in three steps:
 2. Each `(pattern, replacement)` is applied to the whole text, in order.
 3. The text is split at runs of ASCII white space, tab to carriage return and the space.
 
-Rules with pairs then put, behind each token but the last, one more: the token, a space, the next.
+Rules with pairs then insert, after each token but the last, a pair: the token, a space, the next.
 
 Patterns use only what Python's `re` and RE2 (`tf.strings.regex_replace`) read alike: literals,
 ASCII classes and their negations, one group, `+`. No class names a character outside ASCII, so
@@ -37,13 +37,13 @@ _TOKEN = re.compile(r"[^\t\n\v\f\r ]+")
 
 @dataclass(frozen=True)
 class Rules:
-    r"""One way to cut a text into tokens.
+    r"""A rule set that splits a text into tokens.
 
     Args:
-        name: What a saved vocabulary calls these rules.
+        name: Name of the rules in a saved vocabulary.
         lower: Whether `A-Z` become `a-z` first.
         substitutions: Pairs `(pattern, replacement)` applied in order; `\1` is the group.
-        pairs: Whether each two neighbours are a token, too.
+        pairs: Whether each two neighbours also form a token.
 
     Example:
     >>> Rules("commas", lower=True, substitutions=((",", " , "),)).tokens("One,Two")
@@ -72,7 +72,7 @@ class Rules:
         return [token for two in both for token in two] + words[-1:]
 
 
-# What stands between two words stays one token, like the second half of NLTK's pattern.
+# Characters between two words form one token, like the second half of NLTK's pattern.
 WORDPUNCT = Rules("wordpunct", lower=True, substitutions=((f"({_WORD})", r" \1 "),))
 WORDPUNCT_PAIRS = replace(WORDPUNCT, name="wordpunct_pairs", pairs=True)
 
@@ -92,9 +92,9 @@ RULES = {rules.name: rules for rules in (WORDPUNCT, WORDPUNCT_PAIRS, KIM, WHITES
 
 
 def named(rules: str) -> Rules:
-    """The rules of that name.
+    """Returns the rules of a name.
 
-    Raises: ValueError, if there are none; the message lists the names there are.
+    Raises: ValueError, if no rules have that name; the error lists the names.
 
     >>> named("whitespace").lower
     False
@@ -104,15 +104,15 @@ def named(rules: str) -> Rules:
 
 
 def tokenize(text: str, rules: str = "wordpunct") -> list[str]:
-    r"""Cuts `text` into tokens, in pure Python.
+    r"""Splits `text` into tokens, in pure Python.
 
     `"wordpunct"`: words (`0-9A-Za-z_` and every character outside ASCII) and runs of what is
     neither word nor white space, lower-cased: the preparation of IMDB in the cluster-embedding
     papers. `"kim"`: letters, digits and `` (),!?'` `` are kept and all else becomes a space, the
     endings `'s 've n't 're 'd 'll` and the marks `, ! ( ) ?` are set off, lower-cased.
-    `"whitespace"`: split only, for texts that come as tokens. `"wordpunct_pairs"`: the words of
-    `"wordpunct"` and, between two of them, both together, for a mean of vectors, which does not
-    see order otherwise: fastText's bigrams, chosen by `training.choose_words` instead of hashed.
+    `"whitespace"`: split only, for tokenized texts. `"wordpunct_pairs"`: the words of
+    `"wordpunct"` and each pair of neighbours, so that a mean of vectors sees order: fastText's
+    bigrams, chosen by `training.choose_words` instead of hashed.
 
     Args:
         text: Text to split.

@@ -6,13 +6,13 @@ from kerascompact.core import checks
 
 
 def keep_probabilities(counts: np.ndarray, threshold: float = 1e-5) -> np.ndarray:
-    """With which probability each occurrence of a word stays in the text.
+    """Probability that an occurrence of a word is kept in the text.
 
-    `p(w) = min(1, sqrt(t / f(w)))`, `f(w)` the share of the word among all. A word of no count has
-    0, so that ids that are no words (padding, the unknown word) are left out always.
+    `p(w) = min(1, sqrt(t / f(w)))`, `f(w)` the share of the word among all. A word with count 0
+    has probability 0, so that padding and the unknown word are always left out.
 
     Args:
-        counts: How often each word occurs `(V,)`.
+        counts: How often each word occurs, `(V,)`.
         threshold: Threshold `t` of the share of a word in the text.
 
     Returns: float64 `(V,)`.
@@ -34,8 +34,8 @@ def noise_probabilities(counts: np.ndarray, power: float = 0.75) -> np.ndarray:
     """The distribution of noise words, `p(w) = U(w)^power / sum`, `U` that of the text.
 
     Args:
-        counts: How often each word occurs `(V,)`.
-        power: 1 draws as the text does, 0 every word that occurs alike.
+        counts: How often each word occurs, `(V,)`.
+        power: Exponent of the counts: 1 draws words as often as the text has them, 0 uniformly.
 
     Returns: float64 `(V,)`, sum 1.
 
@@ -54,15 +54,15 @@ def noise_probabilities(counts: np.ndarray, power: float = 0.75) -> np.ndarray:
 def subsample(
     ids: np.ndarray, keep: np.ndarray, random: np.random.Generator, texts: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray | None]:
-    """Leaves out words at random, before windows are drawn: what is left moves together.
+    """Leaves out words at random before windows are drawn, which then span more of the text.
 
     Args:
-        ids: A text `(n,)`.
+        ids: Text, ids `(n,)`.
         keep: Probabilities from `keep_probabilities`.
-        random: Where the draws come from.
-        texts: The number of the text that each word is in, if there are several.
+        random: Random generator of the draws.
+        texts: Number of the text of each word; `None`: one text.
 
-    Returns: The words that are left, and their texts.
+    Returns: The remaining words, and their texts.
 
     >>> random = np.random.default_rng(0)
     >>> subsample(np.array([1, 0, 1, 2]), np.array([0.0, 1.0, 1.0]), random)[0].tolist()
@@ -80,16 +80,16 @@ def skip_gram_pairs(
     random: np.random.Generator,
     texts: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Every word with the words around it.
+    """Pairs of each word with the words around it.
 
     Each word `t` has a window `W_t` of its own, drawn from `{1, ..., N}`, and gives the pairs
-    `(w_t, w_{t+o})`, `0 < |o| <= W_t`, as far as these words are in the same text.
+    `(w_t, w_{t+o})`, `0 < |o| <= W_t`, within the same text.
 
     Args:
-        ids: Words `(n,)`, texts one after another.
-        window: `N`, the largest window.
-        random: Where the windows come from.
-        texts: The number of the text that each word is in; `None`: all are one text.
+        ids: Words `(n,)`, text after text.
+        window: Largest window `N`.
+        random: Random generator of the windows.
+        texts: Number of the text of each word; `None`: one text.
 
     Returns: Words and their contexts, `(pairs,)` each, `n (N + 1)` pairs or somewhat fewer;
     ordered by distance, so shuffle them.

@@ -12,26 +12,26 @@ from kerascompact.text.skip_gram import keep_probabilities, skip_gram_pairs, sub
 class SkipGramBatches(keras.utils.PyDataset):
     """Batches `(words, contexts)` of a text; each epoch draws other pairs.
 
-    The text is read in chunks, and the pairs of a chunk are shuffled. In which way decides what a
-    step costs, for a model that computes the vector of each *different* word of a batch:
+    The text is read in chunks, and the pairs of a chunk are shuffled. The order decides the cost of
+    a step, for a model that computes the vector of each *distinct* word of a batch:
 
     - `by_word=False`: pairs in any order, as in the paper; most words of a small batch differ.
-    - `by_word=True`: words in any order, each with all the pairs it has in the chunk. An epoch then
-      computes each word once in a chunk: with a vector that is expensive, as a projection's,
-      several times as many pairs per second, by fewer and better known gradients.
+    - `by_word=True`: words in any order, each with all its pairs in the chunk. An epoch then
+      computes each word once per chunk: with expensive vectors, such as projections, several times
+      more pairs per second, with fewer and more accurate gradients.
 
     Args:
-        ids: The text, integers `(n,)` below `len(counts)`.
-        counts: How often each word occurs `(V,)`; words of count 0 are left out.
-        batch_size: Pairs in a batch; on average, if `by_word`.
-        window: The largest window.
+        ids: Text, integers `(n,)` below `len(counts)`.
+        counts: How often each word occurs, `(V,)`; words with count 0 are left out.
+        batch_size: Number of pairs in a batch; the mean number, if `by_word`.
+        window: Largest window, in words.
         threshold: Share of the text above which words are left out at random
             (`keep_probabilities`).
-        texts: The number of the text that each word is in; `None`: all are one text.
-        by_word: Whether a batch groups pairs by word, as said above.
-        chunk: Words of the text in a chunk, before any are left out.
+        texts: Number of the text of each word; `None`: one text.
+        by_word: Whether a batch groups pairs by word, see above.
+        chunk: Number of words in a chunk, before any are left out.
         seed: Seed of all draws. They depend on nothing but the seed, the epoch and the chunk.
-        first_epoch: With which epoch to begin, to go on with a training.
+        first_epoch: Number of the first epoch, to continue a training.
         **kwargs: Arguments of `keras.utils.PyDataset`.
 
     Shapes: words and contexts int32 `(batch_size,)`; of varying length, if `by_word`.
@@ -102,7 +102,7 @@ class SkipGramBatches(keras.utils.PyDataset):
         return int(self.first[-1])
 
     def __getitem__(self, index: int) -> tuple[np.ndarray, np.ndarray]:
-        """Batch `index` of the epoch; in whatever order they are asked for, chunk by chunk."""
+        """Batch `index` of the epoch; chunk by chunk, in any order of access."""
         place = int(np.searchsorted(self.first, index, "right")) - 1
         if self.held is None or self.held[0] != (self.epoch, place):
             self.held = (self.epoch, place), self._dealt(place)
@@ -112,7 +112,7 @@ class SkipGramBatches(keras.utils.PyDataset):
         return words[part], contexts[part]
 
     def _dealt(self, place: int) -> tuple[np.ndarray, ...]:
-        """The pairs of a chunk in the order of its batches, and where each begins and ends."""
+        """The pairs of a chunk in the order of its batches, and the bounds of the batches."""
         words, contexts = self.pairs(self.epoch, place)
         if not len(words):  # of a tiny text, in an epoch that leaves out most of it
             words, contexts = self.pairs(0, place)

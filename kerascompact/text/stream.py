@@ -9,15 +9,15 @@ from kerascompact.core import checks
 def stateful_batches(ids: np.ndarray, batch_size: int, steps: int) -> tf.data.Dataset:
     """Cuts a text into `batch_size` streams, and these into batches that follow each other.
 
-    Row `b` of a batch goes on where row `b` of the batch before ended, so that a stateful RNN reads
-    each stream from its start to its end. The target of a token is the one after it. With
-    `batch_size=1` every token but the first is predicted, the last batch is shorter if it must be;
-    otherwise the tokens that fill no batch are left out, as in Zaremba's code.
+    Row `b` of a batch continues row `b` of the batch before, so that a stateful RNN reads each
+    stream from start to end. The target of a token is the one after it. With `batch_size=1` every
+    token but the first is predicted, and the last batch may be shorter; with more streams, tokens
+    that fill no batch are left out, as in Zaremba's code.
 
     Args:
-        ids: `(tokens,)` integers, the text.
+        ids: Text, integers `(tokens,)`.
         batch_size: Number of streams.
-        steps: Tokens of a stream in one batch.
+        steps: Number of tokens of a stream in one batch.
 
     Returns: A dataset of `(inputs, targets)`, int32 `(batch_size, steps)` both, in order; unlike
     arrays it is not shuffled by `model.fit`.

@@ -22,9 +22,8 @@ class Vocabulary:
     r"""Words and their ids: 0 is padding, 1 is any unknown word, then the words in order.
 
     The saved file is UTF-8 text, one word per line, line number minus one = id. Line 1 holds, after
-    `<pad>`, the name of the token rules and the number of ids, set off by tabs: no word has a tab
-    or a line break inside, so they cannot be mistaken for one, every id keeps its line, and a file
-    that lost its end is noticed.
+    `<pad>`, the name of the token rules and the number of ids, separated by tabs. No word contains
+    a tab or a line break, and a truncated file is detected.
 
         <pad>\twordpunct\t4
         <unk>
@@ -32,7 +31,7 @@ class Vocabulary:
         of
 
     Args:
-        words: The known words, most frequent first, without `<pad>` and `<unk>`.
+        words: Known words, most frequent first, without `<pad>` and `<unk>`.
         rules: Name of the token rules, see `kerascompact.text.rules`.
     Shapes: a text -> ids `(tokens,)`, or `(sequence_length,)` if that is given.
     Raises: ValueError, if `words` is empty, is no list of `str`, or holds a word twice, an empty
@@ -70,8 +69,8 @@ class Vocabulary:
 
         Args:
             texts: Texts to count; give those of the training split only.
-            size: Number of ids at most, the two reserved ones included. `None`: all words.
-            min_count: Words seen less often are left out.
+            size: Largest number of ids, reserved ones included; `None`: all words.
+            min_count: Smallest number of occurrences of a word.
             rules: Name of the token rules.
         Raises: ValueError, if `texts` is no list of `str`, `size < 3`, `min_count < 1`, or no
             word is left.
@@ -96,7 +95,7 @@ class Vocabulary:
         """Keeps the most frequent words of `counter`; equal counts in order of code points.
 
         Args:
-            counter: How often each word was seen. `<pad>` and `<unk>` are passed over.
+            counter: Number of occurrences of each word; `<pad>` and `<unk>` are ignored.
             size: Largest number of ids, reserved ones included; `None`: all words.
             min_count: Smallest number of occurrences of a word.
             rules: Name of the token rules.
@@ -197,11 +196,11 @@ class Vocabulary:
 
     @property
     def sha256(self) -> str:
-        """Checksum of the saved file, by which a model names the vocabulary it was trained with."""
+        """Checksum of the saved file; a model stores that of its vocabulary."""
         return files.sha256(self._bytes())
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Writes the file described above, whole or not at all."""
+        """Writes the file described above atomically."""
         return files.write_bytes(path, self._bytes())
 
     @classmethod

@@ -10,13 +10,13 @@ from kerascompact.core.keras_graph import all_layers
 
 
 class Annealing(keras.callbacks.Callback):
-    """Sets a number of layers before each batch. A subclass names it, and checks the layers.
+    """Base: sets a number of layers before each batch. A subclass names the number.
 
-    With `steps_per_execution`, all steps of a call have the number of the first.
+    With `steps_per_execution`, all steps of a call use the number of the first.
 
     Args:
-        schedule: Step (0 at the first batch of `fit`) -> number; any callable, such as
-            `GeometricDecay` or one of Keras' learning-rate schedules.
+        schedule: Function from the step (0 at the first batch of `fit`) to the number; any
+            callable, such as `GeometricDecay` or one of Keras' learning-rate schedules.
     """
 
     NUMBER: str  # what the logs call it; layers hold it as the weight `current_<number>`
@@ -65,14 +65,15 @@ class Annealing(keras.callbacks.Callback):
 class TemperatureAnnealing(Annealing):
     """Sets the softmax temperature of every embedding of relaxed codes before each batch.
 
-    That is every layer, wherever it sits in the model, with a weight `current_temperature`: those
-    of clusters and of codes. A falling temperature makes soft codes one-hot. A layer that draws its
-    codes at random and trains straight through has one-hot codes at every temperature; it is
-    refused: let its noise fall, by `NoiseAnnealing`. KD and DPQ codes draw nothing; where they
+    It applies to all layers of the model with a weight `current_temperature`: those of clusters and
+    of codes. A falling temperature makes soft codes one-hot. A layer that draws codes at random and
+    trains straight through has one-hot codes at any temperature; it raises, since `NoiseAnnealing`
+    is the callback for it. KD and DPQ codes draw nothing; where they
     train straight through, the temperature changes the gradient (and the entropy) only.
 
     Args:
-        schedule: Step (0 at the first batch of `fit`) -> temperature above 0; any callable, such
+        schedule: Function from the step (0 at the first batch of `fit`) to a temperature above 0;
+            any callable, such
             as `GeometricDecay` or one of Keras' learning-rate schedules.
 
     Raises: ValueError, if the model has no layer with a temperature, or one whose samples do not

@@ -11,8 +11,8 @@ from kerascompact.optimizers.pending import catch_up
 class ResetStates(keras.callbacks.Callback):
     """Sets the states of stateful RNNs to zero where a text begins.
 
-    That is at the start of every epoch and of every evaluation; without it a stateful model starts
-    to read its training text with the state that the end of the development text left.
+    It acts at the start of every epoch and evaluation; without it a stateful model would begin its
+    training text with the state from the end of the development text.
 
     >>> callback = ResetStates()
     """
@@ -30,12 +30,12 @@ class ResetStates(keras.callbacks.Callback):
 
 
 class CatchUp(keras.callbacks.Callback):
-    """Writes the proximal steps that rows owe into the weights at the end of every epoch.
+    """Applies the deferred proximal steps of rows at the end of every epoch.
 
     Put it before callbacks that keep or save weights without the optimizer: `EarlyStopping` with
-    `restore_best_weights=True`, whose weights would owe again after `fit`, and `ModelCheckpoint`
-    with `save_weights_only=True`, whose files lose what rows owe if the optimizer is
-    `Proximal(..., metric="adaptive")`. Evaluation and whole saved models need it not.
+    `restore_best_weights=True`, and `ModelCheckpoint` with `save_weights_only=True`, whose files
+    lose deferred steps if the optimizer is `Proximal(..., metric="adaptive")`. Evaluation and saved
+    models do not need it.
 
     >>> callback = CatchUp()
     """

@@ -9,20 +9,20 @@ from kerascompact.core.keras_graph import all_layers
 
 
 class CodeStatistics(keras.callbacks.Callback):
-    """Logs, after each epoch, how the codes of every coded layer stand.
+    """Logs statistics of the codes of every coded layer after each epoch.
 
-    - `code_collisions`: share of words whose whole code some other word has, too;
+    - `code_collisions`: share of words that share their entire code with another word;
     - `codes_changed`: share of code entries that the epoch has changed;
-    - `words_changed`: share of words with at least one of them.
+    - `words_changed`: share of words with a changed entry.
 
-    Codes that still change when the learning rate has fallen are not learned yet; many collisions
-    mean that the code is too short, or that rare words were never told apart. A layer is coded if
+    Codes that still change when the learning rate has fallen are not learned yet. Many collisions
+    mean that the code is too short, or that rare words were not separated. A layer is coded if
     it has a method `codes()`. With more than one in the model, each number is logged for each,
-    as `<layer>/code_collisions`. An epoch costs one look at all codes: 268,000 words of 32 codes
+    as `<layer>/code_collisions`. Each epoch computes all codes once: 268,000 words of 32 codes
     take 34 MB of memory.
 
     Attributes:
-        history: Name -> the number after each epoch, of all calls of `fit`.
+        history: Numbers after each epoch by name, over all calls of `fit`.
 
     Raises: ValueError, at the start of training, if no layer of the model is coded.
 
@@ -69,13 +69,13 @@ class CodeStatistics(keras.callbacks.Callback):
 
 
 def code_collisions(codes: np.ndarray) -> float:
-    """Share of words whose code, `(V, D)`, some other word has, too.
+    """Share of words whose code, `(V, D)`, is also that of another word.
 
     >>> code_collisions(np.array([[1, 2], [0, 2], [1, 2], [3, 3]]))
     0.5
     """
     codes = np.ascontiguousarray(_narrow(codes))
-    rows = codes.view(f"V{codes.shape[1] * codes.itemsize}")  # each row as one lump of bytes
+    rows = codes.view(f"V{codes.shape[1] * codes.itemsize}")  # each row as one item
     counts = np.unique(rows, return_counts=True)[1]
     return float(counts[counts > 1].sum() / len(codes))
 

@@ -17,8 +17,8 @@ class Perplexity(keras.metrics.Metric):
     """Perplexity over all tokens seen so far, from logits.
 
     `exp(sum_t w_t l_t / sum_t w_t)`, `l_t = -log p(y_t)` in nats and `w_t` the sample weight (1
-    without), 0 where the model masks. Sum and count go over all batches, so a short last batch
-    counts by its tokens; the mean of the batches' perplexities would be another number.
+    without), 0 where the model masks. Sum and count run over all batches, so that a
+    short last batch counts by its tokens.
 
     The sums are float64: float32 stops counting at 2^24 = 17 million tokens.
 

@@ -8,11 +8,11 @@ from kerascompact.core import checks
 
 
 class NearestWords:
-    """Finds the words whose vectors point where a given vector points.
+    """Finds the words whose vectors have the largest cosine with a given vector.
 
     Args:
-        words: The words to find, most frequent first: of equally near ones the first wins.
-        vectors: Their vectors `(V, d)`, from a table or from `ProjectionEmbedding.vectors`.
+        words: Words to find, most frequent first; the first of equally near words wins.
+        vectors: Vectors of the words, `(V, d)`, from a table or from `ProjectionEmbedding.vectors`.
 
     Raises: ValueError, if there is not one finite vector per word.
 
@@ -36,9 +36,9 @@ class NearestWords:
         """The nearest words of each vector, with their cosines, the nearest first.
 
         Args:
-            words: Whose vectors these are; a word is no neighbour of itself.
+            words: Words of the vectors; a word is not its own neighbour.
             vectors: Vectors to compare, `(n, d)`.
-            top: How many neighbours at most.
+            top: Largest number of neighbours.
 
         Raises: ValueError, if there is not one vector of that width per word.
         """

@@ -24,30 +24,30 @@ NO_BASELINE = (
 
 
 class NTASGD(keras.callbacks.Callback):
-    """Averages the weights of all steps since dev has not improved for `patience` epochs.
+    """Averages weights from the step where dev has not improved for `patience` epochs.
 
-    Training goes on as before; beside it stands `w_bar = 1 / (K - T + 1) sum_{t = T}^K w_t`, from
+    Training continues unchanged, with the average `w_bar = 1 / (K - T + 1) sum_{t = T}^K w_t` from
     the first epoch whose `monitor` is worse than the best one more than `patience` epochs ago.
-    Every evaluation within `fit` then sees the averages, the best of them are kept, and the model
-    has the best weights when `fit` returns. Any optimizer will do: with plain SGD at a constant
-    rate it is the paper's NT-ASGD. With `optimizers.Proximal`, the averages are those of weights
-    that owe no proximal step, with the zeros of the latest weights.
+    Evaluations within `fit` use the averages, and the model has the best weights when `fit`
+    returns. Any optimizer works; plain SGD at a constant rate gives the paper's NT-ASGD. With
+    `optimizers.Proximal`, deferred proximal steps are applied before averaging, and averages keep
+    the zeros of the latest weights.
 
-    The finetune step of AWD-LSTM is the same once more on the weights found, averaging from the
-    first step and stopping where the first run would have started to average:
-    `NTASGD(from_start=True, stop=True)`. It never returns weights that are worse than those given.
+    The finetune step of AWD-LSTM repeats this from the weights found, averages from the first step,
+    and stops where the first run would have started to average: `NTASGD(from_start=True,
+    stop=True)`. It never returns weights that are worse than the initial ones.
 
     Args:
         monitor: Entry of the logs that must fall, `val_loss` or `val_perplexity`.
-        patience: Epochs `n` that are given to improve; the paper has 5.
-        from_start: Whether to average from the first step on. The weights that `fit` begins with
-            are then kept until an epoch is better.
-        stop: Whether to stop, once averaging, where averaging would start.
-        folder: Where the best weights are kept, `best.weights.h5`, and after each epoch the
-            averages: a later `fit` with the same folder goes on there. Put this callback before
+        patience: Number of epochs `n` without improvement; the paper uses 5.
+        from_start: Whether to average from the first step. The initial weights are then kept until
+            an epoch is better.
+        stop: Whether to stop at the epoch where averaging would start.
+        folder: Folder of the best weights, `best.weights.h5`, and of the averages after each epoch:
+            a later `fit` with the same folder continues. Put this callback before
             `keras.callbacks.BackupAndRestore`. `None`: the best are kept in memory.
-        baseline: The `monitor` of the weights that `fit` begins with, which are kept until an epoch
-            is better. Default: with `from_start` they are evaluated after the first epoch, on the
+        baseline: Value of `monitor` for the initial weights, which are kept until an epoch is
+            better. Default: with `from_start` they are evaluated after the first epoch, on the
             `validation_data` of `fit`; without it, the first epoch is kept.
 
     Raises: ValueError, if `patience` is below 1, the logs have no `monitor`, or `baseline` is
@@ -150,7 +150,7 @@ class NTASGD(keras.callbacks.Callback):
         self._load_best()
 
     def _begin(self) -> None:
-        """Forgets an earlier `fit`; the weights of this one may be the best it ever has."""
+        """Forgets an earlier `fit`; the initial weights may be the best."""
         self.history, self._best, self._before = [], None, self.baseline
         self._averages.steps = 0
         if self.folder is not None:
@@ -163,7 +163,7 @@ class NTASGD(keras.callbacks.Callback):
         if self.averaging:
             self._averages.replace_weights()
         else:
-            catch_up(self.model)  # what rows owe would depend on moments that go on changing
+            catch_up(self.model)  # deferred steps depend on moments that keep changing
         if self.folder is None:
             self._best = self.model.get_weights()
         else:
@@ -189,7 +189,7 @@ class NTASGD(keras.callbacks.Callback):
         return float(values[name])
 
     def _write(self) -> None:
-        """Writes what a later `fit` needs to go on."""
+        """Writes the files that a later `fit` needs to continue."""
         path = self._state_path()
         if path is None:
             return

@@ -14,26 +14,25 @@ from kerascompact.ops.magnitude import entries_left, largest_entries
 class MagnitudePruning(keras.callbacks.Callback):
     """Sets the smallest entries of weight matrices to zero, and keeps them there.
 
-    After each batch the schedule says whether to choose anew and which share of the entries to set
-    to zero: then the largest of each matrix are chosen. What was not chosen last is set to zero
-    after every batch, which costs as much as the whole matrix, and once more when training ends
-    (an optimizer that averages its weights puts the averages there).
+    After each batch the schedule says whether to choose new entries, and the share to set to zero;
+    the largest entries of each matrix are kept. All others are set to zero after every batch, at
+    the cost of the entire matrix, and again when training ends (an optimizer that averages weights
+    assigns the averages then).
 
-    Another `fit` goes on with the same callback object: a new one, as in a run that was killed and
-    loaded, begins at step 0 and knows of no zeros until it chooses.
+    A later `fit` continues with the same callback object; a new one, as after a restart, begins at
+    step 0 without zeros until it chooses.
 
     Stored as its entries that are not zero, a pruned `keras.layers.Embedding` is smaller:
-    `compress.compress_model(model, compress.Pruning())`. Other kernels are stored in a `.tflite`
-    file with their zeros, so that pruning makes no smaller file of them: smaller is only what a
-    zip, such as an app's package, or gzip makes of it. An LSTM and two dense layers of 75,000
-    weights take 311 kB, gzipped 284 kB; of 80 % zeros 311 kB and 78 kB, and with kernels of int8
-    (recipe "int8") 90 kB and 33 kB.
+    `compress.compress_model(model, compress.Pruning())`. A `.tflite` file stores the zeros of other
+    kernels, so that only its compressed size falls, such as in the package of an app. An LSTM and
+    two dense layers of 75,000 weights take 311 kB, gzipped 284 kB; of 80 % zeros 311 kB and 78 kB,
+    and with kernels of int8 (recipe "int8") 90 kB and 33 kB.
 
     Args:
-        schedule: Step (0 after the first batch of `fit`) -> `(bool, share)`, whether to choose and
-            the share in `[0, 1)`; any callable, such as `PolynomialDecay` and `ConstantSparsity` of
-            tensorflow-model-optimization. With `steps_per_execution`, it is asked for each step,
-            and what it says last is done at once.
+        schedule: Function from the step (0 after the first batch of `fit`) to `(bool, share)`:
+            whether to choose, and the share in `[0, 1)`. Any callable, such as `PolynomialDecay`
+            and `ConstantSparsity` of tensorflow-model-optimization. With `steps_per_execution`, it
+            is called for each step, and only the last result is applied.
         layers: Names or classes of the layers whose trainable matrices are pruned (kernels of two
             dimensions or more, no biases): `[keras.layers.Dense, "lstm"]`. Default: every
             `keras.layers.Embedding`.
@@ -110,7 +109,7 @@ class MagnitudePruning(keras.callbacks.Callback):
         return choose, sparsity
 
     def sparsity(self) -> float:
-        """The share of zeros in the pruned matrices."""
+        """Share of zeros in the pruned matrices."""
         arrays = [keras.ops.convert_to_numpy(weight) for weight in self.matrices]
         left = sum(np.count_nonzero(array) for array in arrays)
         return 1 - left / sum(array.size for array in arrays)

@@ -11,7 +11,7 @@ from kerascompact.core.registration import register
 
 @register
 class GeometricDecay(keras.optimizers.schedules.LearningRateSchedule):
-    """Goes from one number to another by equal factors, then stays.
+    """Decays from one number to another by equal factors, then stays.
 
     `value(s) = start * (end / start) ** min(s / steps, 1)`. It serves as a temperature schedule
     and, being a Keras schedule, as a learning rate.
@@ -53,9 +53,9 @@ class EpochDecay(keras.optimizers.schedules.LearningRateSchedule):
 
     Args:
         start: Rate of the first `hold` epochs, above 0.
-        factor: Above 0 and at most 1.
-        hold: Epochs at the full rate, at least 0.
-        steps_per_epoch: Optimizer steps in an epoch.
+        factor: Factor of each further epoch, in `(0, 1]`.
+        hold: Number of epochs at the full rate, at least 0.
+        steps_per_epoch: Number of optimizer steps in an epoch.
 
     Raises: ValueError, if a number is out of range.
 

@@ -18,25 +18,23 @@ def choose_words(
     counts: Any = None,
     file_order: bool = False,
 ) -> Vocabulary:
-    """Keeps the words with the longest vectors of a trained table, to train again with these only.
+    """Keeps the words whose trained vectors have the largest norms, to train again with these.
 
-    A word of a text classifier whose vector stayed short says little of the class, however frequent
-    it is. Start the table near zero, so that only training makes a vector long.
+    A word whose vector stays short says little about the class, however frequent it is. Start the
+    table near zero, so that only training makes vectors long.
 
-    The score is `||e_w||`, or `sqrt(n_w) ||e_w||` of a word that occurs `n_w` times: the square is
-    what a text set loses, summed over all places of the word, when its vector goes. Try both on
-    dev.
+    The score is `||e_w||`, or `sqrt(n_w) ||e_w||` of a word that occurs `n_w` times: its square is
+    the total loss over all occurrences when the vector is removed. Try both on dev.
 
     Args:
         vocabulary: Vocabulary of the trained model.
-        vectors: Its table, `(V, d)`, rows as the vocabulary's ids.
+        vectors: Trained table, `(V, d)`, a row per id of the vocabulary.
         size: Size of the new vocabulary in ids, with padding and the unknown word.
-        counts: Occurrences of every id, `(V,)`. `None`: the norm alone.
-        file_order: Whether the words are in the order in which a file that takes text searches
-            them, so that it stores none (`TextToIds`): up to 3 bytes a word less. Not for layers
-            that want the frequent words first, such as `MixtureEmbedding`. Otherwise the words stay
-            in the order they were in.
-    Returns: A vocabulary of the same token rules.
+        counts: Occurrences of each id, `(V,)`. `None`: the norm alone.
+        file_order: Whether to sort the words as a file that takes text searches them (`TextToIds`),
+            which saves up to 3 bytes a word. Not for layers that need frequent words first, such as
+            `MixtureEmbedding`. If not, words keep their order.
+    Returns: A vocabulary with the same token rules.
     Raises: ValueError, if the shapes do not fit, a number is not finite, a count is negative, or
         `size` is not in `[3, V]`.
     Example:

@@ -10,16 +10,16 @@ from kerascompact.core import checks
 
 
 class AnchorSets:
-    """`M` sets of anchors, whose columns in `T` stand side by side.
+    """`M` sets of anchors, whose columns in `T` are side by side.
 
     Args:
         num_anchors: Size of the only set, or a list of the sizes of several.
-        input_dim, output_dim: `V` and `d`.
+        input_dim, output_dim: Vocabulary size `V` and width `d`.
         anchor_ids: Words that are anchors, a list of ids; for several sets a list of such lists,
             `None` for a set without words.
-        anchors: Vectors `(size, d)` to start with, in the same way.
+        anchors: Initial vectors `(size, d)`; for several sets a list of those or `None`.
 
-    Raises: ValueError, if something does not fit the sizes.
+    Raises: ValueError, if ids or vectors do not fit the sizes.
 
     >>> AnchorSets([2, 3], 9, 4, [[8, 7], None], None).offsets
     [0, 2, 5]

@@ -12,15 +12,15 @@ from kerascompact.ops.nearest import least_squares_on, neighbors
 def anchor_start(
     table: np.ndarray, sets: AnchorSets, nonnegative: bool, seed: int = 0
 ) -> tuple[np.ndarray, list[np.ndarray | None]]:
-    """Combinations of `s` anchors near to each row: `s = |A| / 50`, 10 at least, as in the paper.
+    """Approximates each row by `s` near anchors, `s = |A| / 50`, at least 10, as in the paper.
 
-    Anchors that may have any weights are those of `compress.KSVD`, with its weights. Anchors whose
-    weights may not be below 0 are k-means' centroids, and the weights the best ones of the nearest.
-    A set whose anchors are words or vectors keeps these.
+    With signed weights, anchors and weights are those of `compress.KSVD`. With non-negative
+    weights, anchors are k-means centroids, with the best weights of the nearest ones. A set whose
+    anchors are given as words or vectors keeps them.
 
     Args:
         table: Table of vectors, `(V, d)` float32.
-        sets: Sizes of the sets, and what is known of their anchors.
+        sets: Sizes of the sets, and their anchors if given.
         nonnegative: Whether weights must be at least 0.
         seed: Seed of the first centroids.
 

@@ -32,7 +32,7 @@ from kerascompact.optimizers.rules import (
 )
 from kerascompact.regularizers.orthogonality import Orthogonality
 
-CHUNK = 8192  # words at a time where all are read: 33 MB of rows with 1,000 anchors
+CHUNK = 8192  # words at a time in a pass over all: 33 MB of rows with 1,000 anchors
 
 
 @register
@@ -57,18 +57,18 @@ class AnchorTransformEmbedding(CompactEmbedding):
         l1_weight: `lambda`, a number >= 0 or a schedule of Keras that gives it for a step. 0 with
             `nonnegative=False`: no penalty, for any optimizer.
         nonnegative: Whether `T = ReLU(T)` after each step.
-        mixture: "linear" or "softmax".
+        mixture: Mixture of the anchors, "linear" or "softmax".
         anchor_ids: Words that are anchors: a list of `|A|` ids, or for several sets a list of
             lists, `None` for a set without words. The row of a word that is an anchor starts
             one-hot.
         anchors: Vectors to start the anchors with, `(|A|, d)`, or a list of those, or `None`.
         trainable_anchors, trainable_transform: `False` leaves them as they start.
-        positive_pairs: Entries of `T` without penalty, (word, column) `(n, 2)`, such as those of
+        positive_pairs: Entries of `T` without penalty, as (word, column) `(n, 2)`, such as from
             `knowledge.Graph.to_anchors`.
-        negative_pairs: Unrelated words `(n, 2)`, which shall not share anchors.
+        negative_pairs: Pairs of unrelated words `(n, 2)`, which are pushed to share no anchors.
         negative_pairs_weight: Weight of the loss `sum |t_u| . |t_v|`, over `negative_samples` of
             them in each step.
-        negative_samples: Pairs that are drawn in a step, with replacement.
+        negative_samples: Number of pairs drawn in a step, with replacement.
         orthogonality_weight: Weight of the loss `sum_{i != j} |a_i . a_j|` over each set.
         gradient_threshold: Above 0, in a softmax over all words (`reverse=True`) the gradient of
             `T` is rows: those of words whose logits' gradient is above this share of the largest,
@@ -94,8 +94,8 @@ class AnchorTransformEmbedding(CompactEmbedding):
     TensorShape([1, 2, 16])
 
     Reference: [Liang et al., ICLR 2021](https://arxiv.org/abs/2003.08197), sec. 3, algorithm 1.
-    Differs: negative pairs are a sample, and the sum over it is not scaled up. One set has one
-    strength; the paper does not say whether sets differ in it.
+    Differs: negative pairs are a sample, and the sum over it is not scaled up. All sets have
+    one `lambda`; the paper does not say whether sets differ in it.
     """
 
     EXAMPLE: dict[str, Any] = dict(input_dim=20, output_dim=4, num_anchors=6, l1_weight=1e-4)
@@ -208,7 +208,7 @@ class AnchorTransformEmbedding(CompactEmbedding):
         return sets[0] if len(sets) == 1 else tf.concat(sets, axis=0)
 
     def weights_of(self, rows: tf.Tensor) -> tf.Tensor:
-        """What anchors are multiplied with: rows of `T` `(n, |A|)`, or their softmax by sets."""
+        """Weights of the anchors: rows of `T` `(n, |A|)`, or their softmax by sets."""
         if self.mixture == "linear":
             return rows
         parts = [tf.nn.softmax(part) for part in tf.split(rows, self.sets.sizes, axis=-1)]
@@ -236,7 +236,7 @@ class AnchorTransformEmbedding(CompactEmbedding):
         return self.negative_pairs_weight * tf.reduce_sum(rows[:, 0] * rows[:, 1])
 
     def word_logits(self, hidden: tf.Tensor) -> tf.Tensor:
-        """`T (A h)` in place of the `V d` numbers of a table, see `ops.row_logits`."""
+        """`T (A h)`, without the `(V, d)` table, see `ops.row_logits`."""
         flat = tf.reshape(hidden, [-1, self.output_dim])
         anchors = self.all_anchors()
         if self.mixture == "softmax":
@@ -251,7 +251,7 @@ class AnchorTransformEmbedding(CompactEmbedding):
         return reshape_as(logits, hidden[..., 0], self.input_dim)
 
     def _entries(self, stored: bool) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-        """Lengths, columns and values of some rows after the other: of `T`, or what is stored."""
+        """Lengths, columns and values of chunks of rows: of `T`, or of the stored matrix."""
         self.check_built()
         for start in range(0, self.input_dim, CHUNK):
             ids = tf.range(start, min(start + CHUNK, self.input_dim))

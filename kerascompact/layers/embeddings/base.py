@@ -15,10 +15,10 @@ from kerascompact.ops.row_logits import row_logits
 
 
 class CompactEmbedding(TableEmbedding):
-    """A trainable embedding that freezes to a small stored form; swap it for `Embedding`.
+    """A trainable embedding that turns into a small stored form; use it in place of `Embedding`.
 
     A subclass creates its weights in `build` (with `add_table` for those of one row per id),
-    defines `lookup`, `freeze` and `paper_bits`, and a class attribute `EXAMPLE`, the keyword
+    defines `lookup`, `to_form` and `paper_bits`, and a class attribute `EXAMPLE`, the keyword
     arguments that build a small one.
 
     Args:
@@ -32,9 +32,9 @@ class CompactEmbedding(TableEmbedding):
             `keras.layers.Embedding`, such as `keras.constraints.MaxNorm(2, axis=1)`. Only for
             methods whose weights are the vectors themselves; the others raise and say why.
         weights: A table `(V, d)` to start from, such as that of a trained
-            `keras.layers.Embedding`, as an array or a list of one. The layer starts at the best
-            approximation of it that its own compressor finds. It is read when the layer is built,
-            and is not in the layer's config.
+            `keras.layers.Embedding`, as an array or a list of one. The layer starts at the
+            approximation that its own compressor finds. The table is read when the layer is built
+            and is not part of the config.
         mask_zero: Whether id 0 is padding, as in `keras.layers.Embedding`.
         **kwargs: Arguments of `keras.layers.Layer`, such as `name`.
 
@@ -44,7 +44,7 @@ class CompactEmbedding(TableEmbedding):
     """
 
     EXAMPLE: dict[str, Any] = {}
-    UNCONSTRAINED = ""  # why a constraint of its weights would not hold for its vectors, if so
+    UNCONSTRAINED = ""  # why a constraint of the weights would not hold for the vectors
     LOGITS_CHUNK = 2048
 
     def __init__(
@@ -74,21 +74,21 @@ class CompactEmbedding(TableEmbedding):
             self.start_table = table_of(weights, self.input_dim, self.output_dim)
 
     def take_start(self) -> np.ndarray | None:
-        """The table that was given as `weights`, if one was, for `build`; it is kept no longer."""
+        """Returns the table given as `weights`, if any, and drops it; for `build`."""
         table, self.start_table = self.start_table, None
         return table
 
     def add_vectors(
         self, name: str, shape: tuple[int, ...], start: np.ndarray | None = None
     ) -> keras.Variable:
-        """A trainable float32 table of vectors, or several of them.
+        """Adds a trainable float32 table of vectors, or several of them.
 
         The initializer is cloned: one Keras initializer called twice draws the same numbers.
 
         Args:
             name: Name of the weight.
             shape: Shape of the weight.
-            start: Its values, if the initializer shall not draw them.
+            start: Values of the weight; `None`: the initializer draws them.
         """
         return self.add_weight(
             shape=shape,
@@ -101,7 +101,7 @@ class CompactEmbedding(TableEmbedding):
         )
 
     def add_annealed(self, name: str, value: float) -> keras.Variable:
-        """A number that a callback changes in training: a weight, and not trained."""
+        """Adds a number that a callback changes during training: a weight that is not trained."""
         return self.add_weight(
             shape=(),
             initializer=keras.initializers.Constant(value),
@@ -118,18 +118,17 @@ class CompactEmbedding(TableEmbedding):
     def word_logits(self, hidden: tf.Tensor) -> tf.Tensor:
         """Logits `(..., V)` of float32 vectors `(..., d)`: `h . E[v]` for every word.
 
-        The vectors are made for `LOGITS_CHUNK` words at a time, and once more in the backward pass,
-        so that `(V, d)` is never in memory. Every weight gets its gradient, and a table with a row
-        per id one as large as the table: each word is in the softmax.
+        The vectors are computed for `LOGITS_CHUNK` words at a time, and again in the backward pass,
+        so that `(V, d)` is never in memory. A table with a row per id gets a dense gradient, since
+        every word is in the softmax.
         """
         return self.logits_by_rows(hidden, self.output_rows)
 
     def output_rows(self, ids: tf.Tensor) -> tf.Tensor:
-        """The vectors `(m, d)` of ids `(m,)` in the softmax over all words, in training as well.
+        """The vectors `(m, d)` of ids `(m,)` for the softmax over all words, also in training.
 
-        They are those of inference, since they are computed twice in a step and must be the same:
-        no noise, no statistics of a batch. A method whose inference lets no gradient through to the
-        codes overrides this, if it has a gradient for them.
+        They are those of inference, without noise or batch statistics, since a step computes them
+        twice. A method whose inference passes no gradient to its codes overrides this.
         """
         return self.lookup(ids, False)
 
@@ -162,7 +161,7 @@ class CompactEmbedding(TableEmbedding):
         return call_on_ids(self, inputs, lambda known: self.lookup(known, training))
 
     def form_config(self) -> dict[str, Any]:
-        """What every form of this layer inherits from it."""
+        """Arguments that every form of this layer takes from it."""
         return {
             "name": self.name,
             "dtype": self.dtype_policy,

@@ -26,11 +26,11 @@ class ClusterEmbedding(CompactEmbedding):
     anew for each occurrence of the word. Inference: `e_i = W[argmax_j a_ij]`. `a: (V, k)` are the
     assignment logits and `W: (k, d)` the cluster vectors; the task loss trains both. A step reads
     the logits' rows of the ids in the batch and nothing else of the vocabulary; train with
-    `kerascompact.optimizers.LazyAdam`, which writes only those rows, too.
+    `kerascompact.optimizers.LazyAdam`, which also writes only those rows.
 
     The logits are held divided by `logit_scale`. Adam moves an entry by about its learning rate at
     each step that sees the word, so at the usual 1e-3 a word needs thousands of occurrences before
-    one of 50 clusters stands out; the scale shortens that to tens. Aim at a scale times learning
+    one of 50 clusters stands out; the scale reduces that to tens. Aim at a scale times learning
     rate of 0.03 to 0.1: below, words stay near their random start; above, they lock on the first
     cluster they try.
 
@@ -38,11 +38,12 @@ class ClusterEmbedding(CompactEmbedding):
         input_dim: Vocabulary size `V`, in tokens.
         output_dim: Embedding width `d` (the paper's `m`).
         num_clusters: Number of clusters `k`, `2 <= k <= V`.
-        temperature: How soft a sample is, `tau > 0`. With `straight_through` it changes only the
-            gradient. A weight, so that `training.TemperatureAnnealing` can change it.
-        straight_through: Whether the forward pass has the one-hot sample instead of the soft one,
+        temperature: Temperature `tau > 0`, which sets how soft a sample is. With `straight_through`
+            it changes only the gradient. A weight, so that `training.TemperatureAnnealing` can
+            change it.
+        straight_through: Whether the forward pass uses the one-hot sample instead of the soft one,
             so that training sees the vectors that ship; the gradient is that of the soft sample.
-        noise_scale: How random a sample is, `s >= 0`; 0 takes the largest logit. A weight, so that
+        noise_scale: Scale `s >= 0` of the noise; 0 takes the largest logit. A weight, so that
             `training.NoiseAnnealing` can change it.
         inference: "hard" (what ships) or "soft" (soft samples, as the paper's code tests).
         logit_scale: Number above 0 that the stored logits are multiplied with to give `a`.
@@ -192,7 +193,7 @@ ARGUMENTS = (
 
 
 def split_arguments(kwargs: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """For a layer built on clusters: the keyword arguments of the clusters, and its own.
+    """Splits keyword arguments into those of the clusters and those of the layer around them.
 
     >>> split_arguments({"temperature": 0.5, "name": "words"})
     ({'temperature': 0.5}, {'name': 'words'})
@@ -204,7 +205,7 @@ def split_arguments(kwargs: dict[str, Any]) -> tuple[dict[str, Any], dict[str, A
 def clusters_of(
     layer: CompactEmbedding, input_dim: int, output_dim: int, num_clusters: int, **arguments: Any
 ) -> ClusterEmbedding:
-    """The clusters inside a layer, which share its arguments for vectors, and types."""
+    """Makes the clusters inside a layer, with its dtype and its arguments for vectors."""
     return ClusterEmbedding(
         input_dim,
         output_dim,

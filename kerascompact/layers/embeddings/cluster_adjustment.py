@@ -15,15 +15,15 @@ from kerascompact.layers.embeddings.cluster import clusters_of, split_arguments
 
 @register
 class ClusterAdjustmentEmbedding(CompactEmbedding):
-    """Looks up the vector of a word's cluster and, beside it, a short vector of the word's own.
+    """Looks up the vector of a word's cluster, and appends a short vector of the word.
 
     `e_i = [W^T t_i; u_i]`, with `t_i` as in `ClusterEmbedding`, `W: (k, d - b)` and `u: (V, b)`.
 
     Args:
         input_dim: Vocabulary size `V`, in tokens.
-        output_dim: Width `d` of the whole vector: the paper's `m` plus `adjustment_dim`.
+        output_dim: Width `d` of the entire vector: the paper's `m` plus `adjustment_dim`.
         num_clusters: Number of clusters `k`, `2 <= k <= V`.
-        adjustment_dim: Width `b` of the word's own vector, `1 <= b < d`; the paper uses 1.
+        adjustment_dim: Width `b` of the word's vector, `1 <= b < d`; the paper uses 1.
         **kwargs: Arguments of `ClusterEmbedding`.
 
     Shapes: ids `(...)`, integers in `[0, V)` -> vectors `(..., d)`.

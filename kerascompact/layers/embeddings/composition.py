@@ -24,17 +24,17 @@ class CodeComposition(keras.layers.Layer):
     """Composes the vector of a word from the code vectors that its codes point to.
 
     "sum": `f(c) = sum_j W^j[c^j]`; "mean": that divided by `D`; "lstm":
-    `f(c) = sum_j h_j`, `h = LSTM(W^1[c^1], ..., W^D[c^D])`. Then, if there is a hidden layer,
-    `H f(c) + b`. With batch normalization, it follows the sum and the hidden layer alike.
+    `f(c) = sum_j h_j`, `h = LSTM(W^1[c^1], ..., W^D[c^D])`. Then, with a hidden layer,
+    `H f(c) + b`. Batch normalization follows both the sum and the hidden layer.
 
     Args:
         output_dim: Width `d` of the result.
-        cardinality, code_length: `K` and `D`.
-        hidden_dim: Width `d'` of the code vectors in front of a hidden layer `H`, or `None` for
+        cardinality, code_length: Alphabet size `K` and number of letters `D`.
+        hidden_dim: Width `d'` of the code vectors before a hidden layer `H`, or `None` for
             code vectors of width `d` and no hidden layer.
         composition: "sum", "mean" or "lstm".
         shared_codebook: Whether one codebook serves all `D` positions.
-        batch_norm: Whether to normalize.
+        batch_norm: Whether to apply batch normalization.
         codebooks_initializer, codebooks_regularizer: Initializer and regularizer of the code
             vectors.
         **kwargs: Arguments of `keras.layers.Layer`, such as `name`.
@@ -81,7 +81,7 @@ class CodeComposition(keras.layers.Layer):
         ]
 
     def begin(self, start: KDStart) -> None:
-        """Starts with these codebooks and this hidden layer; to be called before it is built."""
+        """Sets the initial codebooks and hidden layer; to be called before the layer is built."""
         self.start = [start.codebooks, start.kernel]
         for norm, vectors in zip(self.norms, start.composed, strict=False):
             norm.keep(vectors)
@@ -148,7 +148,7 @@ class CodeComposition(keras.layers.Layer):
         if self.dense is None and not (self.lstm and self.batch_norm):
             if self.lstm:
                 return self._recurrent(codes, codebooks, **config)
-            # A word takes one row of each codebook, so what is spread over all comes back once.
+            # A word takes one row of each codebook, so a sum spread over all is added once.
             return _codebooks(codes, codebooks * scale + shift / self.code_length, **config)
         if self.lstm:
             part, before = self._recurrent(codes, codebooks), np.ones(self.width) * scale

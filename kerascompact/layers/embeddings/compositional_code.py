@@ -22,7 +22,7 @@ from kerascompact.ops.vocabulary_chunks import rows_in_chunks
 
 @register
 class CompositionalCodeEmbedding(CompactEmbedding):
-    """Adds up one row from each of `M` codebooks; an encoder of the word's own vector chooses them.
+    """Adds one row of each of `M` codebooks, chosen by an encoder from a trained word vector.
 
     `E[i] = sum_j W^j[c_i^j]`, `c_i^j = argmax_k a_ijk`,
     `a_i = log(softplus(tanh(T[i] A + a') B + b') + 1e-8)`, with a table `T: (V, t)`, a hidden layer
@@ -32,24 +32,25 @@ class CompositionalCodeEmbedding(CompactEmbedding):
 
     Advice, from 5,000 made-up texts of 600 words (five classes, K = M = 8, width 16; accuracy of
     the codes that ship on 1,000 more, three seeds): straight-through 0.742, soft samples 0.727, at
-    `LazyAdam(0.01)`, better than 0.003. A table that starts three or ten times as large, or one
-    that was trained before and given as `table`, changes less than the seed does. A float table
+    `LazyAdam(0.01)`, better than 0.003. A table that starts three or ten times larger, or a trained
+    `table`, changes less than the seed does. A float table
     gives 0.856, `KDCodeEmbedding` with K = 16 and D = 8 0.838.
 
     Args:
         input_dim: Vocabulary size `V`, in tokens.
         output_dim: Embedding width `d`.
-        cardinality: Rows `K` of a codebook, 2 to 65,536.
+        cardinality: Number of rows `K` of a codebook, 2 to 65,536.
         code_length: Number of codebooks `M`.
         table: `None` trains `T` with the rest. `(V, t)` floats fix it, such as the weights of a
             trained `Embedding`; "fixed": they are loaded later.
-        table_dim: Width `t`. Default: `d`, or that of the table given.
-        hidden_dim: Units of the hidden layer. Default: `M K / 2`.
-        temperature: How soft a sample is, `tau > 0`. With `straight_through` it changes only the
-            gradient. A weight, so that `training.TemperatureAnnealing` can change it.
-        straight_through: Whether the forward pass has the one-hot sample instead of the soft one,
+        table_dim: Width `t` of `T`. Default: `d`, or that of the given table.
+        hidden_dim: Number of units of the hidden layer. Default: `M K / 2`.
+        temperature: Temperature `tau > 0`, which sets how soft a sample is. With `straight_through`
+            it changes only the gradient. A weight, so that `training.TemperatureAnnealing` can
+            change it.
+        straight_through: Whether the forward pass uses the one-hot sample instead of the soft one,
             so that training sees rows that ship; the gradient is that of the soft sample.
-        noise_scale: How random a sample is, `s >= 0`; 0 takes the largest logit. A weight, so that
+        noise_scale: Scale `s >= 0` of the noise; 0 takes the largest logit. A weight, so that
             `training.NoiseAnnealing` can change it.
         inference: "hard" (what ships) or "soft" (soft samples, to report the gap).
         encoder_initializer: Initializer of `A` and `B`. Default: Glorot's uniform.

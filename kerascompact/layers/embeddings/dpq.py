@@ -32,26 +32,26 @@ class DPQEmbedding(CompactEmbedding):
       and moves the codebooks.
 
     With batch normalization, `a` is normalized for each `k` over the batch's tokens and positions,
-    without centre and scale, so that no key is left out for its length alone. Training holds
+    without learned center and scale, so that no key is excluded by its norm alone. Training holds
     `V d` numbers, where learned KD codes hold `V D K`.
 
-    Advice, from 5,000 made-up texts of 600 words (five classes; K = 16, D = 8; `LazyAdam(0.01)`,
-    as good as 0.003 and 0.03; accuracy on 1,000 more, three seeds): a full table of width 16 gives
-    0.856, "vq" 0.843, "sx" 0.781. A dot product can only choose a key on the hull of the others,
-    of which there are few in pieces of width 2: at width 64 "sx" gives 0.819 (0.806 without batch
+    Advice, from 5,000 made-up texts of 600 words (five classes; K = 16, D = 8; `LazyAdam(0.01)`, as
+    good as 0.003 and 0.03; accuracy on 1,000 more, three seeds): a full table of width 16 gives
+    0.856, "vq" 0.843, "sx" 0.781. A dot product can only choose keys on the convex hull, of which
+    there are few in pieces of width 2: at width 64 "sx" gives 0.819 (0.806 without batch
     normalization), "vq" 0.829 and the table 0.858 (two seeds).
 
     Args:
         input_dim: Vocabulary size `V`, in tokens.
         output_dim: Embedding width `d`.
-        cardinality: Rows `K` of a codebook, 2 to 65,536.
-        code_length: Pieces `D` of a vector, a divisor of `d`.
-        method: "sx" or "vq".
+        cardinality: Number of rows `K` of a codebook, 2 to 65,536.
+        code_length: Number of pieces `D` of a vector, a divisor of `d`.
+        method: Choice of a row: "sx" by dot product, "vq" by distance.
         batch_norm: Whether `a` is normalized. Default: with "sx" only.
         shared_codebook: Whether one codebook (and one set of keys) serves all pieces.
-        temperature: `tau` of "sx", which changes the gradient and not the codes. A weight, so that
-            `training.TemperatureAnnealing` can change it.
-        commitment_weight: `beta` of "vq".
+        temperature: Temperature `tau` of "sx", which changes the gradient, not the codes. A weight,
+            so that `training.TemperatureAnnealing` can change it.
+        commitment_weight: Weight `beta` of the second term of "vq".
         **kwargs: `embeddings_initializer` and `embeddings_regularizer` (of queries, keys and
             values), `mask_zero` (padding is then left out of batch normalization and of the loss of
             "vq"), `weights` and those of `keras.layers.Layer`. From a table a layer starts with its
@@ -131,7 +131,7 @@ class DPQEmbedding(CompactEmbedding):
     def logits_of(
         self, queries: tf.Tensor, counts: Any = None, training: bool = False
     ) -> tf.Tensor:
-        """How well each key fits, `a` `(n, D, K)`, normalized if it shall be."""
+        """Scores of the keys, `a` `(n, D, K)`, with batch normalization if it is on."""
         keys = self.keys.value
         logits = tf.einsum(f"njw,{self._axes}->njk", queries, keys)
         if self.method == "vq":

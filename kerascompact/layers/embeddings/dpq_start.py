@@ -24,10 +24,9 @@ def start_of(
     """The weights whose codes and rows are those of product quantization of a table.
 
     With distances ("vq") a word's query is its own vector, and the nearest row of the codebook is
-    its code. A dot product ("sx") would prefer the longest keys to the nearest: there the keys are
-    unit vectors in the directions of the rows, pushed apart from each other, and the query of a
-    word is the keys of its codes. A line has two directions only, so pieces of one number have two
-    rows that are used.
+    its code. A dot product ("sx") would prefer the longest keys to the nearest. So keys are unit
+    vectors in the directions of the rows, pushed apart, and the query of a word is the keys of its
+    codes. A line has only two directions, so pieces of width 1 use two rows.
 
     Args:
         table: Table of vectors, `(V, d)` float32.
@@ -55,7 +54,7 @@ def start_of(
         keys = np.stack([spread_directions(book) for book in codebooks])
         books = 0 if shared else np.arange(code_length)
         queries = keys[books, codes].reshape(table.shape)
-    # Rows that are not used: no query is nearest to a key of zeros.
+    # Unused rows: no query is nearest to a key of zeros.
     missing = [(0, 0), (0, cardinality - used), (0, 0)]
     filled = [None if one is None else np.pad(one, missing) for one in (codebooks, keys)]
     found = [one if one is None or not shared else one[0] for one in filled]

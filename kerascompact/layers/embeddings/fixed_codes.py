@@ -6,7 +6,7 @@ import numpy as np
 
 from kerascompact.core import checks
 
-OF_LOGITS = {  # arguments that have no meaning where codes are given, and their defaults
+OF_LOGITS = {  # arguments that do not apply to given codes, and their defaults
     "temperature": 1.0,
     "straight_through": True,
     "inference": "hard",
@@ -18,12 +18,12 @@ OF_LOGITS = {  # arguments that have no meaning where codes are given, and their
 
 
 def fixed_codes(codes: Any, shape: tuple[int, int], cardinality: int) -> Any:
-    """Codes from outside, checked: "random", "fixed" or an int32 array.
+    """Checks given codes: "random", "fixed" or an int32 array.
 
     Args:
         codes: "random", "fixed" or an integer array `(V, D)`.
-        shape: Ids and letters of a code, `(V, D)`.
-        cardinality: Letters of the alphabet `K`.
+        shape: Numbers of ids and of letters, `(V, D)`.
+        cardinality: Number of letters of the alphabet `K`.
 
     Raises: ValueError, if the array has another shape or a letter that is not in `[0, K)`.
 
@@ -44,9 +44,9 @@ def fixed_codes(codes: Any, shape: tuple[int, int], cardinality: int) -> Any:
 def codes_at_start(
     codes: Any, shape: tuple[int, int], cardinality: int, seed: int | None
 ) -> np.ndarray | None:
-    """Codes `(V, D)`: those given, random ones, or zeros that a file will overwrite.
+    """Initial codes `(V, D)`: given ones, random ones, or zeros that a file overwrites.
 
-    `None` if `codes` are, which are learned then.
+    `None` if `codes` is `None`: they are learned.
 
     >>> codes_at_start("fixed", (1, 3), 8, seed=None).tolist()
     [[0, 0, 0]]
@@ -62,8 +62,8 @@ def refuse_options_of_logits(guidance: Any, options: dict[str, Any]) -> None:
     """Raises `ValueError` for an option of a layer of fixed codes that would be ignored.
 
     Args:
-        guidance: Of the codes; `None`, or one without `logits_weight`.
-        options: The values of `OF_LOGITS`, of which only the defaults are taken.
+        guidance: Guidance of the layer; `None`, or one without `logits_weight`.
+        options: Values of the arguments in `OF_LOGITS`, which must be the defaults.
 
     >>> refuse_options_of_logits(None, dict(OF_LOGITS))
     """

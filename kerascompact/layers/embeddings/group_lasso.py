@@ -22,11 +22,11 @@ from kerascompact.optimizers.rules import (
 
 @register
 class GroupLassoEmbedding(CompactEmbedding):
-    """Looks up the row of a table whose rows are penalised by their lengths.
+    """Looks up the row of a table, with a penalty on the norms of rows.
 
     The loss gets `lambda * sum_i ||T[i]||_2`, `T: (V, d)`, by its proximal step:
     `T[i] <- T[i] max(1 - eta lambda / ||T[i]||, 0)` after each step of rate `eta`, for every row,
-    whether or not the batch has its word. Words whose rows are zeros then are not stored.
+    whether or not the batch has its word. Words whose rows become zeros are not stored.
 
     Train it with `kerascompact.optimizers.Proximal`: any other optimizer raises at its first step.
 
@@ -38,8 +38,8 @@ class GroupLassoEmbedding(CompactEmbedding):
             those of `keras.layers.Layer`.
 
     Shapes: ids `(...)`, integers in `[0, V)` -> vectors `(..., d)`.
-    Storage: `32 n d` bits for `n` words that are left (the paper's count), and which these are:
-        about `min(1.25 V, 8 n + V / 16)`. Training holds `64 V` bits for what rows owe.
+    Storage: `32 n d` bits for `n` words that are left (the paper's count), and their set of ids:
+        about `min(1.25 V, 8 n + V / 16)`. Training holds `64 V` bits for deferred steps.
     Raises: ValueError, for a wrong argument, or if the optimizer takes no proximal steps.
     Example:
     >>> from kerascompact.optimizers import Proximal
@@ -83,7 +83,7 @@ class GroupLassoEmbedding(CompactEmbedding):
         return caught_up(self.table).numpy()
 
     def kept_ids(self) -> np.ndarray:
-        """The words that are left, in ascending order: those for a `SelectedEmbedding`."""
+        """Ids of the words that are left, ascending, for a `SelectedEmbedding`."""
         return np.flatnonzero(np.any(self.rows() != 0, axis=1))
 
     def to_form(self) -> RemappedForm:

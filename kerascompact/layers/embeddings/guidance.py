@@ -80,12 +80,12 @@ class OnlineGuidance(_Guidance):
     def guide(
         self, embedding: Any, ids: tf.Tensor, vectors: tf.Tensor, counts: tf.Tensor, **_: Any
     ) -> tuple[tf.Tensor, tf.Tensor | None]:
-        """The loss, and the continuous vectors that tokens may get instead of the codes'."""
+        """Returns the loss, and continuous vectors that may replace those of the codes."""
         own = tf.gather(self.table.value, ids)
         return self.distance(vectors, tf.stop_gradient(own), counts, self.vectors_weight), own
 
     def choose(self, own: tf.Tensor, composed: tf.Tensor) -> tf.Tensor:
-        """A token's vector: the codes' with probability `p`."""
+        """Replaces the vector of a token by that of its code with probability `p`."""
         seed = tf.cast(tf.math.floormod(self.noise.next(), tf.int32.max), tf.int32)
         # Philox by name: the default algorithm is 100 times slower under XLA on CPU.
         draw = tf.random.stateless_uniform(
@@ -101,7 +101,7 @@ class OnlineGuidance(_Guidance):
 
 @register
 class PretrainedGuidance(_Guidance):
-    """Pre-trained distillation (PDG): vectors of a trained table, which the codes' shall match.
+    """Pre-trained distillation (PDG): draws the vectors of the codes to those of a trained table.
 
     Adds `alpha * mean((f(c_i) - u_i)^2)` to the loss, `u` fixed. With `logits_weight` it also
     trains an auto-encoder of the table on the same codebooks, `mean((f(g(u_i)) - u_i)^2)` with
@@ -148,7 +148,7 @@ class PretrainedGuidance(_Guidance):
         start = np.zeros(shape, "float32") if self.start is None else self.start
         self.table = self.add_weight(
             shape=shape,
-            # Not assigned afterwards: a model that its first batch builds would lose that.
+            # Not assigned later: a model that is built by its first batch would lose it.
             initializer=lambda *args, **kwargs: tf.constant(start),
             dtype="float32",
             trainable=False,
@@ -176,7 +176,7 @@ class PretrainedGuidance(_Guidance):
         counts: tf.Tensor,
         logits: tf.Tensor,
     ) -> tuple[tf.Tensor, tf.Tensor | None]:
-        """The loss; no token gets another vector than the codes'."""
+        """Returns the loss; all tokens keep the vectors of their codes."""
         target = tf.gather(self.table.value, ids)
         loss = self.distance(vectors, target, counts, self.vectors_weight)
         if self.encoder is not None:

@@ -20,12 +20,12 @@ from kerascompact.ops.shared_buckets import shared_buckets
 
 @register
 class HashEmbedding(CompactEmbedding):
-    """Adds the vectors of the `k` buckets that a word hashes to, each times a weight of the word.
+    """Adds the vectors of the `k` buckets that a word hashes to, with weights of the word.
 
     `E[i] = sum_j p_ij B[h_j(i)]`, `B: (b, d)`, `p: (V, k)`, both trained; two words that share a
     bucket differ in the others and in their weights. With `importance=False` there is no `p`:
-    `num_hashes=1` is then feature hashing. With `num_frequent`, so many frequent words have vectors
-    of their own, and the others are hashed.
+    `num_hashes=1` is then feature hashing. The `num_frequent` most frequent words have
+    vectors of their own; the others are hashed.
 
     Args:
         input_dim: Vocabulary size `V`, in tokens.
@@ -33,9 +33,9 @@ class HashEmbedding(CompactEmbedding):
         num_buckets: Number of buckets `b`.
         num_hashes: Number of hash functions `k`.
         importance: Whether words have weights.
-        num_frequent: Words with a vector of their own, less than `V`; ids must be ordered by
-            frequency then.
-        num_reserved: Leading ids (padding, unknown) that are hashed all the same; 2 for a
+        num_frequent: Number of words with a vector of their own, below `V`; above 0, ids must be
+            ordered by frequency.
+        num_reserved: Number of leading ids (padding, unknown) that are hashed regardless; 2 for a
             `Vocabulary`.
         seed: Seed of the hash functions.
         importance_initializer: Initializer of `p`. Default: normal around `1 / sqrt(k)`, so that
@@ -58,7 +58,7 @@ class HashEmbedding(CompactEmbedding):
     Reference: [Svenstrup et al., NeurIPS 2017](https://arxiv.org/abs/1709.03933), sec. 2; frequent
     words and one hash for the others: "Hash Embed" of
     [Liang et al., ICLR 2021](https://arxiv.org/abs/2003.08197), E.3.
-    Differs: weights are not put beside the vector, and have no hash function of their own.
+    Differs: weights are not appended to the vector, and have no hash function of their own.
     """
 
     EXAMPLE = dict(input_dim=20, output_dim=4, num_buckets=7, num_frequent=5)
@@ -118,7 +118,7 @@ class HashEmbedding(CompactEmbedding):
 
     def _places(self) -> np.ndarray:
         """The buckets of all words that are hashed, `(V - f, k)`."""
-        with tf.init_scope():  # its first batch may build the layer inside a graph
+        with tf.init_scope():  # the first batch may build the layer inside a graph
             ids = tf.range(self.num_hashed)
             seeds = [self.seed + j for j in range(self.num_hashes)]
             found = [hash_ids(ids, seed, self.num_buckets).numpy() for seed in seeds]

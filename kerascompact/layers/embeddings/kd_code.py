@@ -31,25 +31,25 @@ CHUNK = 8192  # ids at a time where every word's code is read; (8192, D, K) logi
 class KDCodeEmbedding(CompactEmbedding):
     """Looks up a word's code of `D` letters and composes the word's vector from theirs.
 
-    `E[i] = f(W^1[c_i^1], ..., W^D[c_i^D])` with `c_i^j = argmax_k pi_i^jk`: code logits
-    `pi: (V, D, K)`, codebooks `W: (D, K, d')`. `f` adds the code vectors, averages them, or runs an
-    LSTM over them, and may end in a hidden layer, `v = H sum_j W^j[c_i^j] + b`. In training the
-    choice of a letter is a tempering softmax with a straight-through gradient: forward the one-hot
-    code that ships, backward `softmax(pi / tau)`. A step computes codes for the unique ids of the
-    batch only.
+    `E[i] = f(W^1[c_i^1], ..., W^D[c_i^D])` with `c_i^j = argmax_k pi_i^jk`: code logits `pi: (V, D,
+    K)`, codebooks `W: (D, K, d')`. `f` adds the code vectors, averages them, or runs an LSTM over
+    them, and may end in a hidden layer, `v = H sum_j W^j[c_i^j] + b`. In training a letter is
+    chosen by a softmax with temperature and a straight-through gradient: forward the one-hot code
+    that ships, backward `softmax(pi / tau)`. A step computes codes for the unique ids of the batch
+    only.
 
     Args:
         input_dim: Vocabulary size `V` (the paper's `N`), in tokens.
         output_dim: Embedding width `d`.
-        cardinality: Letters of the alphabet `K`, 2 to 65,536.
-        code_length: Letters of a code `D`.
-        hidden_dim: Width `d'` of the code vectors in front of a hidden layer; `None`: no hidden
+        cardinality: Number of letters of the alphabet `K`, 2 to 65,536.
+        code_length: Number of letters of a code `D`.
+        hidden_dim: Width `d'` of the code vectors before a hidden layer; `None`: no hidden
             layer, and `d' = d`.
         composition: "sum", "mean" or "lstm".
         shared_codebook: Whether one codebook `(K, d')` serves all positions.
         codes: `None` learns them. An integer array `(V, D)` fixes them (characters of the word,
             pre-trained codes); "random" draws them from `seed`; "fixed": they are loaded later.
-            Such codes have no logits, and refuse every argument about these: `temperature`,
+            Such codes have no logits, and arguments about logits raise: `temperature`,
             `straight_through`, `inference`, `entropy_weight`, `logits_batch_norm`, `logit_scale`,
             `logits_initializer`, and guidance with `logits_weight`.
         temperature: Temperature `tau > 0`. With `straight_through` it changes the gradient and the
@@ -58,12 +58,12 @@ class KDCodeEmbedding(CompactEmbedding):
         inference: "hard" (what ships) or "soft" (relaxed codes, to report the gap).
         entropy_weight: Weight of the mean entropy of the relaxed codes (nats) in the loss. Above 0
             it sharpens the codes, as an alternative to a falling temperature.
-        logits_batch_norm: Batch normalization of the logits over words and positions, for each
-            `k`: keeps the softmax soft however far the logits have moved.
-        batch_norm: Batch normalization of the composed vector, and again after `H`; becomes part
-            of codebooks and `H` once frozen.
+        logits_batch_norm: Whether to normalize the logits over words and positions, for each `k`,
+            which keeps the softmax soft.
+        batch_norm: Whether to normalize the composed vector, and the output of `H`; in the form
+            normalization is folded into codebooks and `H`.
         guidance: `OnlineGuidance`, `PretrainedGuidance` or `None`.
-        logit_scale: Number that the stored logits are multiplied with to give `pi`. Adam moves a
+        logit_scale: Factor of the stored logits that gives `pi`. Adam moves a
             stored logit by its learning rate; aim at a scale times learning rate of about 0.01.
         logits_initializer: Initializer of `pi`. Default: U(-0.05, 0.05).
         seed: Seed of random codes.
@@ -186,7 +186,7 @@ class KDCodeEmbedding(CompactEmbedding):
                 name="codes",
             )
             if isinstance(self.given, np.ndarray):
-                self.given = "fixed"  # the weight holds them now
+                self.given = "fixed"  # from now on the weight holds them
         self.composition.build()
         if self.logits_norm is not None:
             self.logits_norm.build((None, self.code_length, self.cardinality))
@@ -194,7 +194,7 @@ class KDCodeEmbedding(CompactEmbedding):
             self.guidance.attach(self)
 
     def _begin(self, table: np.ndarray, codes: np.ndarray | None) -> KDStart:
-        """Codes of a table, whose codebooks the composition starts with."""
+        """Finds the codes of a table, and sets the initial codebooks of the composition."""
         part = self.composition
         found = kd_start(
             table,

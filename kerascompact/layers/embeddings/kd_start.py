@@ -11,11 +11,11 @@ from kerascompact.ops.svd import low_rank_factors
 
 
 class KDStart(NamedTuple):
-    """What a layer starts with.
+    """Initial weights of a `KDCodeEmbedding`.
 
     `codes`: `(V, D)`. `codebooks`: `(D, K, d')`. `kernel`: `(d', d)` of the hidden layer, if there
-    is one. `composed`: the vectors behind the codebooks `(V, d')` and behind the hidden layer
-    `(V, d)`, which batch normalization keeps as they are.
+    is one. `composed`: the vectors after the codebooks `(V, d')` and after the hidden layer `(V,
+    d)`, which batch normalization leaves unchanged.
     """
 
     codes: np.ndarray
@@ -25,7 +25,7 @@ class KDStart(NamedTuple):
 
 
 def check_composition(composition: str, shared_codebook: bool, codes: Any) -> None:
-    """Raises `ValueError` for a composition that no least squares fits to a table."""
+    """Raises `ValueError` for a composition that least squares cannot fit to a table."""
     if composition == "lstm":
         expected = "'sum' or 'mean' with `weights`: no least squares through an LSTM"
         checks.fail("composition", expected, composition)
@@ -48,16 +48,16 @@ def kd_start(
 ) -> KDStart:
     """The best codes and codebooks that `compress.KDCodes` finds for a table.
 
-    In front of a hidden layer they are those of the table's first `d'` singular vectors, and the
-    layer is the vectors' basis.
+    With a hidden layer they are those of the table's first `d'` singular vectors, and the layer is
+    the basis of these vectors.
 
     Args:
         table: Table of vectors, `(V, d)` float32.
         cardinality: Number of codes `K` of a codebook, at most `V` unless codes are given.
         code_length: Number of codebooks `D`.
-        hidden_dim: `d'`, or `None` without a hidden layer.
-        mean: Whether code vectors are averaged in place of added.
-        codes: `(V, D)`, if they are fixed; codebooks are then the best for these.
+        hidden_dim: Width `d'` of the code vectors, or `None` without a hidden layer.
+        mean: Whether code vectors are averaged, not added.
+        codes: Fixed codes `(V, D)`, to which codebooks are fitted; `None`: they are searched.
         seed: Seed of the search.
 
     >>> start = kd_start(np.array([[0, 0], [1, 0], [0, 5], [1, 5]], "float32"), 2, 2)
@@ -76,7 +76,7 @@ def kd_start(
     if hidden_dim is not None and kernel is not None and hidden_dim > len(kernel):
         more = hidden_dim - len(kernel)
         codebooks = np.pad(codebooks, [(0, 0), (0, 0), (0, more)])
-        # These columns have nothing to say, but can learn to: the layer passes them a gradient.
+        # These columns are zeros, but can learn: the layer passes them a gradient.
         extra = np.random.default_rng(seed).normal(size=(more, table.shape[1])) / hidden_dim**0.5
         kernel = np.concatenate([kernel, extra.astype(np.float32)])
     composed = [additive.reconstruct(codes, codebooks)]

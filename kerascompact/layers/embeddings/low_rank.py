@@ -18,7 +18,7 @@ from kerascompact.ops.unique import unique_ids
 
 @register
 class LowRankEmbedding(CompactEmbedding):
-    """Looks up a word's short vector and widens it by a matrix that all words share.
+    """Looks up a short vector of the word and multiplies it by a shared matrix.
 
     `E[i] = U[i] W`, `U: (V, r)`, `W: (r, d)`; the `(V, d)` table is never formed.
 
@@ -28,8 +28,8 @@ class LowRankEmbedding(CompactEmbedding):
     Args:
         input_dim: Vocabulary size `V`, in tokens.
         output_dim: Embedding width `d`.
-        rank: Inner width `r`, `1 <= r <= d`. `LowRankEmbedding.rank_for` gives that of a share of
-            the full table's parameters.
+        rank: Inner width `r`, `1 <= r <= d`. `LowRankEmbedding.rank_for` gives the rank for a
+            share of the full table's parameters.
         kernel_initializer: Initializer of `W`. Default: uniform with variance `1 / r`.
         **kwargs: `embeddings_initializer` (of `U`), `embeddings_regularizer` (of `U` and `W`),
             `weights` (`U W` is the nearest table of rank `r`), `mask_zero` and those of

@@ -16,7 +16,7 @@ from kerascompact.layers.embeddings.cluster import clusters_of, split_arguments
 
 @register
 class MixtureEmbedding(CompactEmbedding):
-    """Looks up a frequent word's own vector, and any other word's cluster.
+    """Looks up the own vector of a frequent word, and the cluster's vector of any other word.
 
     `e_i = U[rank(i)]` for the `u` most frequent words; `e_i = W^T t_i` as in `ClusterEmbedding`
     for the other `V - u`. Ids must be ordered by frequency, the most frequent word first, as

@@ -23,16 +23,16 @@ from kerascompact.ops.word_bins import bin_widths, words_per_bin
 
 @register
 class PredefinedSparseEmbedding(CompactEmbedding):
-    """Looks up the first entries of a word's vector, as many as its frequency is worth; 0 behind.
+    """Looks up vectors whose number of entries depends on the word's frequency; the rest is 0.
 
     `E[i, j]` is trained for `j < k_i` and 0 for `j >= k_i`. The `d` dimensions are cut into bins of
     widths `kappa_m`, and `V alpha^m` words, the most frequent ones, have entries in bin `m`;
-    `alpha` follows from the density, `sum_m kappa_m alpha^m = density d`, with what is rounded to
-    whole words made up for: the entries are those of the density up to half a word of a bin.
+    `alpha` follows from the density, `sum_m kappa_m alpha^m = density d`, in whole words: the
+    number of entries is that of the density up to half a word of a bin.
 
-    There are no zeros in memory either: the entries are a single array of blocks, `(n / g, g)`, `g`
-    the greatest common divisor of the widths, row after row. A step reads and changes the blocks of
-    the batch's different words, whatever the number of bins.
+    Zeros take no memory: the entries are one array of blocks `(n / g, g)`, row after row, with `g`
+    the greatest common divisor of the widths. A step reads and updates the blocks of the batch's
+    distinct words.
 
     Ids must come in the order of frequency, most frequent first, as a `Vocabulary` has them (and
     before them its two reserved ids, which get long vectors).
@@ -40,14 +40,14 @@ class PredefinedSparseEmbedding(CompactEmbedding):
     Args:
         input_dim: Vocabulary size `V`, in tokens.
         output_dim: Embedding width `d`.
-        density: `delta_E`, share of the entries that exist, in `[kappa_0 / d, 1]`.
-        bins: Number of bins, as equal as can be; or their widths; or `None`: one per dimension.
-        min_width: Width of the first bin, which the rarest words have, too; `None`: as `bins` says.
+        density: Share `delta_E` of the entries that exist, in `[kappa_0 / d, 1]`.
+        bins: Number of bins of nearly equal width; a list of widths; or `None`: one per dimension.
+        min_width: Width of the first bin, which all words have; `None`: given by `bins`.
         order: "up": the most frequent words have the longest vectors; "down": the shortest;
-            `None`: words are given the lengths at random.
-        word_dropout: Share of the batch's different words whose vectors are 0, in training.
-        variational_dropout: Share of the dimensions that are 0 in all vectors of a text, in
-            training: one mask for all of the last axis of the ids.
+            `None`: lengths are assigned at random.
+        word_dropout: Share of the batch's distinct words whose vectors are dropped in training.
+        variational_dropout: Share of the dimensions dropped in all vectors of a text in training,
+            with one mask for the last axis of the ids.
         seed: Seed of the random order and of both dropouts.
         **kwargs: `embeddings_initializer` (of the blocks), `embeddings_regularizer`, `weights`
             (without the entries that do not exist), `mask_zero` and those of `keras.layers.Layer`.
@@ -55,7 +55,7 @@ class PredefinedSparseEmbedding(CompactEmbedding):
     Shapes: ids `(...)`, integers in `[0, V)` -> vectors `(..., d)`.
     Storage: for `n` entries `32 n` bits (the paper's count), `n = density V d` up to half a word of
         a bin; 96 for each bin; and, if `order` is `None`, `16 V`, above 32,768 words `32 V`.
-    Raises: ValueError, if bins do not make up `d`, `density` leaves words without the first one, or
+    Raises: ValueError, if bins do not add up to `d`, `density` is too small for the first bin, or
         another argument is wrong.
     Example:
     >>> layer = PredefinedSparseEmbedding(10_000, 20, density=0.2)
@@ -98,7 +98,7 @@ class PredefinedSparseEmbedding(CompactEmbedding):
         self.seed = None if seed is None else checks.integer_in("seed", seed, 0)
         self.noise = keras.random.SeedGenerator(seed)
         self.words_per_bin, self.alpha = words_per_bin(self.density, widths, self.input_dim)
-        # Those with all bins first, then those that lack the last one, ...
+        # Words with all bins first, then those without the last one, ...
         sizes = -np.diff([*self.words_per_bin, 0])[::-1]
         longest_first = list(zip(sizes.tolist(), np.cumsum(widths)[::-1].tolist(), strict=True))
         in_order = longest_first[::-1] if self.order == "down" else longest_first
@@ -106,13 +106,13 @@ class PredefinedSparseEmbedding(CompactEmbedding):
 
     @property
     def num_entries(self) -> int:
-        """Numbers that exist, and are trained."""
+        """Number of entries that exist and are trained."""
         return self.ragged.num_blocks * self.ragged.block
 
     def build(self, input_shape: Any = None) -> None:
         ranks, start, blocks = None, self.take_start(), None
         if self.order is None:
-            # Without a seed one that `keras.utils.set_random_seed` decides.
+            # Without a seed, `keras.utils.set_random_seed` decides.
             seed = random.randrange(2**31) if self.seed is None else self.seed
             ranks = np.random.default_rng(seed).permutation(self.input_dim).astype(np.int32)
         if start is not None:
@@ -145,7 +145,7 @@ class PredefinedSparseEmbedding(CompactEmbedding):
     def _rows(self, ids: tf.Tensor, count: tf.Tensor) -> tf.Tensor:
         """Rows of different ids `(n,)`, in `count >= n` rows `(count, d)`.
 
-        XLA does not know `n`, but `count`: as many as the batch has places.
+        XLA knows `count`, the number of places in the batch, but not `n`.
         """
         if self.order is None:
             ids = tf.gather(self.ranks.value, ids)
@@ -166,7 +166,7 @@ class PredefinedSparseEmbedding(CompactEmbedding):
         return self._rows(ids, tf.size(ids))
 
     def word_logits(self, hidden: tf.Tensor) -> tf.Tensor:
-        """Products with the entries that there are, bin by bin: no table, no product with 0."""
+        """Products with the existing entries, bin by bin, without forming the table."""
         flat = tf.reshape(hidden, [-1, self.output_dim])
         # Split, not sliced: the gradient of a slice is as long as all bins together.
         parts = tf.split(tf.convert_to_tensor(self.blocks.value), self.ragged.counts)

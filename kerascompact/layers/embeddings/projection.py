@@ -25,27 +25,26 @@ _REFUSED = {  # arguments of keras.layers.Embedding that need a table
 
 @register
 class ProjectionEmbedding(ProjectionBase):
-    """Computes the vector of any word from its characters, with no table and no vocabulary.
+    """Computes the vector of any word from its characters, without a table or a vocabulary.
 
     `v = N(f_n(P(w)))`: `P(w)` are the `T d` bits of a locality-sensitive hash of the word's n-grams
     (see `Projection`), which cost no storage; `f_n` is a network with ReLU after each layer but the
-    last; `N` is a normalization. Words with common n-grams, misspelt ones among them, have most
-    bits in common.
+    last; `N` is a normalization. Words with common n-grams, such as misspellings, share most bits.
 
-    Words come as strings; or as the bytes of a RaggedTensor; or as bits that `bits`, `tf.data`
-    (`text.bit_pipeline`) or a `BitCache` made, which is what GPUs, TPUs and XLA can take. An empty
-    string has no bits.
+    Inputs are strings, a RaggedTensor of bytes, or bits from `bits`, `tf.data`
+    (`text.bit_pipeline`) or a `BitCache`; GPUs, TPUs and XLA can take bits only. An empty string
+    has no bits.
 
     Args:
         output_dim: Width of the vectors.
         hidden_units: Widths of the layers before the last.
-        normalization: "batch", "layer", "l2" or `None`.
+        normalization: Normalization `N` of the vectors: "batch", "layer", "l2" or `None`.
         dropout: Share of each hidden layer dropped in training; the paper drops 0.65.
         kernel_initializer: Initializer of the dense layers; the paper's is Xavier's.
         kernel_regularizer: Regularizer of the dense layers; the paper's is
             `keras.regularizers.L2(5e-4)`.
         mask_zero: Whether words without bytes are padding, as a mask and for batch statistics.
-        together: Whether the words of the last axis are one text, with the bits of all their
+        together: Whether the words of the last axis form one text, with the bits of all their
             features (SGNN).
         **kwargs: `num_projections`, `projection_dim`, `ngrams`, `max_gap`, `lower`, `boundaries`,
             `max_word_bytes`, `seed` of a `Projection`, and those of `keras.layers.Layer`.
@@ -55,7 +54,7 @@ class ProjectionEmbedding(ProjectionBase):
         `(b, n, None)` -> `(b, d)`.
     Storage: `32 (r + 1) c` bits for each layer of `r` inputs and `c` outputs, the paper's count;
         int8 `8 r c + 64 c`. Batch normalization is folded into the last layer.
-    Raises: ValueError, for a wrong argument, or if the inputs are none of those.
+    Raises: ValueError, if an argument is wrong, or the inputs are none of those.
     Example:
     >>> layer = ProjectionEmbedding(100)
     >>> layer(["king", "kingg"]).shape

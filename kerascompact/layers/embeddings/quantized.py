@@ -18,16 +18,16 @@ from kerascompact.ops.vocabulary_chunks import rows_in_chunks
 
 @register
 class QuantizedEmbedding(CompactEmbedding):
-    """Looks up a row whose entries take `2^b` values, and trains the numbers behind it.
+    """Looks up rows whose entries have `2^b` values, and trains the float numbers they round.
 
-    `E[i, j] = s (q_ij - (2^b - 1) / 2)`, `q_ij = round(T[i, j] / s + (2^b - 1) / 2)` cut off to
+    `E[i, j] = s (q_ij - (2^b - 1) / 2)`, `q_ij = round(T[i, j] / s + (2^b - 1) / 2)` clipped to
     `[0, 2^b - 1]`, `s = 2 limit / (2^b - 1)`. Training sees the same rounded rows as inference;
     the gradient reaches the float rows `T: (V, d)` as if they were not rounded.
 
     With `scale="row"`, `limit` is the largest `|T[i, j]|` of the row. With `scale="table"` it is
-    one number, a weight: the largest entry at the start, raised by every larger one that a batch of
-    training meets. A step never reads the whole table for it; a row that the last step has moved
-    beyond the limit is cut off until a batch meets it again.
+    one number, a weight: the largest initial entry, raised by each larger one in a training batch.
+    A step does not read the entire table for it; a row that a step has moved beyond the limit is
+    clipped until the next batch that uses it.
 
     Advice, from 5,000 made-up texts of 600 words (five classes, width 16, `LazyAdam(0.01)`;
     accuracy on 1,000 more, three seeds): 8 and 4 bits lose nothing on a float table's 0.856, with
@@ -37,11 +37,10 @@ class QuantizedEmbedding(CompactEmbedding):
     Args:
         input_dim: Vocabulary size `V`, in tokens.
         output_dim: Embedding width `d`.
-        bits: `b`, 1 to 8.
-        scale: "row" or "table": what shares one `s`.
-        **kwargs: `embeddings_initializer`, `embeddings_regularizer`, `weights` (cut off where that
-            makes the error of rounding the smallest), `mask_zero` and those of
-            `keras.layers.Layer`.
+        bits: Bits `b` of an entry, 1 to 8.
+        scale: "row" or "table": which entries share one scale `s`.
+        **kwargs: `embeddings_initializer`, `embeddings_regularizer`, `weights` (clipped at the
+            limit with the smallest rounding error), `mask_zero` and those of `keras.layers.Layer`.
 
     Shapes: ids `(...)`, integers in `[0, V)` -> vectors `(..., d)`.
     Storage: `V d b + 32 V` bits with a scale per row, `V d b + 32` with one for the table.
@@ -81,7 +80,7 @@ class QuantizedEmbedding(CompactEmbedding):
                 dtype="float32",
                 trainable=False,
                 autocast=False,
-                aggregation="mean",  # of replicas; every further batch raises it where it must
+                aggregation="mean",  # over replicas; later batches raise it
                 name="limit",
             )
 
@@ -89,7 +88,7 @@ class QuantizedEmbedding(CompactEmbedding):
         return tf.reduce_max(tf.abs(self.table.value))
 
     def _limited(self, table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """A table cut off where its rounding is best, as `compress.ScalarQuantization` does."""
+        """Clips a table at its smallest rounding error, as `compress.ScalarQuantization` does."""
         half = np.float32((2**self.bits - 1) / 2)
         if self.scale == "table":
             limit = half * table_scale(table, self.bits)

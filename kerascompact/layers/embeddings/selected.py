@@ -20,24 +20,24 @@ class SelectedEmbedding(CompactEmbedding):
     `E[i] = U[rank(i)]` for the `n` selected ids and `E[i] = u` for all others, `U: (n, d)`,
     `u: (d,)` trained like the rest or, with `others="zeros"`, 0.
 
-    The most frequent words, those of the largest TF-IDF (`initializers.frequency_anchors`,
-    `initializers.tf_idf_anchors`), or those that another method has left: `kept_ids()` of a
-    `GroupLassoEmbedding` or a `VariationalVocabularyEmbedding`.
+    Select the most frequent words, those with the largest TF-IDF
+    (`initializers.anchors.tf_idf_anchors`), or those that another method has kept: `kept_ids()` of
+    a `GroupLassoEmbedding` or a `VariationalVocabularyEmbedding`.
 
     Args:
         input_dim: Vocabulary size `V`, in tokens.
         output_dim: Embedding width `d`.
-        selected: The ids that have vectors, `n` different integers, or `n`: the ids below it,
-            which are the most frequent words of a `Vocabulary` (and padding).
-        others: "shared": one trained vector for all other words, as for an unknown word; "zeros".
+        selected: Ids that have vectors, `n` distinct integers; or a number `n`: the ids below it,
+            the most frequent words of a `Vocabulary` (and padding).
+        others: "shared": all other words have one trained vector; "zeros": they have zeros.
         **kwargs: `embeddings_initializer`, `embeddings_regularizer`, `embeddings_constraint`,
             `weights` (the shared vector is the mean of the others), `mask_zero` and those of
             `keras.layers.Layer`.
 
     Shapes: ids `(...)`, integers in `[0, V)` -> vectors `(..., d)`.
-    Storage: `32 n d` bits (the paper's count), `32 d` for the shared vector, and which ids are
-        selected: about `min(1.25 V, 8 n + V / 16)`, or none, if they follow each other.
-    Raises: ValueError, if ids are not different and in `[0, V)`, or another argument is wrong.
+    Storage: `32 n d` bits (the paper's count), `32 d` for the shared vector, and the set of ids:
+        about `min(1.25 V, 8 n + V / 16)`, or none if they are consecutive.
+    Raises: ValueError, if ids are not distinct and in `[0, V)`, or another argument is wrong.
     Example:
     >>> layer = SelectedEmbedding(10_000, 64, selected=[2, 3, 5, 7])
     >>> layer(np.array([[3, 4]])).shape
@@ -84,7 +84,7 @@ class SelectedEmbedding(CompactEmbedding):
         places[self.start] = np.arange(self.selected)
         self.places = self.add_weight(
             shape=(self.input_dim,),
-            # Not assigned afterwards: a model that its first batch builds would lose that.
+            # Not assigned later: a model that is built by its first batch would lose it.
             initializer=lambda *args, **kwargs: tf.constant(places),
             dtype="int32",
             trainable=False,

@@ -30,7 +30,7 @@ class SparseVariationalEmbedding(VariationalEmbedding):
         output_dim: Embedding width `d`.
         kl_weight: Weight of the divergence; the larger, the fewer entries. 1 / (number of training
             texts) gives the variational bound.
-        warmup: Steps in which the weight rises from 0, linearly.
+        warmup: Number of steps in which the weight rises linearly from 0.
         threshold: Threshold of `log alpha`; entries at or above it are 0.
         log_variance_initializer: Initializer of `log sigma^2`. Default: -10.
         seed: Seed of the noise.
@@ -80,7 +80,7 @@ class SparseVariationalEmbedding(VariationalEmbedding):
         unique, inverse = unique_ids(ids)
         if not training:
             return tf.gather(self.kept_rows(unique), inverse)
-        # One sample for each place of the batch, of which the different ids take the first ones.
+        # One sample per place of the batch; the distinct ids take the first ones.
         numbers = row_numbers(unique, inverse)
         rows, divergence = self.sample(unique, numbers, tf.size(ids))
         self.charge(unique, divergence)
@@ -98,7 +98,7 @@ class SparseVariationalEmbedding(VariationalEmbedding):
         return rows, tf.reduce_sum(divergence, axis=-1)
 
     def kept_rows(self, ids: tf.Tensor) -> tf.Tensor:
-        """The rows of ids `(n,)` after training, `(n, d)`."""
+        """The rows `(n, d)` of ids `(n,)` after training."""
         mean = tf.gather(self.table.value, ids)
         log_alpha = log_alpha_of(mean, tf.gather(self.log_variance.value, ids))
         kept = tf.logical_and(log_alpha < self.threshold, tf.expand_dims(self.met(ids), -1))

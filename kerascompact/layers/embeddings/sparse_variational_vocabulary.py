@@ -17,7 +17,7 @@ class SparseVariationalVocabularyEmbedding(SparseVariationalEmbedding):
 
     `E[i] = z_i W[i]`, `z: (V,)` starting at 1, `W: (V, d)`. Both have normal posteriors; the loss
     gets the divergences of both. A word whose multiplier is noise, `log alpha >= threshold`, is
-    dropped as a whole; of the others the entries that are not noise are left, times `z_i`.
+    dropped entirely; other words keep their entries that are not noise, times `z_i`.
 
     Args:
         input_dim: Vocabulary size `V`, in tokens.
@@ -45,7 +45,7 @@ class SparseVariationalVocabularyEmbedding(SparseVariationalEmbedding):
         super().build(input_shape)
         shape = (self.input_dim,)
         self.multiplier = self.add_rows("multiplier", shape, "ones")
-        # As noisy, beside a mean of 1, as entries are beside theirs, which are small.
+        # As noisy, relative to a mean of 1, as entries are relative to their small means.
         start = keras.initializers.Constant(-5.0)
         self.multiplier_log_variance = self.add_rows("multiplier_log_variance", shape, start)
 
@@ -70,5 +70,5 @@ class SparseVariationalVocabularyEmbedding(SparseVariationalEmbedding):
         return mean, log_variance
 
     def kept_ids(self) -> np.ndarray:
-        """The words that are left, in ascending order: those for a `SelectedEmbedding`."""
+        """Ids of the words that are left, ascending, for a `SelectedEmbedding`."""
         return np.flatnonzero(np.any(self.rows() != 0, axis=1))

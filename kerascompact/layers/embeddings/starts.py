@@ -9,13 +9,13 @@ import tensorflow as tf
 
 from kerascompact.core import checks
 
-SHARE = 0.9  # of samples, or of a softmax, that the code found for a word starts with
+SHARE = 0.9  # initial probability of the code found for a word
 
 
 def table_of(weights: Any, input_dim: int, output_dim: int) -> np.ndarray:
-    """The table `(V, d)` float32 that `weights=` gives, as an array or a list of one, as in Keras.
+    """Reads the table `(V, d)` from `weights=`, an array or a list of one, as in Keras.
 
-    Raises: ValueError, if it has another shape, or is not finite.
+    Raises: ValueError, if the table has another shape or is not finite.
 
     >>> table_of([np.eye(3)], 3, 3).dtype
     dtype('float32')
@@ -23,7 +23,7 @@ def table_of(weights: Any, input_dim: int, output_dim: int) -> np.ndarray:
     if isinstance(weights, list | tuple) and len(weights) == 1 and np.ndim(weights[0]) == 2:
         (weights,) = weights
     try:
-        with np.errstate(over="ignore"):  # what is beyond float32 is named as infinite
+        with np.errstate(over="ignore"):  # numbers beyond float32 are reported as infinite
             table = np.asarray(weights, np.float32)
     except (TypeError, ValueError):
         checks.fail("weights", f"numbers of shape {(input_dim, output_dim)}", weights)
@@ -36,10 +36,9 @@ def table_of(weights: Any, input_dim: int, output_dim: int) -> np.ndarray:
 
 
 def given(values: np.ndarray) -> Callable[..., tf.Tensor]:
-    """An initializer that gives these values.
+    """An initializer that returns given values.
 
-    Weights are made with it, not assigned afterwards: a model that its first batch builds would
-    lose what is assigned.
+    Values are not assigned later: a model that is built by its first batch would lose them.
 
     >>> given(np.ones(2))((2,), dtype="float32").numpy().tolist()
     [1.0, 1.0]
@@ -48,10 +47,10 @@ def given(values: np.ndarray) -> Callable[..., tf.Tensor]:
 
 
 def logits_for(codes: np.ndarray, cardinality: int) -> np.ndarray:
-    """Logits `(..., K)` under which a softmax gives each code a share of 0.9, all others alike.
+    """Logits `(..., K)` whose softmax gives each code 0.9, and all others an equal share.
 
-    A sample is then the code nine times of ten, and the gradient, which is largest at a share of
-    one half, is a third of that: the codes are kept at first, and can still be changed.
+    A sample is then the code nine times out of ten, and the gradient a third of its maximum at 0.5:
+    codes are kept at first, but can change.
 
     >>> shares = np.exp(logits_for(np.array([[1]]), 10)[0, 0].astype(np.float64))
     >>> (shares / shares.sum()).round(3).tolist()[:3]

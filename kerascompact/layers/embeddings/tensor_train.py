@@ -21,24 +21,24 @@ from kerascompact.ops.unique import unique_ids
 
 @register
 class TensorTrainEmbedding(CompactEmbedding):
-    """Looks up one matrix in each of several small cores, and multiplies them.
+    """Looks up one matrix in each of several small cores, and multiplies the matrices.
 
     `E[i] = G_0[i_0] G_1[i_1] G_2[i_2]`, the digits `i_0 i_1 i_2` of id `i` in the bases `v_k`,
     `G_k: (v_k, r_k, d_k, r_{k+1})`, `r_0 = r_3 = 1`: the table as a tensor
-    `(v_0 d_0, v_1 d_1, ...)` in the tensor train format. Words that have a digit in common share
-    that core's matrix.
+    `(v_0 d_0, v_1 d_1, ...)` in the tensor train format. Words with a common digit share the
+    matrix of that core.
 
-    Cores start normal, so that the entries of `E` have the variance that `embeddings_initializer`
-    draws: there an `Embedding` of the same initializer starts.
+    Cores start normal, so that the entries of `E` have the variance of `embeddings_initializer`, as
+    in an `Embedding` with that initializer.
 
     Args:
         input_dim: Vocabulary size `V`, in tokens.
         output_dim: Embedding width `d`.
-        rank: `r_1 = r_2 = ...`, or a list of these. `TensorTrainEmbedding.rank_for` gives that of a
-            share of the full table's parameters.
-        num_cores: Cores, 2 or more.
-        rows: Bases `v_k`, whose product is at least `V`. Default: as near to each other as can be.
-        columns: `d_k`, whose product is `d`. Default: as near to each other as can be.
+        rank: Rank `r_1 = r_2 = ...`, or a list of ranks. `TensorTrainEmbedding.rank_for` gives the
+            rank for a share of the full table's parameters.
+        num_cores: Number of cores, 2 or more.
+        rows: Bases `v_k`, whose product is at least `V`. Default: as equal as possible.
+        columns: Factors `d_k`, whose product is `d`. Default: as equal as possible.
         **kwargs: `embeddings_initializer`, `embeddings_regularizer` (of the cores), `weights`
             (cores by TT-SVD), `mask_zero` and those of `keras.layers.Layer`.
 
@@ -103,7 +103,7 @@ class TensorTrainEmbedding(CompactEmbedding):
 
     def build(self, input_shape: Any = None) -> None:
         # The variance of a sum of `r_1 r_2 ...` products of one number from each core.
-        with tf.init_scope():  # its first batch may build the layer inside a graph
+        with tf.init_scope():  # the first batch may build the layer inside a graph
             sample = self.embeddings_initializer.clone()((256, self.output_dim), "float32")
             variance = tf.reduce_mean(tf.square(sample)) / math.prod(self.shape.ranks)
             deviation = float(variance) ** (0.5 / len(self.shape.rows))
@@ -135,7 +135,7 @@ class TensorTrainEmbedding(CompactEmbedding):
         return tf.gather(tensor_train.train_rows(matrices, self.shape), inverse)
 
     def word_logits(self, hidden: tf.Tensor) -> tf.Tensor:
-        """Logits by the vectors of one first digit after the other, never the table."""
+        """Logits of the words of one first digit at a time, without forming the table."""
         flat = tf.reshape(hidden, [-1, self.output_dim])
         part = math.prod(self.shape.rows[1:])
 

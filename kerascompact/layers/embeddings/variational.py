@@ -10,19 +10,18 @@ from kerascompact.layers.embeddings.base import CompactEmbedding
 
 
 class VariationalEmbedding(CompactEmbedding):
-    """A table with a posterior for each word, `sum_i KL_i` in the loss, and words that drop out.
+    """Base: a table with a posterior for each word and `sum_i KL_i` in the loss.
 
-    A batch charges only its own words, so that a step costs what their rows cost: word `i` pays
-    `kl_weight * n_i KL_i`, `n_i` the steps since it last paid (once for each, had the whole table
-    been in every loss). Inputs of a model that share the layer are one batch. A word that training
-    never meets pays nothing and has nothing to say: it is dropped.
+    A batch charges only its own words, so that a step costs only their rows: word `i` is charged
+    `kl_weight * n_i KL_i`, with `n_i` the number of steps since its last charge. Inputs of a model
+    that share the layer count as one batch. A word that never occurs in training is dropped.
 
     Args:
         input_dim: Vocabulary size `V`, in tokens.
         output_dim: Embedding width `d`.
         kl_weight: Weight of the divergence beside the mean loss of a text. 1 / (number of training
             texts) gives the variational bound.
-        warmup: Steps in which the weight rises from 0, linearly.
+        warmup: Number of steps in which the weight rises linearly from 0.
         threshold: Threshold of `log alpha`, the noise-to-signal ratio; what is at or above it is
             dropped.
         seed: Seed of the noise.
@@ -75,21 +74,21 @@ class VariationalEmbedding(CompactEmbedding):
         )
 
     def charge(self, unique: tf.Tensor, divergence: tf.Tensor) -> None:
-        """Adds to the loss what the words of a batch owe.
+        """Adds the KL terms of the words of a batch to the loss.
 
-        Inputs that share the layer are one step: a word that several of them have pays once.
-        Padding, id 0 with `mask_zero`, is no word: it pays nothing, and is never met.
+        Inputs that share the layer count as one step: a word in several of them is charged once.
+        Padding, id 0 with `mask_zero`, is never charged.
 
         Args:
-            unique: Ids `(n,)`, each once.
+            unique: Distinct ids, `(n,)`.
             divergence: Divergences of their posteriors, `(n,)`.
         """
-        # Keras forgets the losses of a model when it is called anew.
+        # Keras drops the losses of a model when it is called again.
         if not any(loss is self._charged for loss in self.losses):
             self.steps.assign_add(1)
         steps = tf.convert_to_tensor(self.steps.value)
         owed = tf.cast(steps - tf.gather(self.paid.value, unique), tf.float32)
-        # `steps` once for each row, whatever shape XLA says `unique` has.
+        # `steps` once per row, for any shape that XLA gives `unique`.
         now = tf.ones_like(unique) * steps
         if self.mask_zero:
             is_word = tf.not_equal(unique, 0)
@@ -103,7 +102,7 @@ class VariationalEmbedding(CompactEmbedding):
         self.add_loss(self._charged)
 
     def met(self, ids: tf.Tensor) -> tf.Tensor:
-        """Which words training has met; all of them before it has begun."""
+        """Which words have occurred in training; all of them before training."""
         return tf.logical_or(tf.gather(self.paid.value, ids) > 0, tf.equal(self.steps.value, 0))
 
     def variational_config(self) -> dict[str, Any]:

@@ -16,11 +16,11 @@ from kerascompact.ops.variational import limited, log_uniform_kl, normal_noise
 
 @register
 class VariationalVocabularyEmbedding(VariationalEmbedding):
-    """Looks up a word's vector, in noise of a strength that each word learns; drops noisy words.
+    """Looks up a word's vector with noise whose variance each word learns; drops noisy words.
 
     In training `e = T[i] * (1 + sqrt(alpha_i) z)`, `z ~ N(0, I)` drawn for each token, with
-    `T: (V, d)` and `alpha: (V,)`; the loss gets `kl_weight * sum_i KL(alpha_i)`, which is the less
-    the noisier a word is. Afterwards `E[i] = T[i]` where `log alpha_i < threshold`, and 0 for all
+    `T: (V, d)` and `alpha: (V,)`; the loss gets `kl_weight * sum_i KL(alpha_i)`, which is smaller
+    for noisier words. Afterwards `E[i] = T[i]` where `log alpha_i < threshold`, and 0 for all
     other words, whose drop rate `alpha / (1 + alpha)` is above 95 %.
 
     Args:
@@ -28,7 +28,7 @@ class VariationalVocabularyEmbedding(VariationalEmbedding):
         output_dim: Embedding width `d`.
         kl_weight: Weight of the divergence; the larger, the fewer words. 1 / (number of training
             texts) gives the variational bound.
-        warmup: Steps in which the weight rises from 0, linearly.
+        warmup: Number of steps in which the weight rises linearly from 0.
         threshold: Threshold of `log alpha`; words at or above it are dropped. It may be changed
             after training.
         log_alpha_initializer: Initializer of `log alpha`. Default: uniform in [0, 3], as in the
@@ -39,7 +39,7 @@ class VariationalVocabularyEmbedding(VariationalEmbedding):
             `mask_zero` and those of `keras.layers.Layer`.
 
     Shapes: ids `(...)`, integers in `[0, V)` -> vectors `(..., d)`.
-    Storage: `32 n d` bits for `n` words that are left (the paper's count), and which these are:
+    Storage: `32 n d` bits for `n` words that are left (the paper's count), and their set of ids:
         about `min(1.25 V, 8 n + V / 16)`.
     Raises: ValueError, for a wrong argument.
     Example:
@@ -91,7 +91,7 @@ class VariationalVocabularyEmbedding(VariationalEmbedding):
         return tf.logical_and(below, self.met(ids))
 
     def kept_ids(self) -> np.ndarray:
-        """The words that are left, in ascending order: those for a `SelectedEmbedding`."""
+        """Ids of the words that are left, ascending, for a `SelectedEmbedding`."""
         self.check_built()
         return np.flatnonzero(self.is_kept(tf.range(self.input_dim)))
 

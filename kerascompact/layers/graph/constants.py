@@ -13,18 +13,18 @@ from kerascompact.core.registration import register
 
 @register
 class Constants(keras.layers.Layer):
-    """Gives the same arrays whatever its input is.
+    """Returns the same arrays for any input.
 
-    A functional model computes from its inputs only; called on any of them, this layer puts arrays
-    beside them. They are weights that are not trained: they are saved with the model, and XLA
-    knows their shapes.
+    A functional model computes from its inputs only; called on one of them, this layer adds arrays.
+    They are weights that are not trained: they are saved with the model, and XLA knows their
+    shapes.
 
     Args:
-        arrays: Name -> array, or -> `(shape, dtype)` where the numbers are loaded afterwards.
+        arrays: Arrays by name, or `(shape, dtype)` for an array that is loaded later.
         **kwargs: Arguments of `keras.layers.Layer`, such as `name`.
 
     Shapes: anything -> a dictionary of the arrays, each in its own shape and type.
-    Raises: ValueError, if there are no arrays, or one is no array of numbers or booleans.
+    Raises: ValueError, if there are no arrays, or one does not hold numbers or booleans.
 
     >>> held = Constants({"edges": np.array([[0, 1]])})(np.zeros(7))
     >>> held["edges"].numpy().tolist()

@@ -19,10 +19,10 @@ class GraphConvolution(keras.layers.Layer):
     share it. It is a pair `(places, values)`, or a `tf.SparseTensor`; both work under XLA.
 
     Args:
-        units: Width `d'` of the result. `None`: no `W`, the vectors are propagated as they are,
-            for features that a table (of an embedding) has been multiplied to already.
+        units: Width `d'` of the result. `None`: no `W`; vectors that come from an embedding table
+            are propagated unchanged.
         activation: Activation `act`, a name or a function.
-        use_bias: Whether there is `b`.
+        use_bias: Whether to add a bias `b`.
         kernel_initializer: Initializer of `W`.
         bias_initializer: Initializer of `b`.
         kernel_regularizer: Regularizer of `W`.
@@ -31,7 +31,7 @@ class GraphConvolution(keras.layers.Layer):
 
     Shapes: vectors `(N, d)`, places `(M, 2)` integers and values `(M,)` -> `(N, d')`.
     Storage: `32 d' (d + 1)` bits.
-    Raises: ValueError, for a wrong argument.
+    Raises: ValueError, if an argument is out of range.
     Example:
     >>> from kerascompact.ops.graph import normalized_adjacency
     >>> path = normalized_adjacency(np.array([[0, 1], [1, 2]]), 3)

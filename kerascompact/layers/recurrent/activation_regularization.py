@@ -1,4 +1,4 @@
-"""Penalties on large outputs of a recurrent layer, and on fast changes of them."""
+"""Regularization of the outputs of a recurrent layer, and of their changes between steps."""
 
 from typing import Any
 
@@ -12,11 +12,11 @@ from kerascompact.core.registration import register
 
 @register
 class ActivationRegularization(keras.layers.Layer):
-    """Adds a loss for what passes through it: activation and temporal activation regularization.
+    """Adds activation and temporal activation regularization of its inputs to the loss.
 
-    `alpha mean(h_t^2) + beta mean((h_t - h_{t-1})^2)`, means over texts, steps and units, steps
-    that are masked left out. Only training adds it, so `val_loss` stays comparable. AWD-LSTM has
-    two: `beta` on the outputs of its last LSTM, `alpha` on what dropout leaves of them.
+    `alpha mean(h_t^2) + beta mean((h_t - h_{t-1})^2)`, means over texts, units and unmasked
+    steps. Only training adds it, so `val_loss` stays comparable. AWD-LSTM has
+    two: `beta` on the outputs of its last LSTM, `alpha` on these after dropout.
 
     Args:
         activation_weight: `alpha`, weight of the activations; AWD-LSTM uses 2.
@@ -25,7 +25,7 @@ class ActivationRegularization(keras.layers.Layer):
 
     Shapes: `(batch, steps, d)` -> the same.
     Storage: nothing.
-    Raises: ValueError, if a strength is negative.
+    Raises: ValueError, if a weight is negative.
     Example:
     >>> layer = ActivationRegularization(activation_weight=2.0, change_weight=1.0)
     >>> h = layer(np.array([[[1.0], [3.0]]], "float32"), training=True)

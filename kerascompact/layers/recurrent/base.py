@@ -32,7 +32,7 @@ OF_LOOP = ("return_sequences", "return_state", "go_backwards", "stateful", "zero
 
 
 class Segments(keras.layers.Layer):
-    """Stands where Keras' RNN keeps its cell, and holds a layer for each segment."""
+    """Takes the place of the cell in Keras' RNN, and holds a layer for each segment."""
 
     def __init__(self, layers: list[keras.layers.Layer], gamma: float, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -51,9 +51,9 @@ class Segments(keras.layers.Layer):
 
 
 class SparseRecurrent(keras.layers.RNN):
-    """A recurrent layer of segments that do not see each other's state.
+    """Recurrent layer of segments with separate states.
 
-    A subclass names `SEGMENT`, Keras' layer for a segment, `GATES`, and its further `OPTIONS`.
+    A subclass defines `SEGMENT`, the Keras layer of a segment, `GATES`, and further `OPTIONS`.
     """
 
     SEGMENT: Any
@@ -107,7 +107,7 @@ class SparseRecurrent(keras.layers.RNN):
 
     @property
     def lengths(self) -> tuple[int, ...]:
-        """Outputs of each segment."""
+        """Number of outputs of each segment."""
         return tuple(segment.units for segment in self.segments)
 
     def inner_loop(
@@ -115,11 +115,10 @@ class SparseRecurrent(keras.layers.RNN):
     ) -> Any:
         mask = mask[0] if isinstance(mask, list | tuple) else mask
         if training and self.dropout:
-            # Of the inputs, before the windows: what is dropped is dropped for every segment, as in
-            # the dense layer.
+            # Inputs are dropped before the windows, so for all segments, as in the dense layer.
             ones = ops.ones_like(sequences[:, :1])
             sequences *= keras.random.dropout(ones, self.dropout, seed=self.dropout_seed)
-        # By lengths: one segment has no cut, and Keras' `split` refuses an empty list of them.
+        # Split by lengths, since Keras' `split` refuses an empty list of positions.
         lengths = list(self.lengths)
         parts = zip(*(tf.split(state, lengths, axis=-1) for state in initial_state), strict=True)
         found = []
@@ -138,15 +137,15 @@ class SparseRecurrent(keras.layers.RNN):
         return super().call(sequences, initial_state=initial_state, mask=mask, training=training)
 
     def num_parameters(self, input_dim: int) -> int:
-        """Trainable numbers over vectors of a width, before the layer is built."""
+        """Number of trainable parameters for an input width, before the layer is built."""
         return num_parameters(input_dim, self.lengths, self.gamma, self.GATES, self._biases())
 
     def _biases(self) -> int:
-        """Bias vectors of each gate."""
+        """Number of bias vectors of each gate."""
         return int(self.segments[0].use_bias)
 
     def to_form(self) -> FrozenRNN:
-        """The layer as it ships: one loop over all segments, input projections before it."""
+        """The stored form: one loop over all segments, with input projections before it."""
         if not self.built:
             raise ValueError(
                 f"Layer {self.name!r} has no weights yet: call it or train it before freezing it."
@@ -194,7 +193,7 @@ class SparseRecurrent(keras.layers.RNN):
 
 
 def _nth(name: str, value: Any, number: int) -> Any:
-    """An option of one segment: with one seed for all, segments would start as copies."""
+    """The option of one segment; with equal seeds, segments would start as copies."""
     if not name.endswith("_initializer") or value is None:
         return value
     value = keras.initializers.get(value)
@@ -204,5 +203,5 @@ def _nth(name: str, value: Any, number: int) -> Any:
     if isinstance(config.get("seed"), int):
         config["seed"] += number
     elif config.get("seed") is not None:
-        return value  # a generator of seeds, which gives others each time
+        return value  # a generator of seeds, different each time
     return type(value).from_config(config)

@@ -11,11 +11,11 @@ from kerascompact.core.registration import register
 
 @register
 class EmbeddingDropout(keras.layers.Layer):
-    """Drops words from the vectors of any embedding: a word at all its places, or nowhere.
+    """Drops entire words from the vectors of any embedding, at all their places.
 
     `y = m_i E[i] / (1 - p)` in training, with one draw `m_i` of zero or one for every word `i` of
-    the vocabulary in a step: as if rows of the table were zero. It stands behind the embedding, so
-    the table that a tied softmax reads loses nothing, and any embedding will do.
+    the vocabulary in a step: as if rows of the table were zero. It follows the embedding, so
+    a tied softmax reads the full table, and any embedding can be used.
 
     Args:
         rate: Share `p` of the words dropped, in `[0, 1)`.

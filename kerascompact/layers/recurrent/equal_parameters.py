@@ -8,9 +8,9 @@ from kerascompact.ops.segments import num_parameters, segment_lengths
 
 
 class SparseSize(NamedTuple):
-    """A sparse layer: what `SparseLSTM` is called with, its trainable numbers, and those meant.
+    """Arguments of a `SparseLSTM`, its number of parameters, and that of the dense layer.
 
-    `num_segments` are lengths, where equal ones would not do.
+    `num_segments` is a tuple of lengths if segments are not equally long.
     """
 
     units: int
@@ -34,20 +34,19 @@ def equal_parameters(
 
     `h_d (i_d + h_d + b) = h (gamma i + h / N + b)`: with `units = h` given, for `gamma`, or for
     `N` and `gamma` both; without, for the `h` of that `N` and `gamma`. If `N` is not given, it is
-    the smallest with which the windows reach every input, `gamma >= 1 / N`. Where that takes a
-    `gamma` above 1, all segments share all inputs, and the first of them is longer than the others
-    by what is missing.
+    the smallest with which the windows reach every input, `gamma >= 1 / N`. If that needs a
+    `gamma` above 1, all segments read all inputs, and the first is longer than the others.
 
     Args:
-        dense: Inputs and units of the dense layer, `(i_d, h_d)`.
-        input_dim: Inputs of the sparse layer, `i`.
-        units: Its outputs, `h`.
-        num_segments: Its segments, `N`.
-        gamma: Share of the inputs that each of them reads, in `(0, 1]`.
-        gates: 4 for an LSTM, 3 for a GRU.
-        biases: Bias vectors of a gate. Default: those of Keras, 1 for an LSTM and 2 for a GRU.
-            Give 0 for `use_bias=False`, 1 for a GRU with `reset_after=False`, 2 for PyTorch's LSTM,
-            which the paper counts.
+        dense: Numbers of inputs and units of the dense layer, `(i_d, h_d)`.
+        input_dim: Number of inputs of the sparse layer, `i`.
+        units: Number of outputs of the sparse layer, `h`.
+        num_segments: Number of its segments, `N`.
+        gamma: Share of the inputs that each segment reads, in `(0, 1]`.
+        gates: Number of gates: 4 for an LSTM, 3 for a GRU.
+        biases: Number of bias vectors of a gate. Default: those of Keras, 1 for an LSTM and 2 for a
+            GRU. Give 0 for `use_bias=False`, 1 for a GRU with `reset_after=False`, 2 for PyTorch's
+            LSTM, which the paper counts.
 
     Returns: A `SparseSize`. `parameters` differs from `dense_parameters` by the rounding of `h / N`
         and `gamma i`. Both are what `count_params()` says of the built layers.
@@ -108,7 +107,7 @@ def equal_parameters(
 
 
 def _uneven(units: int, number: int, squares: float) -> tuple[int, ...]:
-    """Lengths of a sum whose squares have another sum: a long one, and the others equal.
+    """One long and otherwise equal lengths with a given sum and sum of squares.
 
     >>> _uneven(1725, 3, 1091925), 833**2 + 2 * 446**2
     ((833, 446, 446), 1091721)

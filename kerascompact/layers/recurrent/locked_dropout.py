@@ -10,7 +10,7 @@ from kerascompact.core.registration import register
 
 @register
 class LockedDropout(keras.layers.Dropout):
-    """Variational dropout: a mask drawn once for a text, and used in every step of it.
+    """Variational dropout: one mask per text, used in all its steps.
 
     `y_t = M * x_t / (1 - p)` with `M` of zeros and ones, `(batch, 1, d)`, in training; otherwise
     the inputs.

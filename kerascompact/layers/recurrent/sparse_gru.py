@@ -7,7 +7,7 @@ from kerascompact.layers.recurrent.weight_drop import WeightDropGRU
 
 @register
 class SparseGRU(SparseRecurrent):
-    """A GRU whose recurrent kernel is block diagonal, and whose input kernel is made of windows.
+    """GRU with a block-diagonal recurrent kernel, whose segments read windows of the input.
 
     `h = [GRU_1(x[a_1 : a_1 + w]), ..., GRU_N(x[a_N : a_N + w])]`, see `SparseLSTM`.
 

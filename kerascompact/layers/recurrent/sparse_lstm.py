@@ -7,20 +7,19 @@ from kerascompact.layers.recurrent.weight_drop import WeightDropLSTM
 
 @register
 class SparseLSTM(SparseRecurrent):
-    """An LSTM whose recurrent kernel is block diagonal, and whose input kernel is made of windows.
+    """LSTM with a block-diagonal recurrent kernel, whose segments read windows of the input.
 
     The `h` outputs fall into `N` segments. Segment `n` has an LSTM of its own over a window of
     `gamma i` inputs, which moves from the first input to the last: `h_n = LSTM_n(x[a_n : a_n + w])`
     and `h = [h_1, ..., h_N]`. With `gamma = 1` all segments share all inputs (what the paper
-    recommends), with `gamma = 1 / N` they are `N` isolated LSTMs. Swap it for `keras.layers.LSTM`:
-    masks, states, `Bidirectional` and all arguments are Keras'.
+    recommends), with `gamma = 1 / N` they are `N` isolated LSTMs. It replaces `keras.layers.LSTM`,
+    with the same masks, states, arguments and `Bidirectional`.
 
-    In training it is composed of Keras' LSTMs, which keep cuDNN on a GPU; in a file it is one loop
-    over all segments, see `to_form`. A step of 20 texts of 32 vectors, 300 -> 256 with 4 segments
-    and `gamma` 0.4, takes 29 ms of a CPU (dense: 67), with `jit_compile` 23 ms (dense: 42). The
-    loop would take 31 and 20 ms: XLA's gain is not worth a second path. As a file the loop reads a
-    text in 266 us, the side by side layers in 565, the dense one in 1,122
-    (`python -m benchmarks.run recurrent_speed`).
+    In training it runs Keras LSTMs, so that a GPU uses cuDNN; in a file it is one loop over all
+    segments, see `to_form`. A step of 20 texts of 32 vectors, 300 -> 256 with 4 segments and
+    `gamma` 0.4, takes 29 ms of a CPU (dense: 67), with `jit_compile` 23 ms (dense: 42). The loop
+    would take 31 and 20 ms, not worth a second path. In a file the loop reads a text in 266 us,
+    separate layers in 565, the dense layer in 1,122 (`python -m benchmarks.run recurrent_speed`).
 
     `equal_parameters` finds `N` and `gamma` for the size of a dense layer.
 
