@@ -161,7 +161,7 @@ class SkipGram(keras.Model):
         unique, place = unique_ids(words)
         of_words = self.vectors(self._maybe_misspelt(unique, place) if training else unique)
         found = tf.gather(of_words, place)
-        found._skip_gram = _Batch(of_words, occurrences(unique, place))
+        found.skip_gram_batch = _Batch(of_words, occurrences(unique, place))  # for `compute_loss`
         return found
 
     def _maybe_misspelt(self, unique: tf.Tensor, place: tf.Tensor) -> tf.Tensor:
@@ -185,7 +185,13 @@ class SkipGram(keras.Model):
     ) -> tf.Tensor:
         if sample_weight is not None:
             raise ValueError("`sample_weight` must be None: leave pairs out, or repeat them.")
-        batch: _Batch = y_pred._skip_gram
+        batch: _Batch | None = getattr(y_pred, "skip_gram_batch", None)
+        if batch is None:
+            raise ValueError(
+                "`y_pred` must be the very vectors that `SkipGram.call` has returned, with which "
+                "it hands on those of the different words: nothing may change them before the "
+                f"loss. Received: y_pred={y_pred}."
+            )
         y = tf.reshape(tf.cast(y, tf.int32), [-1])
         likelihood = self._likelihood(y_pred, y, batch)
         loss = likelihood

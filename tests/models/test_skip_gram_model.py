@@ -211,6 +211,17 @@ def test_rejects(change, message):
         SkipGram(**{**dict(embedding=keras.layers.Embedding(8, 4), num_words=8), **change})
 
 
+def test_refuses_vectors_that_something_has_changed():
+    class Doubled(SkipGram):
+        def call(self, words, training=None):
+            return 2 * super().call(words, training=training)
+
+    model = Doubled(keras.layers.Embedding(8, 2), 8)
+    model.compile("sgd")
+    with pytest.raises(ValueError, match="`y_pred` must be the very vectors that `SkipGram.call`"):
+        model.fit(np.array([1, 2]), np.array([2, 3]), verbose=0)
+
+
 def test_rejects_weights():
     model = SkipGram(keras.layers.Embedding(8, 4), 8)
     model.compile("sgd", run_eagerly=True)
