@@ -146,9 +146,21 @@ def call_on_ids(layer: keras.layers.Layer, ids: Any, lookup: Any) -> tf.Tensor:
     return tf.cast(lookup(tf.cast(ids, tf.int32)), layer.compute_dtype)
 
 
-def reshape_as(vectors: tf.Tensor, ids: tf.Tensor, width: int) -> tf.Tensor:
-    """Reshapes vectors of ids `(...)` to `(..., width)`."""
-    shape = [-1 if size is None else size for size in (*ids.shape, width)]
+def reshape_as(vectors: tf.Tensor, ids: tf.Tensor, width: int, inner: int = 0) -> tf.Tensor:
+    """Reshapes vectors of ids `(...)` to `(..., width)`.
+
+    Args:
+        vectors: Numbers of the vectors, in any shape.
+        ids: What the vectors belong to.
+        width: Width of a vector.
+        inner: Last axes of `ids` that are no axes of the result, 1 for bits `(..., T d)` of words.
+
+    >>> reshape_as(tf.ones(12), tf.ones((2, 3, 7)), 2, inner=1).shape
+    TensorShape([2, 3, 2])
+    """
+    outer = len(ids.shape) - inner
+    shape = [-1 if size is None else size for size in (*ids.shape[:outer], width)]
     if shape.count(-1) > 1:
-        shape = tf.concat([tf.shape(ids), [width]], axis=0)
+        sizes = tf.shape(ids)
+        shape = tf.concat([sizes[:outer] if inner else sizes, [width]], axis=0)
     return tf.reshape(vectors, shape)

@@ -5,7 +5,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from kerascompact.core.embedding import BaseEmbedding
+from kerascompact.core.embedding import BaseEmbedding, reshape_as
 from kerascompact.core.projection import Projection
 from kerascompact.core.registration import register
 from kerascompact.ops.projection import bits_of, check_bits
@@ -55,10 +55,7 @@ class ProjectionBase(BaseEmbedding):
         if bits.shape.rank == 2:
             return encode(bits)
         vectors = encode(tf.reshape(bits, [-1, self.projection.num_bits]))
-        shape = [-1 if size is None else size for size in (*bits.shape[:-1], self.output_dim)]
-        if shape.count(-1) > 1:
-            shape = tf.concat([tf.shape(bits)[:-1], [self.output_dim]], axis=0)
-        return tf.reshape(vectors, shape)
+        return reshape_as(vectors, bits, self.output_dim, inner=1)
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         ragged = isinstance(inputs, tf.RaggedTensor) or getattr(inputs, "ragged", False)

@@ -8,7 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 from kerascompact.core import checks
-from kerascompact.core.embedding import call_on_ids
+from kerascompact.core.embedding import call_on_ids, reshape_as
 from kerascompact.core.projection import Projection
 from kerascompact.core.registration import register
 from kerascompact.forms.projected import read_projection
@@ -105,11 +105,8 @@ class BitCache(keras.layers.Layer):
         rows = tf.cast(tf.gather(self.packed.value, ids), tf.int32)
         places = np.arange(7, -1, -1, dtype=np.int32)
         bits = tf.math.floormod(tf.bitwise.right_shift(tf.expand_dims(rows, -1), places), 2)
-        width = 8 * rows.shape[-1]
-        shape = [-1 if size is None else size for size in (*rows.shape[:-1], width)]
-        if shape.count(-1) > 1:
-            shape = tf.concat([tf.shape(rows)[:-1], [width]], axis=0)
-        return tf.cast(tf.reshape(bits, shape)[..., : self.projection.num_bits], tf.uint8)
+        bits = reshape_as(bits, rows, 8 * rows.shape[-1], inner=1)
+        return tf.cast(bits[..., : self.projection.num_bits], tf.uint8)
 
     def call(self, inputs: Any) -> Any:
         return call_on_ids(self, inputs, self.lookup)

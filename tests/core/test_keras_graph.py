@@ -6,11 +6,24 @@ import pytest
 import tensorflow as tf
 
 from kerascompact.core.keras_graph import (
+    OpenOptimizer,
+    all_layers,
+    build_shapes,
+    calls_in,
     copy_with,
+    direct_layers,
+    graph_inputs,
     in_symbolic_scope,
+    inner_layers,
     is_graph,
+    is_graph_of,
     is_stock_embedding,
     is_stock_tied,
+    lambda_options,
+    output_names,
+    own_variables,
+    required_arguments,
+    run_graph,
 )
 
 REVERSIBLE = getattr(keras.layers, "ReversibleEmbedding", None)
@@ -158,3 +171,94 @@ def test_tells_the_symbolic_stage_of_keras_from_a_call():
         assert in_symbolic_scope()
         assert in_symbolic_scope()  # looking does not leave the scope
     assert not in_symbolic_scope()
+
+
+def nested():
+    """A Sequential model with a functional one inside, each with a `Dense` of its own."""
+    return keras.Sequential([keras.Input((3,)), functional(), keras.layers.Dense(4, name="top")])
+
+
+def test_layers_of_a_nested_model():
+    model = nested()
+    names = ["hidden", "head", "top"]
+    dense = [one.name for one in inner_layers(model) if isinstance(one, keras.layers.Dense)]
+    assert sorted(dense) == sorted(names) and all_layers(model)[0] is model
+    assert len(all_layers(model)) == len(inner_layers(model)) + 1
+    direct = [one.name for one in direct_layers(model) if isinstance(one, keras.layers.Dense)]
+    assert direct == ["top"]
+
+
+def test_a_layer_makes_its_own_variables_only():
+    model = nested()
+    assert own_variables(model) == []
+    assert [one.name for one in own_variables(model.get_layer("top"))] == ["kernel", "bias"]
+
+
+def test_runs_a_graph_on_other_inputs_with_other_layers():
+    x, y = (keras.Input((3,), name=name) for name in "xy")
+    dense = keras.layers.Dense(3, name="dense")
+    model = keras.Model({"x": x, "y": y}, {"sum": keras.layers.Add(name="add")([dense(x), y])})
+    given = [keras.Input((3,), batch_size=5, name=name) for name in "xy"]
+    assert run_graph(model, given)["sum"].shape == (5, 3)
+    doubled = keras.layers.Rescaling(2.0)
+    outputs = run_graph(model, given, copy=lambda one: doubled if one is dense else one)
+    np.testing.assert_allclose(keras.Model(given, outputs)([X, X])["sum"], 3 * X, rtol=1e-6)
+    assert output_names(model) == ["add"]
+    assert [one.name for one in keras.tree.flatten(graph_inputs(model))] == ["x", "y"]
+    run = keras.Sequential([keras.Input((3,)), keras.layers.Dense(2, name="last")])
+    assert run_graph(run, [given[0]]).shape == (5, 2) and output_names(run) == ["last"]
+
+
+def test_calls_are_those_of_one_model():
+    shared = keras.layers.Dense(3, name="shared")
+    x = keras.Input((3,), name="x")
+    once, twice = keras.Model(x, shared(x)), keras.Model(x, shared(shared(x)))
+    assert [len(calls_in(model, shared)) for model in (once, twice)] == [1, 2]
+    assert calls_in(once, keras.layers.Dense(3)) == []
+
+
+def test_how_a_subclassed_model_is_called():
+    class Two(keras.Model):
+        def call(self, first, second, mask=None, training=None):
+            return first + second
+
+    model = Two()
+    assert build_shapes(model) == {} and required_arguments(model) == ["first", "second"]
+    model(X, X)
+    assert tuple(next(iter(build_shapes(model).values()))) == X.shape
+
+
+def test_the_graph_that_a_sequential_model_keeps():
+    model = nested()
+    inner = next(one for one in model.layers if isinstance(one, keras.Model))
+    assert not is_graph_of(inner, model) and not is_graph_of(model, inner)
+
+
+def test_a_lambda_is_made_again_of_its_options():
+    first = keras.layers.Lambda(lambda x, by: x * by, arguments={"by": 3.0}, output_shape=(3,))
+    again = keras.layers.Lambda(first.function, **lambda_options(first))
+    np.testing.assert_array_equal(again(X), 3 * X)
+    assert lambda_options(again) == lambda_options(first)
+
+
+def test_an_open_optimizer_steps_as_keras_does_until_something_is_overridden():
+    class Open(OpenOptimizer, keras.optimizers.SGD):
+        pass
+
+    class Clipped(Open):
+        def clipped(self, gradients):
+            return [0.5 * one for one in super().clipped(gradients)]
+
+    def step(kind):
+        options = dict(momentum=0.5, weight_decay=0.1, clipnorm=1.0, use_ema=True)
+        optimizer, variable = kind(0.1, **options), keras.Variable(X)
+        optimizer.build([variable])
+        for _ in range(2):
+            optimizer.apply([tf.constant(X)], [variable])
+        assert kind is keras.optimizers.SGD or optimizer.trained[0] is variable
+        return np.asarray(variable), optimizer
+
+    (expected, _), (found, optimizer) = step(keras.optimizers.SGD), step(Open)
+    np.testing.assert_array_equal(found, expected)
+    assert len(optimizer.averages) == 1 and optimizer.decays(optimizer.trained[0])
+    assert np.abs(step(Clipped)[0] - expected).max() > 1e-3
