@@ -1,4 +1,4 @@
-"""K-means clusters of a trained table."""
+"""k-means clusters of a trained table."""
 
 from typing import Any
 
@@ -14,8 +14,8 @@ from kerascompact.ops.kmeans import kmeans
 class KMeansClusters(Compressor):
     """Stores each word as a pointer to the nearest of `k` centroids.
 
-    `E[i] ~ W[argmin_j ||E[i] - W[j]||]`, `W` the centroids of k-means over the table's rows: what
-    `ClusterEmbedding` learns with the task, found afterwards and without it.
+    `E[i] ~ W[argmin_j ||E[i] - W[j]||]`, `W` the centroids of k-means over the table's rows: the
+    post-training version of `ClusterEmbedding`.
 
     Args:
         num_clusters: Number of centroids `k`, `2 <= k <= V`.

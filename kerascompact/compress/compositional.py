@@ -21,17 +21,17 @@ class CompositionalCodes(Compressor):
     they occur.
 
     Args:
-        cardinality: Values of a code `K`.
-        code_length: Codes of a word `M`.
-        epochs: Passes over the table. The paper's code: 200.
-        batch_size: Rows of a step.
+        cardinality: Number of values `K` of a code.
+        code_length: Number of codes `M` of a word.
+        epochs: Number of passes over the table; the paper's code uses 200.
+        batch_size: Number of rows of a step.
         learning_rate: Learning rate of Adam; the paper uses 1e-4.
         temperature: Temperature `tau > 0` of the Gumbel-softmax.
-        clip_norm: Norm that the gradient is clipped to.
-        refit: Whether codebooks are fitted to the codes by least squares in the end: those of the
-            auto-encoder reconstruct soft samples, and only the codes ship.
+        clip_norm: Largest norm of the gradient, by clipping.
+        refit: Whether to fit codebooks to the codes by least squares at the end: those of the
+            auto-encoder reconstruct soft samples, but codes ship.
         seed: Seed of the weights, the order of the rows and the noise.
-        verbose: Whether to show progress.
+        verbose: Whether to show a progress bar.
 
     Storage: `V M ceil(log2 K) + 32 M K d` bits.
     Raises: ValueError, if an argument is wrong; ImportError, if `refit`, without scikit-learn

@@ -14,20 +14,20 @@ from kerascompact.ops.k_svd import k_svd
 class KSVD(Compressor):
     """Stores each word as a sparse combination of anchors that are fitted with the weights.
 
-    `min_{T, A} sum_i ||E[i] - T[i] A||^2` with at most `s` entries in each row of `T`. In turn: the
-    entries by orthogonal matching pursuit, then one anchor after the other, and its weights, as the
-    rank-one matrix nearest to what the others leave of the words that use it. An anchor that none
-    uses becomes the word that is approximated worst. Anchors start as the centroids of k-means.
+    `min_{T, A} sum_i ||E[i] - T[i] A||^2` with at most `s` entries in each row of `T`. It
+    alternates between entries, by orthogonal matching pursuit, and anchors: each anchor and its
+    weights become the best rank-one approximation of the residuals of the words that use it. An
+    unused anchor is replaced by the worst approximated word. Anchors start as k-means centroids.
 
     Args:
-        num_anchors: `|A|`, `2 <= |A| <= V`.
-        num_neighbors: `s`, `1 <= s <= |A|` entries of a word; 10 with 500 anchors and 20 with 1,000
-            in the paper.
+        num_anchors: Number of anchors `|A|`, `2 <= |A| <= V`.
+        num_neighbors: Number of entries `s` of a word, `1 <= s <= |A|`; the paper uses 10 with 500
+            anchors and 20 with 1,000.
         iterations: Number of iterations of k-means and of k-SVD.
         seed: Seed of the first centroids.
         max_points: Rows that the anchors are fitted to at most: the most frequent ones, if counts
             are given, or any. All are coded.
-        verbose: Whether to show progress.
+        verbose: Whether to show a progress bar.
 
     Storage: that of `NearestAnchors`.
     Raises: ValueError, if there are fewer words than anchors, or an argument is wrong; ImportError,

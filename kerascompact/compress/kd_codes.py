@@ -12,32 +12,31 @@ from kerascompact.ops.additive_codes import additive_codes
 
 
 class KDCodes(Compressor):
-    """Stores each word as `D` codes of `K` values, whose vectors add up to the word's own.
+    """Stores each word as `D` codes of `K` values, whose vectors add up to the word's vector.
 
-    `E[i] ~ sum_j W^j[c_i^j]`: the codes that `KDCodeEmbedding` learns with the task, found
-    afterwards and without it. `codes_of(form)` reads them, to train on with
-    `KDCodeEmbedding(codes=...)`. Two ways lead to codes, and the one with the smaller error is
-    kept:
+    `E[i] ~ sum_j W^j[c_i^j]`: the post-training version of `KDCodeEmbedding`. `codes_of(form)`
+    reads them, to train on with `KDCodeEmbedding(codes=...)`. Two searches are run, and the codes
+    with the smaller error are kept:
 
-    - "residual": one k-means after another on what is left, then `iterations` rounds of fitting all
-      codebooks by least squares and choosing all codes anew. Best where a few directions hold most
+    - "residual": k-means on successive residuals, then `iterations` rounds of fitting all codebooks
+      by least squares and updating all codes. Best where a few directions hold most
       of the table.
-    - "annealed": random codes, then as many such rounds, each choosing codes by codebooks with
-      noise added, which falls to zero (as simulated annealing). Best where the words' norms lie far
-      apart.
+    - "annealed": random codes, then as many rounds, each choosing codes by codebooks with noise
+    that
+      falls to zero (simulated annealing). Best where norms of words differ much.
 
     Relative squared errors at `K = D = 32`: 0.17 (residual), 0.22 (annealed) and 0.23
     (`CompositionalCodes`, 40 epochs) for the input table of a trained language model of PTB, 10,000
     x 200; 0.51, 0.36 and 0.43 (60 epochs) for 300 singular vectors of PTB's word co-occurrences.
 
     Args:
-        cardinality: Values of a code `K`, `2 <= K <= V`.
-        code_length: Codes of a word `D`.
-        start: "residual", "annealed" or "best", both.
+        cardinality: Number of values `K` of a code, `2 <= K <= V`.
+        code_length: Number of codes `D` of a word.
+        start: Search to use: "residual", "annealed", or "best" for both.
         iterations: Number of rounds of the search.
         seed: Seed of k-means, the random codes and the noise.
-        max_points: Rows that k-means learns from at most; the rounds use all.
-        verbose: Whether to show progress.
+        max_points: Largest number of rows that k-means learns from; the rounds use all.
+        verbose: Whether to show a progress bar.
 
     Storage: `V D ceil(log2 K) + 32 D K d` bits.
     Raises: ValueError, if an argument is wrong, or `K` exceeds the words; ImportError, without
@@ -49,7 +48,8 @@ class KDCodes(Compressor):
     True
 
     Reference: [Chen et al., ICML 2018](https://arxiv.org/abs/1806.09464), table 5 "Pre-trained
-    code"; [Martinez et al., ECCV 2018](https://openaccess.thecvf.com/content_ECCV_2018/html/Julieta_Martinez_LSQ_lower_runtime_ECCV_2018_paper.html),
+    code"; [Martinez et al., ECCV
+    2018](https://openaccess.thecvf.com/content_ECCV_2018/html/Julieta_Martinez_LSQ_lower_runtime_ECCV_2018_paper.html),
     the noise on the codebooks.
     Differs: KD encoding pre-trains codes with an auto-encoder, as `CompositionalCodes` does; this
     has the smaller error. The noise falls linearly, and has each codebook's own

@@ -21,11 +21,12 @@ class NearestAnchors(Compressor):
     `N(i)` the `s` of them nearest to row `i`.
 
     Args:
-        num_anchors: `|A|`, `2 <= |A| <= V`.
-        num_neighbors: `s`, `1 <= s <= |A|`; the paper has 10 with 500 anchors and 20 with 1,000.
-        weights: "least_squares": those of the least error; "kernel": the ad-hoc ones of anchor
-            hashing, `exp(-||E[i] - A[k]||^2 / t)` divided by their sum, `t` the mean of these
-            distances over all words and their neighbors.
+        num_anchors: Number of anchors `|A|`, `2 <= |A| <= V`.
+        num_neighbors: Number of anchors `s` of a word, `1 <= s <= |A|`; the paper uses 10 with 500
+            anchors and 20 with 1,000.
+        weights: Weights of the anchors: "least_squares", with the least error, or "kernel", as in
+            anchor hashing, `exp(-||E[i] - A[k]||^2 / t)` divided by their sum, `t` the mean of
+            these distances over all words and their neighbors.
         seed: Seed of the first centroids.
         max_points: Largest number of rows that k-means learns from.
 

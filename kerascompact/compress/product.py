@@ -20,19 +20,19 @@ class ProductQuantization(Compressor):
     """Cuts vectors into `D` equal parts and stores for each part the nearest of `K` centroids.
 
     `E[i] ~ [W^1[c_i^1]; ...; W^D[c_i^D]]`, `W^j` the centroids of k-means over part `j` of all
-    rows. With `norms`, `E[i] ~ n[b_i] u_i`: the direction `E[i] / ||E[i]||` is quantized so to
-    `u_i`, and the norm apart with a codebook `n` of 256 numbers.
+    rows. With `norms`, `E[i] ~ n[b_i] u_i`: the direction `E[i] / ||E[i]||` is quantized to
+    `u_i`, and the norm separately with a codebook `n` of 256 numbers.
 
     Args:
-        code_length: Parts `D`, which must divide `d`. Default: parts of two numbers, as in
+        code_length: Number of parts `D`, a divisor of `d`. Default: parts of two numbers, as in
             fastText, or of one, if `d` is odd.
-        cardinality: Centroids of a part `K`, `2 <= K <= V`.
-        norms: Whether norms are quantized apart (fastText's `-qnorm`).
+        cardinality: Number of centroids `K` of a part, `2 <= K <= V`.
+        norms: Whether norms are quantized separately (fastText's `-qnorm`).
         seed: Seed of the first centroids.
         max_points: Rows that k-means learns from at most: the most frequent ones, if counts are
             given, or any. All rows are quantized.
         iterations: Largest number of iterations of k-means.
-        verbose: Whether to show progress.
+        verbose: Whether to show a progress bar.
 
     Storage: `V D ceil(log2 K) + 32 K d` bits; with norms `8 V + 32 * 256` more.
     Raises: ValueError, if an argument is wrong, or `D` does not divide `d`; ImportError, without

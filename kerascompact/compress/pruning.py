@@ -15,16 +15,16 @@ class Pruning(Compressor):
     """Sets the smallest entries of a table to zero, and stores the others.
 
     `E[i, j] = T[i, j]` for the entries of the largest `|T[i, j]|` (`sqrt(n_i) |T[i, j]|`, if word
-    `i` occurs `n_i` times), 0 for the others: no table of as many entries is nearer in squared
-    error. With `sparsity=0`, the table as it is, such as one that `training.MagnitudePruning` has
-    left.
+    `i` occurs `n_i` times), 0 for the others: no table with as many entries has a smaller
+    squared error. `sparsity=0` keeps the table, such as one that `training.MagnitudePruning` has
+    pruned.
 
     Args:
         sparsity: Share of the entries that become zeros, in `[0, 1)`.
 
-    Storage: the least of all entries, `32 V d` bits; of the `n` that are not zero, `40 n` bits
-        (`48 n` if `d > 256`) and `9 V`; and of either without the rows of zeros.
-    Raises: ValueError, for a wrong share.
+    Storage: the smaller of all entries, `32 V d` bits, and the `n` non-zero ones, `40 n` bits
+        (`48 n` if `d > 256`) and `9 V`; in either case without rows of zeros.
+    Raises: ValueError, if `sparsity` is not in `[0, 1)`.
 
     >>> form = Pruning(sparsity=0.5).fit(np.array([[3.0, -4.0], [1.0, 0.0]]))
     >>> form(np.arange(2)).numpy().tolist()

@@ -13,19 +13,19 @@ from kerascompact.ops.kmeans import ROWS
 
 
 class SparseCode(Compressor):
-    """Stores the frequent words as they are, and the others as sparse combinations of them.
+    """Stores frequent words unchanged, and the others as sparse combinations of them.
 
     For a base `B: (b, d)` of the `b` most frequent words' vectors, every other word gets
     `x = argmin_{x >= 0} ||e - x B||^2 / 2 + alpha ||x||_1 + beta (sum x - 1)^2 / 2`,
     found by accelerated proximal gradient steps, with vectors in units of their mean length.
 
     Args:
-        num_base: Base words `b`, `2 <= b <= V`; the paper has 8,000.
+        num_base: Number of base words `b`, `2 <= b <= V`; the paper uses 8,000.
         l1_weight: `alpha`, weight of the sum of the entries; the larger, the fewer entries.
         sum_to_one_weight: `beta`, weight of the squared difference of that sum from 1.
         iterations: Number of gradient steps.
-        base_ids: The base words. Default: those of the largest counts; without counts the first
-            ids, which are the most frequent words of a `Vocabulary`.
+        base_ids: Ids of the base words. Default: those of the largest counts; without counts the
+            first ids, which are the most frequent words of a `Vocabulary`.
 
     Storage: for `n` entries `32 n` bits, `16 n` for their columns (`8 n` up to 256 base words),
         `9 V` for the rows and `32 b d`; a base word is an entry. The paper counts `32 (n + b d)`.
@@ -83,7 +83,7 @@ class SparseCode(Compressor):
         return np.sort(np.argsort(-counts, kind="stable")[: self.num_base])
 
     def _codes(self, points: np.ndarray, base: np.ndarray) -> np.ndarray:
-        """`x` of every point, `(n, b)`: zeros but for a few."""
+        """The sparse `x` of every point, `(n, b)`."""
         gram = base @ base.T + np.float32(self.sum_to_one_weight)
         right = points @ base.T + np.float32(self.sum_to_one_weight - self.l1_weight)
         step = 1 / _largest_eigenvalue(gram)
@@ -98,7 +98,7 @@ class SparseCode(Compressor):
 
 
 def _largest_eigenvalue(matrix: np.ndarray) -> np.float32:
-    """Of a symmetric matrix, and a little more, by power iterations."""
+    """An upper bound of the largest eigenvalue of a symmetric matrix, by power iterations."""
     vector = np.random.default_rng(0).random(len(matrix), np.float32) + np.float32(0.1)
     for _ in range(100):
         vector = matrix @ (vector / np.linalg.norm(vector))

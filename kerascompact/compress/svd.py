@@ -14,10 +14,10 @@ from kerascompact.ops.svd import low_rank_factors
 class TruncatedSVD(Compressor):
     """Stores a table as the product of a tall and a wide matrix of rank `r`.
 
-    `E ~ E Q Q^T`, `Q: (d, r)` the first right singular vectors of `E`: no table of rank `r` is
-    nearer in squared error. With counts `n_i` the errors are weighted, `sum_i n_i ||e_i||^2`, and
+    `E ~ E Q Q^T`, `Q: (d, r)` the first right singular vectors of `E`: no table of rank `r` has
+    a smaller squared error. With counts `n_i` the errors are weighted, `sum_i n_i ||e_i||^2`, and
     `Q` holds the singular vectors of the rows `sqrt(n_i) E[i]`; a word that never occurs is
-    projected on what the others span.
+    projected on the span of the others.
 
     Args:
         rank: Inner width `r`, `1 <= r <= min(V, d)`.

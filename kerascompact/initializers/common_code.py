@@ -12,18 +12,18 @@ from kerascompact.core.registration import register
 
 @register
 class CommonCode(keras.initializers.Initializer):
-    """Starts the code of every word at the letters 0, each ahead of the others by a margin.
+    """Starts the code of every word at letters 0, which lead the others by a margin.
 
     `pi_ijk = margin [k = 0] + U(-noise, noise)`. A word leaves the common code once its gradients
-    have moved its logits by the margin; Adam moves one by about `learning_rate * logit_scale` in
-    each step that meets the word. Words met less often keep the vector that all words start with,
-    and unknown words have it, too. With random codes, a word that was met once has a vector as
-    long as any other, and its letters follow the one text it was met in.
+    have moved its logits by the margin; Adam moves a logit by about `learning_rate * logit_scale`
+    in each step with the word. Rarer words, and unknown words, keep the vector that all words start
+    with. With random codes, the vector of a word that occurred once is as long as any other, and
+    its letters fit that one text.
 
     Args:
-        cardinality: Letters of the alphabet `K`.
-        margin: Lead of letter 0, at least 0.
-        noise: Above 0, or words that meet the same gradients stay equal.
+        cardinality: Number of letters of the alphabet `K`.
+        margin: Lead of letter 0 over the others, at least 0.
+        noise: Bound of the uniform noise, above 0, so that words with equal gradients differ.
         seed: Seed of the noise.
 
     Shapes: `(V, D K)` or `(..., K)`: the last axis is a multiple of `K`.

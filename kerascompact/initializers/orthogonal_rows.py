@@ -12,18 +12,19 @@ from kerascompact.core.registration import register
 
 @register
 class OrthogonalRows(keras.initializers.Initializer):
-    """Draws rows of length 1 that are orthogonal to each other, as far as the width allows.
+    """Draws unit rows that are orthogonal to each other, as far as the width allows.
 
-    `A: (n, d)`. Up to `n = d` rows, `A A^T = I`. Above, no `n` rows can be orthogonal: the columns
-    are, `A^T A = (n / d) I` (a tight frame), so that the rows cover all directions alike, and the
-    mean of their squared lengths is 1.
+    `A: (n, d)`. Up to `n = d` rows, `A A^T = I`. Above, rows cannot be orthogonal, but columns are:
+    `A^T A = (n / d) I` (a tight frame), so that the rows cover all directions equally, and their
+    mean squared norm is 1.
 
-    What the anchors of `layers.AnchorTransformEmbedding` start with. On CLINC150's dev split, three
-    seeds, 40 anchors of width 64 reached 89.2 +- 0.2 % with it, 87.4 +- 0.5 with `HalfNormal`; 100
-    anchors of width 32 reached 89.4 +- 0.6, and 87.7 with `HalfNormal` (two seeds).
+    It is the default for the anchors of `layers.AnchorTransformEmbedding`. On CLINC150's dev split,
+    three seeds, 40 anchors of width 64 reached 89.2 +- 0.2 % with it, 87.4 +- 0.5 with
+    `HalfNormal`; 100 anchors of width 32 reached 89.4 +- 0.6, and 87.7 with `HalfNormal` (two
+    seeds).
 
     Args:
-        seed: Seed of the draw; `None`: another draw at each call.
+        seed: Seed of the draw; `None`: a different draw at each call.
 
     Shapes: `(n, d)`.
     Raises: ValueError, if the shape is not that of a matrix or `seed` is no integer >= 0.

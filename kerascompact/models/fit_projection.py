@@ -112,7 +112,7 @@ def _targets(table: np.ndarray, normalization: str | None, lengths: bool) -> np.
 
 
 class _Drawn(keras.utils.PyDataset):
-    """Batches of ids, and what their vectors shall be."""
+    """Batches of ids with their target vectors."""
 
     def __init__(self, shares: np.ndarray, targets: np.ndarray, batch_size: int, seed: int) -> None:
         super().__init__()

@@ -27,7 +27,7 @@ def graph_network(
     `p = softmax(A_hat relu(A_hat X E) W)`: the first layer's weights are a table `E` with a vector
     for each feature, so any embedding can make it. `X` has the rows of `features`, each divided by
     its sum, and `A_hat = D^-1/2 (A + I) D^-1/2`. Both are part of the model. Every call computes
-    the whole graph and returns the nodes that were asked for:
+    the entire graph and returns the requested nodes:
 
     ```
     model.fit(nodes, labels, batch_size=len(nodes), validation_data=..., validation_batch_size=...)

@@ -29,7 +29,7 @@ class _Batch(NamedTuple):
 
 @register
 class SkipGram(keras.Model):
-    """Trains an embedding to tell words that stand near a word from words of noise.
+    """Trains an embedding to distinguish words near a word from noise words.
 
     `fit` takes words as `x` and a context of each as `y`, or `text.SkipGramBatches`. The loss of a
     pair is
@@ -46,19 +46,19 @@ class SkipGram(keras.Model):
         embedding: Any layer with an `output_dim`, from ids to vectors, such as
             `keras.layers.Embedding` (the vanilla skip-gram), or from bits, such as
             `ProjectionEmbedding`, with `bits`. Use it elsewhere afterwards, frozen or not.
-        num_words: Words `V` that can be a context.
-        counts: How often each word occurs `(V,)`, for the noise. `None`: all alike.
-        negatives: Words of noise per pair, `k`.
+        num_words: Number of words `V` that can be a context.
+        counts: How often each word occurs, `(V,)`, for the noise. `None`: all equally often.
+        negatives: Number of noise words per pair, `k`.
         shared_noise: With a number `S`, all pairs of a batch share `S` draws, each weighted by
             `k / S`: the loss has the same expectation, and a step makes two products of matrices
             instead of `k` lookups for each pair. `None`: every pair has its own draws, as in the
             paper.
         shift: Whether `log k` is taken off every logit. The optimum of the loss is
             `v'(w_c)^T v(w_t) = PMI(w_c, w_t) - log k`, whose constant all vectors have to express
-            by a direction that they share; with the shift it is `PMI`, and training starts where
-            it otherwise first has to get to.
-        cosine_weight: `lambda`; 0 for none.
-        cosine_batch: `m`, the batch to which `lambda` belongs. The paper's sum over all pairs of
+            by a direction that they share; with the shift it is `PMI`, which saves
+            training that step.
+        cosine_weight: Weight `lambda` of the cosine loss; 0: none.
+        cosine_batch: Batch size `m` to which `lambda` refers. The paper's sum over all pairs of
             a batch grows with the batch; this does not, and is the paper's for a batch of `m`.
         diagonal: Whether the cosine of a word with itself counts in the loss. It is constant:
             without it (the default) the loss is 0 where all words are orthogonal.

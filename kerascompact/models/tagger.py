@@ -18,7 +18,7 @@ def tagger(
 
     `p_t = softmax(U tanh(W [f_t; b_t] + c) + e)`, `f_t` and `b_t` the outputs of an LSTM that has
     read the sentence up to word `t`, and of one that has read it from its end back to `t`. Padding
-    is skipped if the embedding masks it: what is behind the sentence changes no tag.
+    is skipped if the embedding masks it: padding after a sentence changes no tag.
 
     Args:
         embedding: Any embedding layer, compact or `keras.layers.Embedding`.

@@ -1,7 +1,7 @@
 """Optimizers that treat an embedding's gradient as rows, and take proximal steps.
 
 For users: `model.compile(lazy("rmsprop"), ...)` updates only the rows that the batch has touched;
-`model.compile(Proximal("adam"), ...)` does, too, and takes the proximal step of every weight that
+`model.compile(Proximal("adam"), ...)` also takes the proximal step of every weight that
 has a rule. Both take the name of a Keras optimizer or an instance.
 
 For layers with a penalty that must make exact zeros:

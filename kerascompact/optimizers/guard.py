@@ -9,19 +9,17 @@ if TYPE_CHECKING:
 
 
 class ProxGuard(keras.constraints.Constraint):
-    """Raises at the first step of an optimizer that knows nothing of proximal rules.
+    """Raises at the first step of an optimizer that takes no proximal steps.
 
-    Keras applies constraints after each update, to the variables that it was given. Optimizers made
-    by `kerascompact.optimizers.Proximal` keep this one away from it and take the proximal step
-    instead; any other optimizer calls it, jit-compiled or not, before it has made a step (outside
-    a graph: after its first).
+    Keras applies constraints after each update. Optimizers made by
+    `kerascompact.optimizers.Proximal` skip this one and take the proximal step instead; any other
+    optimizer calls it, compiled or not, before its first step (outside a graph: after it).
 
-    It also owns the rule of the variable and the state of the steps that its rows owe, so that
-    whoever has the variable finds them, see `pending_of`.
+    It also owns the rule of the variable and the state of its deferred steps, see `pending_of`.
 
     Args:
         path: Path of the variable, for the error message.
-        pending: The rule of the variable, and how far behind its rows are.
+        pending: Rule of the variable, and the deferred steps of its rows.
 
     Raises: ValueError, when called.
 

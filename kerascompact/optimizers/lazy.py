@@ -12,14 +12,14 @@ from kerascompact.optimizers.row_view import DivisibleRows, RowView, at_rows, su
 
 
 class LazyStep(OpenOptimizer):
-    """Makes the step of a Keras optimizer on a table cost what the batch's rows cost.
+    """Mixin: the step of a Keras optimizer on a table updates the batch's rows only.
 
-    Rows of repeated ids are summed before anything sees the gradient; clipping keeps it rows; the
-    optimizer's own `update_step` is then called on these rows of the variable and of its slots. It
-    fits every optimizer whose step treats each entry by itself, see `lazy`.
+    Rows of repeated ids are summed first, and clipping keeps the gradient as rows; the optimizer's
+    `update_step` is then called on these rows of the variable and of its slots. It works for every
+    optimizer whose step treats each entry separately, see `lazy`.
     """
 
-    # What the Keras optimizer beside it brings.
+    # Attributes of the Keras optimizer that this is mixed into.
     name: str
     built: bool
     use_ema: bool
@@ -43,14 +43,14 @@ class LazyStep(OpenOptimizer):
                     self.build(trainable_variables)  # type: ignore[attr-defined]
         known = self.trained if trainable_variables is None else trainable_variables
         if any(row_constraint(v) is not None for v in known) and len(known) == len(summed):
-            # Keras looks for constraints on its own variables only: `update_step` applies these.
+            # Keras applies constraints of its own variables only: `update_step` applies these.
             trainable_variables = [v if row_constraint(v) is None else v.value for v in known]
         super().apply(summed, trainable_variables)  # type: ignore[misc]
 
     def clipped(self, gradients: list[Any]) -> list[Any]:
         if not self.global_clipnorm:
             return super().clipped(gradients)
-        # Stock Keras multiplies IndexedSlices by the ratio of norms, and gets the whole table.
+        # Stock Keras multiplies IndexedSlices by the ratio of norms, which gives the full table.
         return tf.clip_by_global_norm(gradients, self.global_clipnorm)[0]
 
     def decay_weights(self, variables: Any) -> None:
@@ -65,7 +65,7 @@ class LazyStep(OpenOptimizer):
                 variable.assign(constraint(variable))
             return
         if tf.distribute.get_strategy().num_replicas_in_sync > 1:
-            gradient = sum_repeated(gradient)  # replicas may have met the same ids
+            gradient = sum_repeated(gradient)  # replicas may have the same ids
         optimizer, slots = at_rows(self, index, gradient.indices)
         rows = RowView(variable, gradient.indices, index)
         self.step_on(optimizer, rows, gradient.values, variable, learning_rate)
@@ -76,7 +76,7 @@ class LazyStep(OpenOptimizer):
 
     def finalize_variable_values(self, var_list: Any) -> None:
         super().finalize_variable_values(var_list)  # type: ignore[misc]
-        for variable in var_list:  # rows that no batch had
+        for variable in var_list:  # rows that were in no batch
             constraint = row_constraint(variable)
             if constraint is not None:
                 variable.assign(constraint(variable))
@@ -84,7 +84,7 @@ class LazyStep(OpenOptimizer):
     def step_on(
         self, optimizer: Any, target: Any, gradient: tf.Tensor, variable: Any, learning_rate: Any
     ) -> None:
-        """Updates `target`, a variable or a `RowView` of it, by an optimizer with slots alike."""
+        """Updates `target`, a variable or a `RowView` of it, by an optimizer with such slots."""
         if self.weight_decay is not None and self.decays(variable):
             rate = tf.cast(learning_rate, variable.dtype)
             decay = tf.cast(self.weight_decay, variable.dtype)
@@ -97,17 +97,17 @@ class LazyStep(OpenOptimizer):
 
 @register
 class LazyAdam(LazyStep, keras.optimizers.Adam):
-    """Adam whose step on an embedding costs what the batch's rows cost, not the table's.
+    """Adam that updates only the rows of an embedding that are in the batch.
 
     For a gradient that comes as rows (`tf.IndexedSlices`): rows of repeated ids are summed first,
     `g_i = sum_{j: id_j = i} g_j`, then Adam updates `m`, `v` and the variable at these rows only.
     Every other gradient is updated as `keras.optimizers.Adam` does.
 
     Stock Keras 3 never sums the rows of repeated ids, so its second moment on an embedding is
-    `sum g_j^2` instead of `(sum g_j)^2`: another optimizer than Adam. It also rewrites all rows of
-    `m`, `v` and the table at each step. Users of plain `keras.layers.Embedding` gain, too.
+    `sum g_j^2` instead of `(sum g_j)^2`: on embeddings its Adam is not Adam. It also rewrites all
+    rows of `m`, `v` and the table at each step. A plain `keras.layers.Embedding` also profits.
 
-    Args: those of `keras.optimizers.Adam`. See `lazy` for what they do to rows, and the limits.
+    It takes the arguments of `keras.optimizers.Adam`; `lazy` says how they act on rows.
 
     Example:
     >>> model = keras.Sequential([keras.layers.Embedding(9, 2), keras.layers.Flatten()])
@@ -121,14 +121,14 @@ class LazyAdam(LazyStep, keras.optimizers.Adam):
 
 @register
 class LazySGD(LazyStep, keras.optimizers.SGD):
-    """Gradient descent whose step on an embedding costs what the batch's rows cost.
+    """Gradient descent that updates only the rows of an embedding that are in the batch.
 
     `w_i -= rate g_i` for the rows `i` in the batch; with momentum `m`,
     `u_i = m u_i - rate g_i`, `w_i += u_i` (Nesterov: `w_i += m u_i - rate g_i`), at these rows
-    only. Clipping sees the summed gradient of a row and keeps it rows; stock Keras'
-    `global_clipnorm` makes it the whole table.
+    only. Clipping acts on the summed gradient of a row and keeps rows; with
+    `global_clipnorm` stock Keras makes a full table of it.
 
-    Args: those of `keras.optimizers.SGD`. See `lazy` for what they do to rows, and the limits.
+    It takes the arguments of `keras.optimizers.SGD`; `lazy` says how they act on rows.
 
     Example:
     >>> model = keras.Sequential([keras.layers.Embedding(9, 2), keras.layers.Flatten()])
@@ -166,7 +166,7 @@ def class_named(classes: dict[type, type], module: str, name: str) -> type:
         module: Name of the module, for the error message.
         name: Name of the class.
 
-    Raises: AttributeError, if there is none of that name.
+    Raises: AttributeError, if no class has that name.
     """
     for made in reversed([*classes.values()]):
         if made.__name__ == name:
@@ -182,7 +182,7 @@ _CLASSES: dict[type, type] = {
     keras.optimizers.Adam: LazyAdam,
     keras.optimizers.SGD: LazySGD,
 }
-# Each entry of a variable is updated by itself, given its gradient and its slots.
+# Optimizers that update each entry separately, from its gradient and its slots.
 ELEMENTWISE = (
     keras.optimizers.SGD,
     keras.optimizers.Adam,
@@ -200,34 +200,34 @@ for _kind in ELEMENTWISE:
 
 
 def lazy(optimizer: Any) -> Any:
-    """The same optimizer, with a step on embeddings that costs what the batch's rows cost.
+    """Makes an optimizer update only the rows of embeddings that are in the batch.
 
     Only the rows of a table that have a gradient are updated, and only these rows of the slots
     (momenta, accumulators); the rows of repeated ids are summed first, which stock Keras 3 does not
-    do: its Adam, Adagrad and RMSprop take `sum g_j^2` for `(sum g_j)^2`. Any layer gains whose
-    gradient comes as rows, `keras.layers.Embedding` among them; other weights are updated as ever.
+    do: its Adam, Adagrad and RMSprop take `sum g_j^2` for `(sum g_j)^2`. It helps any layer whose
+    gradient comes as rows, such as `keras.layers.Embedding`; other weights are updated as usual.
 
-    Clipping by norm, value and global norm sees summed rows and keeps them rows. Weight decay
-    shrinks rows when they are updated, and other rows not. Constraints of rows (Keras' `NonNeg`,
-    and norms with `axis=1`) are applied to the rows that are updated, and to all when `fit` ends;
-    any other constraint, such as a norm with `axis=0`, to the whole table at each step.
+    Clipping by norm, value and global norm acts on summed rows and keeps rows. Weight decay shrinks
+    only updated rows. Constraints of rows (Keras' `NonNeg`, and norms with `axis=1`) apply to
+    updated rows, and to all when `fit` ends; any other constraint, such as a norm with `axis=0`,
+    applies to the entire table at each step.
 
     Schedules, `LossScaleOptimizer`, `loss_scale_factor`, `MultiOptimizer`,
     `tf.distribute.MirroredStrategy`, files and `jit_compile` work as with the stock optimizer.
 
     Limits: an average of the weights (`use_ema`), `gradient_accumulation_steps`, an L2 regularizer
-    on the table or a softmax tied to it make a step cost the whole table, and update every row.
+    on the table or a softmax tied to it make each step update the entire table.
     `LossScaleOptimizer` costs one boolean per entry, for its check of overflow. Under
     `MirroredStrategy` each replica clips its own gradient, and neither stock Keras nor this can
     accumulate gradients, overwrite weights by their average during training, or compile by XLA.
 
     Args:
-        optimizer: The name of one, such as "rmsprop", or an instance that has made no step: `SGD`,
-            `Adam`, `AdamW`, `Nadam`, `Adamax`, `Adagrad`, `Adadelta`, `RMSprop`, `Ftrl`, `Lion`, or
-            of a class derived from these that treats every entry by itself.
+        optimizer: Name of an optimizer, such as "rmsprop", or an instance that has made no step:
+            `SGD`, `Adam`, `AdamW`, `Nadam`, `Adamax`, `Adagrad`, `Adadelta`, `RMSprop`, `Ftrl`,
+            `Lion`, or of a derived class that treats every entry separately.
 
-    Returns: An optimizer of class `Lazy<name>`, derived from the given one's, with its config.
-        `LossScaleOptimizer` and `MultiOptimizer` go around such optimizers.
+    Returns: An optimizer of a class `Lazy<name>` derived from the given one, with its config.
+        `LossScaleOptimizer` and `MultiOptimizer` wrap such optimizers.
     Raises: ValueError, for an optimizer whose step on an entry depends on other rows (`Lamb`,
         `Adafactor`, `Muon`, ...), or one that has been built.
 

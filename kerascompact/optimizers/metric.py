@@ -11,10 +11,10 @@ from kerascompact.core.keras_graph import slots
 
 
 def divisors(optimizer: Any, index: int) -> tf.Tensor:
-    """What the optimizer divides the step of each entry by, from its second moments.
+    """Divisors of the step of each entry, from the second moments of the optimizer.
 
     Args:
-        optimizer: Whose slots are read: whole ones, or rows, as `at_rows` makes them.
+        optimizer: Optimizer with slots of entire tables, or of rows from `at_rows`.
         index: Index of the variable in the optimizer.
 
     Returns: Positive numbers, of the shape of the slots.
@@ -23,11 +23,11 @@ def divisors(optimizer: Any, index: int) -> tf.Tensor:
 
 
 def rate_factor(optimizer: Any) -> tf.Tensor | float:
-    """What the rate of this step is multiplied by before that division.
+    """Factor of the learning rate of this step, before the division by `divisors`.
 
     Adam's `eta / (sqrt(v_hat) + eps)`, with `v_hat = v / (1 - beta_2^t)`, is
     `eta sqrt(1 - beta_2^t) / (sqrt(v) + eps)`, its epsilon read as in Keras. In this form a row
-    that is away keeps its divisors, and only the factor depends on the step.
+    outside of the batch keeps its divisors, and only the factor depends on the step.
     """
     if not isinstance(optimizer, keras.optimizers.Adam | keras.optimizers.Nadam):
         return 1.0

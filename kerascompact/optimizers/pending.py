@@ -11,25 +11,25 @@ from kerascompact.ops import double_float
 from kerascompact.optimizers.guard import ProxGuard
 from kerascompact.optimizers.rules import Rule
 
-CHUNK = 65_536  # rows brought up to date at a time
+CHUNK = 65_536  # rows updated at a time
 
 
 class Pending:
-    """The rule of a variable, and how far behind each of its rows is.
+    """The rule of a variable, and the deferred steps of each row.
 
     `total` is the sum of `eta * lambda` over the steps so far, `last[i]` that sum when row `i` was
     last written. Row `i` owes a threshold of `total - last[i]`, divided by `metric(i)` if the
     optimizer thresholds in its adaptive metric: the metric of a row changes only when it is
     written, so the thresholds of the steps in between add up.
 
-    Both sums are pairs of float32 numbers (`ops.double_float`), as exact as the weights need over
-    millions of steps: they grow over an entire training, and their differences are small.
+    Both sums are pairs of float32 numbers (`ops.double_float`), since they grow over millions of
+    steps while their differences are small.
 
     Args:
-        variable: The weight, rows along its first axis.
+        variable: Weight with rows along its first axis.
         rule: Rule of its penalty.
-        total: The pair of all rows, `(2,)`.
-        last: The pair of each row, `(V, 2)`.
+        total: Running sum as a pair, `(2,)`.
+        last: Sum at the last update of each row, as pairs `(V, 2)`.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class Pending:
         return sums if divisors is None else sums / divisors
 
     def caught_up(self, values: tf.Tensor, ids: tf.Tensor | None) -> tf.Tensor:
-        """Rows `ids` as they are stored -> as they would be had every step been taken on them."""
+        """Applies the deferred steps to stored rows `ids`."""
         return self.rule.prox(values, self.owed(ids), ids)
 
     def advance(self, step: tf.Tensor, ids: tf.Tensor | None) -> None:
@@ -75,13 +75,13 @@ class Pending:
             last.assign(tf.broadcast_to(total, last.shape))
             return tf.constant(True)
 
-        late = tf.reduce_any(tf.not_equal(last, total))
-        tf.cond(late, write, lambda: tf.constant(False))  # a step on the whole table leaves none
+        late = tf.reduce_any(tf.not_equal(last, total))  # none after a step on the entire table
+        tf.cond(late, write, lambda: tf.constant(False))
 
     def settle_in_chunks(self) -> None:
-        """As `settle`, outside graphs: only the rows that owe, some at a time."""
+        """Like `settle`, outside graphs: only rows with deferred steps, in chunks."""
         if not self.last.value.is_initialized():
-            return  # the first step is being traced: nothing is owed
+            return  # the first step is being traced: nothing is deferred
         late = np.flatnonzero(np.any(self.last.numpy() != self.total.numpy(), axis=1))
         for start in range(0, len(late), CHUNK):
             ids = tf.constant(late[start : start + CHUNK], tf.int32)
@@ -96,13 +96,13 @@ def proximal_rule(layer: keras.Layer, variable: keras.Variable, rule: Rule) -> N
 
     To be called in `layer.build`, after `add_weight`. The layer gets two more weights that are not
     trained, `<name>_total` `(2,)` and `<name>_last` `(V, 2)`, float32, so that a file of its
-    weights holds what its rows owe. The variable gets a constraint, `ProxGuard`, that owns the rule
-    and raises at the first step of an optimizer without the proximal step.
+    weights holds the deferred steps. The variable gets a constraint, `ProxGuard`, that owns the
+    rule and raises at the first step of an optimizer without the proximal step.
 
     Args:
-        layer: The layer that owns `variable`.
-        variable: Rows along the first axis.
-        rule: `L1Rule` or `GroupRule`; an instance of its own for each variable.
+        layer: Layer that owns `variable`.
+        variable: Weight with rows along the first axis.
+        rule: Rule of the penalty, `L1Rule` or `GroupRule`; a separate instance for each variable.
 
     Raises: ValueError, if the rule does not fit, or the variable has a constraint already.
 
@@ -125,7 +125,7 @@ def proximal_rule(layer: keras.Layer, variable: keras.Variable, rule: Rule) -> N
 
 
 def pending_of(variable: Any) -> Pending | None:
-    """The rule and the debts of a variable, which its constraint owns; `None` without a rule.
+    """The rule and deferred steps of a variable, which its constraint owns; `None` without.
 
     >>> pending_of(keras.Variable([[1.0]])) is None
     True
@@ -137,12 +137,12 @@ def pending_of(variable: Any) -> Pending | None:
 def caught_up_rows(variable: keras.Variable, ids: tf.Tensor) -> tf.Tensor:
     """Rows `ids` of a variable, as if the proximal step had been taken on every row each time.
 
-    What the `lookup` of a layer reads. The gradient goes to the rows as they are read, also where
-    the threshold has just made a zero. Without a rule it is `tf.gather`.
+    The `lookup` of a layer reads these rows. The gradient goes to the rows as read, also where the
+    threshold has made a zero. Without a rule it is `tf.gather`.
 
     Args:
         variable: Any weight, with or without a rule.
-        ids: Integers, any shape `(...)`; with many repeats, gather `unique_ids` of them.
+        ids: Ids of any shape `(...)`; with many repeats, pass `unique_ids` of them.
 
     Shapes: `(...)` -> `(..., *variable.shape[1:])`.
 
@@ -169,13 +169,13 @@ def caught_up(variable: keras.Variable) -> tf.Tensor:
 
 
 def catch_up(target: Any) -> None:
-    """Writes the proximal steps that rows still owe into the weights.
+    """Applies the deferred proximal steps of rows to the weights.
 
-    `model.fit` does it at its end. It is needed before something reads such a variable by itself
-    (`get_weights`, `variable.numpy()`) in the midst of training or after a loop of one's own.
+    `model.fit` does so at its end. Call it before reading such a variable directly (`get_weights`,
+    `variable.numpy()`) during training, or after a training loop of your own.
 
     Args:
-        target: A model, a layer or a variable.
+        target: Model, layer or variable to bring up to date.
 
     >>> catch_up(keras.layers.Embedding(9, 2))
     """
@@ -188,5 +188,5 @@ def catch_up(target: Any) -> None:
 
 @tf.custom_gradient
 def _read_as(rows: tf.Tensor, values: tf.Tensor) -> Any:
-    """`values`, with the gradient of `rows`: the loss is taken at the rows as they should be."""
+    """`values`, with the gradient of `rows`."""
     return tf.identity(values), lambda gradient: (gradient, None)

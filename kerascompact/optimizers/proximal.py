@@ -27,7 +27,7 @@ METRICS = ("plain", "adaptive")
 class ProximalStep(LazyStep):
     """Takes the proximal step of every variable that has a rule; see `Proximal`."""
 
-    # What the Keras optimizer beside it brings.
+    # Attributes of the Keras optimizer that this is mixed into.
     add_optimizer_variables: Callable[[list[Any], str], list[Any]]
 
     def __init__(self, *args: Any, metric: str = "plain", **kwargs: Any) -> None:
@@ -66,7 +66,7 @@ class ProximalStep(LazyStep):
                     f"{variable.path!r}, whose thresholds are per row. Received: 'adaptive'."
                 )
             with tf.init_scope():
-                pending.settle_in_chunks()  # what is owed to another optimizer, in its metric
+                pending.settle_in_chunks()  # steps deferred by another optimizer, in its metric
             adaptive = functools.partial(self.row_divisors, index)
             pending.metric = adaptive if self.metric == "adaptive" else None
 
@@ -76,7 +76,7 @@ class ProximalStep(LazyStep):
             with keras.name_scope(self.name, caller=self):
                 self.build(trainable_variables)
         known = self.trained if trainable_variables is None else trainable_variables
-        # Keras looks for constraints on its own variables only: the guard is not called.
+        # Keras applies constraints of its own variables only: the guard is not called.
         bare = [v if pending_of(v) is None else v.value for v in known]
         super().apply(grads, bare)
 
@@ -122,9 +122,9 @@ class ProximalStep(LazyStep):
     def move_averages(self, variables: Any) -> None:
         """Moves averages of ruled variables as Keras does, then gives them the latest zeros.
 
-        An average of a weight that was not always zero is not zero. Whoever reads the averages
-        (Keras' `SwapEMAWeights`, the end of `fit`) finds them sparse; they move as they would be
-        without the zeros, which is kept beside them.
+        The average of a weight that was not always zero is not zero. Readers of the averages
+        (Keras' `SwapEMAWeights`, the end of `fit`) see the zeros; the averages without zeros are
+        kept separately and go on moving.
         """
         ruled = [i for i, v in enumerate(variables) if pending_of(v) is not None]
         sparse = [self.averages[i] for i in ruled]
@@ -166,26 +166,27 @@ for _kind in ELEMENTWISE:
 
 
 def Proximal(optimizer: Any, metric: str = "plain") -> Any:
-    """`lazy(optimizer)` that takes the proximal step of a penalty right after its own.
+    """Makes an optimizer take the proximal step of a penalty after its own, on rows (`lazy`).
 
     `w <- gradient step`, then `w <- prox_{eta lambda}(w)`, for every variable to which a layer has
     given a rule (`proximal_rule`): zeros are exact, where the subgradient of a penalty in the loss
     leaves small numbers. `eta` is the optimizer's rate at that step, of a schedule or a callback;
-    `lambda` may be one of Keras' schedules, too, over the optimizer's `iterations`: none at first,
-    so that a few epochs get as far as without a penalty, then much.
+    `lambda` may also be a Keras schedule over the optimizer's `iterations`, such as 0 for some
+    epochs and then a large weight.
 
-    A gradient that comes as rows costs these rows. The others owe the threshold of the step, and
-    pay when they are next read or updated: they always have the value that the step on the whole
-    table, with this lazy optimizer, would have given them. A dense gradient updates all rows.
+    A gradient that comes as rows updates these rows. For the others the threshold is deferred until
+    they are next read or updated, which gives the same values as a step on the entire table with
+    this lazy optimizer. A dense gradient updates all rows.
 
     Args:
         optimizer: Name or instance of a Keras optimizer that `lazy` takes, except `Ftrl`.
-        metric: "plain": thresholds `eta lambda`. "adaptive": `eta lambda / (sqrt(v_hat) + eps)` per
-            entry, what the optimizer divides its own step by (Adam and its kin, `Adagrad`,
-            `RMSprop`, `Adadelta`): the proximal step in the metric of the gradient step. An entry
-            with no gradient so far has no second moment, and becomes 0 at the first step. Build the
-            optimizer before `fit` (`model.optimizer.build(model.trainable_variables)`); if it is
-            built in the midst of the first step, each step costs the whole table.
+        metric: Metric of the step. "plain": thresholds `eta lambda`. "adaptive": `eta lambda /
+            (sqrt(v_hat) + eps)` per entry, with the divisors of the optimizer's own step (Adam and
+            its variants, `Adagrad`, `RMSprop`, `Adadelta`): the proximal step in the metric of the
+            gradient step. An entry with no gradient so far has no second moment, and becomes 0 at
+            the first step. Build the optimizer before `fit`
+            (`model.optimizer.build(model.trainable_variables)`); if it is built within the first
+            step, each step updates the entire table.
 
     Returns: An optimizer of class `Proximal<name>`, with the given one's config.
     Raises: ValueError, as `lazy`; for "adaptive", if the optimizer has no second moments or a rule
@@ -197,12 +198,13 @@ def Proximal(optimizer: Any, metric: str = "plain") -> Any:
 
     Reference: [Liang et al., ICLR 2021](https://arxiv.org/abs/2003.08197), eq. 3 to 5; thresholds
     in another metric: [Duchi et al., JMLR 2011](https://jmlr.org/papers/v12/duchi11a.html), sec. 5.
-    Differs: their public code takes the adaptive step on the whole table, with the momentum tail of
-    a dense Adam. "adaptive" here has its thresholds without the `1 / (1 - beta_1^t)`, which belongs
-    to the mean of the gradient and not to its metric. Weights kept or saved without the optimizer
-    in the midst of a `fit` lose what rows owe in the adaptive metric, and in the plain one hold it
-    as debts: put `training.CatchUp()` before callbacks that do so (`EarlyStopping` that restores
-    the best weights, `ModelCheckpoint` of weights alone).
+    Differs: their public code takes the adaptive step on the entire table, with the momentum tail
+        of
+    a dense Adam. "adaptive" here omits the factor `1 / (1 - beta_1^t)`, which belongs to the mean
+    of the gradient, not to its metric. Weights kept or saved without the optimizer during `fit`
+    lose steps deferred in the adaptive metric, and keep steps deferred in the plain one: put
+    `training.CatchUp()` before callbacks that do so (`EarlyStopping` that restores the best
+    weights, `ModelCheckpoint` of weights alone).
     """
     chosen = lazy(optimizer)
     kind: Any = type(chosen)

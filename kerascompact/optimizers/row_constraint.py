@@ -13,10 +13,10 @@ _NORMS = (
 
 
 def row_constraint(variable: Any) -> Any:
-    """The constraint of a variable if it treats every row by itself, otherwise `None`.
+    """The constraint of a variable if it treats every row separately, else `None`.
 
-    Known are those of Keras: `NonNeg`, and norms over axes other than the first one. One of a
-    user's own may compare rows, and stays with Keras, which applies it to the whole variable.
+    These are Keras' `NonNeg`, and norms over axes other than the first. A user's constraint may
+    compare rows, so Keras applies it to the entire variable.
 
     >>> table = keras.Variable([[3.0, 4.0]])
     >>> table.constraint = keras.constraints.UnitNorm(axis=1)

@@ -10,16 +10,16 @@ from kerascompact.ops.unique import sum_by_id
 
 
 class RowView:
-    """Some rows of a variable, read and written as if they were all of it.
+    """Some rows of a variable, read and written like the entire variable.
 
     It converts to a tensor, computes with tensors and numbers, and takes `assign`, `assign_add` and
-    `assign_sub`; `flush` then writes the rows, by one scatter. Rows that are never read are never
-    gathered: what is added to them is scattered.
+    `assign_sub`; `flush` then writes the rows by one scatter. Rows that are only added to are
+    scattered without being gathered.
 
     Args:
-        variable: `tf.Variable` `(V, ...)`.
-        ids: Rows `(...)`; each once, if they are written.
-        index: Of the trained variable in the optimizer.
+        variable: Variable with rows along its first axis, `(V, ...)`.
+        ids: Ids of the rows, `(...)`; distinct if the rows are written.
+        index: Index of the trained variable in the optimizer.
 
     >>> table = tf.Variable([[1.0], [2.0], [3.0]])
     >>> rows = RowView(table, tf.constant([2, 0]), 0)
@@ -104,7 +104,7 @@ class RowView:
 
 
 def at_rows(optimizer: Any, index: int, ids: tf.Tensor) -> tuple[Any, list[RowView]]:
-    """A shallow copy of an optimizer whose slots of one variable are rows, and these rows.
+    """A shallow copy of an optimizer with rows for the slots of one variable, and these rows.
 
     Slots are found as the lists, one entry per trained variable, that Keras optimizers keep.
     The copy is for one call of its `update_step` and shares everything else.
@@ -126,7 +126,7 @@ def at_rows(optimizer: Any, index: int, ids: tf.Tensor) -> tuple[Any, list[RowVi
 
 
 def sum_repeated(gradient: tf.IndexedSlices) -> tf.IndexedSlices:
-    """The same gradient with every row named once.
+    """Sums the rows of repeated ids of a gradient.
 
     >>> rows = tf.IndexedSlices(tf.constant([[1.0], [2.0], [4.0]]), tf.constant([5, 3, 5]), [9, 1])
     >>> summed = sum_repeated(rows)

@@ -17,10 +17,10 @@ from kerascompact.ops.prox import (
 
 
 class Rule(Protocol):
-    """What `proximal_rule` attaches to a variable.
+    """Rule that `proximal_rule` attaches to a variable.
 
-    `penalty_weight` is `lambda`, a number or a schedule. `separable` says whether every entry may
-    have a threshold of its own.
+    `penalty_weight` is `lambda`, a number or a schedule. `separable` says whether each entry may
+    have its own threshold.
     """
 
     penalty_weight: float | Schedule
@@ -37,11 +37,11 @@ class L1Rule:
     """`lambda * ||T * S||_1`: soft-thresholds every entry but the un-penalised ones.
 
     `T = prox(T * S) + T * (1 - S)`, where `S` is 0 at un-penalised entries and 1 elsewhere; with
-    `nonnegative`, the negative entries of the whole become 0.
+    `nonnegative`, all negative entries become 0.
 
     Args:
-        penalty_weight: Lambda, `>= 0`, or a schedule of Keras that gives it for a step.
-        nonnegative: Whether entries below 0 become 0, the un-penalised ones too.
+        penalty_weight: Weight `lambda >= 0`, or a Keras schedule that gives it for a step.
+        nonnegative: Whether negative entries become 0, also un-penalised ones.
         unpenalised: Integers `(n, 2)`, the (row, column) of entries with `S = 0`; repeats count
             once. Rows that have such an entry take a bit per column, other rows nothing, and every
             row an int32: there is no `(V, A)` array.
@@ -109,10 +109,10 @@ class L1Rule:
 
 
 class GroupRule:
-    """`lambda * sum_i ||row_i||_2`, group lasso: a row is shortened, and dropped as a whole.
+    """`lambda * sum_i ||row_i||_2`, group lasso: rows shrink until they are zero.
 
     Args:
-        penalty_weight: Lambda, `>= 0`, or a schedule of Keras that gives it for a step.
+        penalty_weight: Weight `lambda >= 0`, or a Keras schedule that gives it for a step.
 
     Raises: ValueError, if `penalty_weight` is negative, or the weight it is attached to
         has not two axes.
@@ -142,7 +142,7 @@ class GroupRule:
 
 
 def penalty_weight_of(value: Any, name: str = "penalty_weight") -> float | Schedule:
-    """Lambda, as a float or as a schedule, which may be given by its configuration.
+    """Reads a weight: a number, a schedule, or the configuration of a schedule.
 
     >>> schedule = keras.optimizers.schedules.CosineDecay(0.1, 9)
     >>> penalty_weight_of(penalty_weight_to_config(schedule))(0).numpy()
@@ -156,7 +156,7 @@ def penalty_weight_of(value: Any, name: str = "penalty_weight") -> float | Sched
 
 
 def penalty_weight_to_config(penalty_weight: float | Schedule) -> Any:
-    """What `penalty_weight_of` makes the same lambda of."""
+    """Configuration from which `penalty_weight_of` restores the weight."""
     if isinstance(penalty_weight, Schedule):
         return keras.optimizers.schedules.serialize(penalty_weight)
     return penalty_weight

@@ -9,12 +9,12 @@ from kerascompact.core import checks
 
 
 def frequency_anchors(counts: Any, num_anchors: int, exclude: Iterable[int] = ()) -> np.ndarray:
-    """The objects that occur most often; of equal counts, the lower id.
+    """The most frequent objects; with equal counts, the lower id.
 
     Args:
         counts: How often each id occurs, `(V,)`, not negative.
         num_anchors: Number of anchors `|A|`.
-        exclude: Ids that are no anchors, such as padding and the unknown word.
+        exclude: Ids that cannot be anchors, such as padding and the unknown word.
     Returns: `(|A|,)` int32, the most frequent first.
     Raises: ValueError, if an argument is out of its range, or too few objects are left.
     Example:
@@ -32,7 +32,7 @@ def tf_idf_anchors(
     num_anchors: int,
     exclude: Iterable[int] = (),
 ) -> np.ndarray:
-    """The objects of the highest TF-IDF over all documents.
+    """The objects with the highest TF-IDF over all documents.
 
     `s_v = tf_v log(N / df_v)`: `tf_v` occurrences of `v` in `N` documents, `df_v` of which have it.
     That is the sum of the usual TF-IDF over the documents; a word of all documents has 0.
@@ -41,7 +41,7 @@ def tf_idf_anchors(
         documents: Ids `(documents, length)`, or a list of documents `(tokens,)`.
         num_objects: Number of objects `V`.
         num_anchors: Number of anchors `|A|`.
-        exclude: Ids that are no anchors, such as padding and the unknown word.
+        exclude: Ids that cannot be anchors, such as padding and the unknown word.
     Returns: `(|A|,)` int32, the highest first.
     Raises: ValueError, if an argument is out of its range.
     Example:
@@ -66,15 +66,15 @@ def tf_idf_anchors(
 
 
 def strongest_rows(scores: Any, num_anchors: int, exclude: Iterable[int] = ()) -> np.ndarray:
-    """The objects of the highest score; of equal scores, the lower id.
+    """The objects with the highest scores; with equal scores, the lower id.
 
-    For anchors that a trained selection chose: the scores are the norms of a table's rows after
+    For anchors from a trained selection: scores are the norms of a table's rows after
     group lasso, or `-log alpha` of a variational dropout of words.
 
     Args:
         scores: Score of each object, `(V,)`, finite.
         num_anchors: Number of anchors `|A|`.
-        exclude: Ids that are no anchors.
+        exclude: Ids that cannot be anchors.
     Returns: `(|A|,)` int32, the highest first.
     Raises: ValueError, if an argument is out of its range.
     Example:

@@ -28,10 +28,10 @@ def kmeans_anchors(
     Args:
         table: A vector for each object, `(V, d)`: pre-trained word vectors, or the rows of a SciPy
             sparse matrix of co-occurrence counts.
-        num_anchors: `|A|`, those of `first` included.
-        counts: The weights `w`, `(V,)`, such as how often each object occurs; `None` for 1.
-        exclude: Ids that are no anchors.
-        first: Anchors that are there to begin with.
+        num_anchors: Number of anchors `|A|`, including those of `first`.
+        counts: Weights `w`, `(V,)`, such as how often each object occurs; `None`: all 1.
+        exclude: Ids that cannot be anchors.
+        first: Initial anchors, such as the most frequent objects.
         seed: Seed of the draws.
     Returns: `(|A|,)` int32, distinct, in the order drawn.
     Raises: ValueError, if an argument is out of its range, or the table has too few different rows
@@ -72,14 +72,14 @@ def frequency_then_clusters(
     """The most frequent objects, then ones that are far from them, by k-means++.
 
     Args:
-        counts: How often each id occurs, `(V,)`; no weight of the draws.
+        counts: How often each id occurs, `(V,)`; they do not weight the draws.
         table: A vector for each object, see `kmeans_anchors`.
-        num_frequent: How many are the most frequent.
-        num_anchors: `|A|`, at least `num_frequent`.
-        exclude: Ids that are no anchors.
+        num_frequent: Number of anchors chosen by frequency.
+        num_anchors: Number of anchors `|A|`, at least `num_frequent`.
+        exclude: Ids that cannot be anchors.
         seed: Seed of the draws.
     Returns: `(|A|,)` int32, distinct.
-    Raises: ValueError, as `frequency_anchors` and `kmeans_anchors`.
+    Raises: ValueError, if an argument is out of its range, or too few objects are left.
     Example:
     >>> table = np.array([[0.0], [0.1], [5.0]])
     >>> frequency_then_clusters([1, 9, 1], table, 1, 3).tolist()[0]
@@ -95,7 +95,7 @@ def frequency_then_clusters(
 def coreset_anchors(
     table: Any, num_anchors: int, counts: Any = None, exclude: Iterable[int] = (), seed: int = 0
 ) -> np.ndarray:
-    """A lightweight coreset of the objects: a sample that k-means clusters about as it does them.
+    """A lightweight coreset: a sample whose k-means clusters are about those of all objects.
 
     `q(x) = w_x / (2 sum_x' w_x') + w_x d(x, mu)^2 / (2 sum_x' w_x' d(x', mu)^2)`, `mu` the mean.
     Two passes over the table, however many anchors there are.
@@ -103,8 +103,8 @@ def coreset_anchors(
     Args:
         table: A vector for each object, `(V, d)`, or a SciPy sparse matrix.
         num_anchors: Number of anchors `|A|`.
-        counts: The weights `w`, `(V,)`; `None` for 1.
-        exclude: Ids that are no anchors.
+        counts: Weights `w`, `(V,)`; `None`: all 1.
+        exclude: Ids that cannot be anchors.
         seed: Seed of the draws.
     Returns: `(|A|,)` int32, distinct, in the order drawn.
     Raises: ValueError, if an argument is out of its range.
