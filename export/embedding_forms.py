@@ -7,7 +7,12 @@ import keras
 
 from kerascompact.core import checks
 from kerascompact.core.embedding import BaseEmbedding
-from kerascompact.core.keras_graph import direct_layers, is_graph, is_stock_embedding
+from kerascompact.core.keras_graph import (
+    direct_layers,
+    is_graph,
+    is_stock_embedding,
+    reached_layers,
+)
 from kerascompact.export.recipe import Recipe
 from kerascompact.export.trainable_form import TrainableForm
 from kerascompact.forms.base import Form
@@ -81,18 +86,10 @@ def check_reachable(model: Any, purpose: str) -> None:
 
 def hidden(model: Any) -> str | None:
     """The name of a layer that holds an embedding where a copy of the graph would not reach it."""
-    for layer in model.layers:
-        inner = layer.layer if type(layer) is keras.layers.TimeDistributed else layer
-        if is_embedding(inner):
-            continue
-        found = hidden(inner) if is_graph(inner) else _holder(inner)
-        if found is not None:
-            return found
+    for layer in reached_layers(model):
+        if not is_embedding(layer) and any(True for _ in outermost(layer)):
+            return layer.name
     return None
-
-
-def _holder(layer: Any) -> str | None:
-    return layer.name if any(True for _ in outermost(layer)) else None
 
 
 def float32_config(layer: keras.layers.Layer) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from kerascompact.core.keras_graph import (
     lambda_options,
     output_names,
     own_variables,
+    reached_layers,
     required_arguments,
     run_graph,
 )
@@ -186,6 +187,20 @@ def test_layers_of_a_nested_model():
     assert len(all_layers(model)) == len(inner_layers(model)) + 1
     direct = [one.name for one in direct_layers(model) if isinstance(one, keras.layers.Dense)]
     assert direct == ["top"]
+
+
+def test_reached_layers_are_those_that_a_copy_asks_for():
+    shared = keras.layers.Dense(3, name="shared")
+    each = keras.layers.TimeDistributed(shared)
+    wrapped = keras.layers.Bidirectional(keras.layers.LSTM(2), name="wrapped")
+    x = keras.Input((2, 3))
+    model = keras.Model(x, [nested()(shared(x[:, 0])), wrapped(each(x))])
+    asked = []
+    copy_with(model, lambda layer: asked.append(layer.name))
+    opened = (keras.layers.InputLayer, keras.layers.TimeDistributed, keras.Model)
+    reached = {one.name for one in reached_layers(model) if not isinstance(one, opened)}
+    assert reached >= {"shared", "hidden", "head", "top", "wrapped"}
+    assert reached == set(asked) - {each.name}  # a wrapper is asked for itself, then opened
 
 
 def test_a_layer_makes_its_own_variables_only():

@@ -1,6 +1,6 @@
 """Private Keras API, all of it, and questions about what kind of model or layer something is."""
 
-from kerascompact.core.keras_graph.copies import copy_with
+from kerascompact.core.keras_graph.copies import copy_with, reached_layers
 from kerascompact.core.keras_graph.fitting import evaluate_validation_data, has_validation_data
 from kerascompact.core.keras_graph.kinds import (
     build_shapes,
@@ -48,6 +48,7 @@ __all__ = [
     "mask_of",
     "output_names",
     "own_variables",
+    "reached_layers",
     "required_arguments",
     "run_graph",
     "slots",

@@ -1,6 +1,6 @@
 """Copies of Keras models with some layers replaced."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import keras
@@ -74,3 +74,22 @@ def copy_with(
     if model.compiled:
         copied.compile(**{**model.get_compile_config(), "optimizer": "sgd"})
     return copied
+
+
+def reached_layers(model: Any) -> Iterator[Any]:
+    """The layers that `copy_with` can replace in a graph of layers.
+
+    Those of the graph, of models of these kinds inside, and inside `TimeDistributed`; these models
+    and wrappers themselves aside.
+
+    >>> inner = keras.layers.TimeDistributed(keras.layers.Dense(2, name="each"))
+    >>> model = keras.Sequential([keras.Input((5, 3)), inner])
+    >>> [layer.name for layer in reached_layers(model)]
+    ['each']
+    """
+    for layer in model.layers:
+        inner = layer.layer if type(layer) is keras.layers.TimeDistributed else layer
+        if is_graph(inner):
+            yield from reached_layers(inner)
+        else:
+            yield inner
