@@ -1,4 +1,4 @@
-"""A form of integers that are trained: quantization-aware fine-tuning."""
+"""Trainable integer form: the layer that quantization-aware training fine-tunes."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -17,26 +17,26 @@ from kerascompact.ops.straight_through import straight_through_estimate
 
 @register
 class TrainableForm(Form):
-    """Looks up what an integer form does, and trains a float behind each of its integers.
+    """Computes what an integer form does, and trains a float behind each of its integers.
 
-    A number of a table is `q s`, `q = round(clip(w / s, -m, m))`, `m` = 127 or 7; `w` is trained,
-    by the gradient that it would have without the rounding (straight through), 0 where `w` is
-    cut off. The scales `s` stay, and codes and indices, too. So training sees the numbers that the
-    file will hold, and `settled` is that form.
+    A number of a table is `q s` with `q = round(clip(w / s, -m, m))` and `m` = 127 or 7. The float
+    `w` is trained with the gradient that it would have without rounding (straight through), or 0
+    where it is clipped. Scales `s`, codes and indices stay fixed. So training sees the numbers that
+    the file will hold; `settled` returns the form with them.
 
-    Only the rows that are looked up are rounded; tables that are always used whole are rounded
-    whole.
+    Only the rows that are looked up are rounded, except in tables that are always used entirely.
 
     Args:
-        input_dim: Vocabulary size `V`.
-        output_dim: Embedding width `d`.
-        part: The form, of integers. `TrainableForm.over(part)` takes the sizes from it.
-        **kwargs: Those of `Form`.
+        input_dim: Vocabulary size `V`, in ids.
+        output_dim: Embedding width `d`, in numbers.
+        part: Form with tables of integers. `TrainableForm.over(part)` takes the sizes from it.
+        **kwargs: Further arguments of `Form`, such as `mask_zero`.
 
     Shapes: ids `(...)` -> vectors `(..., d)`.
-    Storage: the part's bits.
+    Storage: the bits of the part.
     Raises: ValueError, if the part has no table of integers.
 
+    Example:
     >>> from kerascompact.forms import DenseForm
     >>> table = np.array([[0.9, -0.4], [0.2, 0.1]], "float32")
     >>> part = DenseForm.from_arrays({"table": table}, input_dim=2, output_dim=2).stored_as("int4")
@@ -48,7 +48,7 @@ class TrainableForm(Form):
 
     Reference: [Jacob et al., CVPR 2018](https://arxiv.org/abs/1712.05877), sec. 3; the gradient:
     [Bengio et al., 2013](https://arxiv.org/abs/1308.3432), sec. 4.
-    Differs: scales are those of rounding after training, and are not trained.
+    Differs: scales are fixed to those of rounding after training.
     """
 
     def __init__(self, input_dim: int, output_dim: int, part: Form, **kwargs: Any) -> None:
@@ -58,7 +58,7 @@ class TrainableForm(Form):
 
     @classmethod
     def over(cls, part: Form) -> "TrainableForm":
-        """A form over a copy of `part`, which stays as it is."""
+        """Builds the layer from a copy of `part`, which does not change."""
         options = {key: getattr(part, key) for key in ("mask_zero", "paper_bits", "name")}
         form = cls(part.input_dim, part.output_dim, _copy(part), **options)
         form.build()
@@ -83,7 +83,7 @@ class TrainableForm(Form):
         return self.part.word_logits(hidden)
 
     def settled(self) -> Form:
-        """The form of integers as they are now."""
+        """The integer form with the present values."""
         for table in self.tables:
             getattr(table.form, table.name).assign(table.integers())
         return _copy(self.part)
@@ -100,7 +100,7 @@ class TrainableForm(Form):
 
 
 def has_integers(form: Form) -> bool:
-    """Whether a form that is built has a table of integers, codes and indices aside.
+    """Whether a built form has a table of integers other than codes and indices.
 
     >>> from kerascompact.forms import DenseForm
     >>> form = DenseForm.from_arrays({"table": np.eye(2)}, input_dim=2, output_dim=2)
@@ -111,12 +111,12 @@ def has_integers(form: Form) -> bool:
 
 
 class _Table:
-    """One table of a form, read from the floats behind it."""
+    """One table of a form, computed from the floats behind it."""
 
     def __init__(self, owner: TrainableForm, form: Form, name: str, largest: int) -> None:
         self.form, self.name, self.largest = form, name, largest
         table = getattr(form, name)
-        # Integers whose scale another form holds are trained as shares of the largest.
+        # Integers whose scale is in another form are trained as shares of the largest integer.
         scale = getattr(form, f"{name}_scale", None)
         self.scale = tf.constant(1 / largest) if scale is None else scale.value
         self.latent = owner.add_weight(
@@ -134,17 +134,17 @@ class _Table:
         return codes * keras.ops.convert_to_numpy(self._scales(np.arange(len(codes))))
 
     def _scales(self, index: Any) -> tf.Tensor:
-        """What the integers of rows are multiplied with."""
+        """The scales that multiply the integers of these rows."""
         if self.scale.shape.rank < 2:
             return self.scale
-        # tables one below the other, with scales of their own
+        # stacked tables with scales of their own
         rows = getattr(self.form, self.name).shape[0] // self.scale.shape[0]
         return tf.gather(self.scale, index // rows)
 
     def rows(self, index: tf.Tensor) -> tf.Tensor:
         return self._rounded(tf.gather(self.latent.value, index), index)
 
-    def whole(self) -> tf.Tensor:
+    def full(self) -> tf.Tensor:
         return self._rounded(self.latent.value, tf.range(self.latent.shape[0]))
 
     def _rounded(self, found: tf.Tensor, index: tf.Tensor) -> tf.Tensor:
@@ -153,11 +153,11 @@ class _Table:
         return straight_through_estimate(tf.round(exact), exact)
 
     def integers(self) -> np.ndarray:
-        return np.rint(keras.ops.convert_to_numpy(self.whole())).astype(np.int8)
+        return np.rint(keras.ops.convert_to_numpy(self.full())).astype(np.int8)
 
 
 def _forms(form: Form) -> Iterator[Form]:
-    """A form and those inside it."""
+    """A form and all forms inside it."""
     return (layer for layer in all_layers(form) if isinstance(layer, Form))
 
 

@@ -1,4 +1,4 @@
-"""What a model's layers cost: the paper's count, the bits that are stored, the float32 table."""
+"""Size table of a model: for each layer, stored bits, the paper's count and float32 bits."""
 
 from typing import NamedTuple
 
@@ -12,8 +12,16 @@ from kerascompact.core.storage import kib, total_bits
 from kerascompact.forms.base import Form
 
 
-class Row(NamedTuple):
-    """One layer. `paper_bits` is the stored bits where no paper counts otherwise."""
+class LayerSize(NamedTuple):
+    """Size of one layer.
+
+    Args:
+        layer: Name of the layer.
+        kind: Class of the layer.
+        paper_bits: Bits by the formula of the method's paper; the stored bits if it has none.
+        stored_bits: Bits that the exported file stores.
+        float32_bits: Bits of the float32 table that the layer replaces.
+    """
 
     layer: str
     kind: str
@@ -23,53 +31,54 @@ class Row(NamedTuple):
 
 
 class Summary(NamedTuple):
-    """The layers that store anything, and their sums. Printing it gives a table in KiB."""
+    """Sizes of all layers that store anything; printing it gives a table in KiB."""
 
-    rows: list[Row]
+    layers: list[LayerSize]
 
     @property
     def paper_bits(self) -> int:
-        return sum(row.paper_bits for row in self.rows)
+        return sum(layer.paper_bits for layer in self.layers)
 
     @property
     def stored_bits(self) -> int:
-        return sum(row.stored_bits for row in self.rows)
+        return sum(layer.stored_bits for layer in self.layers)
 
     @property
     def float32_bits(self) -> int:
-        return sum(row.float32_bits for row in self.rows)
+        return sum(layer.float32_bits for layer in self.layers)
 
     def __str__(self) -> str:
-        total = Row("total", "", self.paper_bits, self.stored_bits, self.float32_bits)
-        width = max([5, *(len(row.layer) for row in self.rows)])
-        kinds = max([4, *(len(row.kind) for row in self.rows)])
+        total = LayerSize("total", "", self.paper_bits, self.stored_bits, self.float32_bits)
+        width = max([5, *(len(size.layer) for size in self.layers)])
+        kinds = max([4, *(len(size.kind) for size in self.layers)])
         head = f"{'layer':<{width}}  {'kind':<{kinds}}"
         lines = [f"{head}  paper KiB  stored KiB  {'stored bits':>12}  float32 KiB   ratio"]
-        for row in [*self.rows, total]:
-            ratio = row.float32_bits / row.stored_bits if row.stored_bits else 1.0
+        for size in [*self.layers, total]:
+            ratio = size.float32_bits / size.stored_bits if size.stored_bits else 1.0
             lines.append(
-                f"{row.layer:<{width}}  {row.kind:<{kinds}}  {kib(row.paper_bits):9.2f}  "
-                f"{kib(row.stored_bits):10.2f}  {row.stored_bits:12,}  "
-                f"{kib(row.float32_bits):11.2f}  {ratio:5.1f}x"
+                f"{size.layer:<{width}}  {size.kind:<{kinds}}  {kib(size.paper_bits):9.2f}  "
+                f"{kib(size.stored_bits):10.2f}  {size.stored_bits:12,}  "
+                f"{kib(size.float32_bits):11.2f}  {ratio:5.1f}x"
             )
         return "\n".join(lines)
 
 
 def summary(model: keras.Model) -> Summary:
-    """Counts what each layer of a model stores once it is exported.
+    """Counts the bits that each layer of a model stores when it is exported.
 
-    A compact embedding is counted as it freezes; a form as it is; any other layer by its weights.
-    The float32 equivalent of an embedding is its table, `32 V d` bits. The paper's count of
-    cluster embeddings is `v ceil(log2 k) + 32 (k m + o)` bits with `o` the other parameters, and
-    `v` without the words that have vectors of their own; the paper's MB is 2^20 bytes.
+    A compact embedding counts as its form, a form as its arrays, any other layer as its weights.
+    The float32 equivalent of an embedding is its table, `32 V d` bits. For cluster embeddings, the
+    paper counts `v ceil(log2 k) + 32 (k m + o)` bits, with `o` other parameters and without words
+    in `v` that have vectors of their own; its MB is 2^20 bytes.
 
     Args:
-        model: A built Keras model, trained or frozen.
+        model: Built Keras model, trained or frozen.
 
     Returns: A `Summary`; `print(summary(model))` shows the table.
 
     Raises: ValueError, if the model has no weights yet.
 
+    Example:
     >>> from kerascompact.layers import ClusterEmbedding
     >>> model = keras.Sequential([keras.Input((4,), dtype="int32"), ClusterEmbedding(9, 2, 3)])
     >>> summary(model).stored_bits  # 9 codes of 2 bits, 3 x 2 floats
@@ -84,38 +93,38 @@ def summary(model: keras.Model) -> Summary:
             "`model` must be built before its size is known: call it on data, or train it. "
             f"Received: model={model.name!r} without weights."
         )
-    return Summary(_rows(model, set()))
+    return Summary(_sizes(model, set()))
 
 
-def _rows(layer: keras.layers.Layer, seen: set[int]) -> list[Row]:
-    """Rows of the layers inside `layer`, opening those that have an embedding somewhere within."""
-    rows: list[Row] = []
+def _sizes(layer: keras.layers.Layer, seen: set[int]) -> list[LayerSize]:
+    """Sizes of the layers inside `layer`; layers that contain an embedding are split up."""
+    sizes: list[LayerSize] = []
     for inner in direct_layers(layer):
         if id(inner) in seen:
-            continue  # shared: stored once
+            continue  # a shared layer is stored once
         seen.add(id(inner))
         if isinstance(inner, BaseEmbedding):
-            rows.append(_embedding_row(inner))
+            sizes.append(_embedding_size(inner))
         elif any(isinstance(deep, BaseEmbedding) for deep in all_layers(inner)):
-            rows.extend(_rows(inner, seen))
+            sizes.extend(_sizes(inner, seen))
         elif inner.weights:
-            rows.append(_plain_row(inner, inner.weights))
+            sizes.append(_plain_size(inner, inner.weights))
     inside = {id(w) for inner in inner_layers(layer) for w in inner.weights}
     own = [weight for weight in layer.weights if id(weight) not in inside]
-    return [*rows, _plain_row(layer, own)] if own else rows
+    return [*sizes, _plain_size(layer, own)] if own else sizes
 
 
-def _plain_row(layer: keras.layers.Layer, weights: list[keras.Variable]) -> Row:
+def _plain_size(layer: keras.layers.Layer, weights: list[keras.Variable]) -> LayerSize:
     bits = sum(8 * _item_size(weight) * int(np.prod(weight.shape)) for weight in weights)
-    return Row(layer.name, type(layer).__name__, bits, bits, bits)
+    return LayerSize(layer.name, type(layer).__name__, bits, bits, bits)
 
 
-def _embedding_row(layer: keras.layers.Layer) -> Row:
+def _embedding_size(layer: keras.layers.Layer) -> LayerSize:
     form = layer if isinstance(layer, Form) else layer.to_form()
     stored = total_bits(form.storage())
     paper = stored if form.paper_bits is None else form.paper_bits
     table = form.float32_bits
-    return Row(layer.name, type(layer).__name__, paper, stored, table)
+    return LayerSize(layer.name, type(layer).__name__, paper, stored, table)
 
 
 def _item_size(weight: keras.Variable) -> int:

@@ -223,8 +223,8 @@ CALLS = {
     "knowledge.cooccurrence_counts": ((IDS, V), lambda made: made.toarray()),
     "knowledge.cooccurrence_graph": ((IDS, V), lambda made: made.related(3)),
     "knowledge.word_graph": ((WORDS, lambda word: ["w1"]), lambda made: made.related(0)),
-    "size.Row": (("layer", "kind", 8, 8, 32), held),
+    "size.LayerSize": (("layer", "kind", 8, 8, 32), held),
     "size.Summary": (([],), held),
-    "size.summary": (lambda: classifier()[:1], lambda made: made.rows[0].stored_bits),
+    "size.summary": (lambda: classifier()[:1], lambda made: made.layers[0].stored_bits),
     "text.Vocabulary": ((WORDS,), lambda made: made.encode("w3 w4")),
 }

@@ -44,7 +44,7 @@ def test_table_3(name):
     """
     model = models.lstm_classifier(embedding(name), 2, units=50)
     found = size.summary(model)
-    (row,) = [row for row in found.rows if row.layer == "embedding"]
+    (row,) = [row for row in found.layers if row.layer == "embedding"]
     assert row.paper_bits == BY_HAND[name]
     lstm = 4 * 50 * (WIDTH[name] + 50 + 1)  # four gates of an input, a state and a bias
     head = 2 * (50 + 1)
@@ -83,7 +83,7 @@ def test_frozen_models_count_as_trained_ones_do(name):
 def test_int8_changes_what_is_stored_and_nothing_else():
     model = models.mean_classifier(embedding(ME), 2)
     found = size.summary(export.freeze(model, "int8_tables").model)
-    (row,) = [row for row in found.rows if row.layer == "embedding"]
+    (row,) = [row for row in found.layers if row.layer == "embedding"]
     assert row.stored_bits == (v - u) * POINTER + 8 * 5 * (k + u) + 2 * 32 * 5
     assert row.paper_bits == BY_HAND[ME]
 
@@ -108,7 +108,7 @@ def test_plain_layers_count_by_their_weights():
         == 8 * sum(w.numpy().nbytes for w in model.weights)
     )
     assert found.stored_bits >= 32 * (9 * 2 + lstm + norm) + 16 * (6 * 2 + 2)
-    assert sum(row.kind == "Dropout" for row in found.rows) == 0
+    assert sum(row.kind == "Dropout" for row in found.layers) == 0
 
 
 def test_nested_models_and_shared_layers_count_once():
@@ -120,7 +120,7 @@ def test_nested_models_and_shared_layers_count_once():
     model = keras.Model([one, two], keras.layers.Add()([inner(one), inner(two)]))
     outer = keras.Sequential([keras.Input((4,), dtype="int32"), inner, dense])
     for whole in (inner, model, outer):
-        found = {row.layer: row.stored_bits for row in size.summary(whole).rows}
+        found = {row.layer: row.stored_bits for row in size.summary(whole).layers}
         assert found == {"words": 9 * 2 + 32 * 3 * 2, "both": 32 * (2 * 2 + 2)}
 
 

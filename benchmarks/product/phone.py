@@ -114,7 +114,7 @@ def rest_bits(frozen: keras.Model, recipe: str) -> int:
     (9696, 2592)
     """
     bits = 0
-    for row in summary(frozen).rows:
+    for row in summary(frozen).layers:
         if row.layer == "embedding" or row.kind == "BitCache":
             continue
         for weight in frozen.get_layer(row.layer).weights:
@@ -138,9 +138,9 @@ def ours(
     file = export.convert(model, recipe, labels=data.label_names, names=False, **given)
     rows = data.test.ids if texts is None else texts
     tested = export.verify(model, file, rows, data.test.labels)
-    paper = next(row.paper_bits for row in summary(model).rows if row.layer == "embedding")
+    paper = next(row.paper_bits for row in summary(model).layers if row.layer == "embedding")
     frozen = export.freeze(model, recipe).model
-    stored = next(row.stored_bits for row in summary(frozen).rows if row.layer == "embedding")
+    stored = next(row.stored_bits for row in summary(frozen).layers if row.layer == "embedding")
     return {
         "paper_bits": paper,
         "stored_bits": stored,

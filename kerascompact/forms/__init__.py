@@ -1,4 +1,4 @@
-"""What ships: inference-only Keras layers that hold their arrays as the file will hold them."""
+"""Forms: inference-only Keras layers whose arrays are stored exactly as in the file."""
 
 from kerascompact.forms.base import Form
 from kerascompact.forms.code_lstm import CodeLSTMForm

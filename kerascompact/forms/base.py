@@ -1,4 +1,4 @@
-"""What every stored form keeps."""
+"""Base class of all forms."""
 
 from typing import Any, Protocol, Self
 
@@ -17,32 +17,39 @@ PRECISIONS = tuple(TABLE_BITS)
 
 
 class TableSource(Protocol):
-    """Numbers of a table, before their scale, that a form reads instead of its own."""
+    """Source of a table's numbers, without scales, that a form reads instead of its own array."""
 
     def rows(self, index: tf.Tensor) -> tf.Tensor:
-        """Rows `index` as float32."""
+        """Reads rows `index` as float32."""
 
-    def whole(self) -> tf.Tensor:
-        """All rows as float32."""
+    def full(self) -> tf.Tensor:
+        """Reads all rows as float32."""
 
 
 class Form(TableEmbedding):
-    """An embedding as it ships: named constant arrays, and a lookup made of TFLite built-ins.
+    """Looks up vectors in named constant arrays, with operators that TFLite has built in.
 
-    A subclass builds its arrays with `add_array` and `add_table`, and defines
-    `lookup(ids) -> float32 vectors` and `quantized`. It is an ordinary Keras layer: it evaluates,
-    saves and loads, and has nothing to train.
+    `E[i] = f(arrays, i)`: a subclass declares its arrays with `add_array` and `add_table`, and
+    defines `lookup(ids) -> float32 vectors` and `quantized`. A form is an ordinary Keras layer: it
+    can be evaluated, saved and loaded, and has nothing to train.
 
     Args:
-        input_dim: Vocabulary size `V`.
-        output_dim: Embedding width `d`.
+        input_dim: Vocabulary size `V`, in ids.
+        output_dim: Embedding width `d`, in numbers.
         mask_zero: Whether id 0 is padding, as in `keras.layers.Embedding`.
-        paper_bits: Bits by the size formula of the paper whose method was frozen, if it has one.
-        **kwargs: Those of `keras.layers.Layer`.
+        paper_bits: Size in bits by the formula of the method's paper, if it has one.
+        **kwargs: Further arguments of `keras.layers.Layer`, such as `name`.
 
     Shapes: ids `(...)`, integers in `[0, V)` -> vectors `(..., d)`; with `reverse=True`, vectors
-        `(..., d)` -> logits `(..., V)`, see `TableEmbedding`.
+        `(..., d)` -> logits `(..., V)`.
+    Storage: the sum of the arrays' bits, `sum(array.total_bits for array in form.storage())`.
     Raises: ValueError, for a wrong argument, or (outside a graph) an id out of range.
+
+    Example:
+    >>> from kerascompact.forms import DenseForm
+    >>> form = DenseForm.from_arrays({"table": np.eye(2)}, input_dim=2, output_dim=2)
+    >>> form(np.array([1])).numpy().tolist(), form.storage()[0].total_bits
+    ([[0.0, 1.0]], 128)
     """
 
     def __init__(
@@ -58,12 +65,19 @@ class Form(TableEmbedding):
         super().__init__(input_dim, output_dim, mask_zero=mask_zero, **kwargs)
         self.paper_bits = paper_bits
         self._stored: list[Stored] = []
-        self.largest: dict[str, int] = {}  # of the integers of each table that has some
-        self.sources: dict[str, TableSource] = {}  # of tables that are read from elsewhere
+        self.largest: dict[str, int] = {}  # largest integer of each table of integers
+        self.sources: dict[str, TableSource] = {}  # tables that are read from a source
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, np.ndarray], **config: Any) -> Self:
-        """Builds a form and fills the arrays it declares."""
+        """Builds a form and fills its arrays.
+
+        Args:
+            arrays: An array for each name that the form declares.
+            **config: Arguments of the form.
+
+        Raises: ValueError, if an array has another shape than the form declares.
+        """
         form = cls(**config)
         form.build()
         for name, array in arrays.items():
@@ -77,7 +91,14 @@ class Form(TableEmbedding):
         dtype: str,
         stored: tuple[tuple[int, ...], int] | None = None,
     ) -> None:
-        """Declares one stored array; `stored`: shape and bits, where packing hides them."""
+        """Declares one stored array.
+
+        Args:
+            name: Name of the array and of the attribute that holds it.
+            shape: Shape of the array.
+            dtype: Type of its numbers.
+            stored: Shape and bits of an entry, for arrays whose bytes hold packed numbers.
+        """
         weight = self.add_weight(
             shape=shape,
             initializer="zeros",
@@ -97,10 +118,15 @@ class Form(TableEmbedding):
         precision: str,
         scale_shape: tuple[int, ...] | None = None,
     ) -> None:
-        """Declares a table of rows: float32, or integers with float32 scales.
+        """Declares a table of float32 numbers, or of integers with float32 scales.
 
-        "int4" is held as int8 in [-7, 7]; the file packs two to a byte. `scale_shape`: one scale
-        for each column, unless it is given; `()`: no scale.
+        An "int4" table holds int8 numbers in [-7, 7]; the file packs two into a byte.
+
+        Args:
+            name: Name of the table and of the attribute that holds it.
+            shape: Rows and columns of the table.
+            precision: "float32", "int8" or "int4".
+            scale_shape: Shape of the scales; `()`: no scale. Default: one scale for each column.
         """
         dtype = "float32" if precision == "float32" else "int8"
         self.add_array(name, shape, dtype, stored=(shape, TABLE_BITS[precision]))
@@ -111,106 +137,114 @@ class Form(TableEmbedding):
                 self.add_array(f"{name}_scale", scale_shape, "float32")
 
     def rows(self, name: str, index: tf.Tensor) -> tf.Tensor:
-        """Reads rows of a table as float32; only these rows are ever converted."""
+        """Reads rows of a table as float32; only these rows are converted."""
         return self.with_scale(name, self.raw_rows(name, index))
 
     def raw_rows(self, name: str, index: tf.Tensor) -> tf.Tensor:
-        """Rows of a table as float32, before their scale."""
+        """Reads rows of a table as float32, without multiplying by the scales."""
         if name in self.sources:
             return self.sources[name].rows(index)
         rows = tf.gather(getattr(self, name).value, index)
         return rows if rows.dtype == tf.float32 else tf.cast(rows, tf.float32)
 
     def with_scale(self, name: str, vectors: tf.Tensor) -> tf.Tensor:
-        """Vectors times the scales of a table, if it has any."""
+        """Multiplies vectors by the scales of a table, if it has any."""
         scale = getattr(self, f"{name}_scale", None)
         return vectors if scale is None else vectors * scale.value
 
     def times(self, vectors: tf.Tensor, name: str, zero: tf.Tensor) -> tf.Tensor:
-        """`vectors @ table`, `(..., r) -> (..., d)`, for a table that is always used whole."""
-        kernel = self.whole(name, zero)
+        """Computes `vectors @ table`, `(..., r) -> (..., d)`; `zero` is as in `full_table`."""
+        kernel = self.full_table(name, zero)
         if vectors.shape.rank == 1:
             return self.with_scale(name, tf.matmul(vectors[None], kernel)[0])
         return self.with_scale(name, tf.matmul(vectors, kernel))
 
-    def whole(self, name: str, zero: tf.Tensor) -> tf.Tensor:
-        """A table that is always used whole, as float32, before its scale.
+    def full_table(self, name: str, zero: tf.Tensor) -> tf.Tensor:
+        """Reads all rows of a table as float32, without multiplying by the scales.
 
-        `zero` is a number that is always 0, which the TFLite converter cannot know: it would store
-        the table as float32, with the scales multiplied into it.
+        Args:
+            name: Name of the table.
+            zero: A number that is always 0 but is computed from the input. If the TFLite converter
+                knew the number, it would store the table as float32.
         """
         if name in self.sources:
-            return self.sources[name].whole()
+            return self.sources[name].full()
         table = getattr(self, name).value
         if table.dtype == tf.float32:
             return tf.convert_to_tensor(table)
         return tf.cast(tf.gather(tf.expand_dims(table, 0), zero), tf.float32)
 
     def table_values(self, name: str) -> np.ndarray:
-        """A table as float32 numbers, whatever it is stored as."""
+        """The numbers of a table as float32, with the scales multiplied in."""
         table = keras.ops.convert_to_numpy(getattr(self, name)).astype(np.float32)
         scale = getattr(self, f"{name}_scale", None)
         if scale is None:
             return table
         scale = keras.ops.convert_to_numpy(scale)
-        parts = table.reshape(*scale.shape[:-1], -1, table.shape[1])
-        return (parts * np.expand_dims(scale, -2)).reshape(table.shape)
+        grouped = table.reshape(*scale.shape[:-1], -1, table.shape[1])
+        return (grouped * np.expand_dims(scale, -2)).reshape(table.shape)
 
     def read_table_from(self, name: str, source: "TableSource") -> None:
-        """Makes lookups read one table from elsewhere, as quantization-aware training does.
+        """Makes lookups read one table from a source, as quantization-aware training does.
 
-        What is stored stays as it is, and so do `table_values`, `storage` and files.
+        The stored array does not change, nor do `table_values`, `storage` and files.
 
         Args:
             name: Name of the table.
-            source: What gives its numbers, before their scale.
+            source: Source of its numbers, without scales.
         """
         self.sources[name] = source
 
     def quantized_table(
-        self, name: str, precision: str, parts: int | None = None
+        self, name: str, precision: str, scale_groups: int | None = None
     ) -> dict[str, np.ndarray]:
-        """The arrays of `add_table(name, ..., precision)`, "int8" or "int4", for these numbers.
+        """Rounds a table to integers, as arrays for `add_table(name, ..., precision)`.
 
-        With `parts`, so many equal parts of the rows have scales of their own.
+        Args:
+            name: Name of the table.
+            precision: "int8" or "int4".
+            scale_groups: Number of equal groups of rows that have column scales of their own.
+                Default: all rows share one scale for each column.
         """
         table = self.table_values(name)
-        shape = table.shape if parts is None else (parts, -1, table.shape[1])
+        shape = table.shape if scale_groups is None else (scale_groups, -1, table.shape[1])
         codes, scale = quantize_columns(table.reshape(shape), TABLE_BITS[precision])
         return {name: codes.reshape(table.shape), f"{name}_scale": scale}
 
     def to_form(self) -> "Form":
-        """Itself: a form is what ships."""
+        """Returns itself: a form is already in the format of the file."""
         return self
 
     def lookup(self, ids: tf.Tensor) -> tf.Tensor:
-        """Vectors `(..., d)` of int32 ids `(...)`, as float32."""
+        """Looks up float32 vectors `(..., d)` for int32 ids `(...)`."""
         raise NotImplementedError(f"{type(self).__name__} must define `lookup`.")
 
     def stored_as(self, precision: str = "int8") -> "Form":
-        """The same form with its tables stored as `precision`, "int8" or "int4".
+        """Returns the same form with its tables stored as `precision`; nothing changes in place.
 
-        Nothing changes in place. A table that has no more bits already stays, so a form of such
-        tables is itself.
+        Args:
+            precision: "int8" or "int4". A table with no more bits stays as it is; if all do, the
+                form itself is returned.
         """
         return self.quantized(checks.choice("precision", precision, ("int8", "int4")))
 
     def quantized(self, precision: str) -> "Form":
-        """The same form with tables of at most that many bits; itself, if they are so already."""
+        """The form with tables of at most this precision; itself, if nothing needs rounding."""
         raise NotImplementedError(f"{type(self).__name__} must define `quantized`.")
 
     def unscaled(self) -> "tuple[Form, np.ndarray | None]":
-        """A form without the scales of its columns, and these, `(d,)`.
+        """Splits off the column scales: a form without them, and the scales `(d,)`.
 
-        Whatever multiplies the vectors anyway can hold the scales for it. A form that has none is
-        itself, with `None`.
+        A matrix that multiplies the vectors anyway can then hold the scales. A form without column
+        scales returns itself and `None`.
         """
         return self, None
 
     def word_logits(self, hidden: tf.Tensor) -> tf.Tensor:
-        """Logits `(..., V)` of float32 vectors `(..., d)`: `h . E[v]` for every word.
+        """Computes logits `(..., V)` of float32 vectors `(..., d)`: `h . E[v]` for every word.
 
-        Here, for any form: the vectors of a part of the vocabulary at a time, multiplied.
+        This works for any form: it multiplies with the vectors of one chunk of the vocabulary at a
+        time. Subclasses have faster ways.
         """
         flat = tf.reshape(hidden, [-1, self.output_dim])
 
@@ -226,15 +260,15 @@ class Form(TableEmbedding):
         return call_on_ids(self, inputs, self.lookup)
 
     def _rows(self, ids: tf.Tensor) -> tf.Tensor:
-        return self.lookup(ids[None])[0]  # as for one text
+        return self.lookup(ids[None])[0]  # as a batch of one text
 
     @property
     def float32_bits(self) -> int:
-        """Bits of the float32 table that the form stands for."""
+        """Bits of the float32 table that the form replaces."""
         return 32 * self.input_dim * self.output_dim
 
     def storage(self) -> list[Stored]:
-        """Every stored array with its bits: what the file must hold, nothing else."""
+        """Every stored array with its bits: what the file must hold and nothing else."""
         return list(self._stored)
 
     def get_config(self) -> dict[str, Any]:
@@ -242,7 +276,11 @@ class Form(TableEmbedding):
 
 
 def at_most(precision: str, wanted: str) -> bool:
-    """Whether tables of one precision have no more bits than those of another.
+    """Whether a precision has no more bits than another.
+
+    Args:
+        precision: "float32", "int8" or "int4".
+        wanted: Precision to compare with.
 
     >>> at_most("int4", "int8"), at_most("float32", "int8")
     (True, False)
@@ -251,9 +289,13 @@ def at_most(precision: str, wanted: str) -> bool:
 
 
 def read_form(name: str, form: Any) -> Form:
-    """A form that another form holds, read back from its configuration if it comes from a file.
+    """Reads the form inside another form, from its configuration if that comes from a file.
 
-    Raises: ValueError, if it is none.
+    Args:
+        name: Name of the argument, for errors.
+        form: A form or its configuration.
+
+    Raises: ValueError, if it is not a form.
     """
     read = keras.saving.deserialize_keras_object(form) if isinstance(form, dict) else form
     if not isinstance(read, Form):

@@ -1,4 +1,4 @@
-"""Packed codes per id, read by an LSTM."""
+"""Code LSTM: an LSTM reads the codebook vectors of each id."""
 
 from typing import Any
 
@@ -17,31 +17,34 @@ from kerascompact.ops.unique import unique_ids
 
 @register
 class CodeLSTMForm(Form):
-    """Runs an LSTM over the vectors that the codes of id `i` point to, and adds its outputs.
+    """Runs an LSTM over the codebook vectors of id `i` and adds its outputs.
 
-    `E[i] = sum_j h_j`, `h = LSTM(W^1[c_i^1], ..., W^D[c_i^D])`, with Keras' gates (in the order i,
-    f, c, o), `x @ kernel + h @ recurrent_kernel + bias`. One loop over the `D` steps, whatever the
-    number of ids, which keeps the file small. In a batch every id is computed once.
+    `E[i] = sum_j h_j` with `h = LSTM(W^1[c_i^1], ..., W^D[c_i^D])` and Keras' gates (in the order
+    i, f, c, o), `x @ kernel + h @ recurrent_kernel + bias`. One loop over the `D` steps serves any
+    number of ids, which keeps the file small. In a batch, each id is computed once.
 
-    Once quantized, the codebooks' scales belong to the rows of `kernel`, and both kernels are int8
-    with a scale for each column. They stay int8 where the codebooks are int4: an error in them goes
-    through every step, and int4 kernels would raise the error of random vectors from 14 to 20 %.
+    When it is quantized, `kernel` takes over the scales of the codebooks in its rows, and both
+    kernels become int8 with a scale for each column. They stay int8 if the codebooks are int4: an
+    error in a kernel counts in every step, and int4 kernels would raise the error of random vectors
+    from 14 to 20 %.
 
     Args:
-        input_dim: Vocabulary size `V`.
-        output_dim: Embedding width `d`, the LSTM's units.
-        cardinality: Rows of a codebook `K`, 2 to 65,536.
-        code_length: Codes of an id `D`, the steps.
-        width: Width of the code vectors `d'`.
+        input_dim: Vocabulary size `V`, in ids.
+        output_dim: Embedding width `d`, the units of the LSTM.
+        cardinality: Vectors `K` in a codebook, 2 to 65,536.
+        code_length: Codes `D` per id, the steps of the LSTM.
+        width: Width `d'` of the codebook vectors.
         shared: Whether one codebook serves all positions.
-        precision: "float32", "int8" or "int4", the type of the codebooks' numbers.
-        **kwargs: Those of `Form`.
+        precision: Type of the codebooks: "float32", "int8" or "int4".
+        **kwargs: Further arguments of `Form`, such as `mask_zero`.
 
     Shapes: ids `(...)` -> vectors `(..., d)`.
-    Storage: `V D ceil(log2 K) + 32 K D d' + 32 (4 d (d' + d + 1))` bits, `K d'` if the codebook is
-        shared; with int8 `8 K D d' + 8 (4 d (d' + d)) + 3 * 32 * 4 d`.
+    Storage: in float32 `V D ceil(log2 K) + 32 K D d' + 32 (4 d (d' + d + 1))` bits, with `K d'` in
+        place of `K D d'` if the codebook is shared; in int8 the codebooks and kernels take
+        `8 K D d' + 8 (4 d (d' + d)) + 3 * 32 * 4 d`.
     Raises: ValueError, for a wrong argument, a code not below `K`, or an id out of range.
 
+    Example:
     >>> codes, books = np.array([[0, 1], [1, 1]]), np.ones((2, 2, 3))
     >>> lstm = dict(kernel=np.zeros((3, 8)), recurrent_kernel=np.zeros((2, 8)), bias=np.ones(8))
     >>> CodeLSTMForm.from_codes(codes, books, **lstm)(np.array([0])).shape
@@ -82,9 +85,17 @@ class CodeLSTMForm(Form):
         bias: np.ndarray,
         **config: Any,
     ) -> "CodeLSTMForm":
-        """Packs codes `(V, D)` over float codebooks `(D, K, d')` or `(K, d')`, with Keras' weights.
+        """Packs codes and stores them with float codebooks and the weights of an LSTM.
 
-        `kernel (d', 4 d)`, `recurrent_kernel (d, 4 d)` and `bias (4 d,)` as in `keras.layers.LSTM`.
+        Args:
+            codes: Integers in `[0, K)`, `(V, D)`.
+            codebooks: Float vectors `(D, K, d')`, or `(K, d')` for a codebook that is shared.
+            kernel: Kernel of a `keras.layers.LSTM`, `(d', 4 d)`.
+            recurrent_kernel: Recurrent kernel of the LSTM, `(d, 4 d)`.
+            bias: Bias of the LSTM, `(4 d,)`.
+            **config: Further arguments of the form.
+
+        Raises: ValueError, if the arrays do not fit.
         """
         arrays, sizes = read_codes(codes, codebooks)
         width, units = sizes["output_dim"], len(np.asarray(recurrent_kernel))
@@ -94,7 +105,7 @@ class CodeLSTMForm(Form):
             arrays[name] = checks.finite(name, np.asarray(array))
             if arrays[name].shape != shape:
                 raise ValueError(
-                    f"`{name}` must have the shape {shape}, that of an LSTM of {units} units over "
+                    f"`{name}` must have the shape {shape}, for an LSTM of {units} units over "
                     f"vectors of width {width}. Received: {arrays[name].shape}."
                 )
         return cls.from_arrays(arrays, **{**sizes, "output_dim": units, "width": width, **config})
@@ -115,7 +126,7 @@ class CodeLSTMForm(Form):
         return tf.gather(self.outputs(unique), inverse)
 
     def outputs(self, ids: tf.Tensor) -> tf.Tensor:
-        """The sum of the LSTM's outputs for ids `(n,)`: float32 `(n, d)`."""
+        """Adds the LSTM's outputs over all steps: float32 `(n, d)` for ids `(n,)`."""
         rows = code_rows(self, ids, codes_first=True)  # (D, n)
 
         def step(
@@ -130,7 +141,7 @@ class CodeLSTMForm(Form):
             hidden = tf.sigmoid(exit) * tf.tanh(cell)
             return place + 1, hidden, cell, total + hidden
 
-        # A zero that the TFLite converter does not know: it would store the zeros of all ids.
+        # Computed zeros: constant ones would be stored in the file for all ids.
         zero = tf.cast(tf.minimum(tf.reduce_min(ids), 0), tf.float32)
         zeros = tf.fill([tf.shape(ids)[0], self.output_dim], zero)
         start = (tf.constant(0), zeros, zeros, zeros)

@@ -1,4 +1,4 @@
-"""Packed codes per id, pointing into small codebooks."""
+"""Codebooks: each id has packed codes, which select vectors from small codebooks."""
 
 from typing import Any
 
@@ -16,39 +16,40 @@ from kerascompact.ops.vocabulary_chunks import columns_in_chunks, id_range, unkn
 
 @register
 class CodebookForm(Form):
-    """Adds, or puts side by side, the vectors that the codes of id `i` point to.
+    """Adds or concatenates the codebook vectors that the codes of id `i` select.
 
     `E[i] = sum_j W^j[c_i^j]` or `E[i] = [W^1[c_i^1]; ...; W^D[c_i^D]]`, with `D` codes `c_i^j` in
     `[0, K)` for each id, packed at exactly `ceil(log2 K)` bits.
 
-    One text at a time, as on a phone, is looked up by one gather and one sum; in a batch the
-    vectors are added code by code, which needs no more memory than the result.
+    For one text, as on a phone, the lookup is one gather and one sum. For a batch, the vectors are
+    added code by code, which needs no more memory than the result.
 
     Args:
-        input_dim: Vocabulary size `V`.
-        output_dim: Embedding width `d`.
-        cardinality: Rows of a codebook `K`, 2 to 65,536.
-        code_length: Codes of an id `D`.
-        combine: "sum", of vectors of width `d`, or "concat", of vectors of width `d / D`.
+        input_dim: Vocabulary size `V`, in ids.
+        output_dim: Embedding width `d`, in numbers.
+        cardinality: Vectors `K` in a codebook, 2 to 65,536.
+        code_length: Codes `D` per id.
+        combine: "sum" for vectors of width `d`, "concat" for vectors of width `d / D`.
         shared: Whether one codebook serves all positions.
-        precision: "float32", "int8" or "int4", the type of the codebooks' numbers; with a float32
-            scale for each column (of each codebook, with "concat").
-        scaled: `False` for integers whose scales another form holds, see `unscaled`.
-        **kwargs: Those of `Form`.
+        precision: Type of the codebooks: "float32", "int8" or "int4"; integers have a float32 scale
+            for each column (with "concat", for each column of each codebook).
+        scaled: Whether integers have scales; `False` if another form multiplies by them, see
+            `unscaled`.
+        **kwargs: Further arguments of `Form`, such as `mask_zero`.
 
     Shapes: ids `(...)` -> vectors `(..., d)`.
-    Storage: `V D ceil(log2 K) + 32 M` bits, `M` the numbers of the codebooks: `K D d`, `K d` if
-        they are side by side, and a `D`-th of that if one is shared; with int8 or int4
-        `8 M + 32 d` or `4 M + 32 d` in place of `32 M` (`32 d / D` scales if shared and side by
-        side).
+    Storage: `V D ceil(log2 K) + 32 M` bits for `M` numbers in the codebooks: `K D d` with "sum",
+        `K d` with "concat", divided by `D` if one codebook is shared. Integers take `8 M + 32 d` or
+        `4 M + 32 d` in place of `32 M` (`32 d / D` for the scales if shared with "concat").
     Raises: ValueError, for a wrong argument, a code not below `K`, or an id out of range.
 
+    Example:
     >>> form = CodebookForm.from_codes(np.array([[1, 0], [0, 0]]), np.ones((2, 2, 3)))
     >>> form(np.array([0, 1])).numpy().tolist()
     [[2.0, 2.0, 2.0], [2.0, 2.0, 2.0]]
 
     Reference: [Chen et al., ICML 2018](https://arxiv.org/abs/1806.09464), sec. 2.3 (sum);
-    [Jegou et al., TPAMI 2011](https://hal.inria.fr/inria-00514462), sec. II.B (side by side).
+    [Jegou et al., TPAMI 2011](https://hal.inria.fr/inria-00514462), sec. II.B (concat).
     """
 
     def __init__(
@@ -75,17 +76,22 @@ class CodebookForm(Form):
         if combine == "concat":
             self.width = self.output_dim // self.code_length
             if self.width * self.code_length != self.output_dim:
-                expected = f"a multiple of the {self.code_length} codes that stand side by side"
+                expected = f"a multiple of the {self.code_length} codes that are concatenated"
                 checks.fail("output_dim", expected, output_dim)
-        # Positions in the stream are int32 bit numbers, on the phone as here.
+        # Bit positions in the stream are int32 numbers, here and on the phone.
         longest = 2**31 // (self.code_bits * self.code_length) - 1
         checks.integer_in("input_dim", self.input_dim, 1, longest)
 
     @classmethod
     def from_codes(cls, codes: np.ndarray, codebooks: np.ndarray, **config: Any) -> "CodebookForm":
-        """Packs codes `(V,)` or `(V, D)` over float codebooks `(D, K, d')` or `(K, d')`.
+        """Packs codes and stores them with float codebooks.
 
-        A single codebook `(K, d')` serves all `D` positions.
+        Args:
+            codes: Integers in `[0, K)`, `(V,)` or `(V, D)`.
+            codebooks: Float vectors `(D, K, d')`, or `(K, d')` for a codebook that is shared.
+            **config: Further arguments of the form.
+
+        Raises: ValueError, if codes and codebooks do not fit.
         """
         arrays, sizes = read_codes(codes, codebooks)
         if config.get("combine") == "concat":
@@ -94,12 +100,12 @@ class CodebookForm(Form):
 
     @property
     def num_codebooks(self) -> int:
-        """Codebooks that are stored: one, if it is shared."""
+        """Number of stored codebooks: 1 if it is shared."""
         return 1 if self.shared else self.code_length
 
     def build(self, input_shape: Any = None) -> None:
         add_codes(self)
-        # Codebooks side by side span different columns of `E`, so each has scales of its own.
+        # With "concat", each codebook has other columns of `E` and so scales of its own.
         beside = self.combine == "concat" and self.num_codebooks > 1
         self.scale_groups = self.num_codebooks if beside else None
         scales = (self.num_codebooks, self.width) if beside else (self.width,)
@@ -122,16 +128,17 @@ class CodebookForm(Form):
         return self.with_scale("codebook", vectors)
 
     def word_logits(self, hidden: tf.Tensor) -> tf.Tensor:
-        """`sum_j s^j[c_v^j]`, with the scores `s^j_k = h . W^j[k]` of all code vectors.
+        """Computes `sum_j s^j[c_v^j]` from the scores `s^j_k = h . W^j[k]` of all code vectors.
 
-        `n K D d` products and `n V D` additions in place of the `n V d` products with a table. One
-        vector over 10,000 words of 32 codes: 3 ms in TFLite, 40 ms if the words' vectors are made.
+        This takes `n K D d` products and `n V D` additions instead of `n V d` products with a
+        table. In TFLite, one vector over 10,000 words of 32 codes takes 3 ms; looking up all word
+        vectors would take 40 ms.
         """
         scores = self.scores(tf.reshape(hidden, [-1, self.output_dim]))
 
         def columns_of(ids: tf.Tensor) -> tf.Tensor:
             rows = code_rows(self, ids, codes_first=True, beside=self.combine == "concat")
-            if hidden.shape[:1] == [1]:  # one text, as in `lookup`
+            if hidden.shape[:1] == [1]:  # one text: one gather and one sum
                 found = tf.reduce_sum(tf.gather(scores, rows), axis=0)
             else:
                 found = tf.gather(scores, rows[0])
@@ -143,10 +150,12 @@ class CodebookForm(Form):
         return reshape_as(logits, hidden[..., 0], self.input_dim)
 
     def scores(self, hidden: tf.Tensor) -> tf.Tensor:
-        """Products of every code vector with vectors `(n, d)`: `(D K, n)`, or `(K, n)` of a shared
-        codebook whose vectors are added."""
+        """Products of all code vectors with vectors `(n, d)`.
+
+        The shape is `(D K, n)`, or `(K, n)` for a shared codebook with "sum".
+        """
         rows = self.num_codebooks * self.cardinality
-        # Gathered like the rows of `lookup`: the file stores a table as one that is only gathered.
+        # Gathered, as in `lookup`: the file stores a second table for any other use.
         table = self.raw_rows("codebook", id_range(unknown_zero(hidden), rows))
         if self.combine == "sum":
             return tf.matmul(table, self.with_scale("codebook", hidden), transpose_b=True)
@@ -184,7 +193,7 @@ class CodebookForm(Form):
 
 
 def add_codes(form: Any) -> None:
-    """Declares the packed codes of a form of `V` words and `code_length` codes each."""
+    """Declares the array of packed codes of a form, `code_length` codes for each word."""
     words, length = form.input_dim, form.code_length
     size = bits.rows_bytes(words, length, form.code_bits)
     shape = (words,) if length == 1 else (words, length)
@@ -194,9 +203,13 @@ def add_codes(form: Any) -> None:
 def code_rows(
     form: Any, ids: tf.Tensor, codes_first: bool = False, beside: bool = False
 ) -> tf.Tensor:
-    """The row of every code in the codebooks, one below the other: int32 `(..., D)`.
+    """Row of each code in the stacked codebooks, int32 `(..., D)`.
 
-    With `codes_first`: `(D, ...)`. With `beside`, a shared codebook counts as one for each code.
+    Args:
+        form: Form with packed codes.
+        ids: Int32 ids `(...)`.
+        codes_first: Whether to return `(D, ...)` instead.
+        beside: Whether a shared codebook counts as a separate one for each code.
     """
     unpack = bits.unpack_columns if codes_first else bits.unpack_rows
     codes = unpack(form.codes.value, ids, form.code_bits, form.code_length)
@@ -209,9 +222,15 @@ def code_rows(
 def read_codes(
     codes: np.ndarray, codebooks: np.ndarray
 ) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """The arrays and sizes of codes `(V,)` or `(V, D)` and codebooks `(D, K, d')` or `(K, d')`.
+    """Checks and packs codes and codebooks.
 
-    Raises: ValueError, if they do not fit each other.
+    Args:
+        codes: Integers in `[0, K)`, `(V,)` or `(V, D)`.
+        codebooks: Float vectors `(D, K, d')`, or `(K, d')` for a codebook that is shared.
+
+    Returns: The arrays of a form, and the arguments that give its sizes.
+
+    Raises: ValueError, if codes and codebooks do not fit.
     """
     codes, codebooks = np.asarray(codes), checks.finite("codebooks", np.asarray(codebooks))
     codes = codes[:, None] if codes.ndim == 1 else codes

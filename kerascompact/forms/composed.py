@@ -1,4 +1,4 @@
-"""Forms made of forms: side by side, or one for the first ids and one for the rest."""
+"""Composed forms: parts side by side, or one part for frequent ids and one for the others."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from kerascompact.forms.base import Form, read_form
 
 
 class Composed(Form):
-    """Holds other forms as parts; stores nothing itself."""
+    """Base of forms that consist of other forms and store nothing themselves."""
 
     parts: list[Form]
 
@@ -44,7 +44,14 @@ class Composed(Form):
 
 
 def read_forms(parts: Any, expected: str = "a list of two or more forms") -> list[Form]:
-    """The parts, read back from their configuration where they come from a file."""
+    """Reads the parts of a form, from their configurations if these come from a file.
+
+    Args:
+        parts: Forms or their configurations.
+        expected: Description of the right argument, for errors.
+
+    Raises: ValueError, if they are not two or more forms.
+    """
     if not isinstance(parts, list | tuple):
         checks.fail("parts", expected, parts)
     if len(parts) < 2 or not all(isinstance(part, Form | dict) for part in parts):
@@ -54,20 +61,21 @@ def read_forms(parts: Any, expected: str = "a list of two or more forms") -> lis
 
 @register
 class ConcatForm(Composed):
-    """Puts the vectors of several forms side by side.
+    """Concatenates the vectors of several forms.
 
-    `E[i] = [E_1[i]; E_2[i]; ...]`, all over the same ids.
+    `E[i] = [E_1[i]; E_2[i]; ...]`, with the same ids in all parts.
 
     Args:
-        input_dim: Vocabulary size `V`, that of every part.
+        input_dim: Vocabulary size `V` of every part.
         output_dim: Embedding width `d`, the sum of the parts' widths.
-        parts: The forms, first columns first.
-        **kwargs: Those of `Form`.
+        parts: Two or more forms, in the order of the columns.
+        **kwargs: Further arguments of `Form`, such as `mask_zero`.
 
     Shapes: ids `(...)` -> vectors `(..., d)`.
-    Storage: the sum of the parts' bits.
+    Storage: the sum of the bits of all parts.
     Raises: ValueError, if widths or vocabularies do not fit.
 
+    Example:
     >>> from kerascompact.forms import DenseForm
     >>> half = DenseForm.from_arrays({"table": np.eye(2)}, input_dim=2, output_dim=2)
     >>> ConcatForm(2, 4, [half, half])(np.array([1])).numpy().tolist()
@@ -102,15 +110,16 @@ class SplitForm(Composed):
 
     Args:
         input_dim: Vocabulary size `V`, the sum of the parts' vocabularies.
-        output_dim: Embedding width `d`, that of both parts.
-        parts: The form of the frequent ids and the form of the others.
+        output_dim: Embedding width `d` of both parts.
+        parts: Form of the frequent ids and form of the others.
         num_reserved: Leading ids `r` (padding, unknown word) that belong to the second form.
-        **kwargs: Those of `Form`.
+        **kwargs: Further arguments of `Form`, such as `mask_zero`.
 
     Shapes: ids `(...)` -> vectors `(..., d)`.
-    Storage: the sum of the parts' bits; the split itself is arithmetic on the id.
+    Storage: the sum of the bits of both parts; the split itself is arithmetic on the id.
     Raises: ValueError, if widths or vocabularies do not fit.
 
+    Example:
     >>> from kerascompact.forms import DenseForm
     >>> one, zero = np.ones((1, 2)), np.zeros((3, 2))
     >>> first = DenseForm.from_arrays({"table": one}, input_dim=1, output_dim=2)
@@ -160,9 +169,14 @@ class SplitForm(Composed):
 def split_ids(
     ids: tf.Tensor, num_first: int, num_reserved: int
 ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-    """Which ids belong to the first part, and every id's row in either part.
+    """Whether each id belongs to the first part, and its row in both parts.
 
-    An id that is not of a part gets a valid row of it all the same, so that both can be gathered.
+    An id gets a valid row in the other part as well, so that rows of both can be gathered.
+
+    Args:
+        ids: Int32 ids of any shape.
+        num_first: Rows of the first part.
+        num_reserved: Leading ids that belong to the second part.
 
     >>> in_first, first, second = split_ids(tf.constant([0, 1, 2, 3]), 2, 1)
     >>> in_first.numpy().tolist(), first.numpy().tolist(), second.numpy().tolist()
@@ -173,16 +187,21 @@ def split_ids(
     else:
         in_first = tf.logical_and(ids >= num_reserved, ids < num_reserved + num_first)
         second_ids = tf.maximum(ids - num_first, tf.minimum(ids, num_reserved - 1))
-    # Not clip_by_value: for 7 rows the TFLite converter makes it a Relu6, which has no integers.
+    # Not clip_by_value: for 7 rows TFLite's converter makes it a Relu6, which is no integer
+    # operator.
     return in_first, tf.where(in_first, ids - num_reserved, 0), second_ids
 
 
 def rows_of_the_batch(ids: tf.Tensor, belongs: tf.Tensor) -> tf.Tensor:
-    """The ids of a part from `split_ids`, those of the other part replaced by one of its own.
+    """Replaces the rows of ids that belong to the other part by a row that the batch uses.
 
-    Both parts are gathered for every id, and a row that is gathered gets a gradient, even if it is
-    0: an optimizer with momentum would move rows that no text of the batch has. If the batch has no
-    id of the part, they are row 0.
+    Both parts are gathered for every id, and every gathered row gets a gradient, even if that is 0.
+    An optimizer with momentum would then move rows of words that the batch does not have. If no id
+    of the batch belongs to the part, all get row 0.
+
+    Args:
+        ids: Rows in one part, from `split_ids`.
+        belongs: Whether each id belongs to this part.
 
     >>> rows_of_the_batch(tf.constant([0, 4, 2]), tf.constant([False, True, True])).numpy().tolist()
     [4, 4, 2]

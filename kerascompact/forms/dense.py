@@ -1,4 +1,4 @@
-"""One stored row per id."""
+"""Dense table: one stored row per id."""
 
 from typing import Any
 
@@ -19,16 +19,18 @@ class DenseForm(Form):
     `E[i] = table[i]`, or `table[i] * scale` with integer rows and one float32 scale per column.
 
     Args:
-        input_dim: Vocabulary size `V`.
-        output_dim: Embedding width `d`.
-        precision: "float32", "int8" or "int4", the type of the stored rows.
-        scaled: `False` for integers whose scales another form holds, see `unscaled`.
-        **kwargs: Those of `Form`.
+        input_dim: Vocabulary size `V`, in ids.
+        output_dim: Embedding width `d`, in numbers.
+        precision: Type of the stored rows: "float32", "int8" or "int4".
+        scaled: Whether integers have scales; `False` if another form multiplies by them, see
+            `unscaled`.
+        **kwargs: Further arguments of `Form`, such as `mask_zero`.
 
     Shapes: ids `(...)` -> vectors `(..., d)`.
-    Storage: `32 V d` bits, or `8 V d + 32 d`, or `4 V d + 32 d`.
+    Storage: `32 V d` bits in float32, `8 V d + 32 d` in int8, `4 V d + 32 d` in int4.
     Raises: ValueError, for a wrong argument or an id out of range.
 
+    Example:
     >>> form = DenseForm.from_arrays({"table": np.eye(3)}, input_dim=3, output_dim=3)
     >>> form.stored_as()(np.array([2])).numpy().round(6).tolist()
     [[0.0, 0.0, 1.0]]

@@ -1,4 +1,4 @@
-"""Directions and lengths of vectors, each in a form of its own."""
+"""Product of two forms: directions of vectors times their lengths."""
 
 from typing import Any
 
@@ -13,21 +13,22 @@ from kerascompact.ops.vocabulary_chunks import unknown_zero
 
 @register
 class DirectionNormForm(Composed):
-    """Multiplies the vectors of one form with the numbers of another.
+    """Multiplies the vectors of one form by the lengths in another.
 
-    `E[i] = n_i D[i]`, `D` the first form and `n` the second, of width 1: lengths that are stored
-    apart from the directions, so that codes need not spend their letters on them.
+    `E[i] = n_i D[i]`, with the directions `D` in the first form and the lengths `n` in the second,
+    which has width 1. Codes for directions alone need no values for lengths.
 
     Args:
-        input_dim: Vocabulary size `V`, that of both parts.
-        output_dim: Embedding width `d`, that of the first part.
-        parts: The form of the vectors and the form of the numbers.
-        **kwargs: Those of `Form`.
+        input_dim: Vocabulary size `V` of both parts.
+        output_dim: Embedding width `d`, the width of the first part.
+        parts: Form of the directions and form of the lengths.
+        **kwargs: Further arguments of `Form`, such as `mask_zero`.
 
     Shapes: ids `(...)` -> vectors `(..., d)`.
-    Storage: the sum of the parts' bits.
+    Storage: the sum of the bits of both parts.
     Raises: ValueError, if widths or vocabularies do not fit.
 
+    Example:
     >>> from kerascompact.forms import DenseForm
     >>> one = DenseForm.from_arrays({"table": np.eye(2)}, input_dim=2, output_dim=2)
     >>> two = DenseForm.from_arrays({"table": np.array([[3], [5]])}, input_dim=2, output_dim=1)
@@ -45,7 +46,8 @@ class DirectionNormForm(Composed):
             checks.fail("parts", "a list of two forms", parts)
         widths = [part.output_dim for part in self.parts]
         if widths != [self.output_dim, 1]:
-            checks.fail("output_dim", f"the width of the first part, [d, 1] = {widths}", output_dim)
+            expected = f"the width of the first part, with widths [d, 1] and not {widths}"
+            checks.fail("output_dim", expected, output_dim)
         if any(part.input_dim != self.input_dim for part in self.parts):
             checks.fail("input_dim", f"the vocabulary of every part {self.parts}", input_dim)
 
@@ -55,7 +57,7 @@ class DirectionNormForm(Composed):
 
     def word_logits(self, hidden: tf.Tensor) -> tf.Tensor:
         vectors, numbers = self.parts
-        # All numbers, as logits of a 1 that the TFLite converter does not know: it would multiply
-        # the table with it and store the result.
+        # All lengths are the logits of a 1. The TFLite converter must not know this number: it
+        # would multiply the table with it and store the result.
         one = tf.reshape(1.0 + tf.cast(unknown_zero(hidden), tf.float32), [1, 1])
         return vectors.word_logits(hidden) * tf.reshape(numbers.word_logits(one), [-1])

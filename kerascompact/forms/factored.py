@@ -1,4 +1,4 @@
-"""A narrow form, and the matrix that makes its vectors wide."""
+"""Factored table: a narrow form times a matrix."""
 
 from typing import Any
 
@@ -17,30 +17,31 @@ from kerascompact.ops.vocabulary_chunks import unknown_zero
 
 @register
 class FactoredForm(Form):
-    """Multiplies the vectors of another form with a matrix.
+    """Multiplies the vectors of another form by a matrix.
 
-    `E[i] = part[i] @ H` or `part[i] @ H + b`, `H: (r, d)`. The rows of a factored table, the hidden
-    layer behind the codes of KD encoding.
+    `E[i] = part[i] @ H` or `part[i] @ H + b`, with `H: (r, d)`. It stores low-rank tables and the
+    hidden layer behind the codes of KD encoding.
 
-    Once quantized, the scales of the part's columns belong to `H`: `x * s @ H = x @ (s[:, None] H)`
-    with `x` the part's integers, so that nothing has to multiply by `s` (and `s` need not be
-    stored). `H` itself is then int8 with a scale for each output column, with int4 tables, too: of
-    random codes (K = D = 32, 100 columns to 300) int4 codebooks alone are off by 11 %, root mean
-    square, and with an int4 `H` by 15 %, for 5 % less bytes at 10,000 words.
+    When it is quantized, `H` takes over the column scales of the part:
+    `x * s @ H = x @ (s[:, None] H)` with the integers `x` of the part, so `s` is neither stored nor
+    multiplied. `H` is then int8 with a scale for each output column, even if the part is int4: with
+    random codes (K = D = 32, from 100 to 300 columns), int4 codebooks have a root mean square error
+    of 11 %; an int4 `H` would raise it to 15 % and save 5 % of the bytes at 10,000 words.
 
     Args:
-        input_dim: Vocabulary size `V`.
-        output_dim: Embedding width `d`.
-        part: The form that is multiplied, of width `r`.
-        use_bias: Whether there is a `b`.
-        precision: "float32" or "int8", the type of `H`.
-        **kwargs: Those of `Form`.
+        input_dim: Vocabulary size `V` of the part.
+        output_dim: Embedding width `d`, in numbers.
+        part: Form of width `r` whose vectors are multiplied.
+        use_bias: Whether a bias `b` is added.
+        precision: Type of `H`, "float32" or "int8".
+        **kwargs: Further arguments of `Form`, such as `mask_zero`.
 
     Shapes: ids `(...)` -> vectors `(..., d)`.
-    Storage: the part's bits and `32 r d` (and `32 d` for `b`); with int8 `8 r d + 32 d`, and the
-        part's without its scales.
-    Raises: ValueError, for a wrong argument, or if the vocabulary is not the part's.
+    Storage: the bits of the part, `32 r d` for `H` and `32 d` for `b`. With int8 the part has no
+        scales, and `H` takes `8 r d + 32 d`.
+    Raises: ValueError, for a wrong argument, or if the part has another vocabulary size.
 
+    Example:
     >>> from kerascompact.forms import DenseForm
     >>> part = DenseForm.from_arrays({"table": np.eye(2)}, input_dim=2, output_dim=2)
     >>> FactoredForm.from_parts(part, np.array([[1, 2, 3], [4, 5, 6]]))(np.array([1])).numpy()
@@ -70,7 +71,16 @@ class FactoredForm(Form):
     def from_parts(
         cls, part: Form, kernel: np.ndarray, bias: np.ndarray | None = None, **config: Any
     ) -> "FactoredForm":
-        """Multiplies `part` with a float `kernel` `(r, d)` and adds `bias` `(d,)`."""
+        """Builds the form from float arrays.
+
+        Args:
+            part: Form of width `r`.
+            kernel: The matrix `H`, `(r, d)`.
+            bias: The bias `b`, `(d,)`, or `None`.
+            **config: Further arguments of the form.
+
+        Raises: ValueError, if the kernel does not fit the part.
+        """
         kernel = checks.finite("kernel", np.asarray(kernel))
         if kernel.ndim != 2 or len(kernel) != part.output_dim:
             raise ValueError(
@@ -102,14 +112,14 @@ class FactoredForm(Form):
         return vectors + self.bias.value if self.use_bias else vectors
 
     def word_logits(self, hidden: tf.Tensor) -> tf.Tensor:
-        """`(h @ H^T)` in reverse through the part, and `h . b`, which all words share."""
+        """Computes the part's logits of `h @ H^T`, plus `h . b`, which is equal for all words."""
         flat, zero = tf.reshape(hidden, [-1, self.output_dim]), unknown_zero(hidden)
         if self.precision == "float32":
-            # As the file stores it for `lookup`; else the converter adds one that is not transposed
+            # Transposed as for `lookup`, or else the converter stores the matrix a second time.
             kernel = tf.gather(tf.expand_dims(tf.transpose(self.kernel.value), 0), zero)
             narrow = tf.matmul(flat, kernel)
         else:
-            kernel = self.whole("kernel", zero)
+            kernel = self.full_table("kernel", zero)
             narrow = tf.matmul(self.with_scale("kernel", flat), kernel, transpose_b=True)
         narrow = reshape_as(narrow, hidden[..., 0], self.part.output_dim)
         logits = self.part.word_logits(narrow)

@@ -1,4 +1,4 @@
-"""Rows of a few buckets that hash functions choose."""
+"""Hashed buckets: each id adds a few shared vectors that hash functions choose."""
 
 from typing import Any
 
@@ -16,24 +16,26 @@ from kerascompact.ops.vocabulary_chunks import columns_in_chunks, id_range, unkn
 class HashedForm(Form):
     """Adds the vectors of the buckets that id `i` hashes to, each times a weight of the id.
 
-    `E[i] = sum_j p_ij B[h_j(i)]`, `B: (b, d)`, `p: (V, k)`, or without `p`. The hash functions
-    are arithmetic on the id, see `ops.hashing`: no index is stored.
+    `E[i] = sum_j p_ij B[h_j(i)]`, with `B: (b, d)` and `p: (V, k)`, or without `p`. The hash
+    functions are arithmetic on the id (`ops.hashing`), so no index is stored.
 
     Args:
-        input_dim: Vocabulary size `V`.
-        output_dim: Embedding width `d`.
-        num_buckets: `b`.
-        num_hashes: `k`.
-        importance: Whether there are weights `p`.
-        seed: Of the hash functions, `seed, seed + 1, ...`.
-        precision: "float32", "int8" or "int4", the type of `B` and `p`, with a float32 scale for
-            each column.
-        **kwargs: Those of `Form`.
+        input_dim: Vocabulary size `V`, in ids.
+        output_dim: Embedding width `d`, in numbers.
+        num_buckets: Number of shared vectors `b`.
+        num_hashes: Buckets per id, `k`.
+        importance: Whether each id has weights `p`.
+        seed: Seed of the hash functions, which use `seed, seed + 1, ...`.
+        precision: Type of `B` and `p`: "float32", "int8" or "int4"; integers have a float32 scale
+            for each column.
+        **kwargs: Further arguments of `Form`, such as `mask_zero`.
 
     Shapes: ids `(...)` -> vectors `(..., d)`.
-    Storage: `32 b d` bits, `32 V k` for `p`; or `8 b d + 32 d` and `8 V k + 32 k`, or 4 for 8.
+    Storage: in float32 `32 b d` bits, and `32 V k` for `p`; in int8 `8 b d + 32 d`, and
+        `8 V k + 32 k`; in int4 with 4 in place of 8.
     Raises: ValueError, for a wrong argument or an id out of range.
 
+    Example:
     >>> buckets = np.array([[1.0], [10.0], [100.0]])
     >>> form = HashedForm.from_arrays(
     ...     {"buckets": buckets}, input_dim=4, output_dim=1, num_buckets=3, num_hashes=1
@@ -75,7 +77,7 @@ class HashedForm(Form):
         return self.with_scale("buckets", self._weighted(rows, ids))
 
     def _weighted(self, rows: list[tf.Tensor], ids: tf.Tensor) -> tf.Tensor:
-        """The sum of a row `(..., m)` from each hash function, with the ids' weights."""
+        """Adds the rows `(..., m)` of all hash functions, times the weights of the ids."""
         if self.importance:
             weights = self.rows("weights_of_ids", ids)
             rows = [row * weights[..., j : j + 1] for j, row in enumerate(rows)]
@@ -85,9 +87,9 @@ class HashedForm(Form):
         return vectors
 
     def word_logits(self, hidden: tf.Tensor) -> tf.Tensor:
-        """`sum_j p_vj s[h_j(v)]`, with the scores `s_b = h . B[b]` of all buckets."""
+        """Computes `sum_j p_vj s[h_j(v)]` from the scores `s_b = h . B[b]` of all buckets."""
         flat = self.with_scale("buckets", tf.reshape(hidden, [-1, self.output_dim]))
-        # Gathered like the rows of `lookup`: the file stores a table as one that is only gathered.
+        # Gathered, as in `lookup`: the file stores a second table for any other use.
         table = self.raw_rows("buckets", id_range(unknown_zero(hidden), self.num_buckets))
         scores = tf.matmul(table, flat, transpose_b=True)  # (b, n)
 

@@ -1,4 +1,4 @@
-"""Every entry of a table as a few bits."""
+"""Packed table: every entry is a code of 1 to 8 bits."""
 
 from typing import Any
 
@@ -15,22 +15,24 @@ from kerascompact.ops.vocabulary_chunks import columns_in_chunks
 
 @register
 class PackedTableForm(Form):
-    """Looks up a row of whole numbers, and places them evenly around zero.
+    """Looks up a row of packed integers and spreads their values evenly around zero.
 
-    `E[i, j] = s (q_ij - (2^b - 1) / 2)`, with `q_ij` in `[0, 2^b - 1]` packed at exactly `b` bits:
-    `2^b` values, zero none of them.
+    `E[i, j] = s (q_ij - (2^b - 1) / 2)`, with `q_ij` in `[0, 2^b - 1]` packed at exactly `b` bits.
+    None of the `2^b` values is zero.
 
     Args:
-        input_dim: Vocabulary size `V`.
-        output_dim: Embedding width `d`.
-        bits: `b`, 1 to 8.
-        scale: "row": a float32 `s` for each row; "table": one for all.
-        **kwargs: Those of `Form`.
+        input_dim: Vocabulary size `V`, in ids.
+        output_dim: Embedding width `d`, in numbers.
+        bits: Bits `b` of an entry, 1 to 8.
+        scale: "row" for a float32 scale `s` per row, "table" for one scale.
+        **kwargs: Further arguments of `Form`, such as `mask_zero`.
 
     Shapes: ids `(...)` -> vectors `(..., d)`.
-    Storage: `V d b + 32 V` bits, or `V d b + 32`; there is nothing left to quantize.
+    Storage: `V d b + 32 V` bits with a scale per row, `V d b + 32` with one; `stored_as` changes
+        nothing.
     Raises: ValueError, for a wrong argument, a code not below `2^b`, or an id out of range.
 
+    Example:
     >>> codes = np.array([[0, 1, 2, 3]])
     >>> PackedTableForm.from_codes(codes, np.array(2.0), bits=2)(np.array([0])).numpy()
     array([[-3., -1.,  1.,  3.]], dtype=float32)
@@ -45,7 +47,7 @@ class PackedTableForm(Form):
         super().__init__(input_dim, output_dim, **kwargs)
         self.bits = checks.integer_in("bits", bits, 1, 8)
         self.scale = checks.choice("scale", scale, ("row", "table"))
-        # Positions in the stream are int32 bit numbers, on the phone as here.
+        # Bit positions in the stream are int32 numbers, here and on the phone.
         longest = max(1, 2**31 // (self.bits * self.output_dim) - 1)
         checks.integer_in("input_dim", self.input_dim, 1, longest)
 
@@ -53,7 +55,16 @@ class PackedTableForm(Form):
     def from_codes(
         cls, codes: np.ndarray, scales: np.ndarray, bits: int, **config: Any
     ) -> "PackedTableForm":
-        """Packs codes `(V, d)` with scales `(V,)`, one for each row, or `()`, one for all."""
+        """Packs codes `(V, d)`.
+
+        Args:
+            codes: Integers in `[0, 2^b)`, `(V, d)`.
+            scales: One scale for each row, `(V,)`, or one for all rows, `()`.
+            bits: Bits `b` of an entry.
+            **config: Further arguments of the form.
+
+        Raises: ValueError, if the shapes do not fit.
+        """
         codes, scales = np.asarray(codes), checks.finite("scales", np.asarray(scales))
         if codes.ndim != 2 or scales.shape not in ((), codes.shape[:1]):
             raise ValueError(
@@ -79,7 +90,7 @@ class PackedTableForm(Form):
         return scale * (tf.cast(codes, tf.float32) - (2**self.bits - 1) / 2)
 
     def word_logits(self, hidden: tf.Tensor) -> tf.Tensor:
-        """`s_v (h . q_v - (2^b - 1) / 2 sum(h))`: the codes multiply as they are unpacked."""
+        """Computes `s_v (h . q_v - (2^b - 1) / 2 sum(h))` from the unpacked codes."""
         flat = tf.reshape(hidden, [-1, self.output_dim])
         middle = (2**self.bits - 1) / 2 * tf.reduce_sum(flat, axis=-1, keepdims=True)
 

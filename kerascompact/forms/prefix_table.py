@@ -1,4 +1,4 @@
-"""Rows of which only the first entries are stored."""
+"""Prefix table: only the first entries of each row are stored, the others are zero."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -18,29 +18,33 @@ from kerascompact.ops.ragged import ragged_rows
 
 @register
 class PrefixTableForm(Form):
-    """Looks up rows of which the first `k_i` of `d` entries are stored; the others are 0.
+    """Looks up rows whose first `k_i` of `d` entries are stored; the others are 0.
 
-    Ids that follow each other form bins of equally wide rows. The rows lie one behind the other,
-    cut into blocks of `g` numbers, the greatest common divisor of the widths; where one begins
-    follows from the bins. No zero is stored, and none is multiplied in `word_logits`. In a file,
-    rows of 32 words take 7 us longer than those of a full table, whatever the number of bins.
+    `E[i] = [values of row i; 0; ...; 0]`. Consecutive ids form bins of equally wide rows. All rows
+    are stored one after the other, in blocks of `g` numbers, the greatest common divisor of the
+    widths; the start of a row follows from the bins. No zero is stored, and none is multiplied in
+    `word_logits`. In a file, the rows of 32 words take 7 us longer than those of a full table, with
+    any number of bins.
 
     Args:
-        input_dim: Vocabulary size `V`.
-        output_dim: Embedding width `d`.
-        sizes: How many ids each bin has; their sum is `V`.
-        widths: `k_i` of the ids in each bin, in `[1, d]`.
-        precision: "float32", "int8" or "int4", with a float32 scale for each column.
-        permuted: Whether the id's place among the bins is stored (`ranks`), for ids in any order.
-            Ids in the order of their widths need none.
-        **kwargs: Those of `Form`.
+        input_dim: Vocabulary size `V`, in ids.
+        output_dim: Embedding width `d`, in numbers.
+        sizes: Number of ids in each bin; their sum is `V`.
+        widths: Stored entries `k_i` of the ids in each bin, in `[1, d]`.
+        precision: Type of the entries: "float32", "int8" or "int4"; integers have a float32 scale
+            for each column.
+        permuted: Whether the position of each id among the bins is stored (`ranks`). Ids that are
+            ordered by width need none.
+        **kwargs: Further arguments of `Form`, such as `mask_zero`.
 
     Shapes: ids `(...)` -> vectors `(..., d)`.
-    Storage: with `n` entries in `B` bins, `32 n + 96 B` bits, or `8 n + 96 B + 32 d`, or half as
-        much for an entry in four bits: rows of an even number, so `4 n (g + 1) / g` if `g` is odd,
-        and 8 bits for `g = 1`. A permutation takes `16 V`, `32 V` above 32,768 words.
+    Storage: with `n` entries in `B` bins, `32 n + 96 B` bits in float32, `8 n + 96 B + 32 d` in
+        int8, and `4 n + 96 B + 32 d` in int4: `4 n (g + 1) / g` if `g` is odd, since a block has an
+        even number of entries, and `8 n` for `g = 1`. Ranks take `16 V`, or `32 V` above 32,768
+        words.
     Raises: ValueError, for a wrong argument or an id out of range.
 
+    Example:
     >>> form = PrefixTableForm.from_table(np.ones((3, 2)), sizes=[1, 2], widths=[2, 1])
     >>> form(np.array([0, 2])).numpy().tolist()
     [[1.0, 1.0], [1.0, 0.0]]
@@ -64,7 +68,7 @@ class PrefixTableForm(Form):
             checks.fail("sizes", f"numbers of ids whose sum is {self.input_dim}", sizes)
         checks.integer_in("widths", max(self.ragged.widths), 1, self.output_dim)
         checks.choice("precision", precision, PRECISIONS)
-        # A row of four bits ends with a whole byte, so a single number takes one anyway.
+        # An int4 row ends with a complete byte, so a single number takes a byte anyway.
         narrow = precision == "int4" and self.ragged.block == 1
         self.precision = "int8" if narrow else precision
         self.permuted = checks.boolean("permuted", permuted)
@@ -78,9 +82,14 @@ class PrefixTableForm(Form):
         ranks: np.ndarray | None = None,
         **config: Any,
     ) -> "PrefixTableForm":
-        """Stores what the bins have room for of the rows of a table `(V, d)`.
+        """Stores the first entries of the rows of a table.
 
-        `ranks`: place of each id among the bins, `(V,)`, if it is not the id itself.
+        Args:
+            table: Float vectors `(V, d)`; entries beyond the width of a bin are dropped.
+            sizes: Number of ids in each bin.
+            widths: Stored entries of the ids in each bin.
+            ranks: Position of each id among the bins, `(V,)`. Default: the id itself.
+            **config: Further arguments of the form.
         """
         arrays, by_rank = {}, np.asarray(table, np.float32)
         if ranks is not None:
@@ -111,7 +120,7 @@ class PrefixTableForm(Form):
             flat = tf.cast(tf.gather(self.ranks.value, flat), tf.int32)
         start, length = rows.find(flat)
         along = np.arange(rows.longest, dtype=np.int32)
-        # What lies behind a shorter row belongs to the next one, and behind the last to nobody.
+        # Blocks past the end of a short row belong to the next row; there is none after the last.
         place = tf.minimum(tf.expand_dims(start, -1) + along, rows.num_blocks - 1)
         found = self.raw_rows("values", place)
         if len(rows.sizes) > 1:
@@ -123,7 +132,7 @@ class PrefixTableForm(Form):
         return reshape_as(self._scaled(found), ids, self.output_dim)
 
     def word_logits(self, hidden: tf.Tensor) -> tf.Tensor:
-        """Products with the entries that there are, bin by bin."""
+        """Multiplies with the stored entries only, bin by bin."""
         rows = self.ragged
         flat = self._scaled(tf.reshape(hidden, [-1, self.output_dim]))
         zero, logits = vocabulary_chunks.unknown_zero(flat), []
@@ -140,7 +149,7 @@ class PrefixTableForm(Form):
                 logits.append(tf.matmul(flat[:, :width], vectors, transpose_b=True))
         found = logits[0] if len(logits) == 1 else tf.concat(logits, axis=-1)
         if self.permuted:
-            # Looked up: of the whole array in another shape the file would have a second copy.
+            # Gathered: if the array were used in another shape, the file would store it twice.
             ranks = tf.gather(self.ranks.value, vocabulary_chunks.id_range(zero, self.input_dim))
             found = tf.gather(found, tf.cast(ranks, tf.int32), axis=-1)
         return reshape_as(found, hidden[..., 0], self.input_dim)
@@ -168,7 +177,7 @@ class PrefixTableForm(Form):
         return PrefixTableForm.from_arrays(arrays, **{**self.get_config(), "precision": precision})
 
     def _scale_of_blocks(self) -> np.ndarray:
-        """The scales of the columns that are stored, `(longest, block)`."""
+        """Scales of the columns that are stored, `(longest, block)`."""
         used = self.ragged.longest * self.ragged.block
         return self.scale.numpy()[:used].reshape(-1, self.ragged.block)
 

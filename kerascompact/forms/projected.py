@@ -1,4 +1,4 @@
-"""Vectors computed from the bits of words: no table, no vocabulary."""
+"""Projection: a network computes vectors from the bits of words, without a vocabulary."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -18,26 +18,27 @@ NORMALIZATIONS = (None, "layer", "l2")
 
 @register
 class ProjectedForm(ProjectionBase, Form):
-    """A network over the bits of words.
+    """Runs a network over the bits of words.
 
-    `v = N(relu(... relu(b W_1 + c_1) ...) W_n + c_n)`, `b` the `T d` bits of a word, 0 or 1; `N`
-    divides by the vector's deviation (`"layer"`, then a scale and an offset) or length (`"l2"`),
-    or is not there. Batch normalization is in `W_n` and `c_n`. The hyperplanes that make the bits
-    are arithmetic, and are not stored.
+    `v = N(relu(... relu(b W_1 + c_1) ...) W_n + c_n)`, where `b` are the `T d` bits of a word, 0 or
+    1. `N` is layer normalization (`"layer"`), division by the vector's length (`"l2"`) or nothing.
+    Batch normalization is folded into `W_n` and `c_n`. The hyperplanes that give the bits are
+    computed and not stored.
 
     Args:
-        projection: The `Projection` that makes the bits, or its configuration.
-        output_dim: Vector width.
-        hidden_units: Widths of the layers before the last.
-        normalization: `None`, "layer" or "l2".
-        epsilon: Added to the variance in "layer".
-        together: Whether the words of the last axis are one text.
-        precision: "float32" or "int8", the type of the kernels.
-        **kwargs: `mask_zero` (no word, and no bit, is padding) and those of `Form`.
+        projection: The `Projection` that computes the bits, or its configuration.
+        output_dim: Embedding width `d`, in numbers.
+        hidden_units: Widths of the layers before the last one.
+        normalization: Normalization of the vectors: "layer", "l2" or `None`.
+        epsilon: Number that "layer" adds to the variance.
+        together: Whether the words along the last axis form one text with one vector.
+        precision: Type of the kernels, "float32" or "int8".
+        **kwargs: Further arguments of `Form`; with `mask_zero`, an empty word is padding.
 
-    Shapes: as `ProjectionEmbedding`; `input_dim` is `None`, since any word has a vector.
-    Storage: `32 (r + 1) c` bits for each layer of `r` inputs and `c` outputs; with int8
-        `8 r c + 64 c`. `64 d` for "layer".
+    Shapes: strings `(...)` or bits `(..., T d)` -> vectors `(..., d)`, as `ProjectionEmbedding`;
+        `input_dim` is `None`, since any word has a vector.
+    Storage: `32 (r + 1) c` bits for each layer of `r` inputs and `c` outputs, `8 r c + 64 c` in
+        int8; and `64 d` for "layer".
     Raises: ValueError, for a wrong argument.
 
     >>> arrays = {"kernel_0": np.ones((6, 2)), "bias_0": np.zeros(2)}
@@ -64,7 +65,7 @@ class ProjectedForm(ProjectionBase, Form):
         **kwargs: Any,
     ) -> None:
         super().__init__(1, output_dim, **kwargs)
-        self.input_dim = None  # type: ignore[assignment]  # there is no vocabulary
+        self.input_dim = None  # type: ignore[assignment]  # it has no vocabulary
         self.projection = read_projection(projection)
         self.hidden_units = widths(hidden_units)
         self.normalization = checks.choice("normalization", normalization, NORMALIZATIONS)
@@ -82,7 +83,7 @@ class ProjectedForm(ProjectionBase, Form):
             self.add_array("beta", (self.output_dim,), "float32")
 
     def encode(self, bits: tf.Tensor) -> tf.Tensor:
-        """Vectors `(n, d)` of bits `(n, T d)` of any type, as float32."""
+        """Computes float32 vectors `(n, d)` from bits `(n, T d)` of any type."""
         vectors = tf.cast(bits, tf.float32)
         zero = unknown_zero(vectors)
         for layer in range(len(self.hidden_units) + 1):
@@ -107,7 +108,7 @@ class ProjectedForm(ProjectionBase, Form):
         return tf.cast(found, self.compute_dtype)
 
     def quantized(self, precision: str) -> "ProjectedForm":
-        if self.precision == "int8":  # with int4 tables, too, as whatever is always used whole
+        if self.precision == "int8":  # kernels stay int8 if "int4" is wanted
             return self
         arrays = {variable.name: variable.numpy() for variable in self.variables}
         for layer in range(len(self.hidden_units) + 1):
@@ -117,7 +118,7 @@ class ProjectedForm(ProjectionBase, Form):
 
     @property
     def float32_bits(self) -> int:
-        """Bits of the same network in float32; no table of words is what it replaces."""
+        """Bits of the same network in float32, since there is no table that it replaces."""
         sizes = [self.projection.num_bits, *self.hidden_units, self.output_dim]
         return 32 * sum((r + 1) * c for r, c in zip(sizes, sizes[1:], strict=False))
 
@@ -136,7 +137,9 @@ class ProjectedForm(ProjectionBase, Form):
 
 
 def read_projection(projection: Any) -> Projection:
-    """A `Projection`, or one of a configuration; the default for `None`.
+    """Reads a `Projection` from itself, from its configuration or from `None` (the default).
+
+    Raises: ValueError, if it is something else.
 
     >>> read_projection({"seed": 3}).seed
     3
@@ -151,7 +154,7 @@ def read_projection(projection: Any) -> Projection:
 
 
 def widths(hidden_units: Any) -> tuple[int, ...]:
-    """Widths of hidden layers as a tuple.
+    """Checks the widths of hidden layers and returns them as a tuple.
 
     Raises: ValueError, if they are not a list of positive integers.
 
@@ -164,7 +167,7 @@ def widths(hidden_units: Any) -> tuple[int, ...]:
 
 
 def unit_vectors(vectors: tf.Tensor) -> tf.Tensor:
-    """Vectors of length 1, or 0 for one of zeros.
+    """Divides vectors by their lengths; a vector of zeros stays as it is.
 
     >>> unit_vectors(tf.constant([[3.0, 4.0]])).numpy()
     array([[0.6, 0.8]], dtype=float32)

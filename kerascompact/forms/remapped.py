@@ -1,4 +1,4 @@
-"""A form of fewer rows than ids: some ids have their own, all others share one or have none."""
+"""Remapped rows: some ids have rows of their own; all others share one or are zero."""
 
 from typing import Any
 
@@ -20,33 +20,35 @@ from kerascompact.ops.vocabulary_chunks import columns_in_chunks
 class RemappedForm(Form):
     """Looks up the rows of another form for the ids that are kept.
 
-    `E[i] = part[rank(i)]` for the `n` kept ids, `rank(i)` the number of kept ids below `i`;
-    `E[i] = part[n]` for all others if they share a row, and `E[i] = 0` if they do not. What a
-    vocabulary selection leaves of a table.
+    `E[i] = part[rank(i)]` for the `n` kept ids, where `rank(i)` counts the kept ids below `i`. All
+    other ids have `E[i] = part[n]` if they share a row, and `E[i] = 0` if they do not. Vocabulary
+    selection ends in this form.
 
-    The kept ids are stored in the smallest way: not at all, if they follow each other; as a bit for
-    each id; or as a byte for each kept one (`ops.id_sets`).
+    The kept ids are stored in the smallest way: not at all if they are consecutive, or as a bit for
+    each id, or as a byte for each kept id (`ops.id_sets`).
 
     Args:
-        input_dim: Vocabulary size `V`.
-        output_dim: Embedding width `d`.
-        part: The form of the rows, `n` of them or `n + 1`.
-        shared: Whether the part's last row is that of all other ids.
+        input_dim: Vocabulary size `V`, in ids.
+        output_dim: Embedding width `d`, in numbers.
+        part: Form with a row for each kept id, and one more if `shared`.
+        shared: Whether all other ids share the last row of the part.
         kept: How the kept ids are stored: "range", "bitmap" or "sorted".
-        first: The first kept id, of a range.
-        **kwargs: Those of `Form`.
+        first: First kept id, for "range".
+        **kwargs: Further arguments of `Form`, such as `mask_zero`.
 
     Shapes: ids `(...)` -> vectors `(..., d)`.
-    Storage: the part's bits, and about `1.25 V` ("bitmap"), `8 n + V / 16` ("sorted") or none.
-    Raises: ValueError, for a wrong argument, or if the part is not of that width or too large.
+    Storage: the bits of the part, and about `1.25 V` for "bitmap", `8 n + V / 16` for "sorted" or
+        none for "range".
+    Raises: ValueError, for a wrong argument, or if the part has another width or is too large.
 
+    Example:
     >>> from kerascompact.forms import DenseForm
     >>> part = DenseForm.from_arrays({"table": np.eye(2)}, input_dim=2, output_dim=2)
     >>> RemappedForm.from_part(part, np.array([1, 3]), 5)(np.array([0, 1, 3])).numpy().tolist()
     [[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]]
 
     Reference: [Chen et al., NAACL 2019](https://arxiv.org/abs/1902.10339), sec. 3. Differs: the
-    paper's words get other ids before the model, here the file takes the ids of all words.
+    paper renumbers the words before the model; here the file takes the ids of all words.
     """
 
     def __init__(
@@ -75,14 +77,16 @@ class RemappedForm(Form):
     def from_part(
         cls, part: Form, ids: Any, input_dim: int, shared: bool = False, **config: Any
     ) -> "RemappedForm":
-        """Gives the rows of `part` to these ids, the smallest first.
+        """Gives the rows of `part` to these ids, in ascending order.
 
         Args:
-            part: A row for each id, and the row that all others share, if there is one.
+            part: Form with a row for each id, and one more if `shared`.
             ids: Different ids in ascending order, `(n,)`, at least one.
-            input_dim: Vocabulary size `V`.
-            shared: Whether the part's last row is that of all other ids.
-            **config: Arguments of the form.
+            input_dim: Vocabulary size `V`, in ids.
+            shared: Whether all other ids share the last row of the part.
+            **config: Further arguments of the form.
+
+        Raises: ValueError, if the ids do not fit the part.
         """
         ids = checks.ids_below("ids", np.asarray(ids), checks.integer_in("input_dim", input_dim, 1))
         if ids.ndim != 1 or len(ids) != part.input_dim - shared or np.any(np.diff(ids) <= 0):
@@ -102,7 +106,7 @@ class RemappedForm(Form):
 
     @classmethod
     def from_table(cls, table: np.ndarray, **config: Any) -> "RemappedForm":
-        """Stores the rows of a float table `(V, d)` that are not all zeros (or one that is)."""
+        """Stores the rows of a float table `(V, d)` that are not all zeros, at least one row."""
         ids = np.flatnonzero(np.any(table != 0, axis=1))
         ids = ids if len(ids) else np.zeros(1, np.int64)
         arrays = {"table": table[ids]}
@@ -118,12 +122,13 @@ class RemappedForm(Form):
             self.add_array("before", sizes[1:], id_sets.number_type(self.num_kept))
 
     def places(self, ids: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        """Whether ids are kept, and a row of the part for each: some row for those that are not."""
+        """Whether each id is kept, and its row in the part; any row for ids that are not kept."""
         if self.kept == "range":
             last = self.num_kept - 1
             place = ids - self.first
             found = tf.logical_and(place >= 0, place <= last)
-            # Not clip_by_value: for 7 rows the TFLite converter makes it a Relu6 without integers.
+            # Not clip_by_value: for 7 rows TFLite's converter makes it a Relu6, which is no integer
+            # operator.
             place = tf.minimum(tf.maximum(place, 0), last)
         else:
             found, place = id_sets.places(self.entries.value, self.before.value, ids, self.kept)
@@ -137,7 +142,7 @@ class RemappedForm(Form):
         return tf.where(tf.expand_dims(found, -1), vectors, 0.0)
 
     def word_logits(self, hidden: tf.Tensor) -> tf.Tensor:
-        """The part's logits, each at the places of all ids that have its row."""
+        """Computes the logits of the part's rows and copies each to all ids that use the row."""
         own = self.part.word_logits(tf.reshape(hidden, [-1, self.output_dim]))
 
         def columns_of(ids: tf.Tensor) -> tf.Tensor:
@@ -155,7 +160,7 @@ class RemappedForm(Form):
         ]
 
     def with_part(self, part: Form) -> "RemappedForm":
-        """The same ids with the rows of another form."""
+        """The same kept ids with the rows of another form."""
         arrays = {}
         if self.kept != "range":
             arrays = {"entries": self.entries.numpy(), "before": self.before.numpy()}

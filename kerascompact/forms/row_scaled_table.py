@@ -1,4 +1,4 @@
-"""One stored row of integers per id, with scales of its own."""
+"""Row-scaled table: integers with a scale for each row or for each block of a row."""
 
 from typing import Any
 
@@ -17,26 +17,27 @@ INTEGERS = ("int8", "int4")
 
 @register
 class RowScaledForm(Form):
-    """Looks up row `i` of a table of integers, and multiplies it with the row's scale or scales.
+    """Looks up row `i` of a table of integers and multiplies it by the scales of the row.
 
     `E[i, j] = s_i q[i, j]`, or `s[i, j // b] q[i, j]` with a float16 scale for each block of `b`
-    numbers. A word whose vector is short keeps its digits, which one scale for a column of all
-    words would take from it; the price is a scale for each word. A row is stored with zeros behind
-    it where bytes or blocks need them. In a file it is one `EMBEDDING_LOOKUP`.
+    numbers. A word with a short vector keeps its digits, which it would lose if one scale served a
+    column of all words; the price is a scale for each word. Rows are padded with zeros to complete
+    bytes or blocks. In a file, the lookup is one `EMBEDDING_LOOKUP`.
 
     Args:
-        input_dim: Vocabulary size `V`.
-        output_dim: Embedding width `d`.
-        precision: "int8" or "int4".
-        block: Numbers of a block `b`, 32, with "int4"; `None`: the row.
-        **kwargs: Those of `Form`.
+        input_dim: Vocabulary size `V`, in ids.
+        output_dim: Embedding width `d`, in numbers.
+        precision: Type of the integers, "int8" or "int4".
+        block: Numbers `b` in a block, 32, with "int4" only. Default: one scale for each row.
+        **kwargs: Further arguments of `Form`, such as `mask_zero`.
 
     Shapes: ids `(...)` -> vectors `(..., d)`.
-    Storage: `8 V d + 32 V` bits, or `4 V d' + 32 V`, `d'` the next even number, or
-        `4 V d' + 16 V d' / b`, `d'` the next multiple of `b`. A file stores 64 bits more for each
-        row that is no block: the format wants a zero beside each scale.
+    Storage: `8 V d + 32 V` bits in int8; `4 V d' + 32 V` in int4, with `d'` the next even number;
+        `4 V d' + 16 V d' / b` in blocks, with `d'` the next multiple of `b`. Without blocks, a file
+        stores 64 bits more for each row: the format requires a zero point for each scale.
     Raises: ValueError, for a wrong argument or an id out of range.
 
+    Example:
     >>> form = RowScaledForm.from_table(np.array([[1.0, 127.0], [0.5, 0.01]]))
     >>> form(np.array([0])).numpy().round(5).tolist()
     [[1.0, 127.0]]
@@ -60,17 +61,24 @@ class RowScaledForm(Form):
     def from_table(
         cls, table: np.ndarray, precision: str = "int8", block: int | None = None, **config: Any
     ) -> "RowScaledForm":
-        """Rounds a float table `(V, d)`."""
+        """Rounds a float table to integers.
+
+        Args:
+            table: Float vectors `(V, d)`.
+            precision: Type of the integers, "int8" or "int4".
+            block: Numbers in a block, 32, with "int4" only. Default: one scale for each row.
+            **config: Further arguments of the form.
+        """
         table = checks.finite("table", np.asarray(table, np.float32))
         form = cls(len(table), table.shape[1], precision, block, **config)
         form.build()
         wide = np.pad(table, ((0, 0), (0, form.width - form.output_dim)))
-        parts = wide.reshape(-1, form.width if block is None else block)
-        codes, scale = quantize_columns(parts.T, TABLE_BITS[form.precision])
+        blocks = wide.reshape(-1, form.width if block is None else block)
+        codes, scale = quantize_columns(blocks.T, TABLE_BITS[form.precision])
         if block is not None:
             scale = scale.astype(np.float16).astype(np.float32)
             scale = np.where(scale > 0, scale, 1).astype(np.float32)
-            codes = np.clip(np.rint(parts.T / scale), -7, 7)
+            codes = np.clip(np.rint(blocks.T / scale), -7, 7)
         form.table.assign(codes.T.reshape(wide.shape).astype(np.int8))
         form.scale.assign(scale.reshape(form.scale.shape))
         return form
@@ -86,8 +94,8 @@ class RowScaledForm(Form):
         return reshape_as(self._rows(tf.reshape(ids, [-1])), ids, self.output_dim)
 
     def _rows(self, ids: tf.Tensor) -> tf.Tensor:
-        """Vectors `(n, d)` of ids `(n,)`."""
-        # These operators, as they are, become one in a file: see `export.lookups`.
+        """Looks up vectors `(n, d)` for ids `(n,)`."""
+        # `tflite.passes.embedding_lookup` recognizes this chain of operators and makes it one.
         rows = tf.cast(tf.gather(self.table.value, ids), tf.float32)
         scale = tf.gather(self.scale.value, ids)
         if self.block is not None:

@@ -1,4 +1,4 @@
-"""Sparse combinations of a few anchor vectors."""
+"""Anchors: each vector is a sparse combination of anchor vectors."""
 
 from typing import Any
 
@@ -17,41 +17,42 @@ from kerascompact.ops.vocabulary_chunks import id_range, unknown_zero
 
 @register
 class SparseForm(Form):
-    """Combines the few anchors that a word has entries for.
+    """Adds the anchors of a word, each times an entry of a sparse matrix.
 
-    `E = T A`: `E[i] = sum_k T[i, k] A[k]` over the stored entries of row `i`, `A: (|A|, d)`. A row
-    without entries is zeros. Only entries are stored, and only those of the rows that are looked
-    up are read: no row is padded to the length of another, no table is unpacked.
+    `E = T A`: `E[i] = sum_k T[i, k] A[k]` over the stored entries of row `i`, with `A: (|A|, d)`. A
+    row without entries is zero. A lookup reads only the entries of its rows: no row is padded, and
+    no table is unpacked.
 
-    A mixture of several sets of anchors is one set of all of them, one below the other; a softmax
-    over a row's entries is stored as the numbers that it gives.
+    A mixture of several sets of anchors is stored as one set with all of them, and a softmax over
+    the entries of a row as its results.
 
     Args:
-        input_dim: Vocabulary size `V`.
-        output_dim: Embedding width `d`.
-        num_anchors: Rows of `A`.
-        num_entries: Stored entries of `T`, at least 1.
-        longest_row: The most entries of a row.
-        precision: "float32", "int8" or "int4", the type of the anchors' numbers, with a float32
-            scale for each column. The entries of `T` are float32 or integers of 8 bits, with "int4"
-            anchors as well.
-        signed: Whether `T` has negative entries: integers are then int8, and uint8 otherwise.
-        **kwargs: Those of `Form`.
+        input_dim: Vocabulary size `V`, in ids.
+        output_dim: Embedding width `d`, in numbers.
+        num_anchors: Number of anchors `|A|`.
+        num_entries: Number of stored entries of `T`, at least 1.
+        longest_row: Largest number of entries in a row.
+        precision: Type of the anchors: "float32", "int8" or "int4"; integers have a float32 scale
+            for each column. The entries of `T` are float32, or 8-bit integers for both integer
+            types.
+        signed: Whether `T` has negative entries; its integers are int8 then, else uint8.
+        **kwargs: Further arguments of `Form`, such as `mask_zero`.
 
     Shapes: ids `(...)` -> vectors `(..., d)`.
-    Storage: for `n` entries `n (c + v)` bits, `c` = 8 bits for a column, 16 above 256 anchors, 32
-        above 32,768, and `v` = 32 bits for a value, or 8; for the rows `l V' + V'`, `V'` words
-        rounded up to a multiple of 32, `l` = 8 bits for a length, 16 if a row has more than 255
-        entries; for the anchors `32 |A| d`, or `8 |A| d + 32 d`, `4 |A| d + 32 d`; and 32.
+    Storage: `n (c + v) + l V' + V' + 32` bits for `n` entries: a column takes `c` = 8 bits, 16
+        above 256 anchors, 32 above 32,768; a value `v` = 32, or 8 as an integer; a row's length `l`
+        = 8, or 16 if a row has more than 255 entries; `V'` is `V` rounded up to a multiple of 32.
+        The anchors take `32 |A| d`, `8 |A| d + 32 d` or `4 |A| d + 32 d`.
     Raises: ValueError, for a wrong argument or an id out of range.
 
+    Example:
     >>> anchors = np.array([[1.0, 0.0], [0.0, 10.0]])
     >>> form = SparseForm.from_matrix(np.array([[2.0, 1.0], [0.0, 0.0], [0.0, 3.0]]), anchors)
     >>> form(np.array([0, 1, 2])).numpy().tolist()
     [[2.0, 10.0], [0.0, 0.0], [0.0, 30.0]]
 
     Reference: [Liang et al., ICLR 2021](https://arxiv.org/abs/2003.08197), sec. 3.2 and 3.4.
-    Differs: the paper counts `nnz(T) + |A| d` numbers; columns and row lengths are stored, too.
+    Differs: the paper counts `nnz(T) + |A| d` numbers; a file also stores columns and row lengths.
     """
 
     def __init__(
@@ -74,9 +75,14 @@ class SparseForm(Form):
 
     @classmethod
     def from_matrix(cls, transform: Any, anchors: np.ndarray, **config: Any) -> "SparseForm":
-        """Stores `T` `(V, |A|)`, a SciPy sparse matrix or an array, and float anchors `(|A|, d)`.
+        """Stores a matrix `T` and anchors; entries that are 0 are not stored.
 
-        Entries that are 0 are not stored.
+        Args:
+            transform: The matrix `T`, `(V, |A|)`, as NumPy array or SciPy sparse matrix.
+            anchors: Float vectors `(|A|, d)`.
+            **config: Further arguments of the form.
+
+        Raises: ValueError, if the shapes do not fit or a number is not finite.
         """
         anchors = checks.finite("anchors", np.asarray(anchors, np.float32))
         lengths, columns, values = read_entries(transform)
@@ -97,9 +103,15 @@ class SparseForm(Form):
         scale: np.ndarray | None = None,
         **config: Any,
     ) -> "SparseForm":
-        """Stores entries, row after row: `(V,)` lengths of the rows, then columns and values.
+        """Stores the entries of all rows, one row after the other.
 
-        `scale`: of the columns of `anchors`, if these and the values are integers already.
+        Args:
+            lengths: Number of entries in each row, `(V,)`.
+            columns: Anchor of each entry.
+            values: Value of each entry.
+            anchors: Vectors `(|A|, d)`.
+            scale: Column scales of the anchors, `(d,)`, if these and the values are integers.
+            **config: Further arguments of the form.
         """
         rows, (num_anchors, width) = len(lengths), anchors.shape
         longest = int(lengths.max(initial=0))
@@ -144,7 +156,7 @@ class SparseForm(Form):
 
     def lookup(self, ids: tf.Tensor) -> tf.Tensor:
         flat = tf.reshape(ids, [-1])
-        if ids.shape[:1] == [1]:  # one text, as on a phone, where naming its ids once costs more
+        if ids.shape[:1] == [1]:  # for one text, as on a phone, finding its unique ids costs more
             return reshape_as(self._vectors(flat), ids, self.output_dim)
         unique, inverse = unique_ids(flat)
         return reshape_as(tf.gather(self._vectors(unique), inverse), ids, self.output_dim)
@@ -155,32 +167,32 @@ class SparseForm(Form):
         column = tf.cast(tf.gather(self.columns.value, place), tf.int32)
         value = tf.cast(tf.gather(self.values.value, place), tf.float32)
         if self.precision == "float32":
-            parts = self.raw_rows("anchors", column) * tf.expand_dims(value, 1)
-            return tf.math.unsorted_segment_sum(parts, row, tf.size(ids))
-        # Entries in [-1, 1]: in a recipe that rounds between layers, the converter gives the 8-bit
-        # anchors the range of their product as well. A product up to 127 * 255 left them one bit.
-        parts = self.raw_rows("anchors", column) * tf.expand_dims(value * (1 / self.entry_steps), 1)
-        sums = tf.math.unsorted_segment_sum(parts, row, tf.size(ids))
+            terms = self.raw_rows("anchors", column) * tf.expand_dims(value, 1)
+            return tf.math.unsorted_segment_sum(terms, row, tf.size(ids))
+        # Entries are scaled to [-1, 1]: in a recipe that rounds between layers, the converter gives
+        # anchors and products the same range. Products up to 127 * 255 would leave anchors one bit.
+        terms = self.raw_rows("anchors", column) * tf.expand_dims(value * (1 / self.entry_steps), 1)
+        sums = tf.math.unsorted_segment_sum(terms, row, tf.size(ids))
         return sums * (self.anchors_scale.value * self.entry_steps)
 
     def word_logits(self, hidden: tf.Tensor) -> tf.Tensor:
-        """`T (A h)` for one text: `|A| d` products and one for each entry of `T`.
+        """Computes `T (A h)` for one text: `|A| d` products and one for each entry of `T`.
 
-        It needs `8 n` bytes for each vector, `n` entries. A batch of many vectors multiplies with
-        the words' vectors instead, a part of the vocabulary at a time.
+        This needs `8 n` bytes per vector for `n` entries. A batch of many vectors multiplies with
+        the words' vectors instead, one chunk of the vocabulary at a time.
         """
         if hidden.shape[:1] != [1]:
             return super().word_logits(hidden)
         flat, zero = tf.reshape(hidden, [-1, self.output_dim]), unknown_zero(hidden)
         flat = self.with_scale("anchors", flat)
-        # Gathered like the rows of `lookup` in int4, which the file then holds in one way only.
+        # Int4 anchors are gathered, as in `lookup`, so that the file stores them only once.
         if self.precision == "int4":
             anchors = self.raw_rows("anchors", id_range(zero, self.num_anchors))
         else:
-            anchors = self.whole("anchors", zero)
+            anchors = self.full_table("anchors", zero)
         scores = tf.matmul(flat, anchors, transpose_b=True)
         values = tf.cast(self._all("values", zero), tf.float32)
-        if hidden.shape.num_elements() == self.output_dim:  # one vector: faster without its axis
+        if hidden.shape.num_elements() == self.output_dim:  # one vector: faster without an axis
             scores = tf.reshape(scores, [-1])
         else:
             scores, values = tf.transpose(scores), tf.expand_dims(values, 1)  # (|A|, n)
@@ -192,15 +204,15 @@ class SparseForm(Form):
 
     @property
     def entry_steps(self) -> int:
-        """The largest 8-bit entry of `T`."""
+        """Largest 8-bit entry of `T`."""
         return 127 if self.signed else 255
 
     def _all(self, name: str, zero: tf.Tensor) -> tf.Tensor:
-        """A whole array of integers: the converter would store it as wide as it is cast to."""
+        """An entire array of integers, read so that the converter does not store a wider type."""
         return tf.gather(tf.expand_dims(getattr(self, name).value, 0), zero)
 
     def transform(self) -> np.ndarray:
-        """The stored `T` `(V, |A|)` as a dense array, to look at a small one."""
+        """The stored `T` as a dense array `(V, |A|)`, for looking at small ones."""
         lengths = self.lengths.numpy().reshape(-1)[: self.input_dim]
         rows, count = np.repeat(np.arange(self.input_dim), lengths), int(lengths.sum())
         dense = np.zeros((self.input_dim, self.num_anchors), np.float32)
@@ -208,11 +220,11 @@ class SparseForm(Form):
         return dense
 
     def quantized(self, precision: str) -> "SparseForm":
-        """Entries of 8 bits, anchors of 8 or 4.
+        """The form with 8-bit entries and anchors of 8 or 4 bits.
 
-        Every column of `T` is divided by its largest entry, and its anchor multiplied: both then
-        lose what their products can spare. The one scale of the entries, `1 / 255` (`1 / 127` with
-        signs), is multiplied into those of the anchors. An entry that becomes 0 is dropped.
+        Each column of `T` is divided by its largest entry, and the anchor is multiplied by it, so
+        that rounding affects all products alike. The scale of the entries, `1 / 255` (`1 / 127`
+        with signs), goes into the scales of the anchors. An entry that is rounded to 0 is dropped.
         """
         if at_most(self.precision, precision):
             return self
@@ -251,16 +263,21 @@ class SparseForm(Form):
 
 
 def read_entries(transform: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Lengths of the rows, columns and float32 values of the entries that are not 0.
+    """Finds the entries of a matrix that are not 0.
 
-    Raises: ValueError, if it is no matrix or holds NaN or infinity.
+    Args:
+        transform: NumPy array or SciPy sparse matrix.
+
+    Returns: Number of entries in each row; column and float32 value of each entry.
+
+    Raises: ValueError, if it is not a matrix, is empty, or holds NaN or infinity.
 
     >>> [array.tolist() for array in read_entries(np.array([[0, 3], [0, 0]]))]
     [[1, 0], [1], [3.0]]
     """
     if len(getattr(transform, "shape", ())) != 2 or 0 in transform.shape:
         checks.fail("transform", "a matrix (V, |A|) that is not empty", transform)
-    if hasattr(transform, "tocsr"):  # SciPy, which is not imported for it
+    if hasattr(transform, "tocsr"):  # a SciPy matrix, without importing SciPy
         matrix = transform.tocsr().astype(np.float32, copy=True)
         matrix.sum_duplicates()
         matrix.eliminate_zeros()

@@ -1,4 +1,4 @@
-"""Segments of an LSTM or GRU, in one loop."""
+"""Frozen sparse RNN: parallel segments of an LSTM or GRU in one loop."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -15,7 +15,7 @@ GATES = {"lstm": 4, "gru": 3}
 
 
 class _Sizes(keras.layers.Layer):
-    """Stands where Keras' RNN keeps its cell; the form has the weights."""
+    """Placeholder for the cell of Keras' RNN: it gives the sizes, the form has the weights."""
 
     def __init__(self, units: int, num_states: int, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -27,32 +27,33 @@ class _Sizes(keras.layers.Layer):
 class FrozenRNN(keras.layers.RNN):
     """Runs parallel LSTMs or GRUs over windows of the input in one loop.
 
-    `z_t = P_t + H_t R`: the products `P` of all inputs with their kernels and biases are made
-    before the loop, a segment or several with the same window at a time; the states of segments of
-    equal length are one tensor `(N, batch, s)`, and their recurrent kernels another `(N, s, g s)`,
-    so that a step is one batched product. A sequence that is known to have one step, such as the
-    next word on a phone, has no loop.
+    `z_t = P_t + H_t R`: the products `P` of all inputs with their kernels, plus biases, are
+    computed before the loop, together for segments with the same window. The states of segments of
+    equal length form one tensor `(N, batch, s)` and their recurrent kernels another `(N, s, g s)`,
+    so each step is one batched product. A sequence with one known step, such as the next word on a
+    phone, has no loop.
 
-    It is a Keras RNN in everything else: masks, states, directions. Unless it is made with
-    `trainable=True`, it has nothing to train.
+    In all else it is a Keras RNN, with masks, states and directions. It has nothing to train unless
+    it is built with `trainable=True`.
 
     Args:
-        kind: "lstm" or "gru".
-        input_dim: Width of the inputs `i`.
-        lengths: Outputs of each segment.
+        kind: Type of the segments, "lstm" or "gru".
+        input_dim: Width `i` of the inputs.
+        lengths: Number of outputs of each segment.
         starts: First input of each segment's window.
-        width: Inputs in a window `w`.
-        activation: As in Keras.
-        recurrent_activation: As in Keras.
-        use_bias: As in Keras.
-        reset_after: Of a GRU, as in Keras.
-        **kwargs: Those of `keras.layers.RNN`.
+        width: Number of inputs `w` in a window.
+        activation: Activation of the outputs, as in `keras.layers.LSTM`.
+        recurrent_activation: Activation of the gates, as in `keras.layers.LSTM`.
+        use_bias: Whether the gates have biases.
+        reset_after: Whether a GRU applies the reset gate after the matrix product.
+        **kwargs: Further arguments of `keras.layers.RNN`, such as `return_sequences`.
 
-    Shapes: `(batch, steps, i)` -> `(batch, h)` or `(batch, steps, h)`, `h` the sum of lengths.
-    Storage: `32 g sum_n s_n (w + s_n + 1)` bits, `g = 4` of an LSTM; a GRU with `reset_after` has
-        `g = 3` and two biases.
-    Raises: ValueError, for a window that is not among the inputs.
+    Shapes: `(batch, steps, i)` -> `(batch, h)` or `(batch, steps, h)`, with `h` the sum of lengths.
+    Storage: `32 g sum_n s_n (w + s_n + 1)` bits with `g = 4` for an LSTM and `g = 3` for a GRU,
+        which has two biases with `reset_after`.
+    Raises: ValueError, if a window exceeds the inputs.
 
+    Example:
     >>> lstm = [np.zeros((2, 4)), np.zeros((1, 4)), np.ones(4)]
     >>> sizes = dict(kind="lstm", input_dim=3, lengths=[1, 1], width=2)
     >>> FrozenRNN.from_segments([lstm, lstm], [0, 1], **sizes)(np.ones((1, 5, 3))).shape
@@ -86,7 +87,8 @@ class FrozenRNN(keras.layers.RNN):
         self.activation = keras.activations.get(activation)
         self.recurrent_activation = keras.activations.get(recurrent_activation)
         self.use_bias, self.reset_after = use_bias, reset_after
-        # Segments of one length share a batched product; of these, those of one window a product.
+        # Segments of equal length share a batched product, and those with the same window among
+        # them share the product with the inputs.
         self.blocks = [_equal(self.starts, group) for group in _equal(self.lengths)]
         self.groups = [[n for block in blocks for n in block] for blocks in self.blocks]
 
@@ -98,9 +100,15 @@ class FrozenRNN(keras.layers.RNN):
         batch_size: int | None = None,
         **config: Any,
     ) -> "FrozenRNN":
-        """Builds the form from the weights of each segment, in Keras' order and shapes.
+        """Builds the form from the weights of each segment.
 
-        `batch_size` is needed if the form is stateful.
+        Args:
+            weights: Kernel, recurrent kernel and bias of each segment, in Keras' shapes.
+            starts: First input of each segment's window.
+            batch_size: Size of a batch, which a stateful form needs.
+            **config: Further arguments of the form.
+
+        Raises: ValueError, if a weight is not finite or has another shape.
         """
         form = cls(starts=starts, **config)
         form.build((batch_size, None, form.input_dim))
@@ -179,7 +187,7 @@ class FrozenRNN(keras.layers.RNN):
             outputs = self._to_units(lasts)
             sequence = outputs[:, None]
         elif self.return_sequences:
-            # XLA must know the number of steps to train; a file would carry a second counter.
+            # XLA needs the number of steps for training; a file would get a second counter.
             limit = sequences.shape[1] if self.trainable else None
             arrays = [
                 tf.TensorArray(tf.float32, size=steps, element_shape=last.shape) for last in lasts
@@ -209,25 +217,25 @@ class FrozenRNN(keras.layers.RNN):
         return outputs, sequence, ends
 
     def _projected(self, sequences: tf.Tensor, place: int) -> tf.Tensor:
-        """Products of all inputs with the kernels of a group: `(steps, N, batch, g s)`."""
+        """Multiplies all inputs with the kernels of a group: `(steps, N, batch, g s)`."""
         by_time = tf.transpose(sequences, [1, 0, 2])
         shape = tf.shape(by_time)
         steps = by_time.shape[0] if by_time.shape[0] is not None else shape[0]
         batch = by_time.shape[1] if by_time.shape[1] is not None else shape[1]
         columns = self.recurrent[place].shape[-1]
-        parts = []
+        products = []
         for kernel, block in zip(self.kernels[place], self.blocks[place], strict=True):
             start = self.starts[block[0]]
             window = by_time[..., start : start + self.width]
             product = tf.matmul(tf.reshape(window, [-1, self.width]), kernel.value)
-            parts.append(tf.reshape(product, [steps, batch, len(block), columns]))
-        joined = parts[0] if len(parts) == 1 else tf.concat(parts, axis=2)
+            products.append(tf.reshape(product, [steps, batch, len(block), columns]))
+        joined = products[0] if len(products) == 1 else tf.concat(products, axis=2)
         if self.use_bias:
             joined += self.bias[place].value[0]
         return tf.transpose(joined, [0, 2, 1, 3])
 
     def _cell(self, projected: tf.Tensor, states: list[tf.Tensor], place: int) -> list[tf.Tensor]:
-        """One step of a group: `(N, batch, s)` for each of its states."""
+        """Computes one step of a group: `(N, batch, s)` for each of its states."""
         kernel = self.recurrent[place].value
         how = self.activation, self.recurrent_activation
         if self.kind == "lstm":
@@ -237,30 +245,30 @@ class FrozenRNN(keras.layers.RNN):
 
     def _to_segments(self, state: tf.Tensor) -> list[tf.Tensor]:
         """`(batch, h)` -> `(N, batch, s)` for each group."""
-        state = tf.convert_to_tensor(state)  # a variable of Keras, if the form is stateful
-        parts = tf.split(state, list(self.lengths), axis=-1) if len(self.lengths) > 1 else [state]
-        return [tf.stack([parts[n] for n in group]) for group in self.groups]
+        state = tf.convert_to_tensor(state)  # a stateful form has a Keras variable here
+        pieces = tf.split(state, list(self.lengths), axis=-1) if len(self.lengths) > 1 else [state]
+        return [tf.stack([pieces[n] for n in group]) for group in self.groups]
 
     def _to_units(self, groups: list[tf.Tensor]) -> tf.Tensor:
         """`(..., N, batch, s)` for each group -> `(..., batch, h)`."""
-        parts: dict[int, tf.Tensor] = {}
-        # Of several rows the parts keep their axis until they are joined: the TFLite converter
-        # makes one reshape of an unstack and a concat, which is right for a single row only.
+        pieces: dict[int, tf.Tensor] = {}
+        # In a batch of several examples, pieces keep their axis until they are joined: TFLite's
+        # converter turns an unstack and a concat into a reshape, which is wrong for such a batch.
         single = groups[0].shape[-2] == 1
         for group, values in zip(self.groups, groups, strict=True):
             if single:
                 found = tf.unstack(values, num=len(group), axis=-3)
             else:
                 found = tf.split(values, len(group), axis=-3)
-            parts |= zip(group, found, strict=True)
-        ordered = [parts[n] for n in range(len(self.lengths))]
+            pieces |= zip(group, found, strict=True)
+        ordered = [pieces[n] for n in range(len(self.lengths))]
         joined = ordered[0] if len(ordered) == 1 else tf.concat(ordered, axis=-1)
         return joined if single else tf.squeeze(joined, axis=-3)
 
     def get_config(self) -> dict[str, Any]:
         loop = ("return_sequences", "return_state", "go_backwards", "stateful")
         return {
-            **keras.layers.Layer.get_config(self),  # RNN's would add the cell
+            **keras.layers.Layer.get_config(self),  # without the cell that RNN's would add
             **{name: getattr(self, name) for name in (*loop, "zero_output_for_mask")},
             "kind": self.kind,
             "input_dim": self.input_dim,
@@ -279,7 +287,7 @@ class FrozenRNN(keras.layers.RNN):
 
 
 def _equal(values: Sequence[int], places: Sequence[int] | None = None) -> list[list[int]]:
-    """Places of equal values.
+    """Groups the positions of equal values.
 
     >>> _equal([5, 4, 5])
     [[0, 2], [1]]

@@ -1,4 +1,4 @@
-"""The entries of a table that are not zero."""
+"""Sparse table: only the entries that are not zero are stored."""
 
 from typing import Any
 
@@ -20,31 +20,35 @@ from kerascompact.ops.vocabulary_chunks import unknown_zero
 
 @register
 class SparseTableForm(Form):
-    """Looks up a row of which only the entries that are not zero are stored.
+    """Looks up a row from its entries that are not zero.
 
-    What pruning and sparse variational dropout leave of a table. It is the smaller way to store one
-    if less than four in five entries (of float32, with `d <= 256`) are left.
+    `E[i, c] = v` for each stored entry `(c, v)` of row `i`, and 0 elsewhere. Pruning and sparse
+    variational dropout end in this form. It is smaller than a dense float32 table with `d <= 256`
+    if fewer than 4 of 5 entries are left.
 
     Args:
-        input_dim: Vocabulary size `V`.
-        output_dim: Embedding width `d`.
-        num_entries: Stored entries, at least 1.
-        longest_row: The most entries of a row.
-        precision: "float32" or "int8", with a float32 scale for each column.
-        **kwargs: Those of `Form`.
+        input_dim: Vocabulary size `V`, in ids.
+        output_dim: Embedding width `d`, in numbers.
+        num_entries: Number of stored entries, at least 1.
+        longest_row: Largest number of entries in a row.
+        precision: Type of the values, "float32" or "int8"; integers have a float32 scale for each
+            column.
+        **kwargs: Further arguments of `Form`, such as `mask_zero`.
 
     Shapes: ids `(...)` -> vectors `(..., d)`.
-    Storage: for `n` entries `n (c + v)` bits, `c` = 8 bits for a column, 16 above 256, and `v` = 32
-        bits for a value, or 8; for the rows `l V' + V'`, `V'` words rounded up to a multiple of 32,
-        `l` = 8 bits, 16 if a row has more than 255 entries; 32, and `32 d` for scales.
+    Storage: `n (c + v) + l V' + V' + 32` bits for `n` entries, and `32 d` for the scales of int8: a
+        column takes `c` = 8 bits, or 16 above 256 columns; a value `v` = 32, or 8 in int8; a row's
+        length `l` = 8, or 16 if a row has more than 255 entries; `V'` is `V` rounded up to a
+        multiple of 32.
     Raises: ValueError, for a wrong argument or an id out of range.
 
+    Example:
     >>> form = SparseTableForm.from_table(np.array([[0.0, 2.0], [0.0, 0.0], [3.0, 0.0]]))
     >>> form(np.array([0, 1, 2])).numpy().tolist()
     [[0.0, 2.0], [0.0, 0.0], [3.0, 0.0]]
 
     Reference: [Han et al., ICLR 2016](https://arxiv.org/abs/1510.00149), sec. 2. Differs: columns
-    as they are instead of differences of 5 bits, so that a row can be read on its own.
+    are stored as numbers, not as differences of 5 bits, so that each row can be read on its own.
     """
 
     def __init__(
@@ -63,7 +67,14 @@ class SparseTableForm(Form):
 
     @classmethod
     def from_table(cls, table: np.ndarray, **config: Any) -> "SparseTableForm":
-        """Stores the entries of a float table `(V, d)`, an array or a SciPy matrix."""
+        """Stores the entries of a float table `(V, d)` that are not zero.
+
+        Args:
+            table: NumPy array or SciPy sparse matrix.
+            **config: Further arguments of the form.
+
+        Raises: ValueError, if it is not a matrix of finite numbers.
+        """
         lengths, columns, values = read_entries(table)
         return cls._from_entries(lengths, columns, values, table.shape[1], **config)
 
@@ -113,12 +124,12 @@ class SparseTableForm(Form):
         row, place = sparse.entries_of_rows(*found, self.longest_row)
         column = tf.cast(tf.gather(self.columns.value, place), tf.int32)
         value = tf.cast(tf.gather(self.values.value, place), tf.float32)
-        # One value for each entry at most: this sum only puts them in their places.
+        # Each sum has at most one value: it only moves the values to their columns.
         entries = tf.math.unsorted_segment_sum(value, row * width + column, tf.size(flat) * width)
         return self._scaled(reshape_as(entries, ids, width))
 
     def word_logits(self, hidden: tf.Tensor) -> tf.Tensor:
-        """A product for each entry, for one text; see `SparseForm.word_logits`."""
+        """Computes one product for each stored entry; batches use the words' vectors instead."""
         if hidden.shape[:1] != [1]:
             return super().word_logits(hidden)
         zero = unknown_zero(hidden)
@@ -135,13 +146,13 @@ class SparseTableForm(Form):
         return vectors if self.precision == "float32" else vectors * self.scale.value
 
     def _all(self, name: str, zero: tf.Tensor) -> tf.Tensor:
-        """A whole array of integers: the converter would store it as wide as it is cast to."""
+        """An entire array of integers, read so that the converter does not store a wider type."""
         return tf.gather(tf.expand_dims(getattr(self, name).value, 0), zero)
 
     def quantized(self, precision: str) -> "SparseTableForm":
-        """Entries of 8 bits, with "int4" as well: most of the bits of a smaller one are its column.
+        """The form with int8 values, even for "int4": columns take most of the bits by then.
 
-        An entry that becomes 0 is dropped.
+        An entry that is rounded to 0 is dropped.
         """
         if self.precision == "int8":
             return self
@@ -150,7 +161,7 @@ class SparseTableForm(Form):
         columns, values = self.columns.numpy()[:count], self.values.numpy()[:count]
         largest = np.zeros((1, self.output_dim), np.float32)
         np.maximum.at(largest[0], columns, np.abs(values))
-        scale = quantize_columns(largest)[1]  # which depends on the largest entries only
+        scale = quantize_columns(largest)[1]  # depends only on the largest entries
         values = np.rint(values / scale[columns]).astype(np.int8)
         rows = np.repeat(np.arange(self.input_dim), lengths)[values != 0]
         lengths = np.bincount(rows, minlength=self.input_dim)
@@ -170,16 +181,20 @@ class SparseTableForm(Form):
 
 
 def rows_with_zeros(table: np.ndarray, **config: Any) -> Form:
-    """Stores a table in the form that is the smallest, given where its zeros are.
+    """Stores a table with zeros in the smallest of four forms.
 
-    All entries, those that are not zero, and both for the rows that are not zeros as a whole.
+    These are dense and sparse tables, of all rows or only of the rows that are not all zeros.
+
+    Args:
+        table: Float vectors `(V, d)`.
+        **config: Further arguments of the form.
 
     >>> type(rows_with_zeros(np.eye(40))).__name__, type(rows_with_zeros(np.eye(2))).__name__
     ('SparseTableForm', 'DenseForm')
     """
     ids = np.flatnonzero(np.any(table != 0, axis=1))
     ids = ids if len(ids) else np.zeros(1, np.int64)
-    # The form around the rows has their name and their mask; they themselves need none.
+    # The outer form has the name and the mask; the form inside needs neither.
     found: list[Form] = []
     for rows, arguments in ((table, config), (table[ids], {})):
         sizes = dict(input_dim=len(rows), output_dim=rows.shape[1])
@@ -199,5 +214,5 @@ def _bits(form: Form) -> int:
 
 
 def _smallest_type(count: int) -> str:
-    """For numbers below `count`."""
+    """The smallest integer type for numbers below `count`."""
     return "uint8" if count <= 2**8 else "int16" if count <= 2**15 else "int32"

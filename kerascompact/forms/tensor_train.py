@@ -1,4 +1,4 @@
-"""The cores of a tensor train."""
+"""Tensor train: vectors as products of small matrices, one from each core."""
 
 import math
 from typing import Any
@@ -19,23 +19,26 @@ from kerascompact.ops.vocabulary_chunks import id_range, unknown_zero
 class TensorTrainForm(Form):
     """Multiplies one small matrix from each of several cores.
 
-    `E[i] = G_0[i_0] G_1[i_1] ...`, `i_0 i_1 ...` the digits of id `i` in the bases `v_0, v_1, ...`
-    and `G_k[i_k]: (r_k, d_k r_{k+1})`: the products of all `d_k` columns are the `d` of a vector.
+    `E[i] = G_0[i_0] G_1[i_1] ...`, where `i_0 i_1 ...` are the digits of id `i` in the bases
+    `v_0, v_1, ...`, and `G_k[i_k]: (r_k, d_k r_{k+1})`. The products of all `d_k` columns are the
+    `d` numbers of a vector.
 
     Args:
         input_dim: Vocabulary size `V`, at most the product of the bases.
         output_dim: Embedding width `d`, the product of `columns`.
-        rows: Bases `v_0, v_1, ...`, two or more.
-        columns: `d_0, d_1, ...`, as many.
-        ranks: `r_1, r_2, ...`, one less.
-        precision: "float32", "int8" or "int4", the type of the cores' numbers; integers with one
-            scale for each core, of which only the product is needed.
-        **kwargs: Those of `Form`.
+        rows: Two or more bases `v_0, v_1, ...` of the ids.
+        columns: Factors `d_0, d_1, ...` of the width, one for each base.
+        ranks: Inner sizes `r_1, r_2, ...` between the cores, one less than there are bases.
+        precision: Type of the cores: "float32", "int8" or "int4"; integers share one scale, the
+            product of the cores' scales.
+        **kwargs: Further arguments of `Form`, such as `mask_zero`.
 
     Shapes: ids `(...)` -> vectors `(..., d)`.
-    Storage: `32 n` bits, `n = sum_k v_k r_k d_k r_{k+1}`, or `8 n + 32`, `4 n + 32`.
+    Storage: `32 n` bits in float32, `8 n + 32` in int8 and `4 n + 32` in int4, with
+        `n = sum_k v_k r_k d_k r_{k+1}`.
     Raises: ValueError, for a wrong argument or an id out of range.
 
+    Example:
     >>> cores = [np.array([[3.0], [1.0]]), np.array([[1.0, 2.0], [0.0, 1.0]])]
     >>> form = TensorTrainForm.from_cores(cores, 4, rows=(2, 2), columns=(1, 2), ranks=(1,))
     >>> form(np.array([0, 3])).numpy().tolist()
@@ -60,7 +63,13 @@ class TensorTrainForm(Form):
 
     @classmethod
     def from_cores(cls, cores: list[np.ndarray], input_dim: int, **config: Any) -> Any:
-        """Stores float cores `(v_k, r_k d_k r_{k+1})`."""
+        """Stores float cores.
+
+        Args:
+            cores: A core `(v_k, r_k d_k r_{k+1})` for each base.
+            input_dim: Vocabulary size `V`, in ids.
+            **config: Further arguments of the form: `rows`, `columns`, `ranks`.
+        """
         arrays = {f"core_{k}": checks.finite("cores", core) for k, core in enumerate(cores)}
         width = math.prod(config["columns"])
         return cls.from_arrays(arrays, input_dim=input_dim, output_dim=width, **config)
@@ -78,15 +87,16 @@ class TensorTrainForm(Form):
         return reshape_as(self._scaled(vectors), ids, self.output_dim)
 
     def word_logits(self, hidden: tf.Tensor) -> tf.Tensor:
-        """One core after the other, without the words' vectors."""
+        """Contracts one core after the other, without computing the words' vectors."""
         flat, zero = tf.reshape(hidden, [-1, self.output_dim]), unknown_zero(hidden)
         cores = []
         for k, size in enumerate(self.shape.rows):
-            # Gathered like the rows of `lookup` in int4, which the file then holds in one way only.
-            every = self.precision == "int4"
             name = f"core_{k}"
-            whole = self.raw_rows(name, id_range(zero, size)) if every else self.whole(name, zero)
-            cores.append(whole)
+            # An int4 core is gathered, as in `lookup`, so that the file stores it only once.
+            if self.precision == "int4":
+                cores.append(self.raw_rows(name, id_range(zero, size)))
+            else:
+                cores.append(self.full_table(name, zero))
         logits = tensor_train.train_logits(self._scaled(flat), cores, self.shape)
         return reshape_as(logits[:, : self.input_dim], hidden[..., 0], self.input_dim)
 
@@ -114,7 +124,16 @@ class TensorTrainForm(Form):
 def read_shape(
     input_dim: int, output_dim: int, rows: Any, columns: Any, ranks: Any
 ) -> tensor_train.TrainShape:
-    """The sizes of a train, which fit a table `(V, d)`.
+    """Checks the sizes of a tensor train for a table `(V, d)`.
+
+    Args:
+        input_dim: Vocabulary size `V`, in ids.
+        output_dim: Embedding width `d`, in numbers.
+        rows: Bases of the ids.
+        columns: Factors of the width.
+        ranks: Inner sizes between the cores.
+
+    Raises: ValueError, if the sizes do not fit.
 
     >>> read_shape(10, 4, [4, 3], [2, 2], [5]).size
     70

@@ -61,9 +61,9 @@ def size_up(
         **({"text": data.vocabulary.rules} if text_in else {"vocabulary": data.vocabulary}),
     )
     trained, ships = summary(model), frozen.summary()
-    paper = next(row.paper_bits for row in trained.rows if row.layer == "embedding")
-    stored = next(row.stored_bits for row in ships.rows if row.layer == "embedding")
-    ids = sum(row.stored_bits for row in ships.rows if text_in and row.kind == "BitCache")
+    paper = next(row.paper_bits for row in trained.layers if row.layer == "embedding")
+    stored = next(row.stored_bits for row in ships.layers if row.layer == "embedding")
+    ids = sum(row.stored_bits for row in ships.layers if text_in and row.kind == "BitCache")
     row = {
         "recipe": recipe,
         "paper_bytes": paper / 8,
@@ -119,7 +119,7 @@ def measure(
         "frozen_difference": report.trained_frozen.largest,
         "trained_agreement": report.trained_file.agreement,
         "trained_difference": report.trained_file.largest,
-        "test_rows": report.rows,
+        "test_rows": report.examples,
         "microseconds": round(report.microseconds, 1),
     }
     return row, frozen

@@ -58,7 +58,7 @@ def test_the_file_looks_up_what_keras_does(name, recipe):
     assert (facts["form"], facts["stored_bits"]) == (type(form).__name__, stored)
     assert facts["paper_bits"] == 77
     assert f"{type(form).__name__}: {V} x {form.output_dim} in" in str(found)
-    (row,) = size.summary(small).rows
+    (row,) = size.summary(small).layers
     assert (row.stored_bits, row.paper_bits, row.float32_bits) == (
         stored,
         77,
