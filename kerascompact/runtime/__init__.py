@@ -1,4 +1,4 @@
-"""Runs `.tflite` files on LiteRT, as a phone does. Imports no TensorFlow, no Keras."""
+"""Runtime: runs `.tflite` files on LiteRT, as a phone does. Imports no TensorFlow, no Keras."""
 
 from kerascompact.runtime.classifier import TextClassifier
 

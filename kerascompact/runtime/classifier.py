@@ -1,4 +1,4 @@
-"""Text in, prediction out: a `.tflite` file and its vocabulary, as an app uses them."""
+"""Text classifier that runs a `.tflite` file and its vocabulary, as an app does."""
 
 import os
 from collections.abc import Iterable
@@ -16,12 +16,17 @@ from kerascompact.text.vocabulary import NUM_RESERVED, Vocabulary
 
 
 class Prediction(NamedTuple):
-    """What the file says about one text.
+    """Prediction for one text.
 
-    `probabilities[i]` is that of `labels[i]`, and `label` the one with the largest. `tokens` is the
-    number of tokens of the text, `known` how many of those that the model read are in the
-    vocabulary (`None`, if there is no list of words at hand), and `notes` says what may have cost
-    accuracy.
+    Args:
+        label: The most probable label.
+        probability: Probability of this label.
+        probabilities: Probabilities of all labels, in the order of `labels`.
+        labels: Names of all labels.
+        tokens: Tokens in the text.
+        known: How many of the tokens that the model read are in the vocabulary; `None` if there is
+            no list of words.
+        notes: Remarks on what may have cost accuracy, such as a text that was cut.
     """
 
     label: str
@@ -34,19 +39,24 @@ class Prediction(NamedTuple):
 
 
 class TextClassifier:
-    """A text classifier read from a `.tflite` file; needs neither TensorFlow nor Keras.
+    """Classifies texts with a `.tflite` file; needs neither TensorFlow nor Keras.
+
+    The text is split into tokens by the rules that the model was trained with, the tokens become
+    ids, and the file turns these into probabilities. A file with text input does all of this
+    itself and gets the bytes of the text.
 
     Args:
-        file: Path or bytes of a file that `kerascompact.export.convert` made with a vocabulary, or
-            to take text.
-        vocabulary: The `Vocabulary` it was trained with, or its path. `None`: `vocabulary.txt`
-            beside the file, or none, if the file takes text.
+        file: Path or bytes of a file that `kerascompact.export.convert` wrote with a vocabulary or
+            with text input.
+        vocabulary: The `Vocabulary` that the model was trained with, or its path. Default:
+            `vocabulary.txt` in the folder of the file; a file with text input needs none.
         num_threads: Threads that the runtime may use.
-        signature: Which of the models of a file of several; `None`: the first.
+        signature: Name of the model to run, if the file has several. Default: the first.
 
-    Raises: ValueError, if the file is damaged, has no such signature, is no text classifier of
+    Raises: ValueError, if the file is damaged, has no such signature, is not a text classifier of
         kerascompact, or was trained with another vocabulary; OSError, if a file cannot be read.
 
+    Example:
     >>> from kerascompact import models, text
     >>> words = text.Vocabulary(["good", "bad"])
     >>> model = models.mean_classifier(keras.layers.Embedding(4, 2, mask_zero=True), 2)
@@ -74,7 +84,7 @@ class TextClassifier:
         if not facts and self.text is None:
             raise ValueError(
                 f"{name} must be one that kerascompact exported with its vocabulary. "
-                "Received: a TFLite model that names none."
+                "Received: a TFLite model without the checksum of a vocabulary."
             )
         self.vocabulary: Vocabulary | None = None
         if self.text is None or vocabulary is not None:
@@ -100,16 +110,23 @@ class TextClassifier:
         """Classifies one text.
 
         Args:
-            text: A `str`, or UTF-8 bytes. If the file has a fixed length, tokens past it are cut.
+            text: A `str` or UTF-8 bytes. If the file has a fixed length, further tokens are cut.
 
-        Raises: ValueError, if it is no valid UTF-8 (with the position) or has no token.
+        Returns: The label, its probability and notes, see `Prediction`.
+
+        Raises: ValueError, if the text is not valid UTF-8 (with the position) or has no token.
         """
         return self._predictions([self._encoded(text)])[0]
 
     def predict_many(self, texts: Iterable[str | bytes]) -> list[Prediction]:
-        """Classifies texts, each as `predict` does: in batches of the size of the file.
+        """Classifies several texts in batches of the file's batch size.
 
-        Raises: ValueError, as `predict`, with the index of the text.
+        Args:
+            texts: Texts as `predict` takes them.
+
+        Returns: A `Prediction` for each text.
+
+        Raises: ValueError, as for `predict`, with the index of the text.
         """
         if isinstance(texts, str | bytes) or not isinstance(texts, Iterable):
             checks.fail("texts", "a list of str or UTF-8 bytes", texts)
@@ -148,9 +165,9 @@ class TextClassifier:
         return _Encoded(numbers, tokens, known, tuple(notes))
 
     def _predictions(self, texts: list["_Encoded"]) -> list[Prediction]:
-        rows = [{self._input: one.numbers} for one in texts]
+        examples = [{self._input: one.numbers} for one in texts]
         found: dict[int, np.ndarray] = {}
-        for places, inputs in batches(rows, self.interpreter.batch_size or 1):
+        for places, inputs in batches(examples, self.interpreter.batch_size or 1):
             outputs = self.interpreter.run(inputs)[self._output]
             found |= zip(places, outputs[: len(places)], strict=True)
         predictions = []
@@ -171,7 +188,7 @@ class TextClassifier:
 
 
 class _Encoded(NamedTuple):
-    """What the file gets of a text, and what `Prediction` says of it."""
+    """One text as the file's input, with the token counts and notes for its `Prediction`."""
 
     numbers: np.ndarray
     tokens: int
@@ -188,12 +205,12 @@ def _read(file: str | os.PathLike[str]) -> tuple[bytes, Path]:
 def _vocabulary(
     vocabulary: Vocabulary | str | os.PathLike[str] | None, file: Path | None
 ) -> tuple[Vocabulary, str]:
-    """The vocabulary, and what an error calls it."""
+    """The vocabulary and its name in errors."""
     if isinstance(vocabulary, Vocabulary):
         return vocabulary, repr(vocabulary)
     if vocabulary is None:
         if file is None:
-            checks.fail("vocabulary", "given with the bytes of a file, which lie nowhere", None)
+            raise ValueError("`vocabulary` is required when the file is given as bytes.")
         vocabulary = file.parent / vocabulary_file.NAME
         if not vocabulary.is_file():
             raise ValueError(f"There is no {vocabulary}, and no other vocabulary is given.")
@@ -203,7 +220,7 @@ def _vocabulary(
 
 
 def _ports(file: Interpreter, name: str) -> tuple[str, str, int | None, int]:
-    """Names of the input and the output, the fixed length if there is one, number of classes."""
+    """Names of the input and the output, the fixed length or `None`, the number of classes."""
     ins = {key: value["shape_signature"] for key, value in file.inputs.items()}
     outs = {key: value["shape"] for key, value in file.outputs.items()}
     if [len(shape) for shape in (*ins.values(), *outs.values())] != [2, 2]:
@@ -220,7 +237,7 @@ def _decoded(text: str | bytes) -> str:
     if not isinstance(text, str | bytes):
         checks.fail("text", "a str or UTF-8 bytes", text)
     try:
-        # Python hands on bytes of the command line that are no UTF-8 as lone surrogates.
+        # Python turns invalid UTF-8 on the command line into lone surrogates.
         data = text.encode("utf-8", "surrogateescape") if isinstance(text, str) else text
         return data.decode("utf-8")
     except UnicodeError as error:

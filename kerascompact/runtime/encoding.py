@@ -1,4 +1,4 @@
-"""UTF-8 encoding of a text as the integers that a text-in file takes."""
+"""UTF-8 encoding of a text as the integer input of a file that takes text."""
 
 from typing import NamedTuple
 
@@ -6,32 +6,36 @@ import numpy as np
 
 from kerascompact.core import checks
 
-SHIELD = -1  # no byte: behind a text that ends in zeros, it tells them from padding
+SHIELD = -1  # end mark of a text that ends in NUL characters, which would count as padding
 
 
 class Encoded(NamedTuple):
-    """`numbers`: int32 `(1, n)`. `used`: how many bytes of the text they hold."""
+    """Encoded text: `numbers` int32 `(1, n)`, which hold the first `used` bytes of the text."""
 
     numbers: np.ndarray
     used: int
 
 
 def encode(text: str | bytes, max_bytes: int | None = None) -> Encoded:
-    r"""The UTF-8 bytes of a text, padded with zeros at the end if there is a fixed number.
+    r"""Turns a text into its UTF-8 bytes, with zeros up to the length of the array.
 
-    A file drops zeros at the end, so that an app may fill its array with them; a text that itself
-    ends in NUL characters gets a -1, which is padding as well, behind them.
+    A file ignores zeros at the end, so an app may fill its array with them. A text that itself
+    ends in NUL characters gets a -1 behind them, which the file ignores as well.
 
     Args:
-        text: A `str`, or bytes, which may be any.
-        max_bytes: Length of the array; longer texts are cut. `None`: that of the text.
+        text: A `str` or any bytes.
+        max_bytes: Length of the array; longer texts are cut. Default: the length of the text.
+
+    Returns: The array and the number of bytes that it holds, see `Encoded`.
+
+    Raises: ValueError, if `text` is neither `str` nor bytes.
 
     >>> encode("caf\u00e9", 8).numbers
     array([[ 99,  97, 102, 195, 169,   0,   0,   0]], dtype=int32)
     """
     if not isinstance(text, str | bytes):
         checks.fail("text", "a str or bytes", text)
-    # Python hands on bytes that are no UTF-8 as lone surrogates.
+    # Python turns invalid UTF-8 on the command line into lone surrogates.
     data = text.encode("utf-8", "surrogateescape") if isinstance(text, str) else text
     size = max_bytes or max(1, len(data) + data.endswith(b"\0"))
     kept = data[:size]

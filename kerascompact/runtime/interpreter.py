@@ -1,4 +1,4 @@
-"""Runs a `.tflite` file on LiteRT, the runtime of phones."""
+"""Interpreter of `.tflite` files: LiteRT, the runtime of phones, with checks before each run."""
 
 from pathlib import Path
 from typing import Any
@@ -12,17 +12,17 @@ from kerascompact.tflite import flatbuffer
 
 
 class Interpreter:
-    """A loaded file: named arrays in, named arrays out.
+    """Loads a file and runs it: named arrays in, named arrays out.
 
-    The runtime trusts a file, and a damaged one may end the process; so it is checked first, see
-    `flatbuffer.read`. A file of kerascompact tells of every damage. Of a file of another maker,
-    everything that thousands of damaged ones were seen to fail by is refused; one that somebody
-    made to do harm belongs in a process of its own.
+    The runtime trusts a file, and a damaged one may crash the process; so it is checked first, see
+    `flatbuffer.read`. In a file of kerascompact, the checksum detects any damage. In other files,
+    every kind of damage is refused that crashed the runtime in thousands of trials; run a file that
+    may have been made to do harm in a process of its own.
 
     Args:
-        file: A path, or the bytes of a file.
+        file: Path or bytes of a `.tflite` file.
         num_threads: Threads that the runtime may use.
-        signature: Which of the models of a file of several; `None`: the first.
+        signature: Name of the model to run, if the file has several. Default: the first.
 
     Raises: ValueError, if the file is damaged, needs operators that the plain runtime lacks, or has
         no such signature.
@@ -51,7 +51,7 @@ class Interpreter:
             self._runtime = litert.Interpreter(model_content=self.data, num_threads=num_threads)
             signatures = self._runtime.get_signature_list()
             if not signatures:
-                raise ValueError("it has no signature, so its inputs have no names")
+                raise ValueError("it has no signature, which names the inputs")
             name = signature or _first(signatures)
             if name not in signatures:
                 raise ValueError(f"it has no signature {name!r}, but {', '.join(signatures)}")
@@ -65,19 +65,24 @@ class Interpreter:
 
     @property
     def text(self) -> dict[str, Any] | None:
-        """What the file's metadata say of its text, if it takes text rather than ids."""
+        """Metadata of the text input: its limits and token rules; `None` if the input is ids."""
         return (self.metadata or {}).get("text")
 
     @property
     def input_order(self) -> list[str]:
-        """The names of the inputs in the order of the model; of a file that does not tell, any."""
+        """Names of the inputs, in the order of the model if the metadata have it."""
         told = (self.metadata or {}).get("inputs", [])
         return told if {*told} == {*self.inputs} else [*self.inputs]
 
     def run_text(self, text: str | bytes) -> dict[str, np.ndarray]:
-        """Runs a file that takes text on one; what is past its number of bytes is cut.
+        """Runs a file with text input on one text.
 
-        Raises: ValueError, if it takes none.
+        Args:
+            text: A `str` or UTF-8 bytes; bytes beyond the file's limit are cut.
+
+        Returns: The outputs by name.
+
+        Raises: ValueError, if the file does not take text.
 
         >>> from kerascompact import models, text
         >>> words = text.Vocabulary(["good", "bad"])
@@ -93,21 +98,26 @@ class Interpreter:
 
     @property
     def vocabulary_size(self) -> int | None:
-        """Number of ids that the file's embeddings know, if kerascompact wrote it there."""
+        """Vocabulary size of the file's embeddings; `None` if the metadata do not have it."""
         facts = self.metadata or {}
         sizes = [e["input_dim"] for e in facts.get("embeddings", []) if e["input_dim"] is not None]
         return min(sizes) if sizes else (facts.get("vocabulary") or {}).get("size")
 
     @property
     def batch_size(self) -> int | None:
-        """Rows of a run, the first dimension of every input; `None`: any number."""
+        """Examples per run, the first dimension of every input; `None`: any number."""
         shapes = [details["shape_signature"] for details in self.inputs.values()]
         sizes = {int(shape[0]) for shape in shapes if len(shape)}
         size = sizes.pop() if len(sizes) == 1 else 1
         return None if size == -1 else size
 
     def run(self, inputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """Runs a batch: one row, unless the file was converted for another `batch_size`.
+        """Runs one batch of `batch_size` examples, which is 1 in most files.
+
+        Args:
+            inputs: An array for each input, by name.
+
+        Returns: The outputs by name.
 
         Raises: ValueError, if a name, a shape or an id does not fit, or the runtime fails.
         """
@@ -116,7 +126,7 @@ class Interpreter:
         fitted = {name: self._fitted(name, value) for name, value in inputs.items()}
         try:
             return self._runner(**fitted)
-        except (RuntimeError, MemoryError) as error:  # of a damaged file; ids are checked above
+        except (RuntimeError, MemoryError) as error:  # the file is damaged: ids are checked above
             raise _cannot_run(error) from error
 
     def _fitted(self, name: str, value: np.ndarray) -> np.ndarray:
@@ -132,9 +142,7 @@ class Interpreter:
         if self.text is not None:
             if not np.issubdtype(value.dtype, np.integer):
                 checks.fail(name, "bytes as an array of integers", value)
-            value = np.where(
-                (value < 0) | (value > 255), encoding.SHIELD, value
-            )  # no byte is like any
+            value = np.where((value < 0) | (value > 255), encoding.SHIELD, value)
         elif np.issubdtype(details["dtype"], np.integer):
             bound = self.vocabulary_size if len(self.inputs) == 1 else None
             checks.ids_below(name, value, bound or np.iinfo(details["dtype"]).max + 1)
@@ -146,10 +154,10 @@ def _cannot_run(error: Exception) -> ValueError:
 
 
 def bare(path: str, num_threads: int = 1) -> litert.Interpreter:
-    """The runtime itself over a file that is mapped into memory, without any check."""
+    """LiteRT's own interpreter of a file that is mapped into memory, without any checks."""
     return litert.Interpreter(model_path=path, num_threads=num_threads)
 
 
 def _first(signatures: Any) -> str:
-    """The one that TensorFlow calls the default, or the first."""
+    """The signature that TensorFlow calls the default, or the first."""
     return "serving_default" if "serving_default" in signatures else next(iter(signatures))

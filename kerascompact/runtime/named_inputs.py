@@ -1,4 +1,4 @@
-"""Data for models of several inputs, in any structure that `model.fit` takes."""
+"""Input arrays by name, from data in any structure that `model.fit` takes."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -14,19 +14,21 @@ def named_inputs(
     ranks: Mapping[str, int | None],
     structure: Any = None,
 ) -> dict[str, np.ndarray]:
-    """The array of each input.
+    """Finds the array of each input of a model.
 
     Args:
-        argument: Name of the argument that the data came in, for errors.
-        data: A dictionary of arrays by the names of the inputs; a list or tuple of arrays in the
-            order of the inputs; or arrays in `structure`. Of one input, also the array itself.
-        ranks: Dimensions of each input, the batch among them, in the order of the model's inputs;
-            `None` if they are not known.
-        structure: How the model takes its inputs: lists, tuples and dictionaries of their names;
-            `None`: a list of them.
+        argument: Name of the argument with the data, for errors.
+        data: A dictionary of arrays by input name; a list or tuple of arrays in the order of the
+            inputs; or arrays nested as in `structure`. For one input, the array itself will do.
+        ranks: Number of dimensions of each input, the batch included, in the order of the model's
+            inputs; `None` if it is not known.
+        structure: Names of the inputs, nested in lists, tuples and dictionaries as the model takes
+            them. Default: a list of the names.
 
-    Raises: ValueError, if the data have another structure, or not as many rows for each input, or
-        none.
+    Returns: The arrays by input name.
+
+    Raises: ValueError, if the data have another structure, if the arrays differ in their number of
+        examples, or if there are no examples.
 
     >>> found = named_inputs("data", ([[1], [2]], [[0.5], [1.5]]), {"ids": 2, "scores": 2})
     >>> {name: array.tolist() for name, array in found.items()}
@@ -53,9 +55,15 @@ def named_inputs(
 
 
 def given_texts(argument: str, data: Any) -> list[str | bytes]:
-    """The texts for a file that takes text: a list, a tuple or a one-dimensional array of them.
+    """Checks the texts for a file that takes text.
 
-    Raises: ValueError, if it is something else, or empty.
+    Args:
+        argument: Name of the argument with the texts, for errors.
+        data: A list, a tuple or a one-dimensional array of texts.
+
+    Returns: The texts as a list.
+
+    Raises: ValueError, if the data are something else or empty.
 
     >>> given_texts("data", np.array(["good", "bad"]))
     ['good', 'bad']
@@ -69,18 +77,18 @@ def given_texts(argument: str, data: Any) -> list[str | bytes]:
 
 
 def _nested(structure: Any, names: list[str]) -> bool:
-    """Whether the structure says more than the names; of one input, rows may stand in a list."""
+    """Whether the structure says more than the names; the examples of one input may be a list."""
     return isinstance(structure, Mapping) or (len(names) > 1 and structure is not None)
 
 
 def _only(data: Any, rank: int | None) -> Any:
-    """The array of a model of one input, which may stand alone in a list."""
+    """The array of a model with one input, which may be wrapped in a list."""
     alone = isinstance(data, list | tuple) and len(data) == 1
     return data[0] if alone and rank is not None and np.ndim(data[0]) == rank else data
 
 
 def _fits(data: Any, structure: Any) -> bool:
-    """Whether arrays are nested as names are."""
+    """Whether arrays are nested like the names in `structure`."""
     if isinstance(structure, str):
         return not isinstance(data, Mapping)
     if isinstance(structure, Mapping):

@@ -10,14 +10,14 @@ NAME = "vocabulary.txt"
 
 
 def check(path: Path, vocabulary: Vocabulary) -> None:
-    """Makes sure that the vocabulary of a file takes the place of no other file's.
+    """Checks that writing a vocabulary does not overwrite the vocabulary of another file.
 
     Args:
-        path: The `.tflite` file that will be written. What it names now is written over.
-        vocabulary: To be saved beside it.
+        path: The `.tflite` file that will be written; an old file there is overwritten.
+        vocabulary: Vocabulary that will be saved in the same folder.
 
-    Raises: ValueError, if another vocabulary is there, unless the old file at `path` is the only
-        one of the folder that needs it. A file that takes text has its words inside.
+    Raises: ValueError, if the folder has another vocabulary that a file other than `path` needs. A
+        file that takes text has its words inside and needs none.
 
     >>> Vocabulary(["one"]).save("vocabulary.txt").name
     'vocabulary.txt'
@@ -38,12 +38,12 @@ def check(path: Path, vocabulary: Vocabulary) -> None:
         named = ", ".join(others) or "none that is in this folder"
         raise ValueError(
             f"{beside} is the vocabulary of another file: {named}. Choose another folder for "
-            f"{path.name}, or delete it."
+            f"{path.name}, or delete {NAME}."
         )
 
 
 def _vocabulary_of(file: Path) -> tuple[str | None, bool]:
-    """The checksum of the words that a file was converted with, and whether they are inside."""
+    """Checksum of the vocabulary that a file was converted with, and whether it is inside."""
     try:
         metadata = flatbuffer.read_metadata(file)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Tools for any `.tflite` file, whoever wrote it. Imports no TensorFlow, no Keras."""
+"""Tools for `.tflite` files of any exporter. Imports no TensorFlow, no Keras."""
 
 from kerascompact.tools.doctor import diagnose
 from kerascompact.tools.inspector import inspect

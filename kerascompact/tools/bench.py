@@ -17,24 +17,25 @@ from kerascompact.runtime.named_inputs import given_texts
 from kerascompact.tflite import flatbuffer
 from kerascompact.tools.random_inputs import given_inputs, random_inputs
 
-LOADS = 5  # of which the median is reported
-WARM_UP = 10  # runs that are not counted
+LOADS = 5  # how often a file is loaded; the median is reported
+WARM_UP = 10  # first runs that are not counted
 
 
 class Timing(NamedTuple):
-    """What `bench` measured of one file; `None` for memory that the system does not tell.
+    """Latency, load time and memory of one file.
 
     Args:
-        name: Of the file.
-        num_bytes: Of the file.
-        runs: That were timed.
-        load_ms: From the file to planned memory, the median of five times.
-        first_ms: Of the first run, in which the runtime packs weights.
-        p50_us: Half of the runs took at most this many microseconds; 90 and 99 of a hundred of them
-            `p90_us` and `p99_us`.
-        resident: Bytes by which the process grew from before it loaded the file to after its
-            first run, the parts of the file that were read among them.
-        anonymous: Those of them that are of no file.
+        name: Name of the file.
+        num_bytes: Size of the file in bytes.
+        runs: Number of timed runs.
+        load_ms: Milliseconds to map the file and to plan its memory, the median of five loads.
+        first_ms: Milliseconds of the first run, in which the runtime packs weights.
+        p50_us: Median latency in microseconds.
+        p90_us: Latency that 90 % of the runs did not exceed, in microseconds.
+        p99_us: Latency that 99 % of the runs did not exceed, in microseconds.
+        resident: Bytes by which the process grew from before the load to after the first run,
+            including pages of the file that were read; `None` if the system does not say.
+        anonymous: The part of `resident` that does not belong to a file, or `None`.
     """
 
     name: str
@@ -62,27 +63,27 @@ def bench(
 ) -> list[Timing]:
     """Measures files on the phone's runtime, each in a process of its own, taking turns.
 
-    What else the machine does meets all files alike: they run in `rounds`, some runs of each file
-    in turn, while the others' processes wait. Inputs are the rows of `data`, or drawn anew for each
-    of 16 examples by `random_inputs`; every example has the same shape.
+    Each file runs a few times while the processes of the others wait, then the next file does, for
+    `rounds` rounds; so other work of the machine slows all files alike. Inputs are the examples in
+    `data`, or 16 random examples of `random_inputs`, all of one shape.
 
     Args:
         *files: Paths of `.tflite` files.
-        runs: Of each file, timed.
-        rounds: Turns of each file.
-        num_threads: Threads of the runtime.
-        sequence_length: Ids of an example, or words of a text, where the file leaves it open.
-        num_ids: Ids are below; `None`: the vocabulary of the file.
-        texts: For files that take text; `None`: made-up words.
-        data: Rows to run on, one in each run, in place of random inputs: an array, or for several
-            inputs what `model.fit` takes: a list or tuple of arrays in the order of the model, or a
-            dictionary of them by name.
+        runs: Timed runs of each file.
+        rounds: How many turns each file gets.
+        num_threads: Threads that the runtime may use.
+        sequence_length: Ids in an example, or words in a text, where the file leaves it open.
+        num_ids: Random ids are below this number. Default: the vocabulary size of the file.
+        texts: Texts for files that take text. Default: made-up words.
+        data: Examples to run on instead of random inputs, one in each run: an array, or for several
+            inputs a list or tuple of arrays in the order of the model, or a dictionary of arrays by
+            name.
         seed: Seed of the random inputs.
 
-    Returns: A `Timing` of each file.
+    Returns: A `Timing` for each file.
 
-    Raises: ValueError, if a file is damaged, needs other operators than the built-in ones, or ends
-        its process; OSError.
+    Raises: ValueError, if a file is damaged, needs operators that are not built in, or crashes its
+        process; OSError, if a file cannot be read.
 
     >>> from kerascompact.layers import ClusterEmbedding
     >>> model = keras.Sequential([keras.Input((4,), dtype="int32"), ClusterEmbedding(9, 2, 3)])
@@ -120,14 +121,14 @@ def bench(
 
 
 def _inputs(file: Path, data: Any, options: dict[str, Any]) -> dict[str, np.ndarray]:
-    """Checks a file, too: what is damaged is not run."""
+    """The inputs of a file, which is checked first: a damaged file is not run."""
     try:
         model = flatbuffer.read(file)[1]
         custom = {n for n in flatbuffer.operator_names(model) if n.startswith("CUSTOM:")}
         if custom:
             names = ", ".join(sorted(name.removeprefix("CUSTOM:") for name in custom))
             raise ValueError(
-                f"it must run on built-in operators. Received: one that needs {names}."
+                f"it must run on built-in operators. Received: a file that needs {names}."
             )
         takes_text = (flatbuffer.metadata_of(model) or {}).get("text") is not None
         if data is not None and not takes_text:
@@ -143,7 +144,7 @@ def _inputs(file: Path, data: Any, options: dict[str, Any]) -> dict[str, np.ndar
 
 @contextlib.contextmanager
 def _child(file: Path, inputs: Path, num_threads: int) -> Iterator[Any]:
-    """A process that runs the file; call it with a command."""
+    """Starts a process that runs the file and yields a function that sends it a command."""
     command = [sys.executable, "-m", "kerascompact.tools.bench_process"]
     process = subprocess.Popen(
         [*command, str(file), str(inputs), str(num_threads)],
@@ -161,7 +162,7 @@ def _child(file: Path, inputs: Path, num_threads: int) -> Iterator[Any]:
             process.stdin.flush()
         line = process.stdout.readline()
         if not line:
-            raise ValueError(f"{file}: the process that ran it ended with {process.wait()}.")
+            raise ValueError(f"{file}: its process ended with the status {process.wait()}.")
         answer = json.loads(line)
         if "error" in answer:
             raise ValueError(f"{file}: the file cannot be run: {answer['error']}")
@@ -175,7 +176,7 @@ def _child(file: Path, inputs: Path, num_threads: int) -> Iterator[Any]:
 
 
 def _measured(file: Path, child: Any) -> Timing:
-    first = child("load")  # memory is that of the first time
+    first = child("load")  # memory is measured at the first load
     loads = [first, *(child("load") for _ in range(LOADS - 1))]
     child("run", WARM_UP)
     load, run = (float(np.median([one[key] for one in loads])) for key in ("load", "first"))

@@ -1,6 +1,6 @@
-"""One file in a process of its own, which runs it when told to: see `bench`.
+"""Process of `bench` that runs one file when it gets a command.
 
-Reads commands from stdin, a JSON list each, and answers with a line of JSON.
+Reads commands from stdin, one JSON list per line, and answers each with a line of JSON.
 """
 
 import json
@@ -18,7 +18,7 @@ FIELDS = {"resident": "VmRSS:", "anonymous": "RssAnon:"}
 
 
 def memory() -> dict[str, int]:
-    """Bytes of this process in memory: all, and those that are no file's; Linux only.
+    """Memory of this process in bytes, with and without mapped files; empty except on Linux.
 
     >>> found = memory()
     >>> not found or found["resident"] >= found["anonymous"] > 0
@@ -32,12 +32,12 @@ def memory() -> dict[str, int]:
 
 
 class Child:
-    """A file and inputs for it.
+    """Runs one file on given inputs and measures it.
 
     Args:
-        path: The file; the runtime maps it into memory, as an app does.
-        inputs: An .npz, of an array `(examples, ...)` for each input, in their order.
-        num_threads: Threads of the runtime.
+        path: Path of the file, which the runtime maps into memory, as an app does.
+        inputs: Path of an .npz with an array `(examples, ...)` for each input, in their order.
+        num_threads: Threads that the runtime may use.
     """
 
     def __init__(self, path: str, inputs: str, num_threads: int) -> None:
@@ -48,7 +48,7 @@ class Child:
         self.count = 0
 
     def load(self) -> dict[str, float]:
-        """Maps the file, plans its memory and runs it once: seconds, and bytes of memory."""
+        """Maps the file, plans its memory and runs it once; returns seconds and memory growth."""
         before, start = memory(), time.perf_counter()
         self.runtime = bare(self.path, self.num_threads)
         ports = self.runtime.get_input_details()
@@ -64,7 +64,7 @@ class Child:
         return {"load": loaded - start, "first": first, **grown}
 
     def run(self, times: int) -> list[float]:
-        """Seconds of each run, without those that copy the input there."""
+        """Runs the file and returns the seconds of each run, without copying the inputs."""
         seconds = []
         for _ in range(times):
             for port, array in zip(self.ports, self.inputs, strict=True):

@@ -1,14 +1,19 @@
-"""What `kerascompact doctor` says of a `.tflite` file."""
+"""Findings of `kerascompact doctor` about a `.tflite` file, and their report."""
 
 from typing import NamedTuple
 
 
 class Finding(NamedTuple):
-    """Something that could be smaller.
+    """Something that could be stored in fewer bytes.
 
-    `saved` are the bytes that the file gets smaller by if it is stored as `how` says; `others` are
-    other ways, that save more but may cost accuracy. `memory` are the bytes of a float32 copy that
-    the runtime keeps.
+    Args:
+        kind: Kind of the finding, such as "float table".
+        tensor: Names of the tensors, or a description.
+        what: What is stored now.
+        how: How to store it instead.
+        saved: Bytes that this saves.
+        others: Other ways, with the bytes saved: more, but they may cost accuracy.
+        memory: Bytes of a float32 copy that the runtime keeps.
     """
 
     kind: str
@@ -21,11 +26,15 @@ class Finding(NamedTuple):
 
 
 class Diagnosis(NamedTuple):
-    """What `diagnose` found, the largest saving first.
+    """Result of `diagnose`; printing it gives a report.
 
-    `needs` are the Flex and custom operators, that plain TFLite does not have; an app must bring
-    them. `states` are tensors that outlive a run, those of fused LSTMs among them: the classic
-    interpreter has them, LiteRT's `CompiledModel` loads no such file (ai-edge-litert 2.1).
+    Args:
+        num_bytes: Size of the file in bytes.
+        needs: Flex and custom operators, which an app must add to plain TFLite.
+        findings: What could be smaller, the largest saving first.
+        states: How many tensors outlive a run, such as the states of fused LSTMs. The classic
+            interpreter keeps them; LiteRT's `CompiledModel` (ai-edge-litert 2.1) cannot load such a
+            file.
     """
 
     num_bytes: int
@@ -42,7 +51,11 @@ class Diagnosis(NamedTuple):
         return sum(finding.memory for finding in self.findings)
 
     def is_healthy(self, limit: float = 0.1) -> bool:
-        """Whether it runs anywhere, and at most this share of its bytes could be saved."""
+        """Whether the file needs only built-in operators and could shrink by at most `limit`.
+
+        Args:
+            limit: Largest share of the bytes that may be saved.
+        """
         return not self.needs and self.saved <= limit * self.num_bytes
 
     def __str__(self) -> str:
@@ -53,7 +66,7 @@ class Diagnosis(NamedTuple):
         else:
             lines[0] += ", nothing to save"
         if self.memory:
-            lines[0] += f"; {self.memory:,} bytes of memory, too"
+            lines[0] += f"; also {self.memory:,} bytes of memory"
         if self.needs:
             lines.append("needs an extra runtime for: " + ", ".join(self.needs))
         if self.states:

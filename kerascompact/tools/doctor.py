@@ -1,4 +1,4 @@
-"""Diagnosis of a `.tflite` file, whoever wrote it: what could be smaller."""
+"""Diagnosis of a `.tflite` file of any exporter: what makes it larger than it need be."""
 
 import copy
 import hashlib
@@ -14,33 +14,35 @@ from kerascompact.tflite import flatbuffer, tensor_names
 from kerascompact.tflite.constants import Constant, constants, packed_bytes
 from kerascompact.tools.diagnosis import Diagnosis, Finding
 
-# Bytes of graph that another way of storing needs, as the converter writes it: measured on files
-# of a `DenseForm` and a `CodebookForm` of the same sizes, and rounded up.
-UNPACK_GRAPH = 1600  # operators that cut codes of any number of bits out of a stream
-CODES_GRAPH = 800  # a gather of codes of 8 bits, and one of codebooks
+# Bytes that the operators of another way of storing need, measured on files of a `DenseForm` and a
+# `CodebookForm` of equal sizes and rounded up.
+UNPACK_GRAPH = 1600  # operators that read codes of any number of bits from a stream
+CODES_GRAPH = 800  # a gather of 8-bit codes and one of codebooks
 SCALE_GRAPH = 300  # a cast and a product with scales
-WORTH_SAYING = 64  # bytes; what saves less is not named
+WORTH_SAYING = 64  # savings of fewer bytes are not reported
 
 INTEGERS = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
 FLOATS = {"float32": 4, "float16": 2}
 
 
 def diagnose(file: bytes | str | Path) -> Diagnosis:
-    """Finds what makes a file larger than it need be, with the bytes that each would save.
+    """Finds what makes a file larger than it need be, and the bytes that each change would save.
 
-    Looks for Flex and custom operators; constants stored twice or read by nobody; integers stored
-    in more bits than their values need; float tables and weights that could be int8, int4 or codes;
-    scales of each row where a scale of each column would do; float16 and int8 tables that the
-    runtime dequantizes whole; tensors that outlive a run; and what the converter writes and no
-    runtime reads. Bytes are counted
-    from the values in the file. Only the first way of a finding counts in the sum: it loses
-    nothing, or what rounding to 8 bits does.
+    Looks for Flex and custom operators; constants that are stored twice or never read; integers
+    stored in more bits than their values need; float tables and weights that could be int8, int4 or
+    codes; one scale per row where one per column would do; float16 and int8 tables that the runtime
+    dequantizes completely; tensors that outlive a run; and what no runtime reads. Savings are
+    computed from the values in the file. The sum counts only the first way of each finding, which
+    loses nothing or at most what rounding to 8 bits loses.
 
     Args:
-        file: A path or the bytes of any TFLite file.
+        file: Path or bytes of any `.tflite` file.
 
-    Raises: ValueError, if it is no TFLite file, or is truncated or damaged.
+    Returns: The findings, the largest saving first; printing them gives a report.
 
+    Raises: ValueError, if it is not a TFLite file, or is truncated or damaged.
+
+    Example:
     >>> from kerascompact.layers import ClusterEmbedding
     >>> layers = [keras.Input((4,), dtype="int32"), ClusterEmbedding(900, 16, 50)]
     >>> model = keras.Sequential(layers)
@@ -56,7 +58,7 @@ def diagnose(file: bytes | str | Path) -> Diagnosis:
     seen: set[bytes] = set()
     for constant in constants(model):
         digest = hashlib.sha256(constant.data.tobytes()).digest()
-        if digest not in seen:  # what is stored twice is a finding already
+        if digest not in seen:  # duplicates are reported already
             findings.extend(_of_constant(constant))
         seen.add(digest)
     findings = [f for f in findings if f.saved >= WORTH_SAYING or f.memory >= WORTH_SAYING]
@@ -74,7 +76,7 @@ def _of_constant(constant: Constant) -> Iterator[Finding]:
 
 
 def _twice(model: Any) -> Iterator[Finding]:
-    """Equal buffers: a tensor names a buffer, so that any number of tensors can share one."""
+    """Finds equal buffers: any number of tensors can share one."""
     places: dict[bytes, list[int]] = {}
     for number, data in _buffers(model).items():
         places.setdefault(data, []).append(number)
@@ -95,7 +97,7 @@ def _unread(model: Any) -> Iterator[Finding]:
     for graph in model.subgraphs:
         used = {int(index) for operator in graph.operators for index in operator.inputs}
         used |= {int(index) for index in (*graph.outputs, *graph.inputs)}
-        used |= {index for tensor in graph.tensors for index in _of_blocks(tensor)}
+        used |= {index for tensor in graph.tensors for index in _block_tensors(tensor)}
         read |= {graph.tensors[index].buffer for index in used if index >= 0}
     unread = {number: data for number, data in _buffers(model).items() if number not in read}
     saved = sum(len(data) for data in unread.values())
@@ -103,8 +105,8 @@ def _unread(model: Any) -> Iterator[Finding]:
     yield Finding("unread", _owner(model, unread), what, "dropped", saved)
 
 
-def _of_blocks(tensor: Any) -> tuple[int, ...]:
-    """The tensors with the scales and zero points of a tensor that is quantized in blocks."""
+def _block_tensors(tensor: Any) -> tuple[int, ...]:
+    """Indices of the tensors with the scales and zero points of a block-quantized tensor."""
     details = None if tensor.quantization is None else tensor.quantization.details
     return (
         tuple(vars(details).get(name, -1) for name in ("scales", "zeroPoints")) if details else ()
@@ -112,7 +114,7 @@ def _of_blocks(tensor: Any) -> tuple[int, ...]:
 
 
 def _graph(model: Any, size: int) -> Iterator[Finding]:
-    """What our own writer makes of the file, less the constants that it shares or drops."""
+    """Finds what our own writer would save, apart from the constants that it shares or drops."""
     if any(buffer.offset > 1 for buffer in model.buffers):  # files over 2 GB
         return
     before = sum(len(buffer.data) for buffer in model.buffers if buffer.data is not None)
@@ -127,7 +129,7 @@ def _graph(model: Any, size: int) -> Iterator[Finding]:
 
 
 def _integers(constant: Constant) -> Iterator[Finding]:
-    """Ids, codes and indices; a range that begins elsewhere than at 0 costs one addition."""
+    """Finds ids, codes and indices with spare bits; a range from above 0 costs one addition."""
     values = constant.values()
     if values is None or values.size < 2:
         return
@@ -145,12 +147,12 @@ def _integers(constant: Constant) -> Iterator[Finding]:
     if saved < WORTH_SAYING and (plain := _plain(low, high, values)):
         how, saved = f"as {plain[0]}", plain[1]
     elif plain := _plain(low, high, values):
-        others = ((f"as {plain[0]}, with no more graph than a cast", plain[1]),)
+        others = ((f"as {plain[0]}, which needs only a cast", plain[1]),)
     yield Finding("integers", str(constant), what, how, saved, others)
 
 
 def _plain(low: int, high: int, values: np.ndarray) -> tuple[str, int] | None:
-    """The narrowest type of TFLite that is gathered and cast, and what it saves."""
+    """The narrowest type that TFLite can gather and cast, and what it saves."""
     for name in ("int8", "uint8", "int16", "int32"):
         limits = np.iinfo(name)
         if limits.min <= low and high <= limits.max and limits.bits < 8 * values.itemsize:
@@ -219,7 +221,7 @@ def _quantized(constant: Constant) -> Iterator[Finding]:
 
 
 def _buffers(model: Any) -> dict[int, bytes]:
-    """All that are constants, by number."""
+    """The buffers of constants by their numbers."""
     metadata = {entry.buffer for entry in model.metadata or []}
     return {
         number: np.asarray(buffer.data, np.uint8).tobytes()
@@ -229,7 +231,7 @@ def _buffers(model: Any) -> dict[int, bytes]:
 
 
 def _owner(model: Any, numbers: Any) -> str:
-    """Names of the tensors of some buffers."""
+    """Names of the tensors that use these buffers."""
     tensors = [t for graph in model.subgraphs for t in graph.tensors if t.buffer in numbers]
     names = [(t.name or b"").decode("utf-8", "replace") for t in tensors]
     return ", ".join(dict.fromkeys(filter(None, names))) or "tensors without a name"

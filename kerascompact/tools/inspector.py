@@ -1,4 +1,4 @@
-"""Inventory of a `.tflite` file: every constant, its type and its bytes."""
+"""Inventory of a `.tflite` file: operators, inputs and outputs, every constant and its bytes."""
 
 from collections import Counter
 from pathlib import Path
@@ -10,7 +10,15 @@ _LIMITS = (("max_bytes", "bytes"), ("length", "words"), ("max_words", "words"))
 
 
 class StoredTensor(NamedTuple):
-    """One constant of the file. `name` is empty where the exporter dropped it."""
+    """Constant of a file.
+
+    Args:
+        name: Name of the tensor; empty if the exporter dropped it.
+        dtype: Type of the numbers, such as "int8".
+        shape: Shape of the tensor.
+        num_bytes: Bytes of the constant.
+        share: Share of the file's bytes.
+    """
 
     name: str
     dtype: str
@@ -20,10 +28,20 @@ class StoredTensor(NamedTuple):
 
 
 class Inspection(NamedTuple):
-    """What `inspect` found; `overhead` is every byte that is not a constant or metadata.
+    """Result of `inspect`; printing it gives a report.
 
-    `inputs` and `outputs` are those of the first model; a file of several has those of each in
-    `signatures`, by name. `runtime` is the oldest version that the file says it runs on.
+    Args:
+        num_bytes: Size of the file in bytes.
+        operators: How often each operator occurs, the most frequent first.
+        custom: Flex and custom operators, which plain TFLite does not have.
+        tensors: The constants, largest first.
+        metadata: Metadata of kerascompact, or `None`.
+        metadata_bytes: Bytes of these metadata.
+        overhead: Bytes that are neither constants nor metadata.
+        inputs: Name, type and shape of each input of the first model.
+        outputs: Name, type and shape of each output of the first model.
+        signatures: Inputs and outputs of each model in the file, by name.
+        runtime: Oldest runtime version that can run the file, as the file says.
     """
 
     num_bytes: int
@@ -81,13 +99,16 @@ class Inspection(NamedTuple):
 
 
 def inspect(file: bytes | str | Path) -> Inspection:
-    """Lists a file's operators, constants with their share of the bytes, and metadata.
+    """Lists a file's operators, inputs, outputs, constants and metadata, with their bytes.
 
     Args:
-        file: A path or the bytes of any TFLite file, whoever made it.
+        file: Path or bytes of any `.tflite` file.
 
-    Raises: ValueError, if it is no TFLite file, or is truncated or damaged.
+    Returns: The lists and sizes; printing them gives a report.
 
+    Raises: ValueError, if it is not a TFLite file, or is truncated or damaged.
+
+    Example:
     >>> from kerascompact.layers import ClusterEmbedding
     >>> ids = keras.Input((4,), dtype="int32", name="ids")
     >>> model = keras.Model(ids, ClusterEmbedding(9, 2, num_clusters=3)(ids))
@@ -120,7 +141,7 @@ def inspect(file: bytes | str | Path) -> Inspection:
 
 
 def _signature(model: Any, found: Any) -> tuple[str, tuple[list[str], list[str]]]:
-    """The name of a model of the file, and its ports."""
+    """Name of a model in the file, with its inputs and outputs."""
     tensors = model.subgraphs[found.subgraphIndex].tensors
     ins, outs = (
         [_port(tensors[port.tensorIndex], port.name) for port in ports or []]
@@ -130,7 +151,7 @@ def _signature(model: Any, found: Any) -> tuple[str, tuple[list[str], list[str]]
 
 
 def _constants(model: Any, size: int) -> list[StoredTensor]:
-    """Every buffer once, however many tensors share it, largest first."""
+    """The constant buffers, largest first; a buffer that several tensors share is listed once."""
     found = {}
     for graph in model.subgraphs:
         for tensor in graph.tensors:

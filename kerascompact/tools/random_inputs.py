@@ -1,4 +1,4 @@
-"""Random inputs that fit a `.tflite` file, whoever wrote it."""
+"""Random inputs that fit a `.tflite` file of any exporter."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -24,21 +24,21 @@ def random_inputs(
     texts: Sequence[str] | None = None,
     seed: int = 0,
 ) -> dict[str, np.ndarray]:
-    """Draws inputs for a model: ids within its vocabulary, texts, or normal numbers.
+    """Draws inputs for a model: ids within its vocabulary, texts, or normally distributed numbers.
 
     Args:
-        model: The schema's `ModelT`.
-        count: Examples.
-        sequence_length: In place of a dimension that the file leaves open (but for the first, the
-            batch, which is 1), and words of a text.
-        num_ids: Ids are below; `None`: what kerascompact's metadata say, or the rows of the
-            smallest table that is looked up.
-        texts: For a file that takes text; `None`: made-up words.
-        seed: Of the draws.
+        model: `ModelT` of the schema.
+        count: How many examples to draw.
+        sequence_length: Size of dimensions that the file leaves open, except for the batch, which
+            is 1; and words in a text.
+        num_ids: Ids are below this number. Default: the vocabulary size in kerascompact's metadata,
+            or the number of rows of the smallest table that is looked up.
+        texts: Texts for a file that takes text. Default: made-up words.
+        seed: Seed of the random numbers.
 
-    Returns: For each input of the first graph, in its order, an array `(count, ...)`.
+    Returns: An array `(count, ...)` for each input of the first graph, in their order.
 
-    Raises: ValueError, if an argument does not fit.
+    Raises: ValueError, if an argument does not fit the file.
 
     >>> from kerascompact.layers import ClusterEmbedding
     >>> ids = keras.Input((4,), dtype="int32", name="ids")
@@ -72,17 +72,17 @@ def random_inputs(
 
 
 def given_inputs(model: Any, data: Any) -> dict[str, np.ndarray]:
-    """Rows of the user's as inputs of a file, as `random_inputs` gives them.
+    """Arranges a user's examples as inputs of a file, in the format of `random_inputs`.
 
     Args:
-        model: The schema's `ModelT`.
-        data: An array; for several inputs a list or tuple of arrays, in the order of the model that
-            the file was made from (of the file, if that does not tell it), or a dictionary of them
-            by name.
+        model: `ModelT` of the schema.
+        data: An array; for several inputs a dictionary of arrays by name, or a list or tuple of
+            arrays in the order of the model that the file was made from (in the order of the file,
+            if the metadata do not have it).
 
-    Returns: For each input of the first graph, in its order, an array `(rows, 1, ...)`.
+    Returns: An array `(examples, 1, ...)` for each input of the first graph, in their order.
 
-    Raises: ValueError, if they do not fit the file.
+    Raises: ValueError, if the data do not fit the file.
 
     >>> from kerascompact.layers import ClusterEmbedding
     >>> ids = keras.Input((4,), dtype="int32", name="ids")
@@ -101,14 +101,18 @@ def given_inputs(model: Any, data: Any) -> dict[str, np.ndarray]:
     tensors = {names[index]: graph.tensors[index] for index in graph.inputs}
     arrays = named_inputs("data", data, {name: len(_dims(tensors[name])) for name in order})
     return {
-        f"{place} {names[index]}": _rows(names[index], arrays[names[index]], graph.tensors[index])
+        f"{place} {names[index]}": _in_batches(
+            names[index], arrays[names[index]], graph.tensors[index]
+        )
         for place, index in enumerate(graph.inputs)
     }
 
 
-def _rows(name: str, array: np.ndarray, tensor: Any) -> np.ndarray:
-    """An array `(rows, ...)` as batches of the input's size and type, the first rows again in the
-    last one; a batch of one, where the file takes any number."""
+def _in_batches(name: str, array: np.ndarray, tensor: Any) -> np.ndarray:
+    """Batches of the input's size and type from an array `(examples, ...)`.
+
+    The last batch is filled up with the first examples. Where the batch size is open, it is 1.
+    """
     wanted = _dims(tensor)[1:]
     fits = array.ndim == len(wanted) + 1 and all(
         n in (-1, found) for n, found in zip(wanted, array.shape[1:], strict=True)
@@ -141,10 +145,10 @@ def _numbers(
     if dtype == "bool":
         return random.random(shape) < 0.5
     if dtype not in ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"):
-        raise ValueError(f"The file has an input of {dtype}, for which there are no random ones.")
+        raise ValueError(f"The file has an input of type {dtype}, which cannot be drawn at random.")
     limits = np.iinfo(dtype)
     quantized = tensor.quantization is not None and tensor.quantization.scale is not None
-    if quantized:  # numbers, not ids
+    if quantized:  # these integers are numbers, not ids
         return random.integers(limits.min, int(limits.max) + 1, shape).astype(dtype)
     return random.integers(0, min(num_ids, int(limits.max) + 1), shape).astype(dtype)
 
@@ -158,7 +162,7 @@ def _num_ids(model: Any, metadata: dict[str, Any]) -> int:
 
 
 def _words(random: np.random.Generator, count: int) -> str:
-    """Made-up words of 2 to 9 letters, frequent letters first."""
+    """A text of made-up words of 2 to 9 letters, in which frequent letters are frequent."""
     chances = 1 / np.arange(1, len(LETTERS) + 1)
     lengths = random.integers(2, 10, count)
     letters = random.choice([*LETTERS], lengths.sum(), p=chances / chances.sum())
@@ -166,7 +170,7 @@ def _words(random: np.random.Generator, count: int) -> str:
 
 
 def _encoded(texts: Sequence[str], facts: dict[str, Any]) -> np.ndarray:
-    """The bytes of each text, as long as the longest: one shape for all."""
+    """The bytes of each text, padded to the longest, so that all have one shape."""
     rows = [encoding.encode(text, facts["max_bytes"]).numbers[0] for text in texts]
     longest = max(map(len, rows))
     return np.stack([np.pad(row, (0, longest - len(row))) for row in rows])[:, None]

@@ -1,4 +1,4 @@
-"""Treemap of a `.tflite` file: constants, metadata and graph, drawn by their bytes."""
+"""Treemap of a `.tflite` file: its constants, metadata and graph as rectangles by size."""
 
 import io
 import os
@@ -9,25 +9,27 @@ from typing import NamedTuple
 from kerascompact.core import checks, extras, files
 from kerascompact.tools.inspector import Inspection, inspect
 
-# Of a hue that says what a constant is: float, quantized, codes and ids; the rest is grey.
+# The hue says what a constant is: float, quantized, or codes and ids; all else is grey.
 COLOURS = {
     "float32": "#e4705e", "float16": "#f2a490", "int8": "#4f8fc0", "int4": "#9cc7e4",
     "uint8": "#5aa872", "int16": "#8cc39a", "int32": "#c9b04f", "int64": "#a98a2b",
     "metadata": "#9a9a9a", "graph": "#cfcfcf",
 }  # fmt: skip
 OTHER = "#b08fc7"
-SMALL = 0.004  # share of the file below which constants are drawn together
+SMALL = 0.004  # constants below this share of the file are drawn as one rectangle
 
 
 class Rectangle(NamedTuple):
+    """Position and size of a rectangle."""
+
     x: float
     y: float
     width: float
     height: float
 
 
-class Part(NamedTuple):
-    """Some bytes of a file; `colour` is a key of `COLOURS` or the name of another type."""
+class Piece(NamedTuple):
+    """Piece of a file; `colour` is a key of `COLOURS` or the name of another type."""
 
     label: str
     colour: str
@@ -35,13 +37,16 @@ class Part(NamedTuple):
 
 
 def squarified(sizes: Sequence[float], width: float, height: float) -> list[Rectangle]:
-    """Cuts a rectangle into one for each size, with its share of the area, as square as they get.
+    """Cuts a rectangle into smaller ones whose areas are proportional to `sizes`.
 
-    Rows are filled along the shorter side while the worst ratio of sides gets better.
+    Rectangles fill a row along the shorter side as long as this makes them more square.
 
     Args:
         sizes: Positive numbers, the largest first.
-        width: Of the whole, as `height`.
+        width: Width of the rectangle that is cut.
+        height: Height of the rectangle that is cut.
+
+    Returns: A rectangle for each size.
 
     Raises: ValueError, if a size is not positive.
 
@@ -78,44 +83,48 @@ def squarified(sizes: Sequence[float], width: float, height: float) -> list[Rect
 
 
 def _worst(row: Sequence[float], side: float) -> float:
-    """The largest ratio of the sides of a row's rectangles."""
+    """The largest ratio of the sides of the rectangles in a row."""
     total = sum(row)
     return max(side**2 * max(row) / total**2, total**2 / (side**2 * min(row)))
 
 
-def parts(found: Inspection) -> list[Part]:
-    """What a file is made of, largest first; together they have all of its bytes.
+def pieces(found: Inspection) -> list[Piece]:
+    """Pieces that a file is made of, largest first; their bytes add up to those of the file.
 
     >>> from kerascompact.layers import ClusterEmbedding
     >>> model = keras.Sequential([keras.Input((4,), dtype="int32"), ClusterEmbedding(9, 2, 3)])
     >>> found = inspect(kerascompact.export.convert(model))
-    >>> sum(part.num_bytes for part in parts(found)) == found.num_bytes
+    >>> sum(piece.num_bytes for piece in pieces(found)) == found.num_bytes
     True
     """
     large = [tensor for tensor in found.tensors if tensor.share >= SMALL]
     small = found.tensors[len(large) :]
-    cut = [Part(f"{t.name}\n{t.dtype}{list(t.shape)}".strip(), t.dtype, t.num_bytes) for t in large]
-    cut.append(Part(f"{len(small)} small constants", "small", sum(t.num_bytes for t in small)))
-    cut.append(Part("metadata", "metadata", found.metadata_bytes))
+    cut = [
+        Piece(f"{t.name}\n{t.dtype}{list(t.shape)}".strip(), t.dtype, t.num_bytes) for t in large
+    ]
+    cut.append(Piece(f"{len(small)} small constants", "small", sum(t.num_bytes for t in small)))
+    cut.append(Piece("metadata", "metadata", found.metadata_bytes))
     operators = sum(found.operators.values())
-    cut.append(Part(f"graph\n{operators} operators", "graph", found.overhead))
-    return sorted((part for part in cut if part.num_bytes), key=lambda part: -part.num_bytes)
+    cut.append(Piece(f"graph\n{operators} operators", "graph", found.overhead))
+    return sorted((piece for piece in cut if piece.num_bytes), key=lambda piece: -piece.num_bytes)
 
 
 def draw(file: bytes | str | Path, picture: str | os.PathLike[str]) -> Path:
     """Draws a file as a treemap; needs the extra `plot`.
 
     Args:
-        file: A path or the bytes of any TFLite file.
-        picture: What to write: a .png, .svg or .pdf.
+        file: Path or bytes of any `.tflite` file.
+        picture: Path of the picture to write: a .png, .svg or .pdf.
 
-    Raises: ValueError, if the file is none or is damaged, or the picture has another ending;
-        ImportError, without matplotlib; OSError.
+    Returns: The path of the picture.
+
+    Raises: ValueError, if the file is not a TFLite file or is damaged, or the picture has another
+        ending; ImportError, without matplotlib; OSError, if a path cannot be read or written.
 
     >>> from kerascompact.layers import ClusterEmbedding
     >>> model = keras.Sequential([keras.Input((4,), dtype="int32"), ClusterEmbedding(9, 2, 3)])
-    >>> draw(kerascompact.export.convert(model), "parts.png").name
-    'parts.png'
+    >>> draw(kerascompact.export.convert(model), "treemap.png").name
+    'treemap.png'
     """
     picture = Path(picture)
     ending = picture.suffix.lower().removeprefix(".")
@@ -125,18 +134,18 @@ def draw(file: bytes | str | Path, picture: str | os.PathLike[str]) -> Path:
     patches = extras.require("matplotlib.patches", "plot")
     figure = figures.Figure(figsize=(10, 6.4), layout="constrained")
     axes = figure.subplots()
-    shown = parts(found)
-    places = squarified([part.num_bytes for part in shown], 100, 60)
-    for part, place in zip(shown, places, strict=True):
-        colour = COLOURS.get(part.colour, OTHER)
+    shown = pieces(found)
+    places = squarified([piece.num_bytes for piece in shown], 100, 60)
+    for piece, place in zip(shown, places, strict=True):
+        colour = COLOURS.get(piece.colour, OTHER)
         axes.add_patch(patches.Rectangle(place[:2], *place[2:], fc=colour, ec="white", lw=1.5))
-        label = f"{part.label}\n{part.num_bytes:,} B, {part.num_bytes / found.num_bytes:.1%}"
+        label = f"{piece.label}\n{piece.num_bytes:,} B, {piece.num_bytes / found.num_bytes:.1%}"
         _write(axes, label, place)
     name = f"{Path(file).name}: " if isinstance(file, str | Path) else ""
     axes.set_title(f"{name}{found.num_bytes:,} bytes", loc="left")
     axes.set(xlim=(0, 100), ylim=(60, 0), aspect="equal")
     axes.axis("off")
-    kinds = dict.fromkeys(part.colour for part in shown)
+    kinds = dict.fromkeys(piece.colour for piece in shown)
     handles = [patches.Patch(color=COLOURS.get(kind, OTHER), label=kind) for kind in kinds]
     figure.legend(handles=handles, loc="outside lower left", ncols=len(kinds), frameon=False)
     content = io.BytesIO()
@@ -147,7 +156,7 @@ def draw(file: bytes | str | Path, picture: str | os.PathLike[str]) -> Path:
 
 
 def _write(axes: object, label: str, place: Rectangle) -> None:
-    """The label, in the largest letters that fit, if any do."""
+    """Writes a label in the largest letters that fit; none if only tiny ones would."""
     lines = label.split("\n")
     # A letter of size 1 is 0.088 units wide and a line 0.19 high, on a figure of 10 inches.
     wide = place.width * 0.94 / (0.088 * max(map(len, lines)))

@@ -110,7 +110,9 @@ def test_takes_bytes_with_a_vocabulary_and_not_without(folder, tmp_path):
     data = (folder / "open.tflite").read_bytes()
     label = TextClassifier(data, VOCABULARY).predict("up").label
     assert TextClassifier(data, folder / "vocabulary.txt").predict("up").label == label
-    with pytest.raises(ValueError, match="`vocabulary` must be given with the bytes of a file"):
+    with pytest.raises(
+        ValueError, match="`vocabulary` is required when the file is given as bytes"
+    ):
         TextClassifier(data)
     with pytest.raises(ValueError, match="`vocabulary` must be a Vocabulary or the path"):
         TextClassifier(data, 3)

@@ -110,7 +110,7 @@ def test_a_process_that_ends_is_an_error(files, tmp_path):
     np.savez(tmp_path / "in.npz", **{"0 ids": np.ones((2, 1, 5), np.int32)})
     (tmp_path / "gone.tflite").write_bytes(files["mean"].read_bytes())
     for name, inputs, message in (
-        ("gone.tflite", "none.npz", "gone.tflite: the process that ran it ended with 1"),
+        ("gone.tflite", "none.npz", "gone.tflite: its process ended with the status 1"),
         ("none.tflite", "in.npz", "none.tflite: the file cannot be run: "),
     ):
         with (

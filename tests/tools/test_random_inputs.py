@@ -117,7 +117,7 @@ def test_refuses_inputs_that_are_no_numbers(data):
     model = flatbuffer.parse(data)
     (graph,) = model.subgraphs
     graph.tensors[graph.inputs[0]].type = flatbuffer.schema.TensorType.STRING
-    with pytest.raises(ValueError, match="an input of string, for which there are no random ones"):
+    with pytest.raises(ValueError, match="an input of type string, which cannot"):
         random_inputs(model)
 
 

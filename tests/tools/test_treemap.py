@@ -47,13 +47,13 @@ def test_refuses_sizes(sizes):
     assert treemap.squarified([], 1, 1) == []
 
 
-def test_parts_have_all_bytes(data):
+def test_pieces_have_all_bytes(data):
     found = tools.inspect(data)
-    parts = treemap.parts(found)
-    assert sum(part.num_bytes for part in parts) == len(data)
-    kinds = {part.colour: part.num_bytes for part in parts}
+    pieces = treemap.pieces(found)
+    assert sum(piece.num_bytes for piece in pieces) == len(data)
+    kinds = {piece.colour: piece.num_bytes for piece in pieces}
     assert kinds["metadata"] == found.metadata_bytes and kinds["graph"] == found.overhead
-    sizes = [part.num_bytes for part in parts]
+    sizes = [piece.num_bytes for piece in pieces]
     assert sizes == sorted(sizes, reverse=True)
 
 
