@@ -1,7 +1,7 @@
-"""`kerascompact COMMAND ...`: from texts to a small file; `COMMANDS` are all there are.
+"""Command line `kerascompact COMMAND ...`.
 
-Each command is a module of `kerascompact.commands`, which imports TensorFlow, if at all, once it
-runs: `predict`, `inspect` and `--help` answer at once, and on machines without TensorFlow.
+Each command is a module of `kerascompact.commands`. It imports TensorFlow only when it runs and
+needs it, so `predict`, `inspect` and `--help` are fast and work without TensorFlow.
 """
 
 import argparse
@@ -40,7 +40,12 @@ COMMANDS = {
 
 
 def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:
-    """Reads the command line; `run` in what it returns is the function of the command.
+    """Parses the command line.
+
+    Args:
+        argv: Words of the command line. Default: those of the process.
+
+    Returns: The arguments; their `run` is the function of the command.
 
     >>> parse_args(["inspect", "model.tflite"]).file
     'model.tflite'
@@ -59,15 +64,19 @@ def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs a command and returns its exit status; what goes wrong is one line on stderr.
+    """Runs a command; an error is printed as one line on stderr.
 
-    Returns: 0; 1 after an error; 130 if interrupted. A wrong command line exits with 2.
+    Args:
+        argv: Words of the command line. Default: those of the process.
+
+    Returns: Exit status: 0, or 1 after an error, or 130 if interrupted. A wrong command line exits
+        with 2.
     """
     arguments = parse_args(argv)
     with only_our_lines():
         try:
             return arguments.run(arguments)
-        except BrokenPipeError:  # the reader of our output, such as `head`, has seen enough
+        except BrokenPipeError:  # the reader of our output, such as `head`, has ended
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return 1
         except (ValueError, OSError, ImportError) as error:
@@ -81,9 +90,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 @contextlib.contextmanager
 def only_our_lines() -> Iterator[None]:
-    """Hides what TensorFlow and LiteRT log, in C++ and in Python; Python's own stderr goes on.
+    """Hides what TensorFlow and LiteRT log, in C++ and in Python; Python's stderr stays visible.
 
-    `TF_CPP_MIN_LOG_LEVEL`, set to anything but 3, shows it.
+    Set `TF_CPP_MIN_LOG_LEVEL` to anything but 3 to see the log.
     """
     for name in ("tensorflow", "absl"):
         logging.getLogger(name).setLevel(logging.ERROR)

@@ -1,1 +1,1 @@
-"""The commands of `kerascompact`, one module each: `add_arguments(parser)` and `run(arguments)`."""
+"""Commands of `kerascompact`, one module each with `add_arguments(parser)` and `run(arguments)`."""

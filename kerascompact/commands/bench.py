@@ -6,26 +6,31 @@ from pathlib import Path
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", type=Path, metavar="FILE.tflite")
+    parser.add_argument("file", type=Path, metavar="FILE.tflite", help="file to measure")
     parser.add_argument(
-        "--baseline", type=Path, metavar="FILE.tflite", help="a file to compare with, in turns"
-    )
-    parser.add_argument("--runs", type=int, default=1000, metavar="N", help="(%(default)s)")
+        "--baseline", type=Path, metavar="FILE.tflite",
+        help="a file to compare with; both take turns",
+    )  # fmt: skip
     parser.add_argument(
-        "--threads", type=int, default=1, metavar="N", help="of the runtime (%(default)s)"
+        "--runs", type=int, default=1000, metavar="N", help="timed runs per file (%(default)s)"
     )
+    parser.add_argument(
+        "--threads", type=int, default=1, metavar="N",
+        help="threads that the runtime may use (%(default)s)",
+    )  # fmt: skip
     parser.add_argument(
         "--sequence-length", type=int, default=32, metavar="N",
-        help="ids, or words of a text, where the file leaves it open (%(default)s)",
+        help="ids, or words in a text, where the file leaves it open (%(default)s)",
     )  # fmt: skip
     parser.add_argument(
-        "--ids", type=int, metavar="N", help="random ids are below N (the file's vocabulary)"
-    )
+        "--ids", type=int, metavar="N",
+        help="random ids are below N (default: the file's vocabulary size)",
+    )  # fmt: skip
     parser.add_argument(
         "--texts", type=Path, metavar="FILE",
-        help="a text in each line, for files that take text (made-up words)",
+        help="texts to run on, one per line, for files that take text (default: made-up words)",
     )  # fmt: skip
-    parser.add_argument("--json", action="store_true", help="for programs")
+    parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -1,4 +1,4 @@
-"""Compress a trained table of vectors into a small file, and report the error."""
+"""Compress a trained table of vectors into a small file and report the error."""
 
 import argparse
 from pathlib import Path
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from kerascompact.compress import Compressor
     from kerascompact.compress.tables import Table
 
-# Which options belong to which method; what is not given is the method's own default.
+# The options of each method; the method has its own defaults for options that are not given.
 METHODS: dict[str, tuple[str, ...]] = {
     "scalar": ("bits", "scale"),
     "product": ("code_length", "cardinality", "norms", "seed"),
@@ -23,7 +23,7 @@ METHODS: dict[str, tuple[str, ...]] = {
     "sparse_code": ("base", "l1_weight", "sum_to_one_weight", "iterations"),
     "pruning": ("sparsity",),
 }
-# What a compressor calls an option, where that is not the option's own name.
+# The name of an option in the compressor, where it differs.
 NAMES = {
     "clusters": "num_clusters",
     "anchors": "num_anchors",
@@ -42,46 +42,59 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="a .npy or .keras file, or word vectors: GloVe, word2vec or fastText's .vec as text "
         "(.gz, .xz), word2vec's .bin",
     )  # fmt: skip
-    add("-o", "--out", type=Path, required=True, metavar="FILE", help=".tflite or .keras")
-    add("--method", choices=METHODS, required=True)
-    add("--bits", type=int, help="scalar: of an entry, 1 to 8 (8)")
-    add("--scale", choices=("column", "row", "table"), help="scalar: what shares a scale")
+    add("-o", "--out", type=Path, required=True, metavar="FILE", help="a .tflite or .keras file")
+    add("--method", choices=METHODS, required=True, help="how to compress the table")
+    add("--bits", type=int, help="bits per entry, 1 to 8; scalar (8)")
     add(
-        "--code-length",
-        type=int,
-        metavar="D",
-        help="product (half the width), codes (32), autoencoder (32)",
-    )
-    add("--cardinality", type=int, metavar="K", help="product (256), codes (32), autoencoder (32)")
-    add("--norms", action="store_const", const=True, help="product: quantize norms apart")
-    add("--rank", type=int, help="svd")
-    add("--clusters", type=int, help="kmeans")
-    add("--epochs", type=int, help="autoencoder")
-    add("--anchors", type=int, metavar="A", help="nearest_anchors, k_svd (500)")
-    add("--neighbors", type=int, metavar="S", help="anchors of a word, nearest_anchors, k_svd (10)")
-    add("--weights", choices=("least_squares", "kernel"), help="nearest_anchors (least_squares)")
-    add("--base", type=int, metavar="B", help="sparse_code: words that are kept (1000)")
-    add("--l1-weight", type=float, help="sparse_code: of the penalty on weights (0.05)")
-    add("--sum-to-one-weight", type=float, help="sparse_code: of the pull of their sum to 1 (0.1)")
-    add("--iterations", type=int, help="k_svd (10), sparse_code (200)")
-    add("--sparsity", type=float, help="pruning: share of the entries set to 0 (0: those that are)")
-    add("--seed", type=int, help="(0)")
-    add("--layer", metavar="NAME", help="of a .keras file with several embeddings")
-    add("--limit", type=int, metavar="ROWS", help="first rows only")
+        "--scale", choices=("column", "row", "table"),
+        help="entries that share a scale; scalar (column for 8 and 4 bits, else row)",
+    )  # fmt: skip
+    add(
+        "--code-length", type=int, metavar="D",
+        help="codes per word; product (half the width), codes, autoencoder (32)",
+    )  # fmt: skip
+    add(
+        "--cardinality", type=int, metavar="K",
+        help="values of a code; product (256), codes, autoencoder (32)",
+    )  # fmt: skip
+    add("--norms", action="store_const", const=True, help="store lengths of vectors apart; product")
+    add("--rank", type=int, help="inner width; svd")
+    add("--clusters", type=int, help="number of clusters; kmeans")
+    add("--epochs", type=int, help="training epochs; autoencoder")
+    add("--anchors", type=int, metavar="A", help="number of anchors; nearest_anchors, k_svd (500)")
+    add("--neighbors", type=int, metavar="S", help="anchors per word; nearest_anchors, k_svd (10)")
+    add(
+        "--weights", choices=("least_squares", "kernel"),
+        help="weights of the anchors; nearest_anchors (least_squares)",
+    )  # fmt: skip
+    add("--base", type=int, metavar="B", help="words that keep their vectors; sparse_code (1000)")
+    add("--l1-weight", type=float, help="weight of the L1 penalty; sparse_code (0.05)")
+    add(
+        "--sum-to-one-weight", type=float,
+        help="weight of the penalty that pulls sums to 1; sparse_code (0.1)",
+    )  # fmt: skip
+    add("--iterations", type=int, help="iterations; k_svd (10), sparse_code (200)")
+    add(
+        "--sparsity", type=float,
+        help="share of entries to set to 0; pruning (0: drops only entries that are 0)",
+    )  # fmt: skip
+    add("--seed", type=int, help="seed of random numbers (0)")
+    add("--layer", metavar="NAME", help="which embedding, if a .keras file has several")
+    add("--limit", type=int, metavar="N", help="use only the first N vectors")
     add("--counts", type=Path, metavar="FILE.npy", help="how often each word occurs")
     add(
         "--recipe", choices=UNCALIBRATED, default="int8",
-        help="how the numbers behind the codes are stored (%(default)s)",
+        help="how tables and codebooks are stored (%(default)s)",
     )  # fmt: skip
     add(
-        "--whole", action="store_true",
-        help="of a .keras file: write the model with its table compressed, not the table alone",
+        "--keep-model", action="store_true",
+        help="write the model of a .keras file with its table compressed, not the table alone",
     )  # fmt: skip
-    add("--sequence-length", type=int, help="ids of one input of the .tflite file (any)")
+    add("--sequence-length", type=int, help="ids per input of the .tflite file (default: any)")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Checks every argument, compresses, then writes; before that, nothing."""
+    """Compresses and writes, after checking every argument."""
     from kerascompact.commands import folder
     from kerascompact.core import checks
 
@@ -94,8 +107,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.sequence_length is not None:
         checks.integer_in("sequence_length", arguments.sequence_length, 1)
     is_model = source.suffix.lower() == ".keras"
-    if arguments.whole and (not is_model or arguments.limit is not None):
-        raise ValueError("--whole is of .keras files, and takes no --limit.")
+    if arguments.keep_model and (not is_model or arguments.limit is not None):
+        raise ValueError("--keep-model is for .keras files, and cannot be used with --limit.")
     compressor = _compressor(arguments)
 
     from kerascompact.compress import read_table
@@ -106,7 +119,7 @@ def run(arguments: argparse.Namespace) -> int:
     )
     broken = [word for word in table.words or [] if "\n" in word or "\r" in word]
     if broken:
-        raise ValueError(f"{source}: the word {broken[0]!r} has a line break inside.")
+        raise ValueError(f"{source}: the word {broken[0]!r} contains a line break.")
     counts = None if arguments.counts is None else _counts(arguments.counts, table)
     print(f"{table.name}: {len(table.vectors):,} vectors of {table.vectors.shape[1]}", flush=True)
     return _compress_and_write(arguments, compressor, table, counts, model)
@@ -119,7 +132,7 @@ def _compressor(arguments: argparse.Namespace) -> "Compressor":
     wrong = [name for name in given if name not in METHODS[arguments.method]]
     if wrong:
         option = f"--{wrong[0].replace('_', '-')}"
-        raise ValueError(f"{option} is no option of --method {arguments.method}.")
+        raise ValueError(f"{option} is not an option of --method {arguments.method}.")
     needed = NEEDED.get(arguments.method)
     if needed and needed not in given:
         raise ValueError(f"--method {arguments.method} needs --{needed.replace('_', '-')}.")
@@ -178,7 +191,7 @@ def _compress_and_write(
     from kerascompact.core.keras_graph import all_layers
 
     out, recipe = arguments.out, arguments.recipe
-    if arguments.whole:
+    if arguments.keep_model:
         model = compress_model(model, compressor, counts, [table.name])
         name = table.name
     else:
@@ -187,13 +200,13 @@ def _compress_and_write(
     frozen = export.freeze(model, recipe)
     form = next(layer for layer in all_layers(frozen.model) if layer.name == name)
     print(report(table.vectors, form, counts))
-    if arguments.whole:
+    if arguments.keep_model:
         print(frozen.summary())
     if out.suffix.lower() == ".keras":
         folder.save_model(frozen.model, out)
     else:
         data = frozen.convert(sequence_length=arguments.sequence_length)
-        if not arguments.whole:  # evenly over all ids
+        if not arguments.keep_model:  # evenly over all ids
             length = arguments.sequence_length or 8
             ids = np.linspace(0, form.input_dim - 1, 16 * length).astype(np.int32)
             frozen.verify(ids.reshape(16, length))

@@ -1,4 +1,4 @@
-"""Train two models on CLINC150, export, verify; one table and one picture."""
+"""Train two models on CLINC150, export and verify them; prints a table and draws a picture."""
 
 import argparse
 from pathlib import Path
@@ -6,10 +6,11 @@ from pathlib import Path
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--out", type=Path, default=Path("demo-output"), metavar="DIR", help="(%(default)s)"
-    )
+        "--out", type=Path, default=Path("demo-output"), metavar="DIR",
+        help="folder to write (%(default)s)",
+    )  # fmt: skip
     parser.add_argument(
-        "--quick", action="store_true", help="one epoch on a few hundred rows, to see that it runs"
+        "--quick", action="store_true", help="one epoch on a few hundred texts, to see that it runs"
     )
 
 

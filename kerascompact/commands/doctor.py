@@ -1,17 +1,17 @@
-"""Find what makes any .tflite file larger than it need be, and the bytes that each would save."""
+"""Find what makes a .tflite file larger than it need be, and how many bytes could be saved."""
 
 import argparse
 import json
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", metavar="FILE.tflite")
+    parser.add_argument("file", metavar="FILE.tflite", help="file of any exporter")
     parser.add_argument(
         "--limit", type=float, default=0.1, metavar="SHARE",
         help="exit status 1 if more than this share of the bytes could be saved, or if the file "
         "needs Flex or custom operators (%(default)s)",
     )  # fmt: skip
-    parser.add_argument("--json", action="store_true", help="for programs")
+    parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -1,4 +1,4 @@
-"""Convert what `train` saved into a .tflite file."""
+"""Convert a model that `train` saved into a .tflite file."""
 
 import argparse
 from pathlib import Path
@@ -8,35 +8,43 @@ from typing import Any
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     from kerascompact.export.recipe import RECIPES
 
-    parser.add_argument("folder", type=Path, metavar="DIR", help="the --out of `train`")
-    exact = [name for name, recipe in RECIPES.items() if recipe.exact]  # others need data, too
-    parser.add_argument("--recipe", choices=exact, help="(as in training)")
-    parser.add_argument("--sequence-length", type=int, help="tokens per text (as in training)")
-    parser.add_argument("--out", type=Path, metavar="FILE", help="(default: DIR/model.tflite)")
+    parser.add_argument("folder", type=Path, metavar="DIR", help="folder that `train --out` wrote")
+    exact = [name for name, recipe in RECIPES.items() if recipe.exact]  # others also need data
+    parser.add_argument(
+        "--recipe", choices=exact, help="how numbers are stored (default: as in training)"
+    )
+    parser.add_argument(
+        "--sequence-length", type=int, help="tokens per text (default: as in training)"
+    )
+    parser.add_argument(
+        "--out", type=Path, metavar="FILE", help="file to write (default: DIR/model.tflite)"
+    )
     parser.add_argument(
         "--text-in",
         action="store_true",
-        help="a file that takes UTF-8 bytes, not ids, as that of a projection always does",
+        help="write a file that takes UTF-8 bytes instead of ids; a projection's file always does",
     )
     parser.add_argument(
-        "--max-bytes", type=int, metavar="N", help="of a text, with --text-in (any number)"
-    )
+        "--max-bytes", type=int, metavar="N",
+        help="longest text in bytes, with --text-in (default: any length)",
+    )  # fmt: skip
     parser.add_argument(
         "--batch-size",
         type=batch_size,
         default=1,
         metavar="N",
-        help="texts of a run, or 'any' for a file that can be resized (%(default)s)",
+        help="texts per run, or 'any' for a file that can be resized (%(default)s)",
     )
     parser.add_argument(
         "--names",
         action=argparse.BooleanOptionalAction,
-        help="names of inner tensors, for tools such as litert-quantizer (from 64 KiB on; below "
-        "it numbers)",
+        help="keep the names of inner tensors, for tools such as litert-quantizer (default: names "
+        "from 64 KiB on, numbers in smaller files)",
     )
 
 
 def batch_size(text: str) -> int | None:
+    """The number in `--batch-size`, or `None` for "any"."""
     return None if text == "any" else int(text)
 
 
@@ -57,12 +65,12 @@ def run(arguments: argparse.Namespace) -> int:
     checks.integer_in("sequence_length", length, 1)
     recipe = arguments.recipe or folder.trained_recipe(report)
     model = folder.load_model(arguments.folder / folder.MODEL)
-    # What reads the bits of words has no use for a list of them.
+    # A projection reads the bits of words and needs no list of words.
     projection = _is_projection(model)
     text_in = arguments.text_in or projection
     if not text_in:
         if arguments.max_bytes is not None:
-            raise ValueError("--max-bytes is of files that take text: give --text-in, too.")
+            raise ValueError("--max-bytes needs --text-in: only a file that takes text has it.")
         vocabulary_file.check(out, vocabulary)
 
     from kerascompact import export, tflite
@@ -78,7 +86,7 @@ def run(arguments: argparse.Namespace) -> int:
         options |= {"vocabulary": vocabulary}
     frozen = export.freeze(model, recipe)
     data = frozen.convert(**options)
-    # Without a data set at hand, the words themselves are the texts to compare on.
+    # There is no data set here, so file and model are compared on the words of the vocabulary.
     texts = [" ".join(vocabulary.words[start::16][:length]) for start in range(16)]
     texts = [text for text in texts if text]
     given = texts if text_in else vocabulary.encode_all(texts, length)

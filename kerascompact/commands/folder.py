@@ -1,4 +1,4 @@
-"""The folder that `train` writes and `export` reads, and files that name themselves in errors."""
+"""Files of the folder that `train` writes and `export` reads, with errors that name the file."""
 
 import contextlib
 import json
@@ -20,7 +20,7 @@ FILE, REPORT = "model.tflite", "report.json"
 
 @contextlib.contextmanager
 def naming(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Puts the path before the message of a `ValueError`, as `OSError` has it already."""
+    """Puts a path before the message of a `ValueError`, as `OSError` does itself."""
     try:
         yield
     except ValueError as error:
@@ -28,23 +28,30 @@ def naming(path: str | os.PathLike[str]) -> Iterator[None]:
 
 
 def check_writable(folder: Path) -> None:
-    """Makes sure, before any work is done, that files can be written into a folder.
+    """Checks that files can be written into a folder, before any work is done.
 
-    Writes nothing; a folder that is not there yet is made by the first file.
+    This writes nothing; the first file creates a folder that does not exist yet.
 
-    Raises: ValueError, if it is a file, or its first folder that exists takes no files.
+    Args:
+        folder: Folder to write into.
+
+    Raises: ValueError, if it is a file, or if its nearest existing folder is not writable.
     """
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"{folder} is a file, and must be a folder to write into.")
     there = next(parent for parent in (folder, *folder.absolute().parents) if parent.exists())
     if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
-        raise ValueError(f"{folder} cannot be written: {there} is no folder that takes files.")
+        raise ValueError(f"{folder} cannot be written: {there} is not a writable folder.")
 
 
 def load_model(path: Path) -> "keras.Model":
-    """Loads a `.keras` file of this package's layers.
+    """Loads a `.keras` file, which may have layers of this package.
 
-    Raises: ValueError, naming the file, if it is none or is damaged; OSError.
+    Args:
+        path: Path of the file.
+
+    Raises: ValueError, naming the file, if it is not a Keras file or is damaged; OSError, if it
+        cannot be read.
     """
     import keras
 
@@ -58,11 +65,11 @@ def load_model(path: Path) -> "keras.Model":
         return keras.saving.load_model(path)
     except (ValueError, TypeError, KeyError, OSError, zipfile.BadZipFile) as error:
         line = (str(error).strip() or type(error).__name__).splitlines()[0]
-        raise ValueError(f"{path} is no Keras model that can be loaded: {line}") from error
+        raise ValueError(f"{path} cannot be loaded as a Keras model: {line}") from error
 
 
 def save_model(model: "keras.Model", path: Path) -> None:
-    """Saves a Keras model whole or not at all, without the optimizer's moments."""
+    """Saves a Keras model without the moments of its optimizer; never leaves half a file."""
     if model.compiled:
         model.compile(**{**model.get_compile_config(), "optimizer": "sgd"})
     with tempfile.TemporaryDirectory() as scratch:
@@ -71,9 +78,9 @@ def save_model(model: "keras.Model", path: Path) -> None:
 
 
 def read_labels(path: Path) -> list[str]:
-    """Reads what `write_labels` wrote.
+    """Reads the labels that `write_labels` wrote.
 
-    Raises: ValueError, naming the file, if it is no UTF-8 or has an empty line.
+    Raises: ValueError, naming the file, if it is not UTF-8 or has an empty line.
     """
     with naming(path):
         labels = path.read_bytes().decode().removesuffix("\n").split("\n")
@@ -83,22 +90,23 @@ def read_labels(path: Path) -> list[str]:
 
 
 def write_labels(labels: tuple[str, ...], path: Path) -> None:
+    """Writes labels into a text file, one per line."""
     files.write_bytes(path, ("\n".join(labels) + "\n").encode())
 
 
 def trained_length(report: Path) -> int:
-    """Tokens per text that a model was trained with, from its report.
+    """Reads from the report of `train` how many tokens per text a model was trained with.
 
-    Raises: ValueError, naming the file, if it is no report of `train`; OSError.
+    Raises: ValueError, naming the file, if it is not a report of `train`; OSError.
     """
     return _recorded(report, "sequence_length", int)
 
 
 def trained_recipe(report: Path) -> str:
-    """Name of the recipe that `train` wrote its file by, from its report.
+    """Reads from the report of `train` the name of the recipe that it exported with.
 
-    Raises: ValueError, naming the file, if it is no report of `train`, or the recipe is one that
-        cannot be checked without data; OSError.
+    Raises: ValueError, naming the file, if it is not a report of `train`, or if files of the recipe
+        can only be checked on data; OSError.
     """
     from kerascompact.export.recipe import RECIPES
 
@@ -108,8 +116,8 @@ def trained_recipe(report: Path) -> str:
     if not RECIPES[name].exact:
         exact = ", ".join(other for other, recipe in RECIPES.items() if recipe.exact)
         raise ValueError(
-            f"{report}: the model was trained for the recipe {name!r}, whose file is checked on "
-            f"data, as `kerascompact train` does. Give --recipe, one of {exact}."
+            f"{report}: the model was trained for the recipe {name!r}, whose files can only be "
+            f"checked on data, as `kerascompact train` does. Give --recipe, one of {exact}."
         )
     return name
 
@@ -118,5 +126,5 @@ def _recorded(report: Path, name: str, kind: type) -> Any:
     with naming(report):
         content = json.loads(report.read_bytes())
         if not isinstance(content, dict) or not isinstance(content.get(name), kind):
-            raise ValueError("it is no report of `kerascompact train`")
+            raise ValueError("it is not a report of `kerascompact train`")
     return content[name]

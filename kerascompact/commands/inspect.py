@@ -1,14 +1,14 @@
-"""List the operators, the constants and the metadata of a .tflite file, byte by byte."""
+"""List the operators, constants and metadata of a .tflite file with their bytes."""
 
 import argparse
 import json
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", metavar="FILE.tflite")
-    parser.add_argument("--json", action="store_true", help="for programs")
+    parser.add_argument("file", metavar="FILE.tflite", help="file of any exporter")
+    parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument(
-        "--plot", metavar="FILE.png", help="draw its parts, as large as their bytes (.svg, .pdf)"
+        "--plot", metavar="FILE.png", help="draw a treemap of the file (.png, .svg or .pdf)"
     )
 
 

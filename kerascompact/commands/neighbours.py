@@ -1,4 +1,4 @@
-"""List the words nearest to a word, misspelt or not, by the cosine of their vectors."""
+"""List the words nearest to a word by the cosine of their vectors; the word may be misspelt."""
 
 import argparse
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("word", nargs="+", metavar="WORD")
+    parser.add_argument("word", nargs="+", metavar="WORD", help="words to find neighbours of")
     parser.add_argument(
         "--model", required=True, metavar="FILE",
         help="a .keras file, or word vectors: GloVe, word2vec or fastText's .vec as text "
@@ -20,12 +20,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--words", metavar="FILE",
-        help="of a .keras file: the words to find, one per line; of a table, line number minus one "
-        "is the id, as in vocabulary.txt",
+        help="words to search, one per line, for a .keras file; with a table of vectors, the id of "
+        "a word is its line number minus one, as in vocabulary.txt",
     )  # fmt: skip
-    parser.add_argument("--layer", metavar="NAME", help="of a .keras file with several embeddings")
-    parser.add_argument("--limit", type=int, metavar="N", help="find among the first N words only")
-    parser.add_argument("--top", type=int, default=6, metavar="N", help="how many (%(default)s)")
+    parser.add_argument(
+        "--layer", metavar="NAME", help="which embedding, if a .keras file has several"
+    )
+    parser.add_argument("--limit", type=int, metavar="N", help="search only the first N words")
+    parser.add_argument(
+        "--top", type=int, default=6, metavar="N", help="neighbours per word (%(default)s)"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -43,7 +47,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _read(arguments: argparse.Namespace) -> "tuple[NearestWords, np.ndarray]":
-    """What to search, and the vectors of the words asked for."""
+    """The words to search, and the vectors of the words on the command line."""
     from kerascompact.commands import folder
     from kerascompact.compress import read_table
     from kerascompact.training.neighbours import NearestWords
@@ -51,13 +55,13 @@ def _read(arguments: argparse.Namespace) -> "tuple[NearestWords, np.ndarray]":
     path = Path(arguments.model)
     if path.suffix.lower() != ".keras":
         if arguments.words is not None or arguments.layer is not None:
-            raise ValueError("--words and --layer are of .keras files.")
+            raise ValueError("--words and --layer are for .keras files only.")
         table = read_table(path, limit=arguments.limit)
         if table.words is None:
-            raise ValueError(f"{path} names no words: give a .keras file, or word vectors.")
-        return NearestWords(table.words, table.vectors), _rows(arguments.word, table)
+            raise ValueError(f"{path} has no words: give a .keras file, or word vectors.")
+        return NearestWords(table.words, table.vectors), _vectors(arguments.word, table)
     if arguments.words is None:
-        raise ValueError("A .keras file needs --words, the words to find.")
+        raise ValueError("A .keras file needs --words, the words to search.")
     ids, words = _words(Path(arguments.words), arguments.limit)
     layer = _embedding(folder.load_model(path), arguments.layer, path)
     if hasattr(layer, "vectors"):
@@ -69,22 +73,22 @@ def _read(arguments: argparse.Namespace) -> "tuple[NearestWords, np.ndarray]":
             f"{len(table.vectors)} words."
         )
     table = table._replace(vectors=table.vectors[ids], words=words)
-    return NearestWords(words, table.vectors), _rows(arguments.word, table)
+    return NearestWords(words, table.vectors), _vectors(arguments.word, table)
 
 
-def _rows(wanted: Sequence[str], table: Any) -> "np.ndarray":
+def _vectors(wanted: Sequence[str], table: Any) -> "np.ndarray":
     number = {word: row for row, word in reversed(list(enumerate(table.words)))}
     missing = [word for word in wanted if word not in number]
     if missing:
         raise ValueError(
             f"{missing[0]!r} is not among the words of {table.name}; only a projection has vectors "
-            "of all words."
+            "for any word."
         )
     return table.vectors[[number[word] for word in wanted]]
 
 
 def _words(path: Path, limit: int | None) -> tuple[list[int], list[str]]:
-    """Ids and words of a text file, or of a `Vocabulary`'s without what is no word."""
+    """Ids and words of a text file or a vocabulary file, without padding and unknown word."""
     from kerascompact.commands.folder import naming
 
     with naming(path):
@@ -97,7 +101,7 @@ def _words(path: Path, limit: int | None) -> tuple[list[int], list[str]]:
 
 
 def _embedding(model: Any, name: str | None, path: Path) -> Any:
-    """The one layer of a model that makes vectors of words."""
+    """The only embedding of a model, or the one with this name."""
     from kerascompact.compress.tables import embeddings_of
     from kerascompact.core.embedding import BaseEmbedding
     from kerascompact.core.keras_graph import all_layers

@@ -1,4 +1,4 @@
-"""Classify a text, or each line of the standard input, with a .tflite file."""
+"""Classify a text, or each line of standard input, with a .tflite file."""
 
 import argparse
 import sys
@@ -10,16 +10,17 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", metavar="FILE.tflite")
-    parser.add_argument("text", help="the text; `-` reads one text from each line of stdin")
+    parser.add_argument("file", metavar="FILE.tflite", help="a text classifier of kerascompact")
+    parser.add_argument("text", help="text to classify; `-` reads one text per line of stdin")
     parser.add_argument(
-        "--vocabulary", metavar="FILE", help="(default: vocabulary.txt beside the file)"
+        "--vocabulary", metavar="FILE",
+        help="vocabulary of the model (default: vocabulary.txt in the folder of the file)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--signature", metavar="NAME", help="model to run, if there are several (default: first)"
     )
     parser.add_argument(
-        "--signature", metavar="NAME", help="which of the file's models (default: the first)"
-    )
-    parser.add_argument(
-        "--top", type=int, default=1, metavar="N", help="how many labels to show (%(default)s)"
+        "--top", type=int, default=1, metavar="N", help="number of labels to print (%(default)s)"
     )
 
 
@@ -42,13 +43,13 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _lines() -> Iterator[tuple[int, bytes]]:
-    """The lines of stdin as bytes, so that one that is no UTF-8 can be named."""
+    """The lines of stdin with their numbers, as bytes: errors can name a line with bad UTF-8."""
     for number, line in enumerate(sys.stdin.buffer, start=1):
         yield number, line.removesuffix(b"\n")
 
 
 def _show(prediction: "Prediction", top: int, where: str = "") -> None:
-    """One line per text: labels and probabilities with tabs between, the best first."""
+    """Prints one line per text: labels and probabilities, separated by tabs, the best first."""
     order = sorted(range(len(prediction.labels)), key=lambda i: -prediction.probabilities[i])[:top]
     cells = [f"{prediction.labels[i]}\t{prediction.probabilities[i]:.4f}" for i in order]
     print("\t".join(cells), flush=True)

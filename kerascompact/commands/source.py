@@ -1,4 +1,4 @@
-"""`--data` and what belongs to it: a table of the user's, or a data set by name."""
+"""Option `--data` and its companions: a table of texts and labels, or a data set by name."""
 
 import argparse
 from collections.abc import Sequence
@@ -12,19 +12,26 @@ ENDINGS = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 
 
 def add_source(parser: argparse.ArgumentParser) -> None:
+    """Adds `--data` and its companions to a command."""
     parser.add_argument(
         "--data", required=True, metavar="FILE|NAME",
         help="a .csv or .tsv with a header, or clinc150, imdb, ag_news, trec, snips, mrda",
     )  # fmt: skip
-    parser.add_argument("--data-dir", metavar="DIR", help="where the named sets lie")
-    parser.add_argument("--text-column", metavar="NAME", help="of a table (text)")
-    parser.add_argument("--label-column", metavar="NAME", help="of a table (label)")
+    parser.add_argument("--data-dir", metavar="DIR", help="folder of the named data sets")
+    parser.add_argument("--text-column", metavar="NAME", help="column of the texts (default: text)")
+    parser.add_argument(
+        "--label-column", metavar="NAME", help="column of the labels (default: label)"
+    )
 
 
 def dataset(arguments: argparse.Namespace, seed: int = 0) -> "Dataset":
-    """What `--data` names, in three splits.
+    """Loads the data set of `--data` in three splits.
 
-    Raises: ValueError, if it is neither a table nor a name, or the options do not fit it.
+    Args:
+        arguments: The parsed command line.
+        seed: Seed of the split, for a table.
+
+    Raises: ValueError, if `--data` is neither a table nor a name, or other options do not fit it.
     """
     from kerascompact import datasets
 
@@ -33,10 +40,14 @@ def dataset(arguments: argparse.Namespace, seed: int = 0) -> "Dataset":
     return datasets.load(arguments.data, arguments.data_dir)
 
 
-def all_rows(arguments: argparse.Namespace, label_names: Sequence[str]) -> "Split":
-    """Every row of the table, or the test split of a named set; labels as in `label_names`.
+def all_examples(arguments: argparse.Namespace, label_names: Sequence[str]) -> "Split":
+    """Loads all texts of the table in `--data`, or the test split of a named data set.
 
-    Raises: ValueError, as `dataset`, or if a row has a label that is not among them.
+    Args:
+        arguments: The parsed command line.
+        label_names: Names of the labels; an example's label is an index into them.
+
+    Raises: ValueError, as for `dataset`, or if an example has a label that is not among them.
     """
     import numpy as np
 
@@ -64,7 +75,7 @@ def _is_table(arguments: argparse.Namespace) -> bool:
     if arguments.data in datasets.NAMES and not Path(arguments.data).is_file():
         if columns != (None, None):
             raise ValueError(
-                f"--text-column and --label-column are of tables, not {arguments.data}."
+                f"--text-column and --label-column are for tables, not for {arguments.data}."
             )
         return False
     if not arguments.data.lower().endswith(ENDINGS):
@@ -73,7 +84,7 @@ def _is_table(arguments: argparse.Namespace) -> bool:
             f"{', '.join(datasets.NAMES)}. Received: {arguments.data!r}."
         )
     if arguments.data_dir is not None:
-        raise ValueError("--data-dir is of the named sets; a table is read from where --data says.")
+        raise ValueError("--data-dir is for named data sets; --data is the path of the table.")
     return True
 
 

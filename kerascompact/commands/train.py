@@ -1,4 +1,4 @@
-"""Train a text classifier with a compact embedding, and write its .tflite file."""
+"""Train a text classifier with a compact embedding and write its .tflite file."""
 
 import argparse
 import json
@@ -20,33 +20,44 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
     add_source(parser)
     add = parser.add_argument
-    add("--out", type=Path, required=True, metavar="DIR", help="folder for what is written")
-    add("--method", choices=METHODS, default="mixture", help="embedding (%(default)s)")
+    add("--out", type=Path, required=True, metavar="DIR", help="folder to write")
+    add("--method", choices=METHODS, default="mixture", help="kind of embedding (%(default)s)")
     add("--model", choices=("mean", "lstm"), default="mean", help="classifier (%(default)s)")
-    add("--recipe", choices=UNCALIBRATED, default="int8", help="(%(default)s)")
-    rules = "wordpunct, wordpunct_pairs, kim or whitespace (%(default)s)"
-    add("--rules", default="wordpunct", help=rules)
-    add("--vocabulary-size", type=int, default=3000, help="words, not of projection (%(default)s)")
+    add(
+        "--recipe", choices=UNCALIBRATED, default="int8",
+        help="how numbers are stored in the file (%(default)s)",
+    )  # fmt: skip
+    add(
+        "--rules", default="wordpunct",
+        help="token rules: wordpunct, wordpunct_pairs, kim or whitespace (%(default)s)",
+    )  # fmt: skip
+    add(
+        "--vocabulary-size", type=int, default=3000,
+        help="words in the vocabulary; not for projection (%(default)s)",
+    )  # fmt: skip
     add("--sequence-length", type=int, default=64, help="tokens per text (%(default)s)")
-    add("--width", type=int, default=32, help="of a word's vector (%(default)s)")
+    add("--width", type=int, default=32, help="width of a word's vector (%(default)s)")
     for name, option in OPTIONS.items():
-        late = callable(option.default)  # known once the texts are
+        late = callable(option.default)  # it depends on the texts
         add(
             f"--{name.replace('_', '-')}",
             type=option.kind,
             default=None if late else option.default,
-            help=f"{option.help}, of {', '.join(methods_with(name))} ({option.shown})",
+            help=f"{option.help}; {', '.join(methods_with(name))} ({option.shown})",
         )
-    add("--dropout", type=float, default=0.4, help="before the softmax (%(default)s)")
-    add("--epochs", type=int, default=20, help="(%(default)s)")
-    add("--batch-size", type=int, default=64, help="(%(default)s)")
-    add("--learning-rate", type=float, help="falls to zero over the epochs (mean 0.01, lstm 0.001)")
-    add("--seed", type=int, default=0, help="(%(default)s)")
+    add("--dropout", type=float, default=0.4, help="dropout before the softmax (%(default)s)")
+    add("--epochs", type=int, default=20, help="training epochs (%(default)s)")
+    add("--batch-size", type=int, default=64, help="texts per training step (%(default)s)")
+    add(
+        "--learning-rate", type=float,
+        help="first learning rate, which falls to zero (0.01 for mean, 0.001 for lstm)",
+    )  # fmt: skip
+    add("--seed", type=int, default=0, help="seed of random numbers (%(default)s)")
     add("--jit-compile", action="store_true", help="compile with XLA, for long trainings")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Checks every argument, trains, then writes; before that, nothing."""
+    """Trains and writes, after checking every argument."""
     from kerascompact.commands import folder, source
     from kerascompact.core import checks
     from kerascompact.text.rules import RULES
@@ -61,18 +72,21 @@ def run(arguments: argparse.Namespace) -> int:
     checks.number("dropout", arguments.dropout, at_least=0, below=1)
     checks.choice("rules", arguments.rules, tuple(RULES))
     if arguments.method == "projection" and RULES[arguments.rules].pairs:
-        checks.fail("rules", "without pairs, of which a projection has no bits", arguments.rules)
+        raise ValueError(
+            "`rules` must not form word pairs: a projection hashes single words. "
+            f"Received: rules={arguments.rules!r}."
+        )
     folder.check_writable(arguments.out)
     loaded = source.dataset(arguments, arguments.seed)
     for label in loaded.label_names:
         if "\n" in label:
-            raise ValueError(f"{arguments.data}: the label {label!r} has a line break inside.")
+            raise ValueError(f"{arguments.data}: the label {label!r} contains a line break.")
 
     from kerascompact.runtime import vocabulary_file
     from kerascompact.tasks import classification
     from kerascompact.tasks.methods import OPTIONS
 
-    # A projection learns nothing of a word by its id; its vocabulary holds bits, of any words.
+    # A projection reads the bits of words, not ids; its vocabulary caches the bits of any words.
     projected = arguments.method == "projection"
     size = None if projected else arguments.vocabulary_size
     data = classification.encode(
@@ -87,7 +101,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _model(arguments: argparse.Namespace, data: "TextData") -> "keras.Model":
-    """The untrained model; its layers refuse sizes that do not fit the vocabulary."""
+    """Builds the untrained model; its layers refuse sizes that do not fit the vocabulary."""
     import keras
 
     from kerascompact.tasks import classification, methods
@@ -116,7 +130,7 @@ def _train_and_write(
     model: "keras.Model",
     texts: "Sequence[str] | None",
 ) -> int:
-    """Trains and writes; with the test split's texts, a file that takes text."""
+    """Trains, exports and writes; with texts of the test split, the file takes text."""
     from kerascompact import export
     from kerascompact.commands import folder
     from kerascompact.core import files
@@ -162,8 +176,7 @@ def _train_and_write(
         f"({row['test_rows']:,} rows)"
     )
     print(
-        "compared on these rows: file and frozen model, same answer on all; frozen and trained "
-        "model before rounding, same answer on all; file and trained model, same answer on "
-        f"{row['trained_agreement']:.2%}"
+        "same answers on these rows: file and frozen model, all; frozen and trained model before "
+        f"rounding, all; file and trained model, {row['trained_agreement']:.2%}"
     )
     return 0

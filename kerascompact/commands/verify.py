@@ -1,4 +1,4 @@
-"""Compare a .tflite file with the trained and the frozen Keras model; status 1 if they differ."""
+"""Compare a .tflite file with the trained and the frozen Keras model; fails if they differ."""
 
 import argparse
 import json
@@ -17,30 +17,32 @@ if TYPE_CHECKING:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     from kerascompact.commands.source import add_source
 
-    parser.add_argument("file", type=Path, metavar="FILE.tflite")
+    parser.add_argument("file", type=Path, metavar="FILE.tflite", help="file to check")
     parser.add_argument(
         "--model", type=Path, required=True, metavar="FILE.keras", help="the trained Keras model"
     )
     parser.add_argument(
         "--vocabulary", metavar="FILE",
-        help="(default: beside the file; beside the model, if the file takes text)",
+        help="vocabulary of the model (default: vocabulary.txt in the folder of the file; in the "
+        "folder of the model, if the file takes text)",
     )  # fmt: skip
     add_source(parser)
     parser.add_argument(
         "--tolerance", type=float, metavar="X",
-        help="largest difference allowed, of the frozen model from the trained one and of the file "
-        "from the frozen one (1e-4; for the file, any, if it computes with rounded inputs)",
+        help="largest difference allowed between the trained and the frozen model, and between the "
+        "frozen model and the file (1e-4; no limit for a file that rounds its inputs)",
     )  # fmt: skip
     parser.add_argument(
         "--min-agreement", type=float, metavar="SHARE",
-        help="of rows with the same answer, in the same pairs (1; for the file, 0.98, if it "
-        "computes with rounded inputs)",
+        help="smallest share of texts with the same answer, in the same comparisons (1; 0.98 for a "
+        "file that rounds its inputs)",
     )  # fmt: skip
     parser.add_argument(
         "--max-loss", type=float, metavar="SHARE",
-        help="of accuracy, from the trained model to the file; 0.01 is one point (any)",
+        help="largest loss of accuracy from the trained model to the file; 0.01 is one point "
+        "(no limit)",
     )  # fmt: skip
-    parser.add_argument("--json", action="store_true", help="for programs")
+    parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -55,7 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.max_loss is not None:
         checks.number("max_loss", arguments.max_loss, above=-1, up_to=1)
     classifier = TextClassifier(arguments.file, arguments.vocabulary)  # checks both
-    split = source.all_rows(arguments, classifier.labels)
+    split = source.all_examples(arguments, classifier.labels)
 
     from kerascompact.commands.folder import load_model
     from kerascompact.export.verification.verifier import compare
@@ -84,7 +86,7 @@ def _ids(classifier: "TextClassifier", texts: "Sequence[str]") -> "np.ndarray":
 
 
 def _vocabulary(classifier: "TextClassifier", model: Path) -> "Vocabulary | None":
-    """The one of the model, which a file that takes text need not have beside it."""
+    """The vocabulary of the model; a file that takes text needs none in its folder."""
     from kerascompact.commands import folder
     from kerascompact.text import Vocabulary
 

@@ -128,8 +128,8 @@ def test_the_embedding_of_a_model_alone_and_in_its_model(classifier, tmp_path, c
     options = ["--method", "scalar", "--layer", "words"]
     assert run(classifier, "-o", alone, *options) == 0
     assert np.abs(compress.read_table(alone).vectors - TABLE).max() < 0.02
-    assert run(classifier, "-o", whole, *options, "--whole") == 0
-    assert run(classifier, "-o", file, *options, "--whole") == 0
+    assert run(classifier, "-o", whole, *options, "--keep-model") == 0
+    assert run(classifier, "-o", file, *options, "--keep-model") == 0
     assert "DenseForm" in capsys.readouterr().out
     ids = RANDOM.integers(0, V, (6, 4))
     model, small = keras.models.load_model(classifier), keras.models.load_model(whole)
@@ -149,10 +149,10 @@ def test_wrong_arguments_are_named_before_any_work(glove, classifier, tmp_path, 
     (tmp_path / "folder.keras").mkdir()
     assert "must be a file to write" in line(*scalar, to=tmp_path / "folder.keras")
     assert "is a file" in line(*scalar, to=glove / "new.tflite")
-    assert "--rank is no option of --method scalar" in line(*scalar, "--rank", 3)
-    assert "--code-length is no option" in line("--method", "svd", "--code-length", 3)
-    assert "--seed is no option of --method pruning" in line("--method", "pruning", "--seed", 3)
-    assert "--sum-to-one-weight is no option of" in line(
+    assert "--rank is not an option of --method scalar" in line(*scalar, "--rank", 3)
+    assert "--code-length is not an option" in line("--method", "svd", "--code-length", 3)
+    assert "--seed is not an option of --method pruning" in line("--method", "pruning", "--seed", 3)
+    assert "--sum-to-one-weight is not an option of" in line(
         "--method", "k_svd", "--sum-to-one-weight", 1
     )
     assert "`num_neighbors` must be an integer in [1, 3]" in line(
@@ -166,8 +166,10 @@ def test_wrong_arguments_are_named_before_any_work(glove, classifier, tmp_path, 
     assert "`bits` must be an integer in [1, 8]" in line(*scalar, "--bits", 9)
     assert "`sequence_length` must be an integer >= 1" in line(*scalar, "--sequence-length", 0)
     assert "`limit` must be an integer >= 1" in line(*scalar, "--limit", 0)
-    assert "--whole is of .keras files" in line(*scalar, "--whole")
-    assert "takes no --limit" in line(*scalar, "--whole", "--limit", 3, source=classifier)
+    assert "--keep-model is for .keras files" in line(*scalar, "--keep-model")
+    assert "cannot be used with --limit" in line(
+        *scalar, "--keep-model", "--limit", 3, source=classifier
+    )
     assert "only Keras models have layers" in line(*scalar, "--layer", "words")
     other = line(*scalar, "--layer", "other", source=classifier)
     assert "one embedding 'other'. Its embeddings: 'words'" in other
@@ -185,5 +187,5 @@ def test_wrong_arguments_are_named_before_any_work(glove, classifier, tmp_path, 
     assert "none.txt" in line(*scalar, source=tmp_path / "none.txt")
     assert "none.keras" in line(*scalar, source=tmp_path / "none.keras")
     classifier.write_bytes(b"hello")
-    assert "no Keras model that can be loaded" in line(*scalar, source=classifier)
+    assert "cannot be loaded as a Keras model" in line(*scalar, source=classifier)
     assert not out.exists()

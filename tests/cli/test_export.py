@@ -36,7 +36,7 @@ def test_takes_the_recipe_that_train_recorded(folder, fails):
     for recipe, message in (
         ("dynamic", "report.json: the model was trained for the recipe 'dynamic'.* --recipe"),
         ("tiny", "report.json: it names a recipe that does not exist, 'tiny'"),
-        (None, "report.json: it is no report"),
+        (None, "report.json: it is not a report"),
     ):
         (folder / "report.json").write_text(json.dumps({**report, "recipe": recipe}))
         assert re.search(message, fails("export", folder, "--out", folder / "no.tflite"))
@@ -81,11 +81,11 @@ def test_what_is_missing_or_damaged_is_named(folder, tmp_path, fails):
     )
     data = (folder / "model.keras").read_bytes()
     (folder / "model.keras").write_bytes(data[: len(data) // 2])
-    assert "model.keras is no Keras model" in fails("export", folder, "--out", out)
+    assert "model.keras cannot be loaded as a Keras model" in fails("export", folder, "--out", out)
     (folder / "model.keras").unlink()
     assert "model.keras" in fails("export", folder, "--out", out)
     (folder / "report.json").write_text("[1]")
-    assert "report.json: it is no report" in fails("export", folder, "--out", out)
+    assert "report.json: it is not a report" in fails("export", folder, "--out", out)
     (folder / "report.json").write_text("{")
     assert "report.json: " in fails("export", folder, "--out", out)
     (folder / "labels.txt").write_bytes(b"a\n\nb\n")

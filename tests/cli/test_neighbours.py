@@ -65,7 +65,7 @@ def test_refusals(table, tmp_path, fails):
     assert "'prince' is not among the words of small.vec" in fails(
         "neighbours", "prince", "--model", table
     )
-    assert "--words and --layer are of .keras files" in fails(
+    assert "--words and --layer are for .keras files" in fails(
         "neighbours", "king", "--model", table, "--words", table
     )
     assert "A .keras file needs --words" in fails("neighbours", "king", "--model", "a.keras")

@@ -55,7 +55,7 @@ def test_verify_reads_the_texts(trained, table, file, tmp_path, capsys, fails):
     options = ["--model", str(trained / "model.keras"), "--data", str(table)]
     assert main(["verify", str(file), *options]) == 0
     out = capsys.readouterr().out
-    assert "240 rows, " in out and "frozen model - file: argmax agreement 1.000000" in out
+    assert "240 examples, " in out and "frozen model - file: argmax agreement 1.000000" in out
     assert "accuracy: trained " in out
     other = Vocabulary(["a"]).save(tmp_path / "other.txt")
     line = fails("verify", file, *options, "--vocabulary", other)
@@ -76,7 +76,7 @@ def test_inspect_shows_text(file, capsys):
 
 def test_refuses(trained, tmp_path, fails):
     out = tmp_path / "m.tflite"
-    assert "--max-bytes is of files that take text" in fails(
+    assert "--max-bytes needs --text-in" in fails(
         "export", trained, "--max-bytes", "9", "--out", out
     )
     assert "`max_bytes` must be" in fails(

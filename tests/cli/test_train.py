@@ -57,10 +57,10 @@ def test_the_keras_model_loads_and_is_the_one_exported(trained):
         (["--dropout", "1"], "`dropout` must be a number in [0, 1)"),
         (["--seed", "-1"], "`seed` must be an integer >= 0"),
         (["--rules", "words"], "`rules` must be one of 'wordpunct'"),
-        (["--data-dir", "x"], "--data-dir is of the named sets"),
+        (["--data-dir", "x"], "--data-dir is for named data sets"),
         (["--data", "none.csv"], "There is no file none.csv"),
         (["--data", "none"], "--data must be a file that ends in .csv"),
-        (["--data", "clinc150", "--text-column", "text"], "are of tables, not clinc150"),
+        (["--data", "clinc150", "--text-column", "text"], "are for tables, not for clinc150"),
         (["--data", "trec", "--data-dir", "no/folder"], "There is no data folder no/folder"),
     ],
 )
@@ -85,7 +85,7 @@ def test_tables_that_are_damaged_are_refused(tmp_path, fails):
         path.write_bytes(content)
         assert message in fails("train", "--data", path, "--out", tmp_path / "out")
     path.write_text("text,label\n" + 'up,"lou\nder"\ndown,softer\n' * 20)
-    assert "has a line break" in fails("train", "--data", path, "--out", tmp_path / "out")
+    assert "contains a line break" in fails("train", "--data", path, "--out", tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
@@ -94,7 +94,7 @@ def test_a_folder_that_cannot_be_written_is_refused(table, tmp_path, fails, monk
     taken = tmp_path / "taken"
     taken.write_text("mine")
     assert "is a file" in fails("train", "--data", table, "--out", taken)
-    assert "no folder that takes files" in fails("train", "--data", table, "--out", taken / "x")
+    assert "is not a writable folder" in fails("train", "--data", table, "--out", taken / "x")
     assert taken.read_text() == "mine"
     monkeypatch.setattr(os, "access", lambda *_: False)
     assert "cannot be written" in fails("train", "--data", table, "--out", tmp_path / "new")

@@ -33,4 +33,6 @@ def test_trains_and_writes(projected, tmp_path, capsys):
 def test_refuses_hidden(table, tmp_path, fails):
     arguments = ["--data", table, "--out", tmp_path / "out", "--method", "projection"]
     assert "`hidden_units` must be an integer >= 1" in fails("train", *arguments, "--hidden", "0")
-    assert "`rules` must be without pairs" in fails("train", *arguments, "--rules=wordpunct_pairs")
+    assert "`rules` must not form word pairs" in fails(
+        "train", *arguments, "--rules=wordpunct_pairs"
+    )

@@ -17,12 +17,12 @@ def test_reports_every_row(trained, options, capsys):
     assert main(["verify", str(trained / "model.tflite"), *options]) == 0
     out = capsys.readouterr().out
     size, frozen_file, trained_frozen, trained_file, accuracy = out.splitlines()[-5:]
-    assert size.startswith("240 rows, ")
+    assert size.startswith("240 examples, ")
     assert "frozen model - file: argmax agreement 1.000000, largest difference" in frozen_file
     assert frozen_file.endswith("(allowed: difference 0.0001, agreement 1)")
     assert "trained model - frozen model, before rounding: argmax agreement 1.0" in trained_frozen
     assert trained_frozen.endswith("(allowed: difference 0.0001, agreement 1)")
-    assert "trained model - file: argmax" in trained_file and "reported, since" in trained_file
+    assert "trained model - file: argmax" in trained_file and "no limit, since" in trained_file
     assert "(any loss allowed)" in accuracy
 
 
@@ -35,7 +35,7 @@ def test_json_is_there_even_if_it_fails(trained, options, capsys):
     file = str(trained / "model.tflite")
     assert main(["verify", file, *options, "--json"]) == 0
     good = json.loads(capsys.readouterr().out)
-    assert good["rows"] == 240 and good["exact"] and good["rounds"]
+    assert good["examples"] == 240 and good["exact"] and good["rounds"]
     assert good["frozen_file"]["agreement"] == good["trained_frozen"]["agreement"] == 1
     assert good["file_accuracy"] == good["keras_accuracy"] >= good["trained_accuracy"] - 0.05
     assert main(["verify", file, *options, "--json", "--tolerance", "1e-12"]) == 1
@@ -96,4 +96,4 @@ def test_labels_columns_and_files_that_do_not_fit(trained, table, options, tmp_p
     assert "There is no" in fails("verify", tmp_path / "alone.tflite", *options)
     (tmp_path / "foreign.keras").write_bytes(b"no model")
     line = fails("verify", file, "--model", tmp_path / "foreign.keras", "--data", table)
-    assert "foreign.keras is no Keras model" in line
+    assert "foreign.keras cannot be loaded as a Keras model" in line
