@@ -1,4 +1,4 @@
-"""The exporter: a trained Keras model in, a small `.tflite` file out, and proof that they agree."""
+"""Exporter: turns a trained Keras model into a small `.tflite` file and verifies it."""
 
 if __name__ != "kerascompact.export":  # `import export` would load a second copy
     raise ImportError("Import `kerascompact.export`, not the checkout folder `export`.")

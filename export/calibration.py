@@ -1,4 +1,4 @@
-"""Calibration data: runs of representative inputs for recipes of integers between the layers."""
+"""Calibration data for full-integer recipes."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -11,61 +11,62 @@ from kerascompact.runtime import encoding
 from kerascompact.runtime.named_inputs import given_texts, named_inputs
 
 
-def samples(
+def calibration_runs(
     data: Any, specs: dict[str, tf.TensorSpec], text: bool = False, structure: Any = None
 ) -> Callable[[], Iterator[dict[str, np.ndarray]]]:
-    """Makes runs of representative data, of as many rows as the file takes; one, if it takes any.
+    """Splits representative data into runs of the file's batch size, 1 if that is open.
 
     Args:
-        data: An array `(rows, ...)` for a model of one input; for more, such arrays of equal rows,
-            as `model.fit` takes them (see `named_inputs`); or a list of texts, if the file takes
-            text. Some hundred rows of the training data are enough.
-        specs: The inputs of the file, in the order of the model.
-        text: Whether it takes text.
-        structure: How the model takes its inputs: lists and dictionaries of their names.
+        data: An array `(examples, ...)` for a model with one input; for more inputs, arrays with
+            equally many examples as `model.fit` takes them (see `named_inputs`); or a list of
+            texts, if the file takes text. A few hundred examples of the training data are enough.
+        specs: Inputs of the file, in the order of the model.
+        text: Whether the file takes text.
+        structure: Names of the inputs, nested in lists and dictionaries as the model takes them.
 
-    Returns: What gives an iterator of them. Where the last run lacks rows, it has the first ones
-        again.
+    Returns: A function that gives an iterator over the runs. The last run is filled up with the
+        first examples.
 
     Raises: ValueError, if data and inputs do not fit.
 
     >>> ids = tf.TensorSpec((1, 2), tf.int32)
-    >>> [run["ids"].tolist() for run in samples([[1, 2], [3, 4]], {"ids": ids})()]
+    >>> [run["ids"].tolist() for run in calibration_runs([[1, 2], [3, 4]], {"ids": ids})()]
     [[[1, 2]], [[3, 4]]]
     """
     if data is None:
-        checks.fail("representative", "given: rows of the training data", data)
+        checks.fail("representative", "given: examples of the training data", data)
     if text:
         ((name, spec),) = specs.items()
         texts = given_texts("representative", data)
-        rows = {name: [encoding.encode(text, spec.shape[1]).numbers for text in texts]}
+        examples = {name: [encoding.encode(text, spec.shape[1]).numbers for text in texts]}
     else:
         ranks = {name: spec.shape.rank for name, spec in specs.items()}
         arrays = named_inputs("representative", data, ranks, structure)
-        rows = {
-            name: [_row(name, row, specs[name]) for row in array] for name, array in arrays.items()
+        examples = {
+            name: [_example(name, one, specs[name]) for one in array]
+            for name, array in arrays.items()
         }
-    batches = [_batches(found, specs[name]) for name, found in rows.items()]
+    batches = [_batches(found, specs[name]) for name, found in examples.items()]
 
     def runs() -> Iterator[dict[str, np.ndarray]]:
         for values in zip(*batches, strict=True):
-            yield dict(zip(rows, values, strict=True))
+            yield dict(zip(examples, values, strict=True))
 
     return runs
 
 
-def _row(name: str, row: Any, spec: tf.TensorSpec) -> np.ndarray:
-    found = np.asarray(row)[None].astype(spec.dtype.as_numpy_dtype)
+def _example(name: str, one: Any, spec: tf.TensorSpec) -> np.ndarray:
+    found = np.asarray(one)[None].astype(spec.dtype.as_numpy_dtype)
     if not spec.shape[1:].is_compatible_with(found.shape[1:]):
-        expected = f"rows of shape {spec.shape.as_list()[1:]} for {name!r}"
+        expected = f"examples of shape {spec.shape.as_list()[1:]} for {name!r}"
         checks.fail("representative", expected, found.shape[1:])
     return found
 
 
-def _batches(rows: list[np.ndarray], spec: tf.TensorSpec) -> list[np.ndarray]:
-    """Rows in batches of the size of an input, the first again where the last one lacks some."""
+def _batches(examples: list[np.ndarray], spec: tf.TensorSpec) -> list[np.ndarray]:
+    """Batches of the size of an input; the last one is filled up with the first examples."""
     size = spec.shape[0] or 1
     return [
-        np.concatenate([rows[place % len(rows)] for place in range(start, start + size)])
-        for start in range(0, len(rows), size)
+        np.concatenate([examples[place % len(examples)] for place in range(start, start + size)])
+        for start in range(0, len(examples), size)
     ]

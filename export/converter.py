@@ -41,67 +41,69 @@ def convert(
     fused_lstm: bool = False,
     names: bool | None = None,
 ) -> bytes:
-    """Converts a trained model into the bytes of a TFLite file of built-in operators only.
+    """Converts a trained model into the bytes of a TFLite file with built-in operators only.
 
-    Every compact embedding that is not frozen yet is frozen first, then its tables are stored as
-    the recipe says, and the kernels of the other layers, too; no table is unpacked in memory. The
-    batch is 1 unless `batch_size` says otherwise; a length that the model leaves open stays open.
+    `file(x) = frozen(x)`: compact embeddings become their forms, tables and the kernels of other
+    layers are stored as the recipe says, and no table is unpacked in memory. The batch size is 1
+    unless `batch_size` changes it; a length that the model leaves open stays open.
 
     With `text`, the file takes the text itself: its input is `text`, int32 `(1, max_bytes)`, the
-    UTF-8 bytes with zeros behind, and the words and their ids are found inside (see `TextToIds`).
-    No bytes make it fail. The vocabulary costs 4 bytes a word for fingerprints and some 1.5 for
-    ids (none in the file order of `training.choose_words`), and its words need not lie beside the
-    file. A model that says something of every word gives one more output, `spans` `(1, words, 2)`:
-    where each begins and ends, in bytes.
+    UTF-8 bytes filled up with zeros, and operators find the words and their ids (see `TextToIds`).
+    No bytes make it fail. The vocabulary takes 4 bytes per word for fingerprints and about 1.5 for
+    ids (none in the order of `training.choose_words`), and no vocabulary file is needed. A model
+    with an output for each word gets one more output, `spans` `(1, words, 2)`: the first byte of
+    each word, and the byte after its last.
 
-    Several models, by names, make one file of several signatures, which stores what they share
-    once: a table, a kernel, or any other numbers that are the same. An app picks one by its name.
-    `labels`, `inputs` and `representative` are dictionaries by these names then.
+    Several models by name give one file with several signatures, which stores tables, kernels and
+    other arrays that they share only once. An app picks a model by its name. Then `labels`,
+    `inputs` and `representative` are dictionaries by these names.
 
     Args:
-        model: Trained Keras model: functional, Sequential, or subclassed (built), with any number
-            of inputs and outputs and with compact layers wherever they sit; or what `freeze` made
-            of it; or a dictionary of them by their names.
-        recipe: The name of one of `RECIPES`, or a `Recipe`: "int8" stores tables and kernels as
-            8-bit integers, "int4" the tables as 4-bit ones. `None`: that of a `Frozen`, or "int8".
-        labels: Names of the classes, written into the file's metadata.
-        vocabulary: Its size, token rules and SHA-256 are written into the metadata; the words
-            are saved beside the file, see `save`.
-        sequence_length: Fixes the length of the ids where the model leaves it open.
-        batch_size: Rows of a run: 1, as a phone needs; another number; or `None` for a file whose
-            inputs can be resized to any batch (`resize_tensor_input`), and take one row until they
-            are. Any number costs 100 to 1,300 bytes more; with more rows than one, each code of a
-            sum of codes costs 600. Keras' LSTM and GRU, and any layer that returns sequences from a
-            loop, need a number, or `unroll=True`: TFLite must know the size of their list of
-            states. A file that takes text takes one at a time.
-        text: For a file that takes text, the model's vocabulary; or the name of the token rules of
-            a model whose embedding is a `ProjectionEmbedding`, which has none.
-        max_bytes: Bytes of a text in that file; `None`: any number.
-        max_words: Words of a text at most, where the number of ids is open.
-        fingerprint_bits: Of a word: 32, 40 or 64. With 3,000 known words a file takes one unknown
-            word in 1.4 million for another, in 370 million, or in 2^64 / 3,000. Unknown pairs of
-            words are many: `verify` says whether 32 are enough.
-        inputs: Inputs of a subclassed model, a `keras.Input(...)` or an array for each name. A
-            `call` of several arguments has their names, a `call` of a list their order. `None`, for
-            a model of one input: ids of any length if it holds an embedding, otherwise numbers of
-            the shape that it was called on or built for.
-        representative: Rows of the training data, for recipes that compute with integers between
-            the layers, such as "full_int8": an array, a dictionary of them for several inputs, or
-            texts.
-        fused_lstm: Makes one operator of each `keras.layers.LSTM` that TFLite has one for, see
-            `lstm_fusion.fused`, in place of a loop. It takes fewer bytes, and integers; on x86 is
-            slower, and LiteRT's `CompiledModel` does not run it.
-        names: Names of inner tensors, for tools that show or quantize files: `True`: those of the
-            converter, which say the layer; `False`: none, the smallest file, which litert-quantizer
-            cannot read. `None`: `True` from 64 KiB on, below it numbers, with 11 to 22 bytes for
-            each tensor the least that litert-quantizer reads.
+        model: Trained Keras model: functional, Sequential or subclassed (and built), with any
+            inputs and outputs, and compact layers anywhere in it; or a `Frozen`; or a dictionary of
+            these by name.
+        recipe: Name of one of `RECIPES`, or a `Recipe`: "int8" stores tables and kernels as 8-bit
+            integers, "int4" tables as 4-bit and kernels as 8-bit integers. Default: the recipe of a
+            `Frozen`, or "int8".
+        labels: Names of the classes, which the metadata of the file contain.
+        vocabulary: Vocabulary of the model. The metadata contain its size, token rules and SHA-256;
+            `save` writes the words into the folder of the file.
+        sequence_length: Length of the ids where the model leaves it open.
+        batch_size: Examples per run: 1, as on a phone; another number; or `None` for a file whose
+            inputs can be resized to any batch (`resize_tensor_input`) and are 1 until then. An open
+            batch takes 100 to 1,300 bytes more; with more than one example, each code in a sum of
+            codes takes 600. Keras' LSTM and GRU, and any layer that returns sequences from a loop,
+            need a number or `unroll=True`, since TFLite must know the size of their list of states.
+            A file that takes text takes one text at a time.
+        text: Vocabulary of the model, for a file that takes text; or the name of token rules, if
+            the embedding is a `ProjectionEmbedding`, which has no vocabulary.
+        max_bytes: Longest text in bytes, for a file that takes text. Default: any length.
+        max_words: Most words in a text, where the number of ids is open.
+        fingerprint_bits: Bits of a word's fingerprint: 32, 40 or 64. With 3,000 known words, a file
+            mistakes one unknown word in 1.4 million (32), 370 million (40) or 2^64 / 3,000 (64) for
+            a known one. Unknown pairs of words are many: `verify` tells whether 32 are enough.
+        inputs: Inputs of a subclassed model: a `keras.Input(...)` or an array for each name. A
+            `call` with several arguments takes their names, a `call` with a list their order.
+            Default, for one input: ids of any length if the model has an embedding, else numbers of
+            the shape that it was built for.
+        representative: Calibration data for recipes with integers between the layers, such as
+            "full_int8": an array of training examples, a dictionary of arrays for several inputs,
+            or texts.
+        fused_lstm: Whether each `keras.layers.LSTM` becomes one operator instead of a loop, where
+            TFLite has it, see `lstm_fusion.fused`. This takes fewer bytes and allows integers, but
+            is slower on x86, and LiteRT's `CompiledModel` cannot run it.
+        names: Names of inner tensors, for tools that show or quantize files. `True` keeps the
+            converter's names, which contain the layer. `False` drops them: the smallest file, which
+            litert-quantizer cannot read. Default: `True` from 64 KiB on; numbers in smaller files,
+            the shortest names that litert-quantizer reads, 11 to 22 bytes per tensor.
 
-    Returns: The file's bytes. Converting twice gives the same bytes.
+    Returns: The bytes of the file. Converting twice gives the same bytes.
 
-    Raises: ValueError, if the model is not built, its labels do not fit its output, it needs an
+    Raises: ValueError, if the model is not built, labels do not fit its output, it needs an
         operator that plain TFLite does not have (with the layer that it is in), it cannot take
-        text, or the recipe is not for such a model.
+        text, or the recipe does not fit the model.
 
+    Example:
     >>> from kerascompact.layers import ClusterEmbedding
     >>> model = keras.Sequential([keras.Input((4,), dtype="int32"), ClusterEmbedding(9, 2, 3)])
     >>> convert(model)[4:8]
@@ -128,7 +130,7 @@ def convert(
     sizes = Sizes(batch_size, sequence_length)
     arguments = {"labels": labels, "inputs": inputs, "representative": representative}
     own = {key: for_each(key, value, models, several) for key, value in arguments.items()}
-    parts: dict[str, Signature] = {}
+    signatures: dict[str, Signature] = {}
     known: list[np.ndarray] = []
     with contextlib.ExitStack() as stack:
         for name, made in models.items():
@@ -138,26 +140,27 @@ def convert(
             if fused_lstm:
                 stack.enter_context(lstm_fusion.fused(frozen))
             rest = {key: values[name] for key, values in own.items()}
-            function = f"serve_{len(parts):03}"
-            parts[name] = signature(frozen, forms, recipe, sizes, options, function, **rest)
-        parsed = flatbuffer.parse(to_tflite(parts, recipe.kernels))
-        every = [form for part in parts.values() for form in part.forms]
-        precisions, scales = metadata.precisions(every), metadata.scales(every)
-        rows = metadata.rows(every)
+            function = f"serve_{len(signatures):03}"
+            signatures[name] = signature(frozen, forms, recipe, sizes, options, function, **rest)
+        parsed = flatbuffer.parse(to_tflite(signatures, recipe.kernels))
+        every = [form for one in signatures.values() for form in one.forms]
+        precisions, scales = metadata.precisions(every), metadata.column_scales(every)
+        row_scaled = metadata.row_scaled_tables(every)
         entries = {
             "kerascompact": kerascompact.__version__,
             "recipe": recipe.facts(),
             "vocabulary": metadata.of_vocabulary(vocabulary),
             "batch_size": metadata.of_batch(batch_size),
-            **({} if several else parts[SINGLE].metadata),
+            **({} if several else signatures[SINGLE].metadata),
         }
         if several:
             entries["embeddings"] = metadata.of_embeddings(every)
             entries["signatures"] = {
-                name: {k: v for k, v in part.metadata.items() if v} for name, part in parts.items()
+                name: {k: v for k, v in one.metadata.items() if v}
+                for name, one in signatures.items()
             }
-    if rows:
-        embedding_lookup.store_rows(parsed, rows)
+    if row_scaled:
+        embedding_lookup.use_embedding_lookup(parsed, row_scaled)
     if precisions & {"int8", "int4"}:
         int4.dequantize_kernels_once(parsed)
     if "int4" in precisions:
@@ -169,8 +172,8 @@ def convert(
     flatbuffer.slim(parsed)
     flatbuffer.add_metadata(parsed, {k: v for k, v in entries.items() if v})
     data = tensor_names.pack(parsed, names)
-    for name, part in parts.items():
-        _check_runs(data, part.specs, name)
+    for name, one in signatures.items():
+        _check_runs(data, one.specs, name)
     return data
 
 
@@ -192,19 +195,20 @@ def save(
     vocabulary: Vocabulary | None = None,
     **options: Any,
 ) -> Path:
-    """Converts a model and writes it to `path`, its vocabulary beside it as `vocabulary.txt`.
+    """Converts a model and writes the file, and `vocabulary.txt` into the same folder.
 
     Args:
         model: A Keras model, a `Frozen`, or bytes from `convert`.
-        path: The `.tflite` file; written whole or not at all.
-        vocabulary: Saved beside the file, where other files with the same one may be.
-        **options: Those of `convert`, if `model` is not bytes.
+        path: Path of the `.tflite` file. An error never leaves half a file.
+        vocabulary: Vocabulary of the model, which several files of a folder may share.
+        **options: Arguments of `convert`, if `model` is not bytes.
 
-    Returns: The path written.
+    Returns: The path of the file.
 
-    Raises: ValueError, as `convert` does, if the vocabulary is not that of the bytes, or if it
-        would take the place of another file's; OSError.
+    Raises: ValueError, as for `convert`, or if the bytes have another vocabulary, or if
+        `vocabulary.txt` belongs to another file; OSError, if a file cannot be written.
 
+    Example:
     >>> from kerascompact.layers import ClusterEmbedding
     >>> model = keras.Sequential([keras.Input((4,), dtype="int32"), ClusterEmbedding(9, 2, 3)])
     >>> save(model, "small.tflite", recipe="float32").name
@@ -227,13 +231,13 @@ def save(
 
 
 def _check_runs(data: bytes, specs: dict[str, tf.TensorSpec], name: str) -> None:
-    """A file that this runtime cannot run never leaves `convert`."""
+    """Runs the file once, so that `convert` never returns one that the runtime cannot run."""
     file = Interpreter(data, signature=name)
     shapes = {key: spec.shape.as_list() for key, spec in specs.items()}
     any_batch = any(shape[:1] == [None] for shape in shapes.values())
-    for rows in (1, 2) if any_batch else (1,):
+    for batch in (1, 2) if any_batch else (1,):
         zeros = {}
         for key, shape in shapes.items():
-            sizes = [(4 if axis else rows) if n is None else n for axis, n in enumerate(shape)]
+            sizes = [(4 if axis else batch) if n is None else n for axis, n in enumerate(shape)]
             zeros[key] = np.zeros(sizes, specs[key].dtype.as_numpy_dtype)
         file.run(zeros)

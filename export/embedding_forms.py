@@ -21,12 +21,19 @@ from kerascompact.forms.row_scaled_table import RowScaledForm
 
 
 def is_embedding(layer: Any) -> bool:
-    """Whether a layer ships as a form: a compact embedding, a form, or Keras' own `Embedding`."""
+    """Whether a layer is a compact embedding, a form, or Keras' own `Embedding`."""
     return is_stock_embedding(layer) or isinstance(layer, BaseEmbedding)
 
 
 def as_form(layer: keras.layers.Layer, recipe: Recipe) -> Form:
-    """The form of one embedding under a recipe; always a layer of its own, never `layer` itself."""
+    """Builds the form of an embedding, with tables rounded by a recipe.
+
+    Args:
+        layer: Compact embedding, form or `keras.layers.Embedding`.
+        recipe: Recipe for the tables.
+
+    Returns: A new layer, never `layer` itself.
+    """
     form: Form
     if isinstance(layer, TrainableForm):
         form = layer.settled()
@@ -54,14 +61,14 @@ def as_form(layer: keras.layers.Layer, recipe: Recipe) -> Form:
 
 
 def _by_rows(form: DenseForm, recipe: Recipe) -> RowScaledForm:
-    """A table with scales for each row, or for each block of a row."""
+    """A table with a scale for each row, or for each block of a row."""
     config = {key: getattr(form, key) for key in ("mask_zero", "paper_bits", "name")}
     block = 32 if recipe.stock_table == "blocks" else None
     return RowScaledForm.from_table(form.table_values("table"), recipe.tables, block, **config)
 
 
 def outermost(layer: keras.layers.Layer) -> Iterator[Any]:
-    """The embeddings of a model, wherever they sit, without those inside another."""
+    """All embeddings of a model, except for those inside another embedding."""
     for inner in direct_layers(layer):
         if is_embedding(inner):
             yield inner
@@ -70,11 +77,13 @@ def outermost(layer: keras.layers.Layer) -> Iterator[Any]:
 
 
 def check_reachable(model: Any, purpose: str) -> None:
-    """Raises `ValueError` if a graph has an embedding that no copy of the graph would reach.
+    """Checks that a copy of a graph of layers would reach all of its embeddings.
 
     Args:
-        model: Any model.
-        purpose: What the embeddings are to be, for the message.
+        model: Keras model of any kind.
+        purpose: What would be done with the embeddings, for the error.
+
+    Raises: ValueError, if it would not.
     """
     inside = hidden(model) if is_graph(model) else None
     if inside is not None:
@@ -85,7 +94,7 @@ def check_reachable(model: Any, purpose: str) -> None:
 
 
 def hidden(model: Any) -> str | None:
-    """The name of a layer that holds an embedding where a copy of the graph would not reach it."""
+    """Name of a layer with an embedding inside that a copy of the graph would not reach."""
     for layer in reached_layers(model):
         if not is_embedding(layer) and any(True for _ in outermost(layer)):
             return layer.name
@@ -93,6 +102,6 @@ def hidden(model: Any) -> str | None:
 
 
 def float32_config(layer: keras.layers.Layer) -> dict[str, Any]:
-    """The layer's configuration, computing in float32: TFLite has no float16 arithmetic on CPU."""
+    """The layer's configuration with float32 computation: TFLite has no float16 on CPU."""
     config = layer.get_config()
     return config if layer.compute_dtype == "float32" else {**config, "dtype": "float32"}

@@ -1,4 +1,4 @@
-"""Freezing: a trained model becomes the one that ships, made once."""
+"""Freezing: turns a trained model into the model that a file stores."""
 
 import contextlib
 import functools
@@ -28,16 +28,17 @@ from kerascompact.layers.recurrent.base import SparseRecurrent
 
 
 def freeze(model: keras.Model, recipe: str | Recipe = "int8") -> "Frozen":
-    """Makes the model that ships from a trained one, for as many uses as there are.
+    """Freezes a trained model once, to convert, verify, evaluate and summarize it.
 
     Args:
-        model: Trained Keras model of any kind, built; it is not changed.
+        model: Trained and built Keras model of any kind; it does not change.
         recipe: Name of a recipe, such as "int8", or a `Recipe`.
 
-    Returns: A `Frozen`, which converts, verifies, evaluates and summarizes.
+    Returns: A `Frozen`, which has these methods.
 
-    Raises: ValueError, if `model` is no Keras model or the recipe is unknown.
+    Raises: ValueError, if `model` is not a Keras model or the recipe is unknown.
 
+    Example:
     >>> from kerascompact.layers import ClusterEmbedding
     >>> model = keras.Sequential([keras.Input((4,), dtype="int32"), ClusterEmbedding(9, 2, 3)])
     >>> frozen = freeze(model, "int8")
@@ -48,30 +49,33 @@ def freeze(model: keras.Model, recipe: str | Recipe = "int8") -> "Frozen":
 
 
 class Frozen:
-    """A trained model and the one that ships, which is made once.
+    """Holds a trained model and its frozen copy, which has the numbers that a file stores.
 
-    Freezing turns every compact layer into the form that ships: assignments are hard, tables and
-    kernels hold the numbers that the recipe stores, a sparse LSTM or GRU is one loop, and mixed
-    precision becomes float32. What is frozen already stays; a `keras.layers.Embedding` becomes a
-    `DenseForm` or a `RowScaledForm`.
+    Freezing replaces every compact layer by its form: assignments are hard, tables and kernels have
+    the numbers that the recipe stores, a sparse LSTM or GRU is one loop, and mixed precision
+    becomes float32. Forms stay as they are; a `keras.layers.Embedding` becomes a `DenseForm` or a
+    `RowScaledForm`.
 
-    A functional or Sequential model gets a copy, `model`, which evaluates, saves and loads like any
-    Keras model. A subclassed model has none, nor has one with an embedding inside a layer that
-    Keras cannot copy: `convert`, `verify` and `evaluate` then lend the trained model its forms.
+    For a functional or Sequential model, the frozen copy is `model`, which can be evaluated, saved
+    and loaded like any Keras model. A subclassed model, or one with an embedding inside a layer
+    that Keras cannot copy, has no copy: `convert`, `verify` and `evaluate` then replace the
+    embeddings of the trained model for as long as they run.
 
     Args:
-        trained: Trained Keras model of any kind, built; it is not changed.
-        recipe: Name of a recipe, or a `Recipe`.
+        trained: Trained and built Keras model of any kind; it does not change.
+        recipe: Name of a recipe, such as "int8", or a `Recipe`.
 
     Attributes:
-        trained: The model that was given.
+        trained: The trained model.
         recipe: The `Recipe`.
-        kernels: The int8 numbers of each rounded kernel, in the shape that Keras gives it; of a
-            model that cannot be copied, inside `shipped` only.
-        file: The bytes that `convert` returned last; `None` before.
+        kernels: Int8 numbers of each rounded kernel, in the shape that Keras gives it; for a model
+            without a copy, only inside `shipped`.
+        file: The bytes that `convert` returned last; `None` before that.
 
-    Raises: ValueError, if `trained` is no Keras model or the recipe is unknown.
+    Shapes: those of the trained model.
+    Raises: ValueError, if `trained` is not a Keras model or the recipe is unknown.
 
+    Example:
     >>> from kerascompact.layers import ClusterEmbedding
     >>> model = keras.Sequential([keras.Input((4,), dtype="int32"), ClusterEmbedding(9, 2, 3)])
     >>> Frozen(model, "int8_tables").verify([[1, 2, 3, 4], [8, 0, 0, 0]]).agreement
@@ -100,11 +104,11 @@ class Frozen:
 
     @classmethod
     def of(cls, model: "keras.Model | Frozen", recipe: str | Recipe) -> "Frozen":
-        """`model` itself if it is frozen for this recipe, or else frozen now.
+        """Freezes a model, unless it is frozen for this recipe already.
 
         Args:
             model: Trained model, or a `Frozen`.
-            recipe: Name of a recipe, or a `Recipe`.
+            recipe: Name of a recipe, such as "int8", or a `Recipe`.
         """
         if not isinstance(model, cls):
             return cls(model, recipe)
@@ -112,7 +116,7 @@ class Frozen:
 
     @property
     def model(self) -> keras.Model:
-        """The copy that ships, a Keras model like any other.
+        """The frozen copy, an ordinary Keras model.
 
         Raises: ValueError, for a model that cannot be copied, with the cause.
         """
@@ -126,20 +130,21 @@ class Frozen:
 
     @functools.cached_property
     def unrounded(self) -> "Frozen":
-        """The same model frozen as float32: itself, if the recipe rounds nothing."""
+        """The same model frozen without rounding; itself, if the recipe rounds nothing."""
         return Frozen(self.trained, "float32") if self.recipe.rounds else self
 
     @functools.cached_property
     def _lent(self) -> list[tuple[Any, Form]]:
-        """Embeddings of a model that cannot be copied, and their forms."""
+        """The embeddings of a model that cannot be copied, with their forms."""
         return [(layer, as_form(layer, self.recipe)) for layer in outermost(self.trained)]
 
     @contextlib.contextmanager
     def shipped(self) -> Iterator[tuple[Any, list[Form]]]:
-        """The model that ships and its forms, whatever the kind of model, for a `with` block.
+        """Context that yields a model with the numbers of the file, and its forms.
 
-        A model that cannot be copied is lent itself: until the block ends, its embeddings look up
-        in their forms and its kernels are rounded, see `lending`. Do not save it in the block.
+        If the model cannot be copied, it is the trained model itself: until the block ends, its
+        forms replace its embeddings, and its kernels are rounded, see `lending`. Do not save it
+        there.
         """
         if self._model is not None:
             yield self._model, list(outermost(self._model))
@@ -158,10 +163,10 @@ class Frozen:
             self.kernels = []
 
     def convert(self, **options: Any) -> bytes:
-        """Converts to the bytes of a `.tflite` file, which `file` keeps.
+        """Converts the model to the bytes of a `.tflite` file and keeps them in `file`.
 
         Args:
-            **options: Those of `kerascompact.export.convert`, such as `labels`.
+            **options: Further arguments of `kerascompact.export.convert`, such as `labels`.
         """
         from kerascompact.export.converter import convert
 
@@ -176,17 +181,18 @@ class Frozen:
         file: bytes | str | Path | None = None,
         **options: Any,
     ) -> Any:
-        """Compares the file, this model and the trained one on every row; see `export.verify`.
+        """Compares the file, the frozen and the trained model on each example.
 
         Args:
-            data: Inputs `(rows, length)`, or texts, if the file takes text.
-            labels: Class of each row, to report accuracies.
-            file: Bytes or path of the file; `None`: what `convert` returned last, or returns now.
-            **options: Those of `kerascompact.export.verify`, such as `max_loss`.
+            data: Inputs `(examples, length)`, or texts, if the file takes text.
+            labels: Class of each example, to report accuracies.
+            file: Bytes or path of the file. Default: the bytes that `convert` returned last, or
+                returns now.
+            **options: Further arguments of `kerascompact.export.verify`, such as `max_loss`.
 
         Returns: A `Report`.
 
-        Raises: ValueError, past a limit, naming the pair and its worst row.
+        Raises: ValueError, if a limit is exceeded, naming the pair and its worst example.
         """
         from kerascompact.export.verification.verifier import verify
 
@@ -195,11 +201,13 @@ class Frozen:
         return verify(self, file, data, labels, **options)
 
     def evaluate(self, *args: Any, **kwargs: Any) -> dict[str, float]:
-        """Loss and metrics of the model that ships, those that the trained one was compiled with.
+        """Evaluates the frozen model with the loss and metrics of the trained one.
 
         Args:
-            *args: As for `keras.Model.evaluate`: inputs and labels.
-            **kwargs: As for `keras.Model.evaluate`, such as `batch_size`.
+            *args: Inputs and labels, as for `keras.Model.evaluate`.
+            **kwargs: Further arguments of `keras.Model.evaluate`, such as `batch_size`.
+
+        Returns: The loss and the metrics by name.
 
         Raises: ValueError, if the trained model was not compiled.
         """
@@ -211,24 +219,24 @@ class Frozen:
         with self.shipped() as (model, _):
             if model is not self.trained and not model.compiled:
                 settings = self.trained.get_compile_config()
-                model.compile_from_config({**settings, "optimizer": "sgd"})  # it is not used
+                model.compile_from_config({**settings, "optimizer": "sgd"})  # never trained
             return model.evaluate(*args, **kwargs, return_dict=True)
 
     def summary(self) -> "size.Summary":
-        """Bits of every stored array beside the paper's count, see `kerascompact.size.summary`."""
+        """Counts the stored bits of each layer, see `kerascompact.size.summary`."""
         return size.summary(self.model)
 
 
 def frozen_copy(model: keras.Model, recipe: Recipe) -> tuple[keras.Model, list[np.ndarray]]:
-    """Copy of a functional or Sequential model with its compact layers frozen.
+    """Copies a functional or Sequential model with its compact layers frozen.
 
     Args:
-        model: Built; its own layers are not changed.
-        recipe: How tables and kernels are stored.
+        model: Built model; its layers do not change.
+        recipe: Recipe for tables and kernels.
 
     Returns: The copy, and the int8 numbers of its rounded kernels.
 
-    Raises: ValueError, if an embedding is where no copy of the graph would reach it.
+    Raises: ValueError, if a copy of the graph would not reach an embedding.
     """
     check_reachable(model, "frozen; `convert` and `verify` take them anywhere")
 
@@ -246,13 +254,13 @@ def frozen_copy(model: keras.Model, recipe: Recipe) -> tuple[keras.Model, list[n
 
 
 def _same_function(layer: Any) -> keras.layers.Layer:
-    """A `Lambda` with the same function, which a configuration would hold as bytes."""
+    """A `Lambda` with the same function, which its configuration would store as bytes."""
     options = lambda_options(layer)
     return keras.layers.Lambda(layer.function, name=layer.name, dtype="float32", **options)
 
 
 def _one_loop(layer: Any) -> keras.layers.Layer | None:
-    """A sparse recurrent layer, or two in a `Bidirectional`, as one loop; `None` for others."""
+    """One loop for a sparse recurrent layer, or for two in a `Bidirectional`; else `None`."""
     if isinstance(layer, SparseRecurrent):
         return layer.to_form()
     if type(layer) is not keras.layers.Bidirectional:
@@ -268,7 +276,7 @@ def _one_loop(layer: Any) -> keras.layers.Layer | None:
         name=layer.name,
         dtype="float32",
     )
-    # It makes its forward layer anew, from the configuration.
+    # Bidirectional builds a new forward layer from the configuration.
     batch_size = forward.states[0].shape[0] if forward.stateful else None
     both.build((batch_size, None, forward.input_dim))
     both.forward_layer.set_weights(forward.get_weights())

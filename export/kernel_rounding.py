@@ -12,7 +12,7 @@ from kerascompact.export.embedding_forms import is_embedding
 from kerascompact.tflite.passes import kernels
 
 LARGEST = 127
-SAME = 1e-6  # relative: some roundings of float32 products
+SAME = 1e-6  # relative tolerance: a few roundings of float32 products
 
 
 def rounded(kernel: np.ndarray, axis: int = -1) -> tuple[np.ndarray, np.ndarray]:
@@ -81,7 +81,7 @@ def _fits(columns: np.ndarray, scale: np.ndarray) -> np.ndarray:
 
 
 class Rounded(NamedTuple):
-    """A kernel that was rounded: its variable, its numbers before, and its int8 numbers."""
+    """Rounded kernel: its variable, its numbers before rounding, and its int8 numbers."""
 
     variable: Any
     before: np.ndarray
@@ -89,14 +89,14 @@ class Rounded(NamedTuple):
 
 
 def round_kernels(model: Any, by_inputs: bool = True) -> list[Rounded]:
-    """Rounds the kernels of a model, its embeddings aside, to what int8 in a file stands for.
+    """Rounds the kernels of a model, except for its embeddings, to multiples of int8 scales.
 
     Args:
-        model: Its variables are assigned to.
-        by_inputs: Whether a dense kernel may have scales for each input: not, if it stays int8
-            where it is multiplied.
+        model: Model whose variables are changed in place.
+        by_inputs: Whether a dense kernel may have one scale per input, which must not be if it is
+            multiplied as int8.
 
-    Returns: Each kernel that was rounded, those of a layer that was trained to round among them.
+    Returns: The rounded kernels, including those of layers that were trained to round.
     """
     found: dict[int, Rounded] = {}
     for layer in _others(model):
@@ -105,7 +105,7 @@ def round_kernels(model: Any, by_inputs: bool = True) -> list[Rounded]:
                 continue
             if id(variable) in found:
                 continue
-            if getattr(layer, "rounds_itself", False):  # as it was trained to
+            if getattr(layer, "rounds_itself", False):  # it was trained to round
                 found |= _integers_of(variable)
                 continue
             outputs, inputs = _outputs_of(layer, variable), by_inputs and _is_last(layer, model)
@@ -120,7 +120,7 @@ def round_kernels(model: Any, by_inputs: bool = True) -> list[Rounded]:
 
 
 def _integers_of(variable: Any) -> dict[int, Rounded]:
-    """The integers of a kernel whose layer rounds it; none, if its numbers are of no steps."""
+    """The integers of a kernel whose layer rounds itself; none, if its numbers have no steps."""
     values = keras.ops.convert_to_numpy(variable)
     for axis in range(values.ndim):
         codes = as_integers(values, axis) if kernels.pays(values.shape, axis) else None
@@ -130,7 +130,7 @@ def _integers_of(variable: Any) -> dict[int, Rounded]:
 
 
 def _others(layer: keras.layers.Layer) -> Iterator[Any]:
-    """A layer and every layer inside that is no embedding and in none."""
+    """A layer and all layers inside, except for embeddings."""
     yield layer
     for inner in direct_layers(layer):
         if not is_embedding(inner):
@@ -138,10 +138,10 @@ def _others(layer: keras.layers.Layer) -> Iterator[Any]:
 
 
 def _is_last(layer: Any, model: Any) -> bool:
-    """Whether it is a dense layer of a graph's outputs.
+    """Whether a layer is a dense output layer of a graph.
 
-    Only output layers: elsewhere the converter may fold a batch normalization into the kernel,
-    which breaks scales for each input.
+    Only output layers may have one scale per input: elsewhere the converter may fold a batch
+    normalization into the kernel, which breaks such scales.
     """
     if type(layer) is not keras.layers.Dense or not is_graph(model):
         return False
@@ -150,7 +150,7 @@ def _is_last(layer: Any, model: Any) -> bool:
 
 
 def _outputs_of(layer: Any, variable: Any) -> int:
-    """The axis of a kernel's outputs."""
+    """Axis of a kernel's outputs."""
     kind = type(layer).__name__
     transposed = "Transpose" in kind or kind.startswith("Depthwise")
     return -2 if transposed or variable.name.startswith("depthwise") else -1

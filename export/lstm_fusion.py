@@ -20,11 +20,11 @@ DTYPES = {TYPE.FLOAT32: np.float32, TYPE.INT8: np.int8, TYPE.INT16: np.int16}
 
 @contextlib.contextmanager
 def fused(model: Any) -> Iterator[list[str]]:
-    """Within, the LSTMs of a model that one operator can stand for are traced as it.
+    """Context in which a model's LSTMs are traced as one TFLite operator each, where that exists.
 
-    These are `keras.layers.LSTM` with the activations and biases of Keras' defaults that start from
-    zeros and do not return their state. With a mask, padding must be at the end, as it is in every
-    text here. All others stay loops, GRUs among them: TFLite has no such operator for them.
+    It exists for `keras.layers.LSTM` with Keras' default activations and biases that start from
+    zeros and do not return their state. With a mask, padding must be at the end, as in every text
+    here. All other recurrent layers stay loops, GRUs included: TFLite has no operator for them.
 
     Args:
         model: Keras model of any kind, called with a batch of known size.
@@ -42,7 +42,7 @@ def fused(model: Any) -> Iterator[list[str]]:
 
 
 def is_fusable(layer: Any) -> bool:
-    """Whether one operator of TFLite computes what a layer does.
+    """Whether one TFLite operator can compute a layer.
 
     >>> is_fusable(keras.layers.LSTM(3)), is_fusable(keras.layers.LSTM(3, return_state=True))
     (True, False)
@@ -62,7 +62,7 @@ _NUMBERS = itertools.count()
 def _loop(
     layer: Any, sequences: Any, initial_state: Any, mask: Any, training: bool = False
 ) -> tuple[Any, Any, Any]:
-    """What `LSTM.inner_loop` returns, but no cell; `sequences` is `(batch, steps, width)`."""
+    """Replacement of `LSTM.inner_loop` for `sequences` `(batch, steps, width)`; returns no cell."""
     mask = mask[0] if isinstance(mask, list | tuple) else mask
     mask = None if mask is None else tf.convert_to_tensor(mask)
     length = None if mask is None else tf.reduce_sum(tf.cast(mask, tf.int32), axis=1)
@@ -80,7 +80,7 @@ def _loop(
         there = tf.cast(length > 0, outputs.dtype)[:, None]
         last = tf.gather(outputs, at, axis=1, batch_dims=1) * there
         real = tf.cast(mask, outputs.dtype)[:, :, None]
-        if layer.go_backwards:  # Keras steps over the padding first, with zeros
+        if layer.go_backwards:  # Keras reads the padding first and returns zeros for it
             real = tf.reverse(real, [1])
             outputs = tf.reverse(_reversed(outputs, length), [1]) * real
         else:
@@ -90,14 +90,14 @@ def _loop(
 
 
 def _reversed(sequences: Any, length: Any) -> Any:
-    """Sequences from their end to their start, padding behind them again."""
+    """Reverses sequences and leaves the padding at the end."""
     if length is None:
         return tf.reverse(sequences, [1])
     return tf.reverse_sequence(sequences, length, seq_axis=1, batch_axis=0)
 
 
 def _operator(layer: Any) -> Any:
-    """A function that the converter knows as an LSTM, by its attributes and arguments."""
+    """A function that the converter recognizes as an LSTM by its attributes and arguments."""
 
     def lstm(x: Any, hidden: Any, cell: Any, kernel: Any, recurrent: Any, bias: Any) -> Any:
         def step(state: Any, inputs: Any) -> Any:
@@ -120,15 +120,15 @@ def _operator(layer: Any) -> Any:
 
 
 def forget_states(model: Any) -> int:
-    """Makes the fused LSTMs of a file start from zeros in every run, and leaves cells unclipped.
+    """Makes the fused LSTMs of a file start from zeros in every run, without clipping cells.
 
     The operator keeps its state in variable tensors from one run to the next, and the converter
-    clips cells at 10. Here a `SLICE` of zeros writes each of those tensors first.
+    clips cells at 10. This pass adds a `SLICE` of zeros that first overwrites each of the tensors.
 
     Args:
-        model: A parsed model, changed in place.
+        model: Parsed model, changed in place.
 
-    Returns: Number of operators.
+    Returns: The number of fused LSTMs.
     """
     found = 0
     for graph in model.subgraphs:

@@ -1,4 +1,4 @@
-"""Metadata of a file: labels, vocabulary, embeddings, recipe."""
+"""Metadata that a file gets: labels, vocabulary, embeddings, recipe."""
 
 import hashlib
 from collections.abc import Sequence
@@ -14,11 +14,18 @@ from kerascompact.core.storage import total_bits
 from kerascompact.forms.base import Form
 from kerascompact.forms.row_scaled_table import RowScaledForm
 from kerascompact.text.vocabulary import Vocabulary
-from kerascompact.tflite.passes.embedding_lookup import Rows
+from kerascompact.tflite.passes.embedding_lookup import RowScaledTable
 
 
 def of_labels(labels: Any, shapes: Sequence[tf.TensorShape]) -> list[str] | None:
-    """The labels, checked against the shapes of the model's outputs."""
+    """Checks the labels against the shapes of the model's outputs.
+
+    Args:
+        labels: Names of the classes, or `None`.
+        shapes: Shape of each output.
+
+    Raises: ValueError, if they are not names or not as many as the outputs.
+    """
     if labels is None:
         return None
     labels = list(labels)
@@ -33,7 +40,7 @@ def of_labels(labels: Any, shapes: Sequence[tf.TensorShape]) -> list[str] | None
 
 
 def of_batch(batch_size: int | None) -> int | str | None:
-    """The rows of a run: `None` for one, as nearly every file has.
+    """Entry for the examples per run: `None` for 1, which nearly every file has.
 
     >>> of_batch(1), of_batch(8), of_batch(None)
     (None, 8, 'any')
@@ -42,7 +49,7 @@ def of_batch(batch_size: int | None) -> int | str | None:
 
 
 def of_vocabulary(vocabulary: Vocabulary | None) -> dict[str, Any] | None:
-    """Size, rules and checksum of a vocabulary."""
+    """Entry for a vocabulary: its size, token rules and checksum."""
     if vocabulary is None:
         return None
     return {
@@ -54,7 +61,7 @@ def of_vocabulary(vocabulary: Vocabulary | None) -> dict[str, Any] | None:
 
 
 def of_embeddings(forms: Sequence[Form]) -> list[dict[str, Any]]:
-    """Kind, sizes and bits of each form; once, if two models of a file hold the same."""
+    """Entries for forms: kind, sizes and bits; equal forms of two models get one entry."""
     found: dict[tuple[str, str, str], dict[str, Any]] = {}
     for form in forms:
         facts = {
@@ -76,23 +83,23 @@ def _sha256(form: Form) -> str:
 
 
 def precisions(forms: Sequence[Form]) -> set[str]:
-    """What the tables of forms, and of those inside them, are stored as."""
+    """Precisions of the tables of forms and of all forms inside them."""
     layers = [layer for form in forms for layer in all_layers(form)]
     return {layer.precision for layer in layers if hasattr(layer, "precision")}
 
 
-def rows(forms: Sequence[Form]) -> list[Rows]:
-    """The tables that have scales for each row."""
+def row_scaled_tables(forms: Sequence[Form]) -> list[RowScaledTable]:
+    """The tables that have a scale for each row or block, for the pass `embedding_lookup`."""
     found = [layer for form in forms for layer in all_layers(form)]
     return [
-        Rows(form.table.numpy(), form.scale.numpy(), form.precision, form.block)
+        RowScaledTable(form.table.numpy(), form.scale.numpy(), form.precision, form.block)
         for form in found
         if isinstance(form, RowScaledForm)
     ]
 
 
-def scales(forms: Sequence[Form]) -> list[np.ndarray]:
-    """The scales of the columns of all tables."""
+def column_scales(forms: Sequence[Form]) -> list[np.ndarray]:
+    """The column scales of all tables."""
     weights = {id(weight): weight for form in forms for weight in form.weights}
     found = [
         keras.ops.convert_to_numpy(weight)

@@ -1,4 +1,4 @@
-"""Preconditions of a conversion, checked before the converter spends minutes on it."""
+"""Preconditions of a conversion, checked before the converter runs for minutes."""
 
 import contextlib
 import re
@@ -22,9 +22,9 @@ from kerascompact.forms.base import Form
 from kerascompact.forms.dense import DenseForm
 from kerascompact.text.vocabulary import Vocabulary
 
-# Layers that need tables of strings, or 64-bit hashes of them.
+# Layers that need string tables or 64-bit hashes of strings.
 LAYERS = {"HashedCrossing", "Hashing", "IntegerLookup", "StringLookup", "TextVectorization"}
-# Operators of TensorFlow that no built-in one of TFLite stands for.
+# TensorFlow operators that TFLite does not have.
 OPERATORS = re.compile(
     r"(Eager)?PyFunc\w*|Matrix(Inverse|Determinant|Solve|TriangularSolve|Logarithm)"
     r"|(LogMatrix\w+|Cholesky|Svd|Qr|Lu|Eig|SelfAdjointEig\w*)|String\w+|Regex\w+|Unicode\w+"
@@ -36,8 +36,13 @@ LOOPS = re.compile(r"(Stateless)?While")
 
 
 def check_model(model: Any) -> None:
-    """Raises ValueError for what is no built model of finite weights, or has layers of strings or
-    with states.
+    """Checks that a model can be converted.
+
+    Args:
+        model: Keras model.
+
+    Raises: ValueError, if it is not a built model with finite weights, or if it has layers of
+        strings or stateful layers.
     """
     if not isinstance(model, keras.Model):
         checks.fail("model", "a keras.Model", model)
@@ -51,19 +56,19 @@ def check_model(model: Any) -> None:
     for path, layer in paths(model):
         if isinstance(layer, keras.layers.RNN) and layer.stateful:
             raise ValueError(
-                "`model` must have no states of its own, which a file does not keep: convert "
-                "`export.with_states(model)`, which hands them in and out. "
+                "`model` must not be stateful, since a file keeps no states: convert "
+                "`export.with_states(model)`, which has them as inputs and outputs. "
                 f"Received: {path}, a stateful {type(layer).__name__}."
             )
         if type(layer).__name__ in LAYERS and type(layer).__module__.startswith("keras."):
             raise ValueError(
-                "`model` must have layers of numbers only: take words apart before it, or give "
-                f"`text`. Received: {path}, a {type(layer).__name__}."
+                "`model` must not have layers of strings: split texts into words before it, or "
+                f"give `text`. Received: {path}, a {type(layer).__name__}."
             )
 
 
 def paths(model: Any) -> Iterator[tuple[str, Any]]:
-    """Every layer inside a model with the names that lead to it.
+    """Every layer inside a model, with the names of the layers that contain it.
 
     >>> model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(2, name="last")])
     >>> [path for path, _ in paths(model)]
@@ -79,10 +84,12 @@ def paths(model: Any) -> Iterator[tuple[str, Any]]:
 
 @contextlib.contextmanager
 def traced(batch_size: int | None = 1) -> Iterator[None]:
-    """Turns the error of a layer that cannot be traced into a ValueError with the layer's path.
+    """Context that turns the error of a layer that cannot be traced into one with its path.
 
     Args:
-        batch_size: Rows of the inputs; `None`: any.
+        batch_size: Examples in the inputs; `None` for any number.
+
+    Raises: ValueError, naming the layer.
     """
     filtering = keras.config.is_traceback_filtering_enabled()
     keras.config.disable_traceback_filtering()
@@ -98,7 +105,7 @@ def traced(batch_size: int | None = 1) -> Iterator[None]:
                 outer = layer
                 names.append(layer.name)
             trace = trace.tb_next
-        if not names:  # of ours
+        if not names:  # the error is not from a layer
             raise
         said = " ".join(str(error).splitlines()[:1])
         raise ValueError(
@@ -112,7 +119,7 @@ def traced(batch_size: int | None = 1) -> Iterator[None]:
 
 
 def check_fused(fused_lstm: bool, recipe: Recipe) -> None:
-    """Raises ValueError if `fused_lstm` is no bool, or asks for what the converter cannot do."""
+    """Raises a `ValueError` if `fused_lstm` is not a bool, or does not fit the recipe."""
     checks.boolean("fused_lstm", fused_lstm)
     if fused_lstm and recipe.kernels == "int16x8":
         raise ValueError(
@@ -123,12 +130,14 @@ def check_fused(fused_lstm: bool, recipe: Recipe) -> None:
 
 
 def check_batch(batch_size: Any, takes_text: bool, fused_lstm: bool) -> None:
-    """Raises ValueError if `batch_size` is no number of rows and not `None`, or does not fit.
+    """Checks `batch_size`.
 
     Args:
-        batch_size: Rows of a run; `None`: any.
+        batch_size: Examples per run; `None` for any number.
         takes_text: Whether the file takes text.
-        fused_lstm: Whether LSTMs become operators that keep their state.
+        fused_lstm: Whether LSTMs become operators, whose states have a fixed size.
+
+    Raises: ValueError, if it is not a number or `None`, or does not fit.
     """
     if batch_size is not None:
         checks.integer_in("batch_size", batch_size, 1)
@@ -141,20 +150,22 @@ def check_batch(batch_size: Any, takes_text: bool, fused_lstm: bool) -> None:
 
 
 def check_operators(function: Any, recipe: Recipe, forms: list[Form]) -> None:
-    """Raises ValueError if an operator of a traced function has no place in a file of the recipe.
+    """Checks that the recipe's file can hold every operator of a traced function.
 
     Args:
-        function: Concrete function.
-        recipe: How kernels are stored.
-        forms: The embeddings of the model.
+        function: Concrete TensorFlow function.
+        recipe: Recipe of the file.
+        forms: All embeddings of the model.
+
+    Raises: ValueError, naming the first operators that it cannot hold.
     """
     bad = found(function, OPERATORS.fullmatch)
     if bad:
         raise ValueError(f"`model` must have operators that TFLite has. Received: {bad}.")
     if lists := open_lists(function):
         raise ValueError(
-            "`batch_size` must be a number for a model with a loop that keeps a list of states, of "
-            "which TFLite must know the size; or build Keras' LSTM or GRU with unroll=True. "
+            "`batch_size` must be a number for a model with a loop that keeps a list of states, "
+            "whose size TFLite must know; or build Keras' LSTM or GRU with unroll=True. "
             f"Received: batch_size=None, and {', '.join(lists)}."
         )
     for kind, tensor in (("input", function.inputs), ("output", function.outputs)):
@@ -189,11 +200,13 @@ def check_operators(function: Any, recipe: Recipe, forms: list[Form]) -> None:
 
 
 def advice(function: Any, unknown: Collection[str]) -> str:
-    """What to give `convert` where an operator only lacks a size that the inputs leave open.
+    """Names the argument of `convert` that helps, if the converter only misses an open size.
 
     Args:
-        function: A concrete function.
+        function: Concrete TensorFlow function.
         unknown: Operators that the converter does not know for these sizes.
+
+    Returns: An end for the error message, which may be empty.
 
     >>> ids = tf.TensorSpec((1, None), tf.int32)
     >>> advice(tf.function(lambda x: x + 1).get_concrete_function(ids), ["StridedSlice"])
@@ -210,14 +223,20 @@ def advice(function: Any, unknown: Collection[str]) -> str:
 
 
 def found(function: Any, matches: Callable[[str], Any]) -> str:
-    """Operators of a traced function that match, with the layers that they are in; at most three.
+    """Finds operators of a traced function and their layers, at most three.
+
+    Args:
+        function: Concrete TensorFlow function.
+        matches: Function that says whether an operator is one of them.
+
+    Returns: A list for the error message, which may be empty.
 
     >>> function = tf.function(lambda x: tf.linalg.inv(x)).get_concrete_function(tf.zeros((2, 2)))
     >>> found(function, "MatrixInverse".__eq__)
     'MatrixInverse in MatrixInverse'
     """
     graph = function.graph.as_graph_def()
-    # A function that stands for an operator is not what it holds: see `fused`.
+    # The inside of a function that becomes one operator does not count: see `lstm_fusion.fused`.
     functions = [one for one in graph.library.function if "api_implements" not in one.attr]
     nodes = [*graph.node, *(node for one in functions for node in one.node_def)]
     names = [f"{node.op} in {layer_of(node.name)}" for node in nodes if matches(node.op)]
@@ -225,7 +244,7 @@ def found(function: Any, matches: Callable[[str], Any]) -> str:
 
 
 def open_lists(function: Any) -> list[str]:
-    """Layers that keep a list of tensors whose size depends on an open batch; at most three.
+    """Finds layers with a list of tensors whose size depends on an open batch, at most three.
 
     >>> @tf.function(input_signature=[tf.TensorSpec((None, 2))])
     ... def twice(x):
@@ -248,7 +267,7 @@ def open_lists(function: Any) -> list[str]:
 
 
 def layer_of(node: str) -> str:
-    """The layers' names before an operator's own.
+    """The names of the layers in the name of an operator.
 
     >>> layer_of("model/inner/inverse/MatrixInverse")
     'model/inner/inverse'
@@ -257,7 +276,7 @@ def layer_of(node: str) -> str:
 
 
 def check_vocabulary(models: list[keras.Model], vocabulary: Vocabulary) -> None:
-    """Raises ValueError if a vocabulary has another number of ids than the embeddings."""
+    """Raises a `ValueError` if a vocabulary has another size than the embeddings."""
     sizes = [
         layer.input_dim
         for model in models
@@ -272,11 +291,16 @@ def check_vocabulary(models: list[keras.Model], vocabulary: Vocabulary) -> None:
 
 
 def same_vocabulary(text: Any, vocabulary: Vocabulary | None) -> Vocabulary | None:
-    """The one vocabulary of a file that takes text; `None` for token rules."""
-    if isinstance(text, str):  # of a projection
+    """Checks that `text` and `vocabulary` are the same vocabulary, and returns it.
+
+    For a projection, `text` is the name of token rules, and `vocabulary` is returned as it is.
+
+    Raises: ValueError, if they differ.
+    """
+    if isinstance(text, str):
         return vocabulary
     if not isinstance(text, Vocabulary):
         checks.fail("text", "the kerascompact.text.Vocabulary of the model", text)
     if vocabulary is not None and vocabulary.sha256 != text.sha256:
-        checks.fail("vocabulary", "that of `text`, or None", vocabulary)
+        checks.fail("vocabulary", "the same as `text`, or None", vocabulary)
     return text

@@ -1,4 +1,4 @@
-"""Quantization-aware training: fine-tuning with the rounded tables that a recipe stores."""
+"""Quantization-aware training of tables: fine-tuning with the integers that a recipe stores."""
 
 from typing import Any
 
@@ -11,24 +11,28 @@ from kerascompact.export.trainable_form import TrainableForm, has_integers
 
 
 def quantization_aware(model: keras.Model, recipe: str | Recipe = "int4") -> keras.Model:
-    """Returns a copy of a trained model that trains on with the tables that the recipe stores.
+    """Copies a trained model so that it can be fine-tuned with the recipe's rounded tables.
 
-    Every embedding becomes its form, with hard assignments and rounded tables, in which the floats
-    behind the integers of tables, codebooks and anchors are trained (`TrainableForm`); codes and
-    sparse entries stay what they are. All other layers are trained as before. Some epochs win back
-    most of what rounding took, at a rate that moves a number by half a step of its column (those of
-    training or twice that, falling to zero); then `convert` writes what training saw:
+    A table number is `q s` with `q = round(clip(w / s, -m, m))`, and `w` is trained. Every
+    embedding becomes its form with hard assignments, in which the floats behind the integers of
+    tables, codebooks and anchors are trained (`TrainableForm`); codes and sparse entries stay
+    fixed, and all other layers are trained as before. A few epochs win back most of what rounding
+    lost, at a learning rate that moves a number by half a step of its column (that of training or
+    twice as much, falling to zero). `convert` then writes the numbers that training saw:
 
     `aware = quantization_aware(model, "int4")`, `aware.compile(...)`, `aware.fit(...)`,
     `convert(aware, "int4")`.
 
     Args:
-        model: Functional or Sequential model, trained; it is not changed.
-        recipe: "int4", "int8" or a `Recipe`; of it, how tables are stored.
+        model: Trained functional or Sequential model; it does not change.
+        recipe: Recipe that says how tables are stored: "int4", "int8" or a `Recipe`.
 
-    Raises: ValueError, if the model is subclassed or not built, an embedding is in a layer other
-        than `TimeDistributed`, or no table has integers.
+    Returns: A functional or Sequential model that is not compiled.
 
+    Raises: ValueError, if the model is subclassed or not built, an embedding is inside a layer
+        other than `TimeDistributed`, or no table has integers.
+
+    Example:
     >>> from kerascompact.layers import ClusterEmbedding
     >>> model = keras.Sequential([keras.Input((4,), dtype="int32"), ClusterEmbedding(9, 2, 3)])
     >>> [weight.name for weight in quantization_aware(model).trainable_weights]
@@ -43,7 +47,7 @@ def quantization_aware(model: keras.Model, recipe: str | Recipe = "int4") -> ker
         if not is_embedding(layer):
             return None
         form = as_form(layer, recipe)
-        if not has_integers(form):  # nothing but codes: it stays as it is
+        if not has_integers(form):  # a form that stores only codes stays as it is
             return form
         found.append(TrainableForm.over(form))
         return found[-1]

@@ -1,4 +1,4 @@
-"""Recipes: how a model's arrays are stored in the file. A recipe is data."""
+"""Recipes: how a file stores the arrays of a model, as data."""
 
 from typing import Any, NamedTuple
 
@@ -6,35 +6,42 @@ TABLES = ("float32", "int8", "int4")
 KERNELS = ("float32", "int8", "dynamic", "full_int8", "int16x8")
 STOCK_TABLE = ("columns", "rows", "blocks")
 REASONS = {
-    ("tables", "float16"): "a runtime unpacks such a table to float32, whole; int8 is smaller",
+    ("tables", "float16"): "a runtime unpacks the entire table to float32; int8 is smaller",
     ("kernels", "float16"): "a runtime unpacks it to float32; int8 is half as large and as exact",
 }
 
 
 class Recipe(NamedTuple):
-    """What a file stores.
+    """Names the number types in which a file stores tables and kernels.
 
     Args:
-        name: As given to `convert(model, recipe=name)`.
+        name: Name of the recipe, such as in `convert(model, recipe=name)`.
         tables: Type of the embeddings' tables and codebooks: "float32", "int8" or "int4". Codes are
             packed bits in every recipe. The few numbers that multiply every vector (`H` of a
-            `FactoredForm`, an LSTM's kernels) are int8 with both.
-        kernels: How the kernels of all other layers are stored, and what computes with them:
+            `FactoredForm`, the kernels of a `CodeLSTMForm`) are int8 for "int4" as well.
+        kernels: Type of the kernels of all other layers, and how the runtime computes with them:
 
             - "float32": as trained;
             - "int8": integers with a scale for each output, which the runtime turns into float32
-              once, at its first run. The frozen Keras model holds the same rounded kernels, so that
-              file and Keras stay equal;
+              once, at its first run. The frozen Keras model holds the same rounded kernels, so file
+              and Keras agree;
             - "dynamic": the same integers, multiplied as integers with inputs that are rounded in
-              each run (TFLite's dynamic range): fast, but an output may differ from Keras' by a
-              hundredth;
-            - "full_int8": integers between the layers, too; needs `convert(representative=...)`,
-              and has no loops;
+              each run (TFLite's dynamic range): fast, but an output may differ from Keras' by 0.01;
+            - "full_int8": integers between the layers as well; needs `convert(representative=...)`
+              and a model without loops;
             - "int16x8": the same with int16 between the layers; for models without packed codes.
         stock_table: How a `keras.layers.Embedding` is stored: "columns", read by `GATHER`, with a
             scale for each column; "rows", read by `EMBEDDING_LOOKUP`, with a scale for each row (12
             bytes each in the file); or "blocks", read by `EMBEDDING_LOOKUP`, with a float16 scale
             for each 32 numbers of four bits.
+
+    Shapes: it has none; `RECIPES` holds the recipes that have a name.
+    Raises: ValueError from `convert`, for a type that does not exist.
+
+    Example:
+    >>> recipe = Recipe("mine", tables="int4", kernels="float32")
+    >>> recipe.exact, recipe.rounds
+    (True, True)
     """
 
     name: str
@@ -44,16 +51,16 @@ class Recipe(NamedTuple):
 
     @property
     def exact(self) -> bool:
-        """Whether the file computes what the frozen Keras model does, up to float32 rounding."""
+        """Whether file and frozen Keras model agree up to float32 rounding."""
         return self.kernels in ("float32", "int8")
 
     @property
     def rounds(self) -> bool:
-        """Whether the file's numbers are other than those that were trained."""
+        """Whether the file's numbers differ from those that were trained."""
         return self.tables != "float32" or self.kernels != "float32"
 
     def facts(self) -> dict[str, str]:
-        """What the file's metadata say of it; `Recipe(**facts)` is the recipe."""
+        """The recipe as entries of a file's metadata, from which `Recipe(**facts)` restores it."""
         defaults = self._field_defaults
         return {k: v for k, v in self._asdict().items() if defaults.get(k) != v}
 
@@ -74,18 +81,21 @@ RECIPES = {
 TABLE_RECIPES = tuple(name for name, recipe in RECIPES.items() if recipe.kernels == "float32")
 UNCALIBRATED = tuple(
     name for name, recipe in RECIPES.items() if recipe.kernels not in ("full_int8", "int16x8")
-)  # those that `train` and `compress` offer: they have no calibration data
+)  # the recipes that `train` and `compress` offer, which have no calibration data
 
 
 def resolve(recipe: str | Recipe) -> Recipe:
-    """The recipe of that name, or the recipe itself.
+    """Finds a recipe by its name and checks it.
 
-    Raises: ValueError, naming the recipes there are, or for one that no file should have.
+    Args:
+        recipe: Name of a recipe in `RECIPES`, or a `Recipe`.
+
+    Raises: ValueError, if the name is unknown (with the known ones) or the types do not fit.
 
     >>> resolve("int8").tables
     'int8'
     """
-    from kerascompact.core import checks  # not above: `--help` reads RECIPES without NumPy
+    from kerascompact.core import checks  # here, since `--help` reads RECIPES without NumPy
 
     if not isinstance(recipe, Recipe):
         return RECIPES[checks.choice("recipe", recipe, tuple(RECIPES))]

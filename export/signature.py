@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from kerascompact.core import checks
 from kerascompact.export import metadata, preconditions
-from kerascompact.export.calibration import samples
+from kerascompact.export.calibration import calibration_runs
 from kerascompact.export.recipe import Recipe
 from kerascompact.export.text_in import TextIn, projection_of
 from kerascompact.export.trace import Serve, input_specs, input_structure
@@ -15,19 +15,19 @@ from kerascompact.forms.base import Form
 from kerascompact.models.bit_input import with_bit_input
 from kerascompact.text.vocabulary import Vocabulary
 
-SINGLE = "serving_default"  # the name that TensorFlow gives to the only one
+SINGLE = "serving_default"  # TensorFlow's name for the only signature of a file
 OF_INTEGERS = ("full_int8", "int16x8")
 
 
 class Sizes(NamedTuple):
-    """Dimensions that `convert` is told: rows of a run (`None`: any), and the length of ids."""
+    """Sizes in the arguments of `convert`: examples per run (`None`: any) and ids per example."""
 
     batch_size: int | None = 1
     sequence_length: int | None = None
 
 
 class TextOptions(NamedTuple):
-    """What `convert` is told of text in."""
+    """Arguments of `convert` for text input."""
 
     text: Vocabulary | str | None = None
     max_bytes: int | None = None
@@ -36,7 +36,15 @@ class TextOptions(NamedTuple):
 
 
 class Signature(NamedTuple):
-    """What the converter needs of a model, and what the metadata say."""
+    """One traced model for the converter.
+
+    Args:
+        module: The traced function.
+        forms: The embeddings of the model.
+        specs: Names, shapes and types of the inputs.
+        runs: Function that gives an iterator of calibration runs, or `None`.
+        metadata: Entries for the metadata of the file.
+    """
 
     module: Serve
     forms: list[Form]
@@ -59,17 +67,17 @@ def signature(
     """Traces a frozen model.
 
     Args:
-        model: As it ships.
-        forms: Its embeddings.
-        recipe: How it is stored.
-        sizes: Rows of a run, and the length of ids where the model leaves it open.
-        options: Of text.
-        name: Of the function, another one for each of a file.
+        model: Frozen model.
+        forms: All embeddings of the model.
+        recipe: How the file stores tables and kernels.
+        sizes: Examples per run, and ids per example where the model leaves it open.
+        options: Arguments of `convert` for text input.
+        name: Name of the function, unique in the file.
         labels: Names of the classes.
-        inputs: Of a subclassed model.
-        representative: Rows of data, in any structure that the model takes.
+        inputs: Inputs of a subclassed model.
+        representative: Calibration examples, in any structure that the model takes.
 
-    Raises: ValueError, if something does not fit, or cannot be converted.
+    Raises: ValueError, if an argument does not fit, or the model cannot be converted.
     """
     text_in, form = None, None
     max_words = options.max_words
@@ -97,14 +105,24 @@ def signature(
     }
     runs = None
     if recipe.kernels in OF_INTEGERS:
-        runs = samples(representative, specs, text_in is not None, input_structure(model))
+        runs = calibration_runs(representative, specs, text_in is not None, input_structure(model))
     elif representative is not None:
         checks.fail("representative", f"None for the recipe {recipe.name!r}", representative)
     return Signature(module, forms, specs, runs, found)
 
 
 def for_each(argument: str, value: Any, models: dict[str, Any], several: bool) -> dict[str, Any]:
-    """An argument of `convert` for each model: itself, or of several by their names.
+    """Splits an argument of `convert` by model.
+
+    Args:
+        argument: Name of the argument, for errors.
+        value: Its value; with several models, a dictionary of values by the models' names.
+        models: The models by name.
+        several: Whether `convert` was given several models.
+
+    Returns: A value for each model, `None` where there is none.
+
+    Raises: ValueError, if the dictionary has other names than the models.
 
     >>> for_each("labels", {"one": ["a"]}, {"one": None, "two": None}, several=True)
     {'one': ['a'], 'two': None}

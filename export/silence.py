@@ -1,4 +1,4 @@
-"""Hides what TensorFlow prints on every conversion; errors come as exceptions."""
+"""Log silencing: hides what TensorFlow prints in every conversion."""
 
 import contextlib
 import logging
@@ -8,12 +8,12 @@ from collections.abc import Iterator
 
 @contextlib.contextmanager
 def quiet(native: bool = False) -> Iterator[None]:
-    """Within, TensorFlow's logger shows errors only.
+    """Context in which TensorFlow's logger shows only errors.
 
-    It says where it keeps temporary files, and warns of each new model that is traced.
+    Otherwise it prints the paths of temporary files and a warning for each model that is traced.
 
     Args:
-        native: Hides what C++ writes to standard error, too.
+        native: Whether to hide what C++ code writes to standard error as well.
 
     >>> with quiet():
     ...     logging.getLogger("tensorflow").warning("not shown")

@@ -11,21 +11,23 @@ from kerascompact.core.keras_graph import all_layers, is_graph, output_names, ru
 def with_states(model: keras.Model, sequence_length: int | None = 1) -> keras.Model:
     """Copies a model so that the states of its recurrent layers are inputs and outputs.
 
-    A file cannot keep a state from one run to the next. In the copy every LSTM, GRU, sparse one or
-    other Keras RNN starts from a state that is given and hands out the one it ends with; an app
-    feeds zeros first, and then what the run before returned. The outputs are those of the stateful
-    model. With one step at a time no loop is left in the file of a sparse layer.
+    `outputs, states = model(inputs, states)`: a file cannot keep a state from one run to the next.
+    In the copy, every LSTM, GRU or other Keras RNN, sparse ones included, starts from a given state
+    and returns its last one. An app feeds zeros first, and then what the run before returned; the
+    outputs are those of the stateful model. With one step per run, the file of a sparse layer has
+    no loop.
 
     Args:
-        model: Functional or Sequential model, built, stateful or not; it is not changed.
-        sequence_length: Steps of a run; `None`: any number.
+        model: Built functional or Sequential model, stateful or not; it does not change.
+        sequence_length: Steps per run; `None` for any number.
 
-    Returns: A model with further inputs `{layer}_state_0`, ... `(batch, units)`; its outputs are a
-        dictionary of those of the model, and of the states under the names of their inputs.
+    Returns: A model with further inputs `{layer}_state_0`, ... `(batch, units)`. Its outputs are a
+        dictionary of the model's outputs and of the states, under the names of their inputs.
 
-    Raises: ValueError, if the model is subclassed, or has no recurrent layer, or has one in another
-        layer, as `Bidirectional` is: it reads the end of the text first.
+    Raises: ValueError, if the model is subclassed, has no recurrent layer, or has one inside
+        `Bidirectional`, which must read the end of the text first.
 
+    Example:
     >>> from kerascompact.models import language_model
     >>> model = language_model(keras.layers.Embedding(9, 4), 9, 5, num_layers=1, batch_size=2)
     >>> sorted(with_states(model).output)
@@ -41,7 +43,7 @@ def with_states(model: keras.Model, sequence_length: int | None = 1) -> keras.Mo
         isinstance(layer, keras.layers.Bidirectional) for layer in all_layers(model)
     ):
         raise ValueError(
-            "`model` must have recurrent layers, all of them reading forward. "
+            "`model` must have recurrent layers that all read forward. "
             f"Received: model={model.name!r} with {[type(one).__name__ for one in model.layers]}."
         )
     copies: dict[int, Any] = {}

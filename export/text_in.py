@@ -17,21 +17,21 @@ INPUT, SPANS = "text", "spans"
 
 
 class TextIn:
-    """Reads a text's bytes inside a file, in front of a model of ids, or of a projection's bits.
+    """Turns the bytes of a text into the ids or bits that a model takes, inside the file.
 
-    The file's input is `text`, int32 `(1, max_bytes)`: the UTF-8 bytes, zeros behind. Where the
-    model says something of every word, the file has one more output, `spans`, int32
-    `(1, words, 2)`: where each word begins and ends in the text, in bytes.
+    The file's input is `text`, int32 `(1, max_bytes)`: the UTF-8 bytes, filled up with zeros. For a
+    model with an output for each word, the file has one more output, `spans`, int32
+    `(1, words, 2)`: the first byte of each word in the text, and the byte after its last one.
 
     Args:
-        specs: The model's own inputs.
-        text: The vocabulary of the model; of a model `with_bit_input`, the name of its token rules.
-        form: The projection of such a model.
-        max_bytes: Bytes of a text, or `None` for any number.
-        max_words: Words of a text at most, where the model leaves their number open.
-        fingerprint_bits: 32, 40 or 64, see `TextToIds`.
+        specs: Inputs of the model without text input.
+        text: Vocabulary of the model; for a model `with_bit_input`, the name of its token rules.
+        form: Projection of such a model.
+        max_bytes: Longest text in bytes; `None` for any length.
+        max_words: Most words in a text, where the model leaves this open.
+        fingerprint_bits: Bits of a word's fingerprint, 32, 40 or 64, see `TextToIds`.
 
-    Raises: ValueError, if the model has no single input of ids, or an argument does not fit.
+    Raises: ValueError, if the model does not have one input of ids, or an argument does not fit.
     """
 
     def __init__(
@@ -69,22 +69,25 @@ class TextIn:
         self.specs = {INPUT: tf.TensorSpec((1, max_bytes), tf.int32, name=INPUT)}
 
     def read(self, data: tf.Tensor) -> tuple[byte_text.Words, dict[str, tf.Tensor]]:
-        """The words of a text, and the inputs of the model."""
+        """Finds the words of a text, and the inputs of the model."""
         words = self.layer.words(data)
         return words, {self.name: tf.cast(self.layer.read(words), self.dtype)}
 
     def spans(self, words: byte_text.Words, outputs: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
-        """The further output of a model that has one for each word."""
+        """The output `spans`, for a model that has an output for each word; else none."""
         if not any(output.shape.rank == 3 for output in outputs.values()):
             return {}
         if getattr(self.layer, "pairs", False):
-            checks.fail("text", "of rules without pairs, if the model tags words", self.layer.rules)
+            raise ValueError(
+                "`text` must not have rules that form word pairs, if the model tags words. "
+                f"Received: the rules {self.layer.rules!r}."
+            )
         if SPANS in outputs:
             checks.fail("model", f"one without an output {SPANS!r}, to take text", [*outputs])
         return {SPANS: byte_text.spans(words)}
 
     def facts(self) -> dict[str, Any]:
-        """What an app must know; for the file's metadata."""
+        """Entry for the file's metadata: what an app must know to feed a text."""
         facts = {
             "input": INPUT,
             "max_bytes": self.max_bytes,
@@ -100,12 +103,12 @@ class TextIn:
 
 
 def projection_of(model: Any) -> ProjectionBase:
-    """The projection of a model whose words a file finds by token rules, without a vocabulary.
+    """Finds the projection of a model that takes text by token rules, without a vocabulary.
 
     Args:
-        model: As it ships.
+        model: Frozen model.
 
-    Raises: ValueError, if the model does not have one projection.
+    Raises: ValueError, if the model does not have exactly one projection.
     """
     found = [layer for layer in all_layers(model) if isinstance(layer, ProjectionBase)]
     if len(found) != 1:

@@ -1,4 +1,4 @@
-"""Trace of a frozen model as one TensorFlow function, and its conversion to TFLite."""
+"""TensorFlow function of a frozen model, and its conversion to TFLite."""
 
 import re
 import warnings
@@ -28,7 +28,15 @@ OPS = dict.fromkeys(KERNELS, _SETS.TFLITE_BUILTINS) | {
 
 
 class Serve(tf.Module):
-    """The model as one function with named inputs and outputs, text in front of it if wanted."""
+    """TensorFlow function with named inputs and outputs that runs a model, from text if wanted.
+
+    Args:
+        model: Frozen model.
+        forms: All embeddings of the model.
+        specs: Names, shapes and types of the model's inputs.
+        text_in: Layer that turns a text into these inputs, or `None`.
+        name: Name of the function, unique in the file.
+    """
 
     def __init__(
         self,
@@ -40,8 +48,8 @@ class Serve(tf.Module):
     ) -> None:
         super().__init__()
         parts = (model, *forms) if text_in is None else (model, *forms, text_in.layer)
-        # The variables themselves: with the Keras model as an attribute the converter takes them
-        # for state that may change, and leaves VAR_HANDLE and READ_VARIABLE in the file.
+        # Only the variables: if the Keras model were an attribute, the converter would treat them
+        # as state that may change, and write VAR_HANDLE and READ_VARIABLE into the file.
         self.constants = [v.value for part in parts for v in part.variables]
         names = list(specs)
 
@@ -70,36 +78,39 @@ class Serve(tf.Module):
 
 
 class _Several(tf.Module):
-    """Models that become one file."""
+    """Several models that become one file."""
 
     def __init__(self, modules: list[Serve]) -> None:
         super().__init__()
         self.modules = modules
 
 
-def to_tflite(parts: dict[str, Any], kernels: str = "float32") -> bytes:
-    """The converter's file, of built-in operators only.
+def to_tflite(signatures: dict[str, Any], kernels: str = "float32") -> bytes:
+    """Runs TensorFlow's converter, which may use only built-in operators.
 
     Args:
-        parts: A `Signature` for each name.
-        kernels: As in `Recipe`; the types that passes over the file make are float32 here.
+        signatures: A `Signature` for each name.
+        kernels: Type of the kernels as in `Recipe`; "float32" for those that passes over the file
+            store as integers.
+
+    Returns: The bytes of the file.
 
     Raises: ValueError, if the model needs other operators, naming them and their layers.
     """
-    modules = [part.module for part in parts.values()]
+    modules = [one.module for one in signatures.values()]
     module = modules[0] if len(modules) == 1 else _Several(modules)
     functions = [one.function for one in modules]
     converter = tf.lite.TFLiteConverter.from_concrete_functions(functions, module)
     converter.target_spec.supported_ops = [OPS[kernels]]
     converter.exclude_conversion_metadata = True
-    if any(part.runs for part in parts.values()):
+    if any(one.runs for one in signatures.values()):
         converter.optimizations = [tf.lite.Optimize.DEFAULT]
-        converter.representative_dataset = lambda: _runs(list(parts.values()))
+        converter.representative_dataset = lambda: _runs(list(signatures.values()))
     elif any(map(has_trained_ranges, functions)):
-        converter.optimizations = [tf.lite.Optimize.DEFAULT]  # the integers it was trained for
+        converter.optimizations = [tf.lite.Optimize.DEFAULT]  # use the integers of training
     try:
         with quiet(native=True), warnings.catch_warnings():
-            # The converter itself runs the model on TensorFlow's interpreter, and says it is old.
+            # The converter runs the model on TensorFlow's interpreter, which warns of its age.
             warnings.filterwarnings("ignore", ".*tf.lite.Interpreter is deprecated")
             data = converter.convert()
     except (ConverterError, RuntimeError) as error:
@@ -107,11 +118,11 @@ def to_tflite(parts: dict[str, Any], kernels: str = "float32") -> bytes:
             "`model` must convert to built-in TFLite operators. "
             f"Received: {_reason(str(error), functions)}"
         ) from error
-    return data if [*parts] == ["serving_default"] else _renamed(data, parts)
+    return data if [*signatures] == ["serving_default"] else _renamed(data, signatures)
 
 
 def _reason(message: str, functions: list[Any]) -> str:
-    """The operators that the converter does not know, with their layers, or its own first line."""
+    """The operators that the converter does not know, with their layers, or its first message."""
     unknown = set(re.findall(r"'tf\.(\w+)' op (?:is neither|requires element_shape)", message))
     found = [preconditions.found(function, unknown.__contains__) for function in functions]
     lines = [line for line in message.splitlines() if line.strip()]
@@ -120,24 +131,24 @@ def _reason(message: str, functions: list[Any]) -> str:
     return f"{reason or f'a model of which the converter says: {lines[0]}'}{advice}"
 
 
-def _runs(parts: list[Any]) -> Iterator[Any]:
-    for part in parts:
-        for inputs in part.runs():
-            yield inputs if len(parts) == 1 else (part.module.function.graph.name, inputs)
+def _runs(signatures: list[Any]) -> Iterator[Any]:
+    for one in signatures:
+        for inputs in one.runs():
+            yield inputs if len(signatures) == 1 else (one.module.function.graph.name, inputs)
 
 
-def _renamed(data: bytes, parts: dict[str, Any]) -> bytes:
-    """Names that TensorFlow does not allow for functions are free in a file."""
+def _renamed(data: bytes, signatures: dict[str, Any]) -> bytes:
+    """Gives signatures the names that were asked for; TensorFlow's functions allow fewer names."""
     parsed = flatbuffer.parse(data)
-    names = {part.module.function.graph.name: name for name, part in parts.items()}
+    names = {one.module.function.graph.name: name for name, one in signatures.items()}
     for signature in parsed.signatureDefs:
         name = signature.signatureKey.decode()
-        signature.signatureKey = names.get(name, next(iter(parts))).encode()
+        signature.signatureKey = names.get(name, next(iter(signatures))).encode()
     return flatbuffer.pack(parsed)
 
 
 def has_trained_ranges(function: Any) -> bool:
-    """Whether a function rounds to ranges that quantization-aware training has found."""
+    """Whether a function rounds to ranges that quantization-aware training found."""
     graph = function.graph.as_graph_def()
     nodes = [*graph.node, *(node for inner in graph.library.function for node in inner.node_def)]
     return any(node.op.startswith("FakeQuantWithMinMax") for node in nodes)
@@ -149,13 +160,15 @@ def input_specs(
     inputs: dict[str, Any] | None = None,
     batch_size: int | None = 1,
 ) -> dict[str, tf.TensorSpec]:
-    """Names, shapes and types of the inputs of the file.
+    """Finds names, shapes and types of the file's inputs.
 
     Args:
-        model: As it ships.
-        sequence_length: Length in place of those that the model leaves open; `None`: they stay so.
+        model: Frozen model.
+        sequence_length: Size of dimensions that the model leaves open; `None` leaves them open.
         inputs: Inputs of a subclassed model, as `convert` takes them.
-        batch_size: Rows of a run; `None`: any number.
+        batch_size: Examples per run; `None` for any number.
+
+    Raises: ValueError, if the arguments do not fit the model.
     """
     if sequence_length is not None:
         checks.integer_in("sequence_length", sequence_length, 1)
@@ -177,7 +190,8 @@ def input_specs(
     for name, tensor in inputs.items():
         if not isinstance(tensor, keras.KerasTensor):
             tensor = np.asarray(tensor)
-            tensor = tensor.astype("int32") if tensor.dtype == "int64" else tensor  # NumPy's own
+            # int64 is only NumPy's default type of integers
+            tensor = tensor.astype("int32") if tensor.dtype == "int64" else tensor
         shape = [batch_size, *(sequence_length if n is None else n for n in tensor.shape[1:])]
         dtype = tf.as_dtype(keras.backend.standardize_dtype(tensor.dtype))
         specs[name] = tf.TensorSpec(shape, dtype, name=name)
@@ -185,32 +199,32 @@ def input_specs(
 
 
 def input_structure(model: Any) -> Any:
-    """The names of the inputs, nested as the model takes them; `None` of a subclassed model."""
+    """Names of the inputs, nested as the model takes them; `None` for a subclassed model."""
     if not is_graph(model):
         return None
     return keras.tree.map_structure(lambda tensor: tensor.name, graph_inputs(model))
 
 
 def _inferred(model: Any, shape: Sequence[int | None]) -> dict[str, Any]:
-    """The input of a subclassed model that has one.
+    """Finds the input of a subclassed model with one input.
 
     Args:
-        model: As it ships.
-        shape: The shape that it was called on, or built for.
+        model: Frozen model.
+        shape: Shape that the model was called on or built for.
 
-    Raises: ValueError, if it holds an embedding and its input is no `(batch, length)`.
+    Raises: ValueError, if it has an embedding and its input is not `(batch, length)`.
     """
     if not any(True for _ in outermost(model)):
         name = next(iter(required_arguments(model)), "inputs")
         return {name: keras.Input(shape[1:], dtype=model.input_dtype)}
     if len(shape) != 2:
-        expected = "a keras.Input for its name, for a subclassed model of ids that are no (batch, "
+        expected = "a keras.Input for its name, for a subclassed model of ids that are not (batch, "
         checks.fail("inputs", f"{expected}length)", None)
     return {"ids": keras.Input((None,), dtype="int32")}
 
 
 def called(model: Any, given: dict[str, tf.Tensor]) -> Any:
-    """What a model gives for named inputs, in the structure that it is called with."""
+    """Calls a model on named inputs, in the structure that it takes them."""
     flat = list(given.values())
     if is_graph(model):
         return model(keras.tree.pack_sequence_as(graph_inputs(model), flat), training=False)

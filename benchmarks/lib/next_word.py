@@ -42,7 +42,7 @@ def measure(model: keras.Model, ids: np.ndarray, steps: int, recipe: str) -> dic
         report = export.verify(model, file, inputs[cut], tolerance=1e-3, batch_size=20)
         entropy += _cross_entropy(report.outputs, targets[cut])
         reports.append(report)
-    rows = np.array([report.rows for report in reports])
+    rows = np.array([report.examples for report in reports])
     return {
         "recipe": recipe,
         "file_bytes": len(file),

@@ -168,7 +168,8 @@ def measure(made: Made, recipe: str) -> dict[str, Any]:
         error = str(found)
     facts = report.facts()
     del facts["microseconds"]
-    return {**facts, "error": error}
+    count = facts.pop("examples")
+    return {**facts, "rows": count, "error": error}
 
 
 def benchmark(name: str, arguments: argparse.Namespace) -> list[dict[str, Any]]:

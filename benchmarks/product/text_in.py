@@ -159,7 +159,7 @@ def measure(
             np.asarray(loaded.test.labels)[part],
             vocabulary=words,
         )
-        accuracies.append((report.rows, report.keras_accuracy, report.file_accuracy))
+        accuracies.append((report.examples, report.keras_accuracy, report.file_accuracy))
     rows, keras_accuracy, file_accuracy = np.array(accuracies).T
     texts = hostile_texts(hostile, vocabulary.words, seed=1)
     for start in range(0, hostile, PART):

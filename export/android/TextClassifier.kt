@@ -1,10 +1,10 @@
-// A .tflite file that takes text, on LiteRT for Android. Never built for a phone here: the tests
-// compile it against the runtime's signatures, and run TextIn.kt over the vectors.
+// Text classifier for a .tflite file that takes text, on LiteRT for Android. It was never built for
+// a phone: the tests compile it against the runtime's signatures, and run TextIn.kt on the vectors.
 //
 //   dependencies { implementation("com.google.ai.edge.litert:litert:2.1.0") }   // build.gradle.kts
 //
-// Put the file into src/main/assets; it must take a fixed number of bytes, which `kerascompact
-// export DIR --text-in --max-bytes 128` sees to. Then, off the main thread if you like:
+// Put the file into src/main/assets. It must take a fixed number of bytes, as from `kerascompact
+// export DIR --text-in --max-bytes 128`. Then, possibly off the main thread:
 //
 //   TextClassifier(context.assets, "intents.tflite").use { classifier ->
 //       val (label, probability) = classifier.predict("wake me up at seven").first()
@@ -16,10 +16,10 @@ import com.google.ai.edge.litert.Accelerator
 import com.google.ai.edge.litert.CompiledModel
 import org.json.JSONObject
 
-/** One label with its probability; `val (label, probability) = ...` takes it apart. */
+/** One label with its probability; `val (label, probability) = ...` splits it. */
 data class Prediction(val label: String, val probability: Float)
 
-/** Not for several threads at once: input and output are the model's. */
+/** Must not be used by several threads at once: they would share input and output buffers. */
 class TextClassifier(assets: AssetManager, name: String) : AutoCloseable {
     val labels: List<String>
     private val maxBytes: Int
@@ -34,12 +34,12 @@ class TextClassifier(assets: AssetManager, name: String) : AutoCloseable {
         labels = List(names.length()) { names.getString(it) }
     }
 
-    // The tables are integers that are gathered: work for the CPU, not for a GPU.
+    // Gathering rows of integer tables is work for the CPU, not for a GPU.
     private val model = CompiledModel.create(assets, name, CompiledModel.Options(Accelerator.CPU))
     private val inputs = model.createInputBuffers()
     private val outputs = model.createOutputBuffers()
 
-    /** All labels, the likeliest first. */
+    /** All labels with their probabilities, the likeliest first. */
     fun predict(text: String): List<Prediction> {
         inputs[0].writeInt(TextIn.encode(text, maxBytes))
         model.run(inputs, outputs)

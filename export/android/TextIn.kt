@@ -1,5 +1,5 @@
-// What an app needs beside the runtime: a text as numbers, and what the file says of itself.
-// Plain Kotlin, no Android in it; checked over ../testvectors by tests/export/test_apps.py.
+// Text encoder and metadata reader, which an app needs in addition to the runtime.
+// Plain Kotlin without Android; tests/export/test_apps.py checks it on ../testvectors.
 package kerascompact
 
 import java.nio.ByteBuffer
@@ -7,15 +7,15 @@ import java.nio.ByteOrder
 
 object TextIn {
     /**
-     * The UTF-8 bytes of a text as the file's input takes them, zeros behind; longer texts are cut.
+     * The UTF-8 bytes of a text as the file's input: filled up with zeros, or cut.
      *
-     * The file drops zeros at the end. A text that itself ends in NUL characters therefore gets a
-     * -1 behind them, which is no byte. [maxBytes] is `text.max_bytes` of the metadata.
+     * The file ignores zeros at the end. So a text that itself ends in NUL characters gets a -1
+     * behind them. [maxBytes] is `text.max_bytes` in the metadata.
      */
     fun encode(text: String, maxBytes: Int): IntArray =
         encode(wellFormed(text).toByteArray(Charsets.UTF_8), maxBytes)
 
-    /** The same for bytes, which may be any. */
+    /** The same for any bytes. */
     fun encode(bytes: ByteArray, maxBytes: Int): IntArray {
         val nul = 0.toByte()
         var used = minOf(bytes.size, maxBytes)
@@ -26,7 +26,7 @@ object TextIn {
         return numbers
     }
 
-    /** Half of a surrogate pair becomes U+FFFD, as in browsers; Java would send a question mark. */
+    /** Replaces half a surrogate pair by U+FFFD, as browsers do; Java would write a question mark. */
     private fun wellFormed(text: String): String {
         val whole = StringBuilder(text.length)
         var i = 0
@@ -42,11 +42,11 @@ object TextIn {
     }
 
     /**
-     * The JSON that kerascompact wrote into a file, or null for a file of another maker.
+     * The JSON that kerascompact wrote into a file, or null if another exporter wrote the file.
      *
      * A .tflite file is a flatbuffer: a table starts with the distance back to its list of fields,
-     * which gives the place of each. `Model` has `buffers` as field 4 and `metadata` as field 6,
-     * `Metadata` its `name` and `buffer`, `Buffer` its `data`.
+     * which has the position of each. `Model` has `buffers` as field 4 and `metadata` as field 6,
+     * `Metadata` has `name` and `buffer`, `Buffer` has `data`.
      */
     fun readMetadata(file: ByteArray): String? {
         val view = ByteBuffer.wrap(file).order(ByteOrder.LITTLE_ENDIAN)
@@ -61,7 +61,7 @@ object TextIn {
         fun text(at: Int) = String(file, follow(at) + 4, view.getInt(follow(at)), Charsets.UTF_8)
 
         require(file.size >= 8 && String(file, 4, 4, Charsets.US_ASCII) == "TFL3") {
-            "This is no .tflite file."
+            "This is not a .tflite file."
         }
         val model = follow(0)
         val entries = field(model, 6)

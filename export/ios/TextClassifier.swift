@@ -1,10 +1,11 @@
-// A .tflite file that takes text, on TensorFlow Lite for iOS. Never built for a phone here;
-// the tests compile it against the runtime's signatures, and run TextIn.swift over the vectors.
+// Text classifier for a .tflite file that takes text, on TensorFlow Lite for iOS. It was never built
+// for a phone: the tests compile it against the runtime's signatures, and run TextIn.swift on the
+// vectors.
 //
 //   pod 'TensorFlowLiteSwift', '~> 2.17'   # Podfile
 //
-// Add the file to the app's bundle; it must take a fixed number of bytes, which `kerascompact
-// export DIR --text-in --max-bytes 128` sees to. Then:
+// Add the file to the app's bundle. It must take a fixed number of bytes, as from `kerascompact
+// export DIR --text-in --max-bytes 128`. Then:
 //
 //   let path = Bundle.main.path(forResource: "intents", ofType: "tflite")!
 //   let classifier = try TextClassifier(path: path)
@@ -12,7 +13,7 @@
 import Foundation
 import TensorFlowLite
 
-/// Not for several threads at once: input and output are the interpreter's.
+/// Must not be used by several threads at once: they would share the interpreter's tensors.
 final class TextClassifier {
   struct Prediction {
     let label: String
@@ -42,7 +43,7 @@ final class TextClassifier {
     try interpreter.allocateTensors()
   }
 
-  /// All labels, the likeliest first.
+  /// All labels with their probabilities, the likeliest first.
   func predict(_ text: String) throws -> [Prediction] {
     let numbers = TextIn.encode(text, maxBytes: maxBytes)
     try interpreter.copy(numbers.withUnsafeBufferPointer { Data(buffer: $0) }, toInputAt: 0)

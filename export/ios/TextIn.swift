@@ -1,9 +1,9 @@
-// What an app needs beside the runtime: a text as numbers, and what the file says of itself.
-// Plain Swift, no iOS in it; checked over ../testvectors by tests/export/test_apps.py.
+// Text encoder and metadata reader, which an app needs in addition to the runtime.
+// Plain Swift without iOS; tests/export/test_apps.py checks it on ../testvectors.
 import Foundation
 
 enum TextIn {
-  /// What the file says of itself; the rest of its JSON is for other readers.
+  /// The metadata of a file that an app needs; the JSON has more.
   struct Metadata: Decodable {
     struct Text: Decodable {
       let max_bytes: Int?
@@ -15,15 +15,15 @@ enum TextIn {
 
   struct NoModel: Error {}
 
-  /// The UTF-8 bytes of a text as the file's input takes them, zeros behind; longer texts are cut.
+  /// The UTF-8 bytes of a text as the file's input: filled up with zeros, or cut.
   ///
-  /// The file drops zeros at the end. A text that itself ends in NUL characters therefore gets a -1
-  /// behind them, which is no byte. `maxBytes` is `text.max_bytes` of the metadata.
+  /// The file ignores zeros at the end. So a text that itself ends in NUL characters gets a -1
+  /// behind them. `maxBytes` is `text.max_bytes` in the metadata.
   static func encode(_ text: String, maxBytes: Int) -> [Int32] {
     return encode([UInt8](text.utf8), maxBytes: maxBytes)
   }
 
-  /// The same for bytes, which may be any.
+  /// The same for any bytes.
   static func encode(_ bytes: [UInt8], maxBytes: Int) -> [Int32] {
     var used = min(bytes.count, maxBytes)
     if used > 0 && bytes[used - 1] == 0 { used = min(used, maxBytes - 1) }
@@ -33,17 +33,17 @@ enum TextIn {
     return numbers
   }
 
-  /// The JSON that kerascompact wrote into a file, or nil for a file of another maker.
+  /// The JSON that kerascompact wrote into a file, or nil if another exporter wrote the file.
   ///
   /// A .tflite file is a flatbuffer: a table starts with the distance back to its list of fields,
-  /// which gives the place of each. `Model` has `buffers` as field 4 and `metadata` as field 6,
-  /// `Metadata` its `name` and `buffer`, `Buffer` its `data`.
+  /// which has the position of each. `Model` has `buffers` as field 4 and `metadata` as field 6,
+  /// `Metadata` has `name` and `buffer`, `Buffer` has `data`.
   static func readJSON(_ file: [UInt8]) throws -> Data? {
     func uint16(_ at: Int) -> Int { return Int(file[at]) | Int(file[at + 1]) << 8 }
     func uint32(_ at: Int) -> Int { return uint16(at) | uint16(at + 2) << 16 }
     func follow(_ at: Int) -> Int { return at + uint32(at) }
     func field(_ table: Int, _ number: Int) -> Int {
-      // the distance has a sign: fields may lie behind their table
+      // the distance has a sign: the list of fields may follow its table
       let fields = table - Int(Int32(truncatingIfNeeded: uint32(table)))
       let entry = 4 + 2 * number
       let offset = entry < uint16(fields) ? uint16(fields + entry) : 0

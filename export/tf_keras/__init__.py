@@ -1,1 +1,1 @@
-"""Models of tf_keras (Keras 2), as tensorflow-model-optimization leaves them."""
+"""Import of tf_keras (Keras 2) models, such as those of tensorflow-model-optimization."""

@@ -1,4 +1,4 @@
-"""A tf_keras model wrapped as one layer of a Keras 3 model."""
+"""Keras 3 layer that wraps a tf_keras model."""
 
 import contextlib
 import json
@@ -14,23 +14,24 @@ from kerascompact.core.registration import register
 
 @register
 class TFKerasLayer(keras.layers.Layer):
-    """What a tf_keras model computes, with its weights, inside a Keras 3 model.
+    """Runs a tf_keras model, with its weights, inside a Keras 3 model.
 
-    Inference only: the weights are constants, dropout is off. A mask that comes with the inputs
-    reaches the layers inside; the outputs carry none. LSTMs and GRUs run as loops, which TFLite
-    files can hold; the fused ones of tf_keras keep their state from one text to the next there.
+    It is for inference only: the weights are constants, dropout is off. A mask of the inputs
+    reaches the layers inside; the outputs have none. LSTMs and GRUs run as loops, which TFLite
+    files can hold; in a file, the fused ones of tf_keras would keep their state from one text to
+    the next. To load a `.keras` file with this layer, import this module first.
 
     Args:
-        architecture: `model.to_json()` of a tf_keras model; layers of tensorflow-model-optimization
-            in it are known, others must be registered with tf_keras. Weights come by `set_weights`.
-        **kwargs: Those of `keras.layers.Layer`.
+        architecture: JSON of a tf_keras model, from `model.to_json()`. It may have layers of
+            tensorflow-model-optimization; others must be registered with tf_keras. Use
+            `set_weights` for the weights.
+        **kwargs: Further arguments of `keras.layers.Layer`, such as `name`.
 
-    Shapes: as the model has them; a list of tensors, if it has several inputs.
-    Storage: the weights of the model, 32 bits each, or what the recipe of a file makes of them.
+    Shapes: those of the model; a list of tensors, if it has several inputs.
+    Storage: the weights of the model, 32 bits each, or as the recipe of a file stores them.
     Raises: ValueError, if tf_keras cannot build the model; ImportError, without tf_keras.
 
-    A `.keras` file that has one loads once this module is imported.
-
+    Example:
     >>> import tf_keras  # doctest: +SKIP
     >>> inside = [tf_keras.Input((3,)), tf_keras.layers.Dense(2)]  # doctest: +SKIP
     >>> architecture = tf_keras.Sequential(inside).to_json()  # doctest: +SKIP
@@ -42,10 +43,10 @@ class TFKerasLayer(keras.layers.Layer):
         kwargs.setdefault("trainable", False)
         super().__init__(autocast=False, **kwargs)
         self.architecture = architecture
-        self.supports_masking = True  # it takes masks, and gives none
+        self.supports_masking = True  # it takes masks and returns none
         self.legacy = _built(architecture)
         self.rounds_itself = _is_quantized(architecture)
-        # The model's own variables under Keras 3's names: it reads what `set_weights` assigns.
+        # The model's own variables, wrapped for Keras 3, so that `set_weights` changes the model.
         self.held = [
             keras.Variable(weight, trainable=False, dtype=weight.dtype.name, name=_name(weight))
             for weight in self.legacy.weights
@@ -67,7 +68,7 @@ def _is_quantized(architecture: str) -> bool:
 
 
 def _name(weight: Any) -> str:
-    """The last part of a name: `kernel` of `dense/kernel:0`."""
+    """The last part of a weight's name, such as `kernel` in `dense/kernel:0`."""
     return weight.name.split("/")[-1].split(":")[0]
 
 
@@ -83,7 +84,7 @@ def _built(architecture: str) -> Any:
     except (ValueError, TypeError) as error:
         raise ValueError(
             "`architecture` must be the JSON of a tf_keras model whose layers are known; register "
-            "your own with tf_keras.saving.register_keras_serializable. "
+            "other layers with tf_keras.saving.register_keras_serializable. "
             f"tf_keras says: {str(error).splitlines()[0]}"
         ) from error
     if not isinstance(model, tf_keras.Model):
@@ -96,7 +97,7 @@ def _built(architecture: str) -> Any:
 
 
 def _unbuilt(config: Any) -> Any:
-    """A configuration without shapes: wrappers of tfmot that get them make their weights twice."""
+    """A configuration without shapes, which would make tfmot's wrappers build weights twice."""
     if isinstance(config, dict):
         return {key: _unbuilt(value) for key, value in config.items() if key != "build_config"}
     return [*map(_unbuilt, config)] if isinstance(config, list) else config

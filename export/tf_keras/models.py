@@ -1,4 +1,4 @@
-"""Conversion of tf_keras models into Keras 3 models that the exporter takes."""
+"""Conversion of tf_keras models into Keras 3 models for the exporter."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -27,33 +27,35 @@ def from_tf_keras(
 ) -> keras.Model:
     """Turns a trained tf_keras model into a Keras 3 model with compressed embeddings.
 
-    Each embedding becomes a layer of Keras 3, the rest of the model one `TFKerasLayer`; what comes
-    out converts with `export.convert` and `export.save`, takes text if they are given a vocabulary,
-    and is compared with its file by `export.verify`. It is for models that
-    tensorflow-model-optimization pruned or clustered, and stripped, and for those that it trained
-    for quantization: what it set to zero or made equal is so in the file, and a model with trained
-    ranges computes with int8 there, whatever the recipe says of all but embeddings. Such a file
-    differs from Keras by steps of its int8 outputs, 1/256 each for probabilities.
+    `model(x) = rest(E[x])`: each embedding becomes a layer of Keras 3, the rest of the model one
+    `TFKerasLayer`. The result works with `export.convert`, `save` and `verify`, and takes text if
+    these get a vocabulary.
 
-    tensorflow-model-optimization quantizes no model whose inputs are integers. Quantize what
-    follows the embedding, train both together, and give the two as a pair, or as they were trained:
+    It is for models that tensorflow-model-optimization pruned or clustered (and stripped) or
+    trained for quantization. Weights that it set to zero or made equal stay so in the file. A model
+    with trained ranges computes with int8 in the file, whatever the recipe says, except for the
+    embeddings; its outputs then differ from Keras' by steps of int8, 1/256 for probabilities.
+
+    tensorflow-model-optimization cannot quantize a model whose inputs are integers. So quantize the
+    rest, train both together, and give the two as a pair or as they were trained:
     `tf_keras.Sequential([embedding, quantized])`.
 
     Args:
-        model: Functional or Sequential tf_keras model, whose embeddings read its inputs; or a pair
-            (`tf_keras.layers.Embedding`, model that takes its vectors). It is not changed.
-        compressor: Any of `kerascompact.compress`. Default: the tables stay as they are, for the
-            recipe of `export.convert` to round, or for `compress.compress_model`.
-        counts: How often each word occurs, as `compress.compress_model` takes it.
-        layers: Names of the embeddings to compress. Default: all.
+        model: Functional or Sequential tf_keras model whose embeddings read its inputs; or a pair
+            (`tf_keras.layers.Embedding`, model that takes its vectors). It does not change.
+        compressor: Any compressor of `kerascompact.compress`. Default: tables are not compressed;
+            the recipe of `export.convert` may round them.
+        counts: How often each word occurs, as for `compress.compress_model`.
+        layers: Names of the embeddings to compress. Default: all of them.
 
-    Returns: A Keras 3 model with inputs of the same names, and the same outputs (a dictionary, if
-        there are several) but for what the compressor rounded. Not compiled, and not to be trained.
+    Returns: A Keras 3 model with the same input names and the same outputs (a dictionary, if there
+        are several), up to what the compressor rounded. It is not compiled and cannot be trained.
 
-    Raises: ValueError, if the model still has wrappers to strip, is no graph of layers, has no
-        embedding or one that does not read an input, or a table cannot be compressed;
+    Raises: ValueError, if the model still has wrappers to strip, is not a graph of layers, has no
+        embedding or one that does not read an input, or if a table cannot be compressed;
         ImportError, without the extra `tfmot`.
 
+    Example:
     >>> import tf_keras  # doctest: +SKIP
     >>> import tensorflow_model_optimization as tfmot  # doctest: +SKIP
     >>> layers = [tf_keras.layers.Embedding(9, 2), tf_keras.layers.Flatten()]  # doctest: +SKIP
@@ -86,10 +88,10 @@ def from_tf_keras(
             tables[id(embedding)] = _as_keras_3(embedding)
         fed.append(tables[id(embedding)](inputs[name]))
     names = cut.rest.output_names if cut.names is None else cut.names
-    whole = TFKerasLayer(cut.rest.to_json(), name=names[0] if len(names) == 1 else cut.rest.name)
-    # The masks of tfmot leave -0.0 where a number below zero was, which gzip tells from 0.0.
-    whole.set_weights([array + array.dtype.type(0) for array in cut.rest.get_weights()])
-    outputs = whole(fed[0] if len(fed) == 1 else fed)
+    rest = TFKerasLayer(cut.rest.to_json(), name=names[0] if len(names) == 1 else cut.rest.name)
+    # The masks of tfmot leave -0.0 in place of negative numbers, which gzips worse than 0.0.
+    rest.set_weights([array + array.dtype.type(0) for array in cut.rest.get_weights()])
+    outputs = rest(fed[0] if len(fed) == 1 else fed)
     if len(names) > 1:
         outputs = dict(zip(names, keras.tree.flatten(outputs), strict=True))
     given = list(inputs.values())
@@ -98,10 +100,15 @@ def from_tf_keras(
 
 
 class _Cut(NamedTuple):
-    """A model cut behind its embeddings.
+    """A model that was cut after its embeddings.
 
-    `inputs`: name, shape without the batch, and type of each. `reads`: for each input of the rest,
-    the embedding whose vectors it takes (`None`: the input itself) and the name of the input.
+    Args:
+        name: Name of the model.
+        inputs: Name, shape without the batch, and type of each input.
+        reads: For each input of the rest, the embedding whose vectors it takes (`None`: it takes
+            the input itself) and the name of the model's input.
+        rest: The model after the embeddings.
+        names: Names of the outputs; `None` for those of the rest.
     """
 
     name: str

@@ -1,1 +1,1 @@
-"""Comparison of a file with the Keras model that it was converted from, on a data set."""
+"""Verification: compares a file with the Keras model that it was converted from."""

@@ -1,16 +1,16 @@
-"""Differences between the outputs of two models, and the limits they are held to."""
+"""Differences between the outputs of two models, and limits for them."""
 
 import math
 from typing import Any, NamedTuple
 
 import numpy as np
 
-# What float32 sums in another order may differ by after an LSTM of hundreds of steps.
+# Float32 sums in another order may differ by this much after an LSTM of hundreds of steps.
 ROUNDING = 1e-5
 
 
 class Bounds(NamedTuple):
-    """Limits of a pair: the largest difference and the smallest agreement, a tie counted as one."""
+    """Limits of a pair: the largest difference, and the smallest agreement with ties included."""
 
     difference: float
     agreement: float
@@ -19,36 +19,37 @@ class Bounds(NamedTuple):
         return f"difference {self.difference:g}, agreement {self.agreement:g}"
 
     def facts(self) -> dict[str, float | None]:
-        """For JSON."""
+        """The limits for JSON; infinity is `None`."""
         return {
             **self._asdict(),
             "difference": self.difference if self.difference < math.inf else None,
         }
 
 
-# Two that add the same float32 products in another order: 100 times the error seen for that.
+# For two models that add the same float32 products in another order: 100 times the largest error
+# that was seen.
 EXACT = Bounds(1e-4, 1.0)
-# A file that multiplies rounded inputs as integers, which Keras does not do.
+# For a file that multiplies rounded inputs as integers, which Keras does not.
 ROUNDED = Bounds(math.inf, 0.98)
 
 
 class Difference(NamedTuple):
-    """How far the outputs of one are from those of another, over all rows.
+    """Difference between the outputs of two models over all examples.
 
     Args:
-        agreement: Share of rows with the same argmax, of every output.
-        ties: Rows with another argmax although no output differs by more than `ROUNDING`, so that
-            neither answer is decided.
-        largest: Largest difference of an output, absolute.
-        mean: Mean difference.
-        worst_row: Row with the largest difference.
+        agreement: Share of examples with the same argmax in every output.
+        ties: Examples with another argmax although no output differs by more than `ROUNDING`, so
+            that both answers are equally good.
+        largest: Largest absolute difference of an output.
+        mean: Mean absolute difference of the outputs.
+        worst_example: Index of the example with the largest difference.
     """
 
     agreement: float
     ties: int
     largest: float
     mean: float
-    worst_row: int
+    worst_example: int
 
     def __str__(self) -> str:
         ties = f" ({self.ties} ties within float32 rounding)" if self.ties else ""
@@ -57,14 +58,19 @@ class Difference(NamedTuple):
             f"{self.largest:.2e}, mean {self.mean:.2e}"
         )
 
-    def within(self, bounds: Bounds, rows: int) -> bool:
-        """Whether it keeps the limits; NaN never does."""
-        same = self.agreement + self.ties / rows
+    def within(self, bounds: Bounds, examples: int) -> bool:
+        """Whether the difference keeps the limits; NaN never does.
+
+        Args:
+            bounds: Limits of the pair.
+            examples: Number of examples that were compared.
+        """
+        same = self.agreement + self.ties / examples
         return self.largest <= bounds.difference and same >= bounds.agreement - 1e-12
 
 
 def difference(one: dict[str, np.ndarray], other: dict[str, np.ndarray]) -> Difference:
-    """Compares named outputs of the same shapes, `(rows, ...)` each.
+    """Compares named outputs of equal shapes, `(examples, ...)` each.
 
     >>> difference({"y": np.array([[0.25, 0.75]])}, {"y": np.array([[0.75, 0.25]])}).agreement
     0.0
@@ -80,18 +86,18 @@ def difference(one: dict[str, np.ndarray], other: dict[str, np.ndarray]) -> Diff
         ties=int(np.count_nonzero(~same & (largest <= ROUNDING))),
         largest=float(largest.max()),
         mean=float(total / size),
-        worst_row=int(np.argmax(np.nan_to_num(largest, nan=np.inf))),
+        worst_example=int(np.argmax(np.nan_to_num(largest, nan=np.inf))),
     )
 
 
 def differ(one: dict[str, np.ndarray], other: dict[str, np.ndarray]) -> np.ndarray:
-    """Rows in which any argmax differs, `(rows,)`; a row may hold many, one per token."""
+    """Whether any argmax of an example differs, `(examples,)`; there may be one per token."""
     apart = [array.argmax(axis=-1) != other[name].argmax(axis=-1) for name, array in one.items()]
-    return np.any([rows.reshape(len(rows), -1).any(axis=1) for rows in apart], axis=0)
+    return np.any([wrong.reshape(len(wrong), -1).any(axis=1) for wrong in apart], axis=0)
 
 
 def accuracy(outputs: dict[str, np.ndarray], labels: Any) -> float | None:
-    """Share of rows whose largest output is the label; `None` without labels."""
+    """Share of examples whose largest output is the label; `None` without labels."""
     if labels is None:
         return None
     (answers,) = outputs.values()

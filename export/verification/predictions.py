@@ -1,4 +1,4 @@
-"""Predictions of a file and of Keras for the rows of a data set, output by output."""
+"""Predictions of a file and of Keras for the examples of a data set."""
 
 import functools
 import time
@@ -11,32 +11,36 @@ import tensorflow as tf
 from kerascompact.core import checks
 from kerascompact.core.keras_graph import is_graph
 from kerascompact.export.trace import called
-from kerascompact.export.verification.dataset_rows import Rows
+from kerascompact.export.verification.examples import Examples
 from kerascompact.runtime.batches import batches
 from kerascompact.runtime.interpreter import Interpreter
 
 Outputs = dict[str, np.ndarray]
 
-EAGER = 2  # batches that are predicted sooner than a graph is traced
+EAGER = 2  # for up to this many batches, tracing a graph would take longer than predicting
 
 
 def of_file(
-    file: Interpreter, data: Rows, progress: bool = False, batch_size: int = 1
+    file: Interpreter, data: Examples, progress: bool = False, batch_size: int = 1
 ) -> tuple[Outputs, list[float]]:
-    """The outputs of a file for each row, and the seconds of each run.
+    """Runs a file on each example.
 
     Args:
         file: File to run.
-        data: A row, or a dictionary of rows, for each run.
-        progress: Shows a progress bar.
-        batch_size: Rows of a run, of a file that takes any number; another has its own.
+        data: An array or a dictionary of arrays for each example.
+        progress: Whether to show a progress bar.
+        batch_size: Examples per run, if the file takes any number; else it has its own.
+
+    Returns: The outputs by name, and the seconds of each run.
+
+    Raises: ValueError, if the outputs do not have the size of the batch.
     """
     names = [name for name in file.outputs if file.text is None or name != "spans"]
     given = next(iter(file.inputs))
-    rows = [row if isinstance(row, dict) else {given: row} for row in data]
+    examples = [one if isinstance(one, dict) else {given: one} for one in data]
     found: dict[int, list[np.ndarray]] = {}
     seconds = []
-    for places, inputs in _tracked([*batches(rows, file.batch_size or batch_size)], progress):
+    for places, inputs in _tracked([*batches(examples, file.batch_size or batch_size)], progress):
         start = time.perf_counter()
         result = file.run(inputs)
         seconds.append(time.perf_counter() - start)
@@ -45,17 +49,22 @@ def of_file(
         if wrong:
             shape = list(result[wrong[0]].shape)
             raise ValueError(
-                f"`flatbuffer` must give {size} rows for {size} in each output. Received: "
-                f"{wrong[0]!r} of shape {shape}."
+                f"`flatbuffer` must give {size} answers for {size} examples in each output. "
+                f"Received: {wrong[0]!r} of shape {shape}."
             )
-        for place, row in enumerate(places):
-            found[row] = [result[name][place] for name in names]
-    columns = zip(*(found[row] for row in range(len(data))), strict=True)
+        for row, place in enumerate(places):
+            found[place] = [result[name][row] for name in names]
+    columns = zip(*(found[place] for place in range(len(data))), strict=True)
     return {name: _stacked([*column]) for name, column in zip(names, columns, strict=True)}, seconds
 
 
 def keep_worse(found: Outputs, again: Outputs, wanted: Outputs) -> None:
-    """Puts rows of `again` that are farther from what is wanted, or NaN, in their place in `found`.
+    """Overwrites outputs in `found` where those in `again` are farther from `wanted`, or NaN.
+
+    Args:
+        found: Outputs by name, changed in place.
+        again: Outputs of a second run.
+        wanted: Outputs that both should have.
 
     >>> found, again = {"y": np.array([[1.0], [2.0]])}, {"y": np.array([[1.0], [5.0]])}
     >>> keep_worse(found, again, {"y": np.array([[1.0], [2.0]])})
@@ -70,56 +79,58 @@ def keep_worse(found: Outputs, again: Outputs, wanted: Outputs) -> None:
         array[~(other <= one)] = again[name][~(other <= one)]
 
 
-def of_keras(model: Any, data: Rows, names: list[str], batch_size: int = 256) -> Outputs:
-    """Keras' outputs for rows, those of one shape at a time.
+def of_keras(model: Any, data: Examples, names: list[str], batch_size: int = 256) -> Outputs:
+    """Calls a Keras model on each example, in batches of equal shapes.
 
     Args:
-        model: Any Keras model; it is called with `training=False`.
-        data: A row, or a dictionary of rows, for each.
-        names: Of the outputs in the file.
-        batch_size: Rows at once.
+        model: Keras model of any kind; it is called with `training=False`.
+        data: An array or a dictionary of arrays for each example.
+        names: Names of the outputs in the file.
+        batch_size: Largest number of examples in a batch.
 
-    Raises: ValueError, if it has other inputs or outputs.
+    Returns: The outputs by name.
+
+    Raises: ValueError, if the model has other inputs or outputs.
     """
     found: dict[int, list[np.ndarray]] = {}
-    pieces = [
-        rows[at : at + batch_size]
-        for rows in _of_one_shape(data)
-        for at in range(0, len(rows), batch_size)
+    groups = [
+        places[at : at + batch_size]
+        for places in _of_one_shape(data)
+        for at in range(0, len(places), batch_size)
     ]
     call: Any = functools.partial(called, model)
-    if len(pieces) > EAGER:
+    if len(groups) > EAGER:
         call = tf.function(call, reduce_retracing=True)
-    for rows in pieces:
-        answer = call(_tensors(model, [data[row] for row in rows]))
+    for places in groups:
+        answer = call(_tensors(model, [data[place] for place in places]))
         outputs = _named(model, answer, names)
-        for place, row in enumerate(rows):
-            found[row] = [output[place] for output in outputs]
-    columns = zip(*(found[row] for row in range(len(data))), strict=True)
+        for row, place in enumerate(places):
+            found[place] = [output[row] for output in outputs]
+    columns = zip(*(found[place] for place in range(len(data))), strict=True)
     return {name: _stacked([*column]) for name, column in zip(names, columns, strict=True)}
 
 
-def predict_alone(model: Any, data: Rows, outputs: Outputs, rows: np.ndarray) -> None:
-    """Puts Keras' outputs for some rows, each in a batch of its own, in the place of others.
+def predict_alone(model: Any, data: Examples, outputs: Outputs, wanted: np.ndarray) -> None:
+    """Predicts some examples again, each in a batch of its own, and overwrites their outputs.
 
-    Keras' float32 result depends on the batch size; a phone has batch 1.
+    Keras' float32 result depends on the batch size, and a phone has batch 1.
 
     Args:
-        model: As in `of_keras`.
-        data: As in `of_keras`.
-        outputs: Those of `of_keras`, of all rows; changed.
-        rows: Whether a row is to be predicted again, `(rows,)`; the first 1000 are.
+        model: Keras model of any kind.
+        data: An array or a dictionary of arrays for each example.
+        outputs: Outputs of `of_keras` for all examples, changed in place.
+        wanted: Whether to predict an example again, `(examples,)`; at most 1000 are.
     """
-    for row in np.flatnonzero(rows)[:1000]:
-        for name, alone in of_keras(model, [data[row]], [*outputs]).items():
-            outputs[name][row][: len(alone[0])] = alone[0]
+    for place in np.flatnonzero(wanted)[:1000]:
+        for name, alone in of_keras(model, [data[place]], [*outputs]).items():
+            outputs[name][place][: len(alone[0])] = alone[0]
 
 
 def _named(model: Any, outputs: Any, names: list[str]) -> list[np.ndarray]:
-    """A model's outputs in the order of their names in the file; `Serve` gives them the same."""
+    """A model's outputs in the order of their names in the file, named as `Serve` does."""
     flat = keras.tree.flatten(outputs)
     if len(flat) == len(names) == 1:
-        known = names  # a file of another maker may call it otherwise
+        known = names  # another exporter may give the output another name
     elif isinstance(outputs, dict):
         known = [*outputs]
         flat = [outputs[name] for name in known]
@@ -132,41 +143,41 @@ def _named(model: Any, outputs: Any, names: list[str]) -> list[np.ndarray]:
     return [np.asarray(keras.ops.convert_to_numpy(found[name])) for name in names]
 
 
-def _tensors(model: Any, rows: Rows) -> dict[str, Any]:
-    """A batch of rows as the named inputs of a model, in its order."""
-    if not isinstance(rows[0], dict):
+def _tensors(model: Any, batch: Examples) -> dict[str, Any]:
+    """A batch of examples as the named inputs of a model, in its order."""
+    if not isinstance(batch[0], dict):
         names = _input_names(model) or ["ids"]
         if len(names) != 1:
-            checks.fail("data", f"a dictionary with the keys {sorted(names)}", rows[0])
-        return {names[0]: tf.constant(np.stack(rows))}
-    order = _input_names(model) or [*rows[0]]
-    if {*order} != {*rows[0]}:
-        checks.fail("data", f"a dictionary with the keys {sorted(order)}", sorted(rows[0]))
-    return {name: tf.constant(np.stack([row[name] for row in rows])) for name in order}
+            checks.fail("data", f"a dictionary with the keys {sorted(names)}", batch[0])
+        return {names[0]: tf.constant(np.stack(batch))}
+    order = _input_names(model) or [*batch[0]]
+    if {*order} != {*batch[0]}:
+        checks.fail("data", f"a dictionary with the keys {sorted(order)}", sorted(batch[0]))
+    return {name: tf.constant(np.stack([one[name] for one in batch])) for name in order}
 
 
 def _input_names(model: Any) -> list[str] | None:
-    """The inputs of a graph of layers, in its order; a subclassed model takes that of the data."""
+    """Names of the inputs of a graph of layers; `None` for a subclassed model."""
     return [tensor.name for tensor in model.inputs] if is_graph(model) else None
 
 
-def _of_one_shape(data: Rows) -> list[list[int]]:
+def _of_one_shape(data: Examples) -> list[list[int]]:
     groups: dict[Any, list[int]] = {}
-    for index, row in enumerate(data):
-        arrays = row.values() if isinstance(row, dict) else [row]
-        groups.setdefault(tuple(array.shape for array in arrays), []).append(index)
+    for place, one in enumerate(data):
+        arrays = one.values() if isinstance(one, dict) else [one]
+        groups.setdefault(tuple(array.shape for array in arrays), []).append(place)
     return [*groups.values()]
 
 
-def _stacked(outputs: Rows) -> np.ndarray:
-    """Outputs of all rows; those of a shorter text, one for each word, end in zeros."""
+def _stacked(outputs: list[np.ndarray]) -> np.ndarray:
+    """Stacks the outputs of all examples; those of shorter texts are padded with zeros."""
     if outputs[0].ndim > 1:
         longest = max(map(len, outputs))
         outputs = [np.pad(o, [(0, longest - len(o)), *[(0, 0)] * (o.ndim - 1)]) for o in outputs]
     return np.stack(outputs)
 
 
-def _tracked(data: Rows, progress: bool) -> Any:
+def _tracked(data: list[Any], progress: bool) -> Any:
     if not progress:
         return data
     from rich.progress import track

@@ -1,20 +1,19 @@
-"""Report of a verification: what was measured, pair by pair, and the limits."""
+"""Report of a verification: differences of three pairs of models, and their limits."""
 
 from typing import Any, NamedTuple
 
-from kerascompact.core import checks
 from kerascompact.export.verification.differences import EXACT, ROUNDED, Bounds, Difference
 
 
 class Limits(NamedTuple):
-    """What `verify` was told to allow; `None` for what it allows by itself."""
+    """Limits that `verify` was given; `None` for its defaults."""
 
     tolerance: float | None = None
     min_agreement: float | None = None
     max_loss: float | None = None
 
 
-PAIRS = {  # field: who is compared with whom, and what is wrong past the limits
+PAIRS = {  # field: the pair, and the error if it exceeds its limits
     "frozen_file": (
         "frozen model - file",
         "The file does not predict what Keras does with the frozen model",
@@ -31,34 +30,42 @@ PAIRS = {  # field: who is compared with whom, and what is wrong past the limits
 
 
 class Report(NamedTuple):
-    """What `verify` measured of three pairs, on every row.
+    """Holds the differences that `verify` measured between three pairs of models.
 
-    - `frozen_file`: the model as it ships (hard assignments, tables and kernels rounded by the
-      recipe that the file names), in Keras, and the file. Held to a limit: what the conversion or
-      the runtime did wrong shows here.
-    - `trained_frozen`: the trained model itself, and its frozen copy before anything is rounded.
-      Held to a limit: what freezing did wrong shows here.
-    - `trained_file`: the trained model and the file. Held to a limit if the recipe rounds nothing
-      (`rounds` is false); else it is what the recipe costs, which `max_loss` bounds.
+    `frozen_file` shows errors of conversion and runtime, `trained_frozen` errors of freezing, and
+    `trained_file` both and the cost of rounding.
 
     Args:
-        rows: Rows compared.
-        frozen_file: As above.
-        trained_frozen: As above.
-        trained_file: As above.
-        file_bytes: Size of the file.
-        microseconds: Median of one run of the file, one thread.
-        trained_accuracy: Accuracy of the trained model; `None` without labels, as the next two.
-        keras_accuracy: Accuracy of the model as it ships, in Keras.
-        file_accuracy: Accuracy of the file.
-        outputs: The file's outputs; a dictionary if it has several.
+        examples: Number of examples that were compared.
+        frozen_file: Difference of the file and the frozen model in Keras (hard assignments, tables
+            and kernels rounded by the file's recipe). It always has a limit.
+        trained_frozen: Difference of the trained model and its frozen copy before rounding. It
+            always has a limit.
+        trained_file: Difference of the trained model and the file. It has a limit if the recipe
+            rounds nothing; else it is the cost of the recipe, which `max_loss` bounds.
+        file_bytes: Size of the file in bytes.
+        microseconds: Median time of one run of the file with one thread.
+        trained_accuracy: Accuracy of the trained model; `None` without labels.
+        keras_accuracy: Accuracy of the frozen model in Keras; `None` without labels.
+        file_accuracy: Accuracy of the file; `None` without labels.
+        outputs: Outputs of the file; a dictionary if it has several.
         rounds: Whether the recipe rounds tables or kernels.
-        exact: Whether the file computes what the model as it ships does, up to the order of
-            float32 sums: not, if it multiplies rounded inputs.
-        limits: What was allowed.
+        exact: Whether file and frozen model agree up to the order of float32 sums; not if the file
+            multiplies rounded inputs.
+        limits: The limits that `verify` was given.
+
+    Shapes: outputs `(examples, ...)`.
+    Raises: ValueError from `check`, if a pair exceeds its limits.
+
+    Example:
+    >>> from kerascompact.layers import ClusterEmbedding
+    >>> model = keras.Sequential([keras.Input((4,), dtype="int32"), ClusterEmbedding(9, 2, 3)])
+    >>> report = kerascompact.export.freeze(model).verify([[1, 2, 3, 4], [8, 0, 0, 0]])
+    >>> report.examples, report.agreement, report.check() is report
+    (2, 1.0, True)
     """
 
-    rows: int
+    examples: int
     frozen_file: Difference
     trained_frozen: Difference
     trained_file: Difference
@@ -74,31 +81,31 @@ class Report(NamedTuple):
 
     @property
     def agreement(self) -> float:
-        """That of the file and the frozen model."""
+        """Share of examples with the same answer of file and frozen model."""
         return self.frozen_file.agreement
 
     @property
     def ties(self) -> int:
-        """Those of the file and the frozen model."""
+        """Ties between file and frozen model, see `Difference`."""
         return self.frozen_file.ties
 
     @property
     def largest_difference(self) -> float:
-        """That of the file and the frozen model."""
+        """Largest difference of an output between file and frozen model."""
         return self.frozen_file.largest
 
     @property
     def mean_difference(self) -> float:
-        """That of the file and the frozen model."""
+        """Mean difference of the outputs between file and frozen model."""
         return self.frozen_file.mean
 
     @property
-    def worst_row(self) -> int:
-        """That of the file and the frozen model."""
-        return self.frozen_file.worst_row
+    def worst_example(self) -> int:
+        """The example with the largest difference between file and frozen model."""
+        return self.frozen_file.worst_example
 
     def bounds(self) -> dict[str, Bounds | None]:
-        """The limits of each pair, `None` for one that has none."""
+        """The limits of each pair; `None` for a pair without limits."""
         of_file = EXACT if self.exact else ROUNDED
         usual = {
             "frozen_file": of_file,
@@ -116,16 +123,16 @@ class Report(NamedTuple):
         }
 
     def facts(self) -> dict[str, Any]:
-        """Everything but the outputs, for JSON, which has no infinity: any difference is `None`."""
+        """All fields but the outputs, for JSON; an infinite limit is `None`."""
         pairs = {name: getattr(self, name)._asdict() for name in PAIRS}
         held = {name: bounds and bounds.facts() for name, bounds in self.bounds().items()}
         rest = {k: v for k, v in self._asdict().items() if k not in ("outputs", "limits", *PAIRS)}
         return {**pairs, **rest, "held_to": {**held, "max_loss": self.limits.max_loss}}
 
     def __str__(self) -> str:
-        lines = [f"{self.rows} rows, {self.file_bytes} bytes, {self.microseconds:.1f} us"]
+        lines = [f"{self.examples} examples, {self.file_bytes} bytes, {self.microseconds:.1f} us"]
         for name, bounds in self.bounds().items():
-            held = "reported, since the recipe rounds" if bounds is None else f"allowed: {bounds}"
+            held = "no limit, since the recipe rounds" if bounds is None else f"allowed: {bounds}"
             lines.append(f"{PAIRS[name][0]}: {getattr(self, name)} ({held})")
         if self.file_accuracy is not None:
             loss = self.limits.max_loss
@@ -142,29 +149,35 @@ class Report(NamedTuple):
         min_agreement: float | None = None,
         max_loss: float | None = None,
     ) -> "Report":
-        """The same report with other limits, see `verify`."""
+        """Returns the report with other limits.
+
+        Args:
+            tolerance: Largest allowed difference of an output, see `verify`.
+            min_agreement: Smallest allowed share of equal answers, see `verify`.
+            max_loss: Largest allowed loss of accuracy, see `verify`.
+        """
         return self._replace(limits=Limits(tolerance, min_agreement, max_loss))
 
     def check(self) -> "Report":
-        """Returns the report itself.
+        """Checks the limits and returns the report itself.
 
-        Raises: ValueError, if a pair is past its limits, or the file loses more accuracy.
+        Raises: ValueError, if a pair exceeds its limits, or the file loses too much accuracy.
         """
         for name, bounds in self.bounds().items():
             found = getattr(self, name)
-            if bounds is not None and not found.within(bounds, self.rows):
+            if bounds is not None and not found.within(bounds, self.examples):
                 raise ValueError(
-                    f"{PAIRS[name][1]}: {self.rows} rows, {found}. Worst row: {found.worst_row}. "
-                    f"Allowed: {bounds}."
+                    f"{PAIRS[name][1]}: {self.examples} examples, {found}. "
+                    f"Worst example: {found.worst_example}. Allowed: {bounds}."
                 )
         loss = self.limits.max_loss
         if loss is None:
             return self
         if self.trained_accuracy is None or self.file_accuracy is None:
-            checks.fail("labels", "given, since `max_loss` needs them", None)
+            raise ValueError("`max_loss` needs `labels`. Received: labels=None.")
         if self.trained_accuracy - self.file_accuracy > loss + 1e-12:
             raise ValueError(
-                f"The file loses accuracy: {self.rows} rows, trained {self.trained_accuracy:.4f}, "
-                f"file {self.file_accuracy:.4f}. Allowed: {loss:g}."
+                f"The file loses accuracy: {self.examples} examples, trained "
+                f"{self.trained_accuracy:.4f}, file {self.file_accuracy:.4f}. Allowed: {loss:g}."
             )
         return self

@@ -1,4 +1,4 @@
-"""The trained model set to predict as a file can: hard assignments, float32."""
+"""Trained model with the settings of a file: hard assignments and float32."""
 
 import contextlib
 from collections.abc import Iterator
@@ -12,21 +12,22 @@ from kerascompact.models.bit_input import with_bit_input
 
 @contextlib.contextmanager
 def as_trained(model: keras.Model, bits: bool = False) -> Iterator[Any]:
-    """The trained model, which predicts in float32 and with hard assignments until the block ends.
+    """Context in which the trained model predicts in float32 and with hard assignments.
 
-    It is the live model with its own layers and weights, none of them frozen or copied, so that
-    what freezing does wrong shows against it. Two settings of its layers differ in the block:
+    It is the trained model itself with its own layers and weights, neither frozen nor copied, so
+    that errors of freezing show in a comparison with it. Two settings of its layers change:
 
-    - `inference="soft"` is "hard". Soft assignments are samples or mixtures, which show how decided
-      the codes are; in the papers, and in the file, a word has the codes of its largest logits.
-    - mixed precision is float32. A file has no float16 arithmetic, and float16 rounds a number by
-      up to 1 in 2048, which would hide an error of that size.
+    - `inference="soft"` becomes "hard". Soft assignments are samples or mixtures, which show how
+      far the codes have settled; in the papers and in the file, a word has the codes of its largest
+      logits.
+    - Mixed precision becomes float32. A file has no float16 arithmetic, and float16 rounds numbers
+      by up to 1 in 2048, which would hide errors of this size.
 
     Args:
-        model: The trained model; called with `training=False`, it changes nothing in itself.
-        bits: Whether it is to be called on the bits of words. A model of strings or ids in front
-            of a projection is copied for that, since its layers cannot be called on other inputs
-            in place; its layers are still those that were trained, not their forms.
+        model: Trained model, which is called with `training=False`.
+        bits: Whether the model is called on the bits of words. A model with strings or ids in front
+            of a projection is copied for this, since its layers cannot be called on other inputs in
+            place; the copy has trained layers, not forms.
     """
     if bits and not _takes_bits(model):
         model = with_bit_input(copy_with(model, lambda layer: None))

@@ -1,4 +1,4 @@
-"""Verification on a data set: does the file predict what Keras measured?"""
+"""Verifier: compares the predictions of a file and of Keras on a data set."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,8 +13,8 @@ from kerascompact.export.freezing import Frozen
 from kerascompact.export.recipe import RECIPES, Recipe
 from kerascompact.export.silence import quiet
 from kerascompact.export.trace import input_structure
-from kerascompact.export.verification.dataset_rows import Rows, rows_of
 from kerascompact.export.verification.differences import accuracy, differ, difference
+from kerascompact.export.verification.examples import Examples, examples_of
 from kerascompact.export.verification.predictions import (
     Outputs,
     keep_worse,
@@ -28,7 +28,7 @@ from kerascompact.models.bit_input import with_bit_input
 from kerascompact.runtime.interpreter import Interpreter
 from kerascompact.text.vocabulary import Vocabulary
 
-ANOTHER = 7  # rows of a run, beside one, of a file that takes any number
+ANOTHER = 7  # second batch size, besides 1, for a file with an open batch
 
 Data = np.ndarray | Sequence[Any] | Mapping[str, Any]
 
@@ -47,52 +47,51 @@ def verify(
     batch_size: int = 256,
     progress: bool = False,
 ) -> Report:
-    """Compares every row of `data` in Keras and in the file, and raises if they differ.
+    """Compares Keras and the file on each example of `data`, and raises an error if they differ.
 
-    Three pairs are compared, see `Report`:
+    `|file(x) - frozen(x)| <= tolerance`, for three pairs of models, see `Report`:
 
-    1. the file and the model as it ships: its embeddings frozen (hard assignments), its tables and
-       kernels rounded by the recipe that the file names. Always held to the limits, so that a
-       difference is the file's, not the recipe's;
-    2. the trained model itself (hard assignments, float32) and its frozen copy before anything is
-       rounded. Always held to the limits, so that an error of freezing is found under any recipe;
-    3. the file and the trained model. Held to the limits if the recipe rounds nothing ("float32");
-       else reported, and what it costs is bounded by `max_loss`.
+    1. The file and the frozen model, which has hard assignments, and tables and kernels rounded by
+       the file's recipe. This pair always has limits, so a difference comes from the file and not
+       from the recipe.
+    2. The trained model (hard assignments, float32) and its frozen copy before rounding. This pair
+       always has limits, so an error of freezing is found with any recipe.
+    3. The file and the trained model. This pair has limits if the recipe rounds nothing
+       ("float32"); else it is reported, and `max_loss` bounds its cost.
 
-    Keras predicts in batches, but a row in which two disagree alone, as the file does. A file that
-    was converted for a number of rows gets batches of so many, the last one filled with its last
-    row again. One of any number gets every row twice, alone and in batches of seven, and the answer
-    that is farther from the frozen model counts.
+    Keras predicts in batches; an example in which two models disagree is predicted again alone, as
+    in the file. A file with a fixed batch size gets such batches, the last one filled up with its
+    last example. A file with an open batch gets every example twice, alone and in batches of seven,
+    and the answer that is farther from the frozen model counts.
 
     Args:
-        model: The trained model, or what `freeze` made of it. Of a frozen copy, `Frozen.model`,
-            freezing is not compared.
-        flatbuffer: The file's path or bytes.
-        data: Inputs `(rows, length)`, or texts, if the file takes text; they go to the file one by
-            one. Keras then gets the ids of `vocabulary.encode`, or the bits of
-            `text.ngrams.projection_bits`, so that what the file finds in a text is compared, too.
-            For a file of several inputs, what `model.fit` takes: a list or tuple of arrays in the
-            order of `model.inputs`, a dictionary of them by name, or nested as the model's inputs
-            are. A list of texts always means texts.
-        labels: Class of each row, to report accuracies; of files of one output.
-        vocabulary: The model's, for a file that takes text.
-        tolerance: Largest allowed difference of an output, absolute, for each pair that is held.
-            `None`: 1e-4, which is 100 times what float32 sums in another order were seen to differ
-            by; for the file, any, if the recipe computes with rounded inputs.
-        min_agreement: Smallest allowed share of rows with the same argmax, for each pair that is
-            held; a tie counts as the same here, and is reported. `None`: 1; for the file, 0.98, if
-            the recipe computes with rounded inputs.
-        max_loss: Largest allowed loss of accuracy, from the trained model to the file; 0.01 is one
-            point. `None`: any.
-        signature: Of a file of several models, the name of this one.
-        batch_size: Rows that Keras predicts at once.
-        progress: Shows a progress bar.
+        model: Trained model, or a `Frozen`. With the frozen copy `Frozen.model`, freezing is not
+            compared.
+        flatbuffer: Path or bytes of the file.
+        data: Inputs `(examples, length)`, or texts, if the file takes text. Texts go to the file
+            one by one, and Keras gets the ids of `vocabulary.encode` or the bits of
+            `text.ngrams.projection_bits`, so that finding the words is compared as well. For
+            several inputs: a list or tuple of arrays in the order of `model.inputs`, a dictionary
+            of arrays by name, or arrays nested as the model's inputs are.
+        labels: Class of each example, to report accuracies, for files with one output.
+        vocabulary: Vocabulary of the model, for a file that takes text.
+        tolerance: Largest allowed absolute difference of an output. Default: 1e-4, which is 100
+            times the largest difference seen between float32 sums in another order; no limit for a
+            file that computes with rounded inputs.
+        min_agreement: Smallest allowed share of examples with the same argmax; a tie counts as the
+            same. Default: 1; 0.98 for a file that computes with rounded inputs.
+        max_loss: Largest allowed loss of accuracy from the trained model to the file; 0.01 is one
+            point. Default: no limit.
+        signature: Name of the model, if the file has several.
+        batch_size: Largest number of examples that Keras predicts at once.
+        progress: Whether to show a progress bar.
 
     Returns: A `Report`.
 
-    Raises: ValueError, past a limit, naming the pair and its worst row; or if the shapes do not
-        fit.
+    Raises: ValueError, if a limit is exceeded, naming the pair and its worst example; or if shapes
+        do not fit.
 
+    Example:
     >>> from kerascompact.layers import ClusterEmbedding
     >>> model = keras.Sequential([keras.Input((4,), dtype="int32"), ClusterEmbedding(9, 2, 3)])
     >>> file = kerascompact.export.convert(model)
@@ -117,33 +116,35 @@ def compare(
     batch_size: int = 256,
     progress: bool = False,
 ) -> Report:
-    """Measures what `verify` does, whatever the differences are; `Report.check` judges them.
+    """Measures the differences that `verify` checks; `Report.check` checks them later.
 
     Args:
-        model: The trained model, or what `freeze` made of it.
-        flatbuffer: The file's path or bytes.
-        data: Inputs or texts.
-        labels: Class of each row.
-        vocabulary: The model's, for a file that takes text.
-        signature: Of a file of several models, the name of this one.
-        batch_size: Rows that Keras predicts at once.
-        progress: Shows a progress bar.
+        model: Trained model, or a `Frozen`.
+        flatbuffer: Path or bytes of the file.
+        data: Inputs or texts, as for `verify`.
+        labels: Class of each example, to report accuracies.
+        vocabulary: Vocabulary of the model, for a file that takes text.
+        signature: Name of the model, if the file has several.
+        batch_size: Largest number of examples that Keras predicts at once.
+        progress: Whether to show a progress bar.
 
-    Raises: ValueError, if the shapes do not fit.
+    Returns: A `Report`.
+
+    Raises: ValueError, if shapes do not fit.
 
     >>> from kerascompact.layers import ClusterEmbedding
     >>> model = keras.Sequential([keras.Input((4,), dtype="int32"), ClusterEmbedding(9, 2, 3)])
     >>> report = compare(model, kerascompact.export.convert(model), np.array([[1, 2, 3, 4]]))
-    >>> report.rows, report.largest_difference < 1e-5
+    >>> report.examples, report.largest_difference < 1e-5
     (1, True)
     """
     file = Interpreter(flatbuffer, signature=signature)
     trained_model = model.trained if isinstance(model, Frozen) else model
     structure = input_structure(trained_model)
     names = [] if structure is None else keras.tree.flatten(structure)
-    given, asked = rows_of(data, file, vocabulary, names, structure)
+    given, asked = examples_of(data, file, vocabulary, names, structure)
     if labels is not None and len(labels) != len(given):
-        checks.fail("labels", f"one label for each of the {len(given)} rows", labels)
+        checks.fail("labels", f"one label for each of the {len(given)} examples", labels)
     stored = (file.metadata or {}).get("recipe")
     recipe = Recipe(**stored) if stored else RECIPES["float32"]
     found, seconds = of_file(file, given, progress)
@@ -161,7 +162,7 @@ def compare(
         apart = differ(trained, unrounded)
         in_keras.trained_alone(trained, apart if recipe.rounds else apart | differ(trained, found))
     return Report(
-        rows=len(given),
+        examples=len(given),
         frozen_file=difference(found, frozen),
         trained_frozen=difference(trained, unrounded),
         trained_file=difference(found, trained),
@@ -172,22 +173,22 @@ def compare(
         file_accuracy=accuracy(found, labels),
         outputs=found if len(found) > 1 else next(iter(found.values())),
         rounds=recipe.rounds,
-        # A layer of tf_keras that was trained for quantization, whatever the recipe is.
+        # A tf_keras layer that was trained for quantization rounds with any recipe.
         exact=recipe.exact and not any(map(_rounds_itself, all_layers(trained_model))),
     )
 
 
 class _InKeras(NamedTuple):
-    """A model, and what it is asked."""
+    """A trained model and the examples for it."""
 
     model: keras.Model
-    asked: Rows
+    asked: Examples
     names: list[str]
     bits: bool
     batch_size: int
 
     def frozen(self, ships: Frozen, other: Outputs, of_file: bool = False) -> Outputs:
-        """Outputs as the model ships; a row in which `other` disagrees is predicted alone."""
+        """Outputs of the frozen model; examples in which `other` disagrees are predicted alone."""
         with ships.shipped() as (model, _):
             model = with_bit_input(model) if self.bits else model
             outputs = of_keras(model, self.asked, self.names, self.batch_size)
@@ -202,14 +203,14 @@ class _InKeras(NamedTuple):
         return outputs
 
     def trained(self) -> Outputs:
-        """Outputs of the model as it was trained."""
+        """Outputs of the trained model."""
         with as_trained(self.model, self.bits) as model:
             return of_keras(model, self.asked, self.names, self.batch_size)
 
-    def trained_alone(self, outputs: Outputs, rows: np.ndarray) -> None:
-        """Predicts some rows of `trained` alone."""
+    def trained_alone(self, outputs: Outputs, wanted: np.ndarray) -> None:
+        """Predicts some examples again with the trained model, each alone."""
         with as_trained(self.model, self.bits) as model:
-            predict_alone(model, self.asked, outputs, rows)
+            predict_alone(model, self.asked, outputs, wanted)
 
 
 def _rounds_itself(layer: keras.layers.Layer) -> bool:

@@ -1,4 +1,4 @@
-// The page: what is typed is classified at once.
+// Web page that classifies a text while it is typed.
 
 import {Classifier} from './classifier.js';
 
@@ -28,7 +28,7 @@ async function main() {
     const used = new TextEncoder().encode(text).length;
     const {best, milliseconds} = await classifier.predict(text);
     times.push(milliseconds);
-    if (text !== $('text').value) return; // somebody types on
+    if (text !== $('text').value) return; // the text has changed by now
     const sorted = times.slice(-50).sort((a, b) => a - b);
     show(text.trim() ? best : []);
     $('latency').textContent = `${sorted[sorted.length >> 1].toFixed(2)} ms`;

@@ -1,4 +1,4 @@
-// The page in headless Chromium, for drive.mjs and forms.mjs.
+// Headless Chromium with the page, for drive.mjs and forms.mjs.
 
 import assert from 'node:assert/strict';
 import {existsSync} from 'node:fs';
@@ -7,12 +7,12 @@ import {chromium} from 'playwright-core';
 
 import {serve} from './server.mjs';
 
-/** Opens the page; `foreign` are the addresses that it asks other servers for. */
+/** Opens the page; `foreign` collects the addresses that it requests from other servers. */
 export async function open() {
   const executablePath = process.env.CHROMIUM ?? '/usr/bin/chromium';
   assert(existsSync(executablePath), `There is no ${executablePath}: apt install chromium`);
   const {url, close: stop} = await serve();
-  // Chromium refuses a sandbox to root, as whom containers run.
+  // Containers run as root, for whom Chromium has no sandbox.
   const chromiumSandbox = process.getuid?.() !== 0;
   const browser = await chromium.launch({executablePath, chromiumSandbox});
   const close = async () => {

@@ -1,12 +1,12 @@
-// A .tflite file that takes text, on LiteRT's runtime for browsers, @litertjs/core. It runs every
-// form of ours (`make bench ARGS=browser`), which leaves no reason for its predecessor tfjs-tflite:
-// that one never left alpha.
+// Text classifier for a .tflite file that takes text, on @litertjs/core, LiteRT's runtime for
+// browsers. It runs all forms (`make bench ARGS=browser`), so its predecessor tfjs-tflite, which
+// never left alpha, is not needed.
 
 import {loadAndCompile, loadLiteRt, Tensor} from '@litertjs/core';
 
 import {encode, readMetadata} from './textin.js';
 
-// The runtime's .wasm files, as `npm ci` puts them; nothing comes from another server.
+// The runtime's .wasm files, where `npm ci` puts them; nothing comes from another server.
 const RUNTIME = new URL('./node_modules/@litertjs/core/wasm/', import.meta.url).pathname;
 let loading = null;
 
@@ -22,7 +22,7 @@ export class Classifier {
     }
     loading ??= loadLiteRt(RUNTIME);
     await loading;
-    // The tables are integers that are gathered: work for the CPU, not for WebGPU.
+    // Gathering rows of integer tables is work for the CPU, not for WebGPU.
     const model = await loadAndCompile(file, {accelerator: 'wasm'});
     return new Classifier(model, metadata, file.length);
   }
@@ -47,7 +47,7 @@ export class Classifier {
       output.delete();
       return probabilities;
     } finally {
-      input.delete(); // the runtime's memory is not the garbage collector's
+      input.delete(); // the garbage collector does not free the runtime's memory
     }
   }
 

@@ -1,13 +1,13 @@
-// Opens the page in headless Chromium, types every test vector that can be typed, runs the others,
-// and compares with what Python wrote: `node drive.mjs [--screenshot FILE]`, the last line is JSON.
-// CHROMIUM names another browser than Debian's.
+// Test of the page in headless Chromium: types every test vector that can be typed, runs the others,
+// and compares with Python's answers. `node drive.mjs [--screenshot FILE]` prints JSON in its last
+// line. Set CHROMIUM to use another browser than Debian's.
 
 import assert from 'node:assert/strict';
 
 import {open} from './browser.mjs';
 import {given, read} from './vectors.mjs';
 
-const TOLERANCE = 1e-5; // float32 sums of some ten terms in another order, then a softmax
+const TOLERANCE = 1e-5; // float32 sums of about ten terms in another order, then a softmax
 
 const {vectors} = await read();
 const {browser, page, foreign, close} = await open();
@@ -22,7 +22,7 @@ try {
     }, typeof text === 'string' ? text : [...text]);
     assert.equal(found, vector.label, JSON.stringify(vector));
     largest = Math.max(largest, Math.abs(probability - vector.probability));
-    // A text field holds no line breaks, and no halves of pairs.
+    // A text field cannot hold line breaks or half a surrogate pair.
     if (vector.text?.trim() && !/[\0\r\n]/.test(vector.text)) {
       await page.fill('#text', vector.text);
       await page.waitForFunction((text) => document.body.dataset.shown === text, vector.text);

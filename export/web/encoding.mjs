@@ -1,4 +1,4 @@
-// Checks textin.js alone, in Node: the numbers of every test vector, the labels of the file.
+// Test of textin.js in Node: the numbers of every test vector, and the labels of the file.
 
 import assert from 'node:assert/strict';
 import {readFile} from 'node:fs/promises';

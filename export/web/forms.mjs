@@ -1,6 +1,6 @@
-// Runs files in headless Chromium: `node forms.mjs FOLDER OUT`, every NAME.tflite of the folder on
-// the rows of NAME.npy; the outputs go to OUT/NAME.npy. The last line says where that was.
-// CHROMIUM names another browser than Debian's.
+// Runner of files in headless Chromium: `node forms.mjs FOLDER OUT` runs every NAME.tflite of the
+// folder on the rows of NAME.npy and writes OUT/NAME.npy. The last line names the browser. Set
+// CHROMIUM to use another browser than Debian's.
 
 import {mkdir, readFile, readdir, writeFile} from 'node:fs/promises';
 import {join} from 'node:path';
@@ -9,7 +9,7 @@ import {open} from './browser.mjs';
 
 const TYPES = {'<i4': Int32Array, '|u1': Uint8Array, '<f4': Float32Array};
 
-/** Reads NumPy's format: a magic of 8 bytes, the length of a header, the header, the numbers. */
+/** Reads an .npy file: 8 magic bytes, the length of the header, the header, the numbers. */
 function parse(bytes) {
   const start = 10 + bytes.readUInt16LE(8);
   const header = bytes.toString('latin1', 10, start);
@@ -28,7 +28,7 @@ function format(data, shape) {
   return Buffer.concat([head, Buffer.from(data.buffer)]);
 }
 
-/** In the page: the only output of a file for each row. */
+/** Runs in the page: the only output of a file for each row. */
 async function run({file, rows, width}) {
   const {loadAndCompile, Tensor} = await import('@litertjs/core');
   const model = await loadAndCompile(Uint8Array.from(file), {accelerator: 'wasm'});

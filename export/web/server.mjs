@@ -1,4 +1,4 @@
-// Serves export/ on this machine only: `npm start`, then open what it prints.
+// Web server of export/, for this machine only: run `npm start` and open the address it prints.
 
 import {createServer} from 'node:http';
 import {readFile} from 'node:fs/promises';
@@ -25,7 +25,7 @@ export async function serve(port = 0) {
       const body = await readFile(file);
       response.writeHead(200, {
         'Content-Type': TYPES[extname(file)] ?? 'application/octet-stream',
-        // An isolated page may look at a clock of microseconds.
+        // Only an isolated page gets a clock with microseconds.
         'Cross-Origin-Opener-Policy': 'same-origin',
         'Cross-Origin-Embedder-Policy': 'require-corp',
       });

@@ -1,11 +1,11 @@
-// What an app needs beside the runtime: a text as numbers, and what the file says of itself.
-// No dependencies; runs in browsers and in Node.
+// Text encoder and metadata reader, which an app needs in addition to the runtime.
+// Runs in browsers and in Node, without dependencies.
 
 /**
- * The UTF-8 bytes of a text as the file's input takes them, zeros behind; longer texts are cut.
+ * The UTF-8 bytes of a text as the file's input: filled up with zeros, or cut.
  *
- * The file drops zeros at the end. A text that itself ends in NUL characters therefore gets a -1
- * behind them, which is no byte. Half of a surrogate pair becomes U+FFFD.
+ * The file ignores zeros at the end. So a text that itself ends in NUL characters gets a -1 behind
+ * them. Half a surrogate pair becomes U+FFFD.
  *
  * @param {string | Uint8Array} text
  * @param {number} maxBytes length of the input, `text.max_bytes` of the metadata
@@ -25,14 +25,14 @@ export function encode(text, maxBytes) {
 }
 
 /**
- * The JSON that kerascompact wrote into a file: labels, sizes, recipe, rules of the text.
+ * The JSON that kerascompact wrote into a file: labels, sizes, recipe, token rules.
  *
  * A .tflite file is a flatbuffer: a table starts with the distance back to its list of fields,
- * which gives the place of each. `Model` has `buffers` as field 4 and `metadata` as field 6,
- * `Metadata` its `name` and `buffer`, `Buffer` its `data`.
+ * which has the position of each. `Model` has `buffers` as field 4 and `metadata` as field 6,
+ * `Metadata` has `name` and `buffer`, `Buffer` has `data`.
  *
  * @param {Uint8Array} file
- * @returns {object | null} null for a file of another maker
+ * @returns {object | null} null if another exporter wrote the file
  */
 export function readMetadata(file) {
   const view = new DataView(file.buffer, file.byteOffset, file.byteLength);
@@ -48,7 +48,7 @@ export function readMetadata(file) {
   const text = (at) => new TextDecoder().decode(bytes(at));
 
   if (new TextDecoder().decode(file.subarray(4, 8)) !== 'TFL3') {
-    throw new Error('This is no .tflite file.');
+    throw new Error('This is not a .tflite file.');
   }
   const model = follow(0);
   const entries = field(model, 6);

@@ -49,7 +49,7 @@ def test_bounds_that_are_none(trained, options, fails):
     assert "`min_agreement` must be" in fails("verify", file, *options, "--min-agreement", "2")
     assert "`max_loss` must be" in fails("verify", file, *options, "--max-loss", "nan")
     line = fails("verify", file, *options, "--max-loss", "-0.5")
-    assert "The file loses accuracy: 240 rows" in line and "Allowed: -0.5." in line
+    assert "The file loses accuracy: 240 examples" in line and "Allowed: -0.5." in line
 
 
 def test_one_row_is_enough(trained, tmp_path, capsys):
@@ -57,12 +57,12 @@ def test_one_row_is_enough(trained, tmp_path, capsys):
     options = ["--data", str(tmp_path / "one.tsv"), "--text-column=say", "--label-column=what"]
     model = str(trained / "model.keras")
     assert main(["verify", str(trained / "model.tflite"), "--model", model, *options]) == 0
-    assert "\n1 rows, " in capsys.readouterr().out
+    assert "\n1 examples, " in capsys.readouterr().out
 
 
 def test_past_tolerance_is_an_error(trained, options, fails):
     line = fails("verify", trained / "model.tflite", *options, "--tolerance", "1e-12")
-    assert "The file does not predict what Keras does with the frozen model: 240 rows" in line
+    assert "The file does not predict what Keras does with the frozen model: 240 examples" in line
     assert "`tolerance` must be" in fails("verify", "x", *options, "--tolerance", "-1")
 
 

@@ -10,7 +10,7 @@ def test_a_difference_is_numpys():
     other = {"x": np.array([[0.1, 0.8], [0.6, 0.4]]), "y": np.array([[[1.0, 0.0]], [[0.0, 1.0]]])}
     found = difference(one, other)
     assert differ(one, other).tolist() == [False, True]
-    assert (found.agreement, found.ties, found.worst_row) == (0.5, 0, 1)
+    assert (found.agreement, found.ties, found.worst_example) == (0.5, 0, 1)
     np.testing.assert_allclose([found.largest, found.mean], [0.2, 0.5 / 8])
     tie = difference({"x": np.array([[0.5, 0.5 + 1e-7]])}, {"x": np.array([[0.5, 0.5 - 1e-7]])})
     assert (tie.agreement, tie.ties) == (0.0, 1)

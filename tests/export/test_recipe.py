@@ -46,7 +46,7 @@ def test_refuses_others(recipe):
     ("fields", "message"),
     [
         ({"tables": "int2"}, "`tables` must be one of 'float32', 'int8', 'int4'"),
-        ({"tables": "float16"}, "`tables` must be another type: a runtime unpacks such a table"),
+        ({"tables": "float16"}, "`tables` must be another type: a runtime unpacks the entire"),
         (
             {"tables": "int8", "kernels": "float16"},
             "`kernels` must be another type: a runtime",

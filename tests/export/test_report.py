@@ -21,7 +21,10 @@ REPORT = Report(100, SAME, SAME, SAME, 1000, 2.0, 0.9, 0.9, 0.9, np.zeros((100, 
         ({"trained_file": CLOSE}, r"^The file does not predict what the trained model does: 100 "),
         ({"trained_frozen": CLOSE, "rounds": True, "exact": False}, "The frozen model does not pr"),
         ({"frozen_file": FAR, "rounds": True, "exact": False}, "difference inf, agreement 0.98"),
-        ({"frozen_file": CLOSE, "rounds": True}, r"Worst row: 7\. Allowed: difference 0\.0001, ag"),
+        (
+            {"frozen_file": CLOSE, "rounds": True},
+            r"Worst example: 7\. Allowed: difference 0\.0001, ag",
+        ),
         ({"frozen_file": SAME._replace(largest=np.nan)}, "largest difference nan"),
     ],
 )
@@ -33,11 +36,11 @@ def test_each_pair_is_held(change, message):
 def test_what_a_recipe_costs_is_reported_and_bounded_by_the_loss():
     report = REPORT._replace(trained_file=FAR, rounds=True, file_accuracy=0.85)
     assert report.check() is report
-    assert "(reported, since the recipe rounds)" in str(report)
+    assert "(no limit, since the recipe rounds)" in str(report)
     with pytest.raises(ValueError, match=r"trained 0.9000, file 0.8500. Allowed: 0.01."):
         report.held_to(max_loss=0.01).check()
     report.held_to(max_loss=0.05).check()
-    with pytest.raises(ValueError, match="`labels` must be given, since `max_loss` needs them"):
+    with pytest.raises(ValueError, match="`max_loss` needs `labels`"):
         report._replace(trained_accuracy=None, file_accuracy=None).held_to(max_loss=0.5).check()
 
 
@@ -55,12 +58,12 @@ def test_limits_given_are_those_of_every_pair_that_is_held():
 
 def test_says_which_pairs_and_which_limits():
     lines = str(REPORT._replace(rounds=True, exact=False).held_to(max_loss=0.02)).splitlines()
-    assert lines[0] == "100 rows, 1000 bytes, 2.0 us"
+    assert lines[0] == "100 examples, 1000 bytes, 2.0 us"
     starts = ["frozen model - file:", "trained model - frozen model, ", "trained model - file:"]
     assert [line[: len(start)] for line, start in zip(lines[1:], starts, strict=False)] == starts
     assert lines[1].endswith("(allowed: difference inf, agreement 0.98)")
     assert lines[2].endswith("(allowed: difference 0.0001, agreement 1)")
-    assert lines[3].endswith("(reported, since the recipe rounds)")
+    assert lines[3].endswith("(no limit, since the recipe rounds)")
     assert lines[4] == ("accuracy: trained 0.9000, frozen 0.9000, file 0.9000 (loss allowed: 0.02)")
     facts = json.loads(json.dumps(REPORT._replace(rounds=True).facts()))
     assert facts["trained_frozen"]["largest"] == 0.0 and facts["rounds"] is True

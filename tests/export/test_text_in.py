@@ -73,7 +73,7 @@ def test_file_predicts_what_keras_does_on_the_ids(make, length, max_bytes):
     assert found.inputs == [f"text int32[1, {max_bytes or '?'}]"]
     assert found.outputs == [f"probabilities float32[1, {CLASSES}]"]
     report = export.verify(model, data, TEXTS, vocabulary=VOCABULARY)
-    assert report.rows == len(TEXTS) and report.agreement == 1
+    assert report.examples == len(TEXTS) and report.agreement == 1
     # the same, without `verify` and its cutting
     file, frozen = Interpreter(data), export.freeze(model, "int8_tables").model
     for text in TEXTS[:4]:
@@ -117,7 +117,7 @@ def test_tagger_says_where_the_words_are(length):
     assert cut[: len(words)] == words and not any(cut[len(words) :])
     assert found["probabilities"].shape == (1, length or len(words), CLASSES)
     pairs = Vocabulary(VOCABULARY.words, "wordpunct_pairs")
-    with pytest.raises(ValueError, match="`text` must be of rules without pairs"):
+    with pytest.raises(ValueError, match="`text` must not have rules that form word pairs"):
         export.convert(model, text=pairs, sequence_length=length)
 
 
@@ -249,9 +249,9 @@ def test_verify_finds_other_words(model, data):
     other = export.convert(
         model, text=Vocabulary(words), sequence_length=8, max_bytes=64, recipe="float32"
     )
-    with pytest.raises(ValueError, match="`vocabulary` must be the model's"):
+    with pytest.raises(ValueError, match="`vocabulary` must be that of the model"):
         export.verify(model, other, TEXTS, vocabulary=VOCABULARY)
-    with pytest.raises(ValueError, match="`vocabulary` must be the model's"):
+    with pytest.raises(ValueError, match="`vocabulary` must be that of the model"):
         export.verify(model, data, TEXTS)
     with pytest.raises(ValueError, match="`data` must be a list of at least one text"):
         export.verify(model, data, np.zeros((2, 8), int), vocabulary=VOCABULARY)

@@ -79,7 +79,7 @@ def test_report_has_numpys_numbers(model, data):
     )
     np.testing.assert_array_equal(report.outputs, got)
     difference = np.abs(got.astype(np.float64) - wanted)
-    assert report.rows == 20 and report.file_bytes == len(data)
+    assert report.examples == 20 and report.file_bytes == len(data)
     assert report.agreement == 1.0
     # Keras adds in another order when its batches have another size
     np.testing.assert_allclose(report.largest_difference, difference.max(), atol=1e-6)
@@ -106,7 +106,7 @@ def test_passes_for_other_models_and_paths(make, embedding, tmp_path):
     model = make(embedding())
     path = export.save(model, tmp_path / "model.tflite")
     assert export.verify(model, path, IDS).largest_difference < 1e-5
-    assert export.verify(model, str(path), IDS, batch_size=7, progress=True).rows == 20
+    assert export.verify(model, str(path), IDS, batch_size=7, progress=True).examples == 20
 
 
 def test_passes_for_a_frozen_and_for_a_subclassed_model(model, data):
@@ -123,12 +123,12 @@ def test_passes_for_a_file_of_another_maker():
     assert export.verify(model, data, IDS).agreement == 1
 
 
-def test_fails_for_changed_weights_and_names_the_worst_row(model, data):
+def test_fails_for_changed_weights_and_names_the_worst_example(model, data):
     changed = tampered(data, negative)
     wanted = answers(export.freeze(model, "int8_tables").model, IDS)
     worst = np.abs(run_raw(changed, IDS) - wanted).max(1).argmax()
     with pytest.raises(
-        ValueError, match=rf"does not predict what Keras does with.*Worst row: {worst}\."
+        ValueError, match=rf"does not predict what Keras does with.*Worst example: {worst}\."
     ):
         export.verify(model, changed, IDS)
     with pytest.raises(ValueError, match="does not predict what Keras does"):  # argmax still does
@@ -173,7 +173,7 @@ def test_several_inputs_and_outputs():
     ids = np.maximum(IDS, 1)  # the mean of nothing is NaN
     rows = {"first": ids, "second": ids[::-1]}
     report = export.verify(model, data, rows, batch_size=7)
-    assert report.rows == 20 and report.agreement == 1 and report.largest_difference < 1e-5
+    assert report.examples == 20 and report.agreement == 1 and report.largest_difference < 1e-5
     wanted = answers(export.freeze(model, "int8_tables").model, [ids[::-1], ids])
     for name, array in zip(("z", "a"), wanted, strict=True):
         # Keras adds in another order when its batches have another size
@@ -183,7 +183,7 @@ def test_several_inputs_and_outputs():
         assert again.frozen_file == report.frozen_file
         np.testing.assert_array_equal(again.outputs["z"], report.outputs["z"])
     other = two_of_each()
-    with pytest.raises(ValueError, match="what Keras does with the frozen model: 20 rows"):
+    with pytest.raises(ValueError, match="what Keras does with the frozen model: 20 examples"):
         export.verify(other, data, rows)
     with pytest.raises(ValueError, match=r"shape .*\[20, 4\].* Received: .*\[20, 3\]"):
         export.verify(two_of_each(4), data, rows)
@@ -287,9 +287,9 @@ def test_a_model_that_hands_out_its_states():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"labels": [0, 1]}, "`labels` must be one label for each of the 20 rows"),
+        ({"labels": [0, 1]}, "`labels` must be one label for each of the 20 examples"),
         ({"data": IDS[:0]}, "`data` must be an array with at least one row"),
-        ({"data": IDS[0]}, r"`data` must be an array \(rows, length\) with at least one row"),
+        ({"data": IDS[0]}, r"`data` must be an array \(examples, length\) with at least one ex"),
         ({"data": IDS + 30}, r"`ids` must lie in \[0, 30\)"),
         ({"flatbuffer": b"no file"}, "`flatbuffer` must be a TFLite model"),
     ],
@@ -315,13 +315,13 @@ def test_a_loss_of_accuracy_past_the_bound(model, data):
     with pytest.raises(ValueError, match=r"loses accuracy: .*trained 1\.0000.*Allowed: 0\.1\."):
         export.verify(model, changed, IDS, labels, max_loss=0.1, **loose)
     assert export.verify(model, changed, IDS, labels, max_loss=1.0, **loose).file_accuracy < 0.9
-    with pytest.raises(ValueError, match="`labels` must be given, since `max_loss`"):
+    with pytest.raises(ValueError, match="`max_loss` needs `labels`"):
         export.verify(model, data, IDS, max_loss=0.1)
 
 
 def test_compare_raises_for_no_difference(model, data):
     report = verifier.compare(model, tampered(data, nan), IDS)
-    assert np.isnan(report.largest_difference) and report.rows == 20
+    assert np.isnan(report.largest_difference) and report.examples == 20
 
 
 def reversed_codebook(layer):
@@ -341,14 +341,14 @@ def test_fails_for_a_wrong_freeze_that_file_and_frozen_model_share(model, recipe
     data, frozen = export.convert(model, recipe), export.freeze(model, recipe).model
     share = np.mean(answers(frozen, IDS).argmax(-1) == labels)
     assert share < 0.9
-    message = "The frozen model does not predict what the trained model does: 20 rows"
+    message = "The frozen model does not predict what the trained model does: 20 examples"
     with pytest.raises(ValueError, match=message):
         export.verify(model, data, IDS)
     report = verifier.compare(model, data, IDS, labels)
     assert report.agreement == 1.0 and report.largest_difference < 1e-6  # file and frozen model
     assert report.trained_frozen.agreement == report.trained_file.agreement == share
     assert report.trained_accuracy == 1.0 and report.file_accuracy == share
-    with pytest.raises(ValueError, match="The file loses accuracy: 20 rows, trained 1.0000"):
+    with pytest.raises(ValueError, match="The file loses accuracy: 20 examples, trained 1.0000"):
         report.held_to(tolerance=9.0, min_agreement=0.0, max_loss=0.1).check()
     # a frozen model has nothing to freeze any more
     assert export.verify(frozen, data, IDS, labels).trained_accuracy == share
@@ -390,8 +390,8 @@ def test_files_of_several_rows(model, data, batch_size):
     expected, found = (export.verify(model, file, IDS, LABELS) for file in (data, several))
     # the same float32 products, added in another order
     np.testing.assert_allclose(found.outputs, expected.outputs, atol=1e-6)
-    assert (found.rows, found.file_accuracy) == (20, expected.file_accuracy)
-    with pytest.raises(ValueError, match="Worst row"):
+    assert (found.examples, found.file_accuracy) == (20, expected.file_accuracy)
+    with pytest.raises(ValueError, match="Worst example"):
         export.verify(model, tampered(several, negative), IDS)
 
 
@@ -408,7 +408,7 @@ class Fewer(keras.layers.Layer):
 
 
 @pytest.mark.parametrize(
-    ("layer", "message"), [(Mixes, "Worst row"), (Fewer, "must give 7 rows for 7 in each output")]
+    ("layer", "message"), [(Mixes, "Worst example"), (Fewer, "must give 7 answers for 7 examples")]
 )
 def test_a_file_of_any_batch_is_wrong_if_it_is_so_for_seven_rows(layer, message):
     ids = keras.Input((9,), dtype="int32", name="ids")

@@ -66,7 +66,7 @@ def test_the_file_predicts_what_keras_does(kind, recipe):
     for length in (None, 8):
         file = export.convert(model, recipe, sequence_length=length)
         report = export.verify(model, file, ids)
-        assert report.agreement == 1 and report.rows == 40
+        assert report.agreement == 1 and report.examples == 40
 
 
 @pytest.mark.parametrize("jit_compile", [False, True])

@@ -206,7 +206,7 @@ def test_kernels_are_found_by_their_integers():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"recipe": "full_int8"}, "`representative` must be given: rows of the training data"),
+        ({"recipe": "full_int8"}, "`representative` must be given: examples of the"),
         ({"recipe": "int8", "representative": IDS}, "`representative` must be None for the rec"),
     ],
 )

@@ -24,8 +24,8 @@ VERSION = 4  # the version of EMBEDDING_LOOKUP that reads int4 and has a scale f
 RUNTIME = "2.18.0"  # the first runtime with that version
 
 
-class Rows(NamedTuple):
-    """What a `RowScaledForm` holds: int8 `(V, d)`, scales `(V, 1)` or `(V, d / block)`."""
+class RowScaledTable(NamedTuple):
+    """Arrays of a `RowScaledForm`: int8 `(V, d)` and scales `(V, 1)` or `(V, d / block)`."""
 
     table: np.ndarray
     scale: np.ndarray
@@ -33,7 +33,7 @@ class Rows(NamedTuple):
     block: int | None
 
 
-def store_rows(model: Any, tables: Sequence[Rows]) -> None:
+def use_embedding_lookup(model: Any, tables: Sequence[RowScaledTable]) -> None:
     """Replaces the operators that look up rows of these tables by one `EMBEDDING_LOOKUP` each.
 
     The converter writes a `GATHER`, a `CAST`, a `GATHER` of the scale and a `MUL`. Here the table
@@ -46,28 +46,28 @@ def store_rows(model: Any, tables: Sequence[Rows]) -> None:
         tables: Tables to look for; all others stay as they are.
     """
     for graph in model.subgraphs:
-        for rows in tables:
+        for known in tables:
             found = [
                 (gather, _last(model, graph, gather))
                 for gather in graph.operators
-                if kind(model, gather) == OP.GATHER and _is_of(model, graph, gather, rows)
+                if kind(model, gather) == OP.GATHER and _reads(model, graph, gather, known)
             ]
             # If one lookup has another pattern, the table stays as it is for all lookups.
             if found and all(last is not None for _, last in found):
-                index = _quantized(model, graph, rows)
+                index = _quantized(model, graph, known)
                 for gather, last in found:
                     _replace(model, graph, gather, last, index)
                 needs_runtime(model, RUNTIME)
         drop_unused(graph)
 
 
-def _is_of(model: Any, graph: Any, gather: Any, rows: Rows) -> bool:
+def _reads(model: Any, graph: Any, gather: Any, known: RowScaledTable) -> bool:
     """Whether a `GATHER` reads this table."""
     table = graph.tensors[gather.inputs[0]]
-    if table.type != TYPE.INT8 or tuple(table.shape) != rows.table.shape:
+    if table.type != TYPE.INT8 or tuple(table.shape) != known.table.shape:
         return False
     data = constant(model, table, np.int8)
-    return data is not None and np.array_equal(data, rows.table)
+    return data is not None and np.array_equal(data, known.table)
 
 
 def _last(model: Any, graph: Any, gather: Any) -> Any:
@@ -115,20 +115,20 @@ def _follow(model: Any, graph: Any, operator: Any, kinds: list[int]) -> Any:
     return operator
 
 
-def _quantized(model: Any, graph: Any, rows: Rows) -> int:
+def _quantized(model: Any, graph: Any, known: RowScaledTable) -> int:
     """Adds the table as a quantized tensor with its scales and returns its index."""
-    codes, type_ = rows.table, TYPE.INT8
-    if rows.precision == "int4":
+    codes, type_ = known.table, TYPE.INT8
+    if known.precision == "int4":
         nibbles = codes.reshape(-1).view(np.uint8) & 15
         codes, type_ = nibbles[::2] | nibbles[1::2] << 4, TYPE.INT4
-    index = new_tensor(graph, type_, rows.table.shape, new_buffer(model, codes))
-    if rows.block is None:
-        graph.tensors[index].quantization = affine(rows.scale.reshape(-1))
+    index = new_tensor(graph, type_, known.table.shape, new_buffer(model, codes))
+    if known.block is None:
+        graph.tensors[index].quantization = affine(known.scale.reshape(-1))
         return index
-    buffer = new_buffer(model, rows.scale.astype(np.float16))
-    scales = new_tensor(graph, TYPE.FLOAT16, rows.scale.shape, buffer)
+    buffer = new_buffer(model, known.scale.astype(np.float16))
+    scales = new_tensor(graph, TYPE.FLOAT16, known.scale.shape, buffer)
     details, made = schema.BlockwiseQuantizationT(), schema.QuantizationParametersT()
-    details.scales, details.zeroPoints, details.blockSize = scales, -1, rows.block
+    details.scales, details.zeroPoints, details.blockSize = scales, -1, known.block
     made.details, made.detailsType = details, schema.QuantizationDetails.BlockwiseQuantization
     graph.tensors[index].quantization = made
     return index

@@ -1,4 +1,4 @@
-"""Rows of a data set as the file and as Keras take them."""
+"""Examples of a data set in the formats that the file and Keras take."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -14,63 +14,65 @@ from kerascompact.text.ngrams import projection_bits
 from kerascompact.text.rules import named
 from kerascompact.text.vocabulary import Vocabulary
 
-Rows = list[Any]  # arrays, one for each row
+Examples = list[Any]  # for each example, an array or a dictionary of arrays
 
 
-def rows_of(
+def examples_of(
     data: Any,
     file: Interpreter,
     vocabulary: Vocabulary | None = None,
     names: Sequence[str] = (),
     structure: Any = None,
-) -> tuple[Rows, Rows]:
-    """The inputs of the file, and those of Keras: the same, unless the file takes text.
+) -> tuple[Examples, Examples]:
+    """The inputs of the file, and those of Keras, which differ if the file takes text.
 
     Args:
-        data: An array `(rows, length)`, or texts; for several inputs see `named_inputs`.
-        file: The file that will be run on them.
-        vocabulary: The model's, for a file that takes text and knows words.
-        names: The model's inputs in its order; none, if only the file knows them.
-        structure: How the model takes them, see `named_inputs`.
+        data: An array `(examples, length)`, or texts; for several inputs see `named_inputs`.
+        file: File that will be run on the examples.
+        vocabulary: Vocabulary of the model, for a file that takes text and has one.
+        names: Names of the model's inputs in its order; empty, if only the file has names.
+        structure: Names of the inputs, nested as the model takes them, see `named_inputs`.
 
-    Raises: ValueError, if they do not fit.
+    Raises: ValueError, if the data do not fit the file.
 
     >>> from kerascompact.layers import ClusterEmbedding
     >>> model = keras.Sequential([keras.Input((4,), dtype="int32"), ClusterEmbedding(9, 2, 3)])
     >>> file = Interpreter(kerascompact.export.convert(model))
-    >>> given, asked = rows_of([[1, 2, 3, 4]], file)
+    >>> given, asked = examples_of([[1, 2, 3, 4]], file)
     >>> given[0].tolist(), asked[0].tolist()
     ([1, 2, 3, 4], [1, 2, 3, 4])
     """
     if file.text is not None:
         return _texts(data, file, vocabulary)
-    known = {*names} == {*file.inputs}  # a file of another maker may call them differently
+    known = {*names} == {*file.inputs}  # another exporter may give the inputs other names
     order, structure = (names, structure) if known else (file.input_order, None)
     ranks = {name: len(file.inputs[name]["shape_signature"]) for name in order}
     arrays = named_inputs("data", data, ranks, structure)
     if len(arrays) == 1:
         (array,) = arrays.values()
         if array.ndim < 2:
-            checks.fail("data", "an array (rows, length) with at least one row", data)
+            checks.fail("data", "an array (examples, length) with at least one example", data)
         return [*array], [*array]
     count = len(arrays[order[0]])
-    rows = [{name: array[row] for name, array in arrays.items()} for row in range(count)]
-    return rows, rows
+    examples = [{name: array[place] for name, array in arrays.items()} for place in range(count)]
+    return examples, examples
 
 
-def _texts(data: Any, file: Interpreter, vocabulary: Vocabulary | None) -> tuple[Rows, Rows]:
-    """What the file gets, and what Keras gets: the bytes of texts, and the ids or bits of words."""
+def _texts(
+    data: Any, file: Interpreter, vocabulary: Vocabulary | None
+) -> tuple[Examples, Examples]:
+    """The bytes of texts for the file, and the ids or bits of their words for Keras."""
     facts, known = file.text or {}, (file.metadata or {}).get("vocabulary") or {}
     if "projection" not in facts and (
         not isinstance(vocabulary, Vocabulary) or vocabulary.sha256 != known.get("sha256")
     ):
-        checks.fail("vocabulary", "the model's, since the file takes text", vocabulary)
+        checks.fail("vocabulary", "that of the model, since the file takes text", vocabulary)
     given, asked = [], []
     for text in given_texts("data", data):
         numbers, used = encoding.encode(text, facts["max_bytes"])
         given.append(numbers[0])
-        whole = text.encode("utf-8", "surrogateescape") if isinstance(text, str) else text
-        read = whole[:used].decode("utf-8", "surrogateescape")
+        written = text.encode("utf-8", "surrogateescape") if isinstance(text, str) else text
+        read = written[:used].decode("utf-8", "surrogateescape")
         if vocabulary is None or "projection" in facts:
             asked.append(_bits(read, facts))
             continue
@@ -80,7 +82,7 @@ def _texts(data: Any, file: Interpreter, vocabulary: Vocabulary | None) -> tuple
 
 
 def _bits(text: str, facts: dict[str, Any]) -> np.ndarray:
-    """The bits of the words of a text, or of all together, as a text-in file finds them."""
+    """The bits of the words of a text, or of the entire text, as a text-in file computes them."""
     projection, together = Projection(**facts["projection"]), facts["together"]
     words = [word.encode("utf-8", "surrogateescape") for word in named(facts["rules"]).tokens(text)]
     words = words[: facts["length"] or facts["max_words"]]
