@@ -1,4 +1,4 @@
-"""Lending: a model that cannot be copied, with forms in the place of its embeddings for a while."""
+"""Lending: forms replace the embeddings of a model that cannot be copied, until a block ends."""
 
 import contextlib
 import threading
@@ -7,24 +7,24 @@ from typing import Any, NoReturn
 
 from kerascompact.forms.base import Form
 
-_ONE_AT_A_TIME = threading.RLock()  # another thread would look up in the forms of the first
+_ONE_AT_A_TIME = threading.RLock()  # a second thread would use the forms of the first one
 
 
 @contextlib.contextmanager
 def lent(model: Any, forms: Sequence[tuple[Any, Form]]) -> Iterator[None]:
-    """Makes embeddings of a live model look up in their forms until the block ends.
+    """Context in which the embeddings of the trained model itself look up in their forms.
 
-    A subclassed model is code that finds its layers where it likes: in attributes, lists, closures,
-    objects of its own. Nothing but the layers themselves leads to all of them, and the model cannot
-    be copied from outside: `copy.deepcopy` and `from_config` need a configuration, which a model
-    that is given layers does not have. So each embedding's own `call` stands aside in the block.
+    A subclassed model may keep its layers anywhere: in attributes, lists, closures or its own
+    objects. It cannot be copied from outside: `copy.deepcopy` and `from_config` need a
+    configuration, which a model that is given layers does not have. So the block replaces the
+    `call` of each embedding.
 
-    The block may be entered again inside itself, for a file of several signatures. Other threads
-    wait, and `fit` is refused: the embeddings would not train. A `fit` that is running goes on
-    after the block, where a callback of it has entered it.
+    Blocks may be nested, for a file with several signatures. Other threads wait. `fit` is refused,
+    since the embeddings would not train; if a callback of `fit` enters the block, training goes on
+    after it.
 
     Args:
-        model: Model of any kind that has been built.
+        model: Built model of any kind.
         forms: Embeddings of the model, each with its form.
 
     Raises: ValueError, if the model is trained in the block by `fit` or `train_on_batch`.
@@ -41,12 +41,12 @@ def lent(model: Any, forms: Sequence[tuple[Any, Form]]) -> Iterator[None]:
 
 
 def _lookup_in(form: Form) -> Any:
-    """A `call` of an embedding that looks up in its form."""
+    """Replacement for the `call` of an embedding, which looks up in its form."""
     return lambda inputs, training=None, reverse=False: form.call(inputs, reverse)
 
 
 def _refuse_to_train(*_: Any) -> NoReturn:
-    """What `fit` and `train_on_batch` call for a step."""
+    """Replacement for the function that `fit` and `train_on_batch` call in each step."""
     raise ValueError(
         "A model must not train while it is lent to the exporter: its embeddings are frozen until "
         "the block ends."
@@ -54,13 +54,13 @@ def _refuse_to_train(*_: Any) -> NoReturn:
 
 
 def _give_back(layer: Any, before: Any) -> None:
-    """Restores the `call` of a layer: that of its class, or the one it was lent with already."""
+    """Restores the `call` of a layer: that of its class, or of the block around this one."""
     del layer.call
     if before is not None:
         layer.call = before
 
 
 def _forget_functions(model: Any) -> None:
-    """Drops what Keras traced: its functions would go on with the layers of that time."""
+    """Drops the functions that Keras traced, which would go on using the former layers."""
     model.make_predict_function(force=True)
     model.make_test_function(force=True)

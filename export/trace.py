@@ -128,7 +128,7 @@ def _reason(message: str, functions: list[Any]) -> str:
     lines = [line for line in message.splitlines() if line.strip()]
     reason = ", ".join(filter(None, found))
     advice = "".join(preconditions.advice(function, unknown) for function in functions[:1])
-    return f"{reason or f'a model of which the converter says: {lines[0]}'}{advice}"
+    return f"{reason or f'a model for which the converter says: {lines[0]}'}{advice}"
 
 
 def _runs(signatures: list[Any]) -> Iterator[Any]:

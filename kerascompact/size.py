@@ -21,6 +21,12 @@ class LayerSize(NamedTuple):
         paper_bits: Bits by the formula of the method's paper; the stored bits if it has none.
         stored_bits: Bits that the exported file stores.
         float32_bits: Bits of the float32 table that the layer replaces.
+
+    Raises: nothing; `summary` makes it.
+
+    Example:
+    >>> LayerSize("embedding", "CodebookForm", 210, 210, 576).stored_bits
+    210
     """
 
     layer: str
@@ -31,7 +37,20 @@ class LayerSize(NamedTuple):
 
 
 class Summary(NamedTuple):
-    """Sizes of all layers that store anything; printing it gives a table in KiB."""
+    """Sizes of all layers that store anything; printing it gives a table in KiB.
+
+    `stored_bits = sum(layer.stored_bits for layer in layers)`, and so on.
+
+    Args:
+        layers: Size of each layer that stores anything.
+
+    Raises: nothing; `summary` makes it.
+
+    Example:
+    >>> one = LayerSize("embedding", "CodebookForm", 210, 210, 576)
+    >>> Summary([one, one]).stored_bits
+    420
+    """
 
     layers: list[LayerSize]
 

@@ -98,7 +98,7 @@ def run(arguments: argparse.Namespace) -> int:
         inside = tflite.read_metadata(data)["text"]["bytes"]
         print(f"{size}, text in; {f'{inside:,} of them are the' if inside else 'no'} vocabulary")
     else:
-        print(f"{size}; the vocabulary beside it: {vocabulary.num_bytes:,} bytes")
+        print(f"{size}; {vocabulary_file.NAME} in the same folder: {vocabulary.num_bytes:,} bytes")
     print(f"compared on the words of the vocabulary: {report}")
     return 0
 

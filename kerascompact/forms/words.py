@@ -1,4 +1,4 @@
-"""Layers whose inputs are words rather than ids."""
+"""Base of projections, whose inputs are words instead of ids."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from kerascompact.ops.projection import bits_of, check_bits
 
 @register
 class NonEmptyWords(keras.Operation):
-    """Which words have bytes, or bits: a node of its own in a graph of layers, as Keras' masks are.
+    """Finds which words have bytes or bits, as a node in a graph of layers, like Keras' masks.
 
     Shapes: strings `(...)` or bits `(..., T d)` -> bool `(...)`.
 
@@ -24,7 +24,7 @@ class NonEmptyWords(keras.Operation):
     def call(self, inputs: tf.Tensor) -> tf.Tensor:
         if _is_text(inputs):
             return tf.not_equal(inputs, "")
-        # as numbers: TFLite cannot compare bytes
+        # cast to numbers, since TFLite cannot compare bytes
         return tf.reduce_max(tf.cast(inputs, tf.float32), axis=-1) > 0
 
     def compute_output_spec(self, inputs: keras.KerasTensor) -> keras.KerasTensor:
@@ -33,9 +33,9 @@ class NonEmptyWords(keras.Operation):
 
 
 class ProjectionBase(BaseEmbedding):
-    """What a trainable projection and its form share: bits, masks and shapes of words.
+    """Base of the trainable projection and its form: bits, masks and shapes of words.
 
-    A subclass has `projection`, `together`, `mask_zero` and `output_dim`, and defines
+    A subclass sets `projection`, `together`, `mask_zero` and `output_dim`, and defines
     `encode(bits (n, T d), ...) -> vectors (n, d)`.
     """
 
@@ -48,7 +48,12 @@ class ProjectionBase(BaseEmbedding):
         return super().__call__(inputs, *args, **kwargs)
 
     def encoded(self, inputs: Any, encode: Any) -> Any:
-        """Runs `encode` on the bits of whatever stands for words, as rows."""
+        """Runs `encode` on the bits of words, one row per word.
+
+        Args:
+            inputs: Words as strings or bits.
+            encode: Function of bits `(n, T d)` that gives vectors `(n, d)`.
+        """
         bits = bits_of(inputs, self.projection, self.together)
         if isinstance(bits, tf.RaggedTensor):
             return bits.with_flat_values(encode(bits.flat_values))

@@ -53,6 +53,7 @@ class TextClassifier:
         num_threads: Threads that the runtime may use.
         signature: Name of the model to run, if the file has several. Default: the first.
 
+    Shapes: a text -> probabilities `(classes,)`, see `Prediction`.
     Raises: ValueError, if the file is damaged, has no such signature, is not a text classifier of
         kerascompact, or was trained with another vocabulary; OSError, if a file cannot be read.
 

@@ -163,8 +163,8 @@ def _plain(low: int, high: int, values: np.ndarray) -> tuple[str, int] | None:
 
 def _float(constant: Constant) -> Iterator[Finding]:
     item, count, width = FLOATS[constant.dtype], constant.size, constant.width
-    values, whole = constant.values(), any(name == "DEQUANTIZE" for name, _ in constant.readers)
-    memory = 4 * count if whole else 0
+    values, dequantized = constant.values(), _is_dequantized(constant)
+    memory = 4 * count if dequantized else 0
     if len(constant.shape) < 2 and not constant.is_table or values is None:
         return
     if not constant.is_table:
@@ -200,10 +200,14 @@ def _float(constant: Constant) -> Iterator[Finding]:
     yield Finding("float table", str(constant), what, best, ways.get(best, 0), others, memory)
 
 
+def _is_dequantized(constant: Constant) -> bool:
+    """Whether the runtime keeps a float32 copy of all numbers."""
+    return any(name == "DEQUANTIZE" for name, _ in constant.readers)
+
+
 def _quantized(constant: Constant) -> Iterator[Finding]:
     values, width = constant.values(), constant.width
-    whole = any(name == "DEQUANTIZE" for name, _ in constant.readers)
-    memory = 4 * constant.size if whole else 0
+    memory = 4 * constant.size if _is_dequantized(constant) else 0
     if constant.is_table and constant.scales > 1 and constant.axis == 0:
         saved = 12 * constant.scales - 4 * width - SCALE_GRAPH
         what = f"a scale and a zero point for each of {constant.scales:,} rows, 12 bytes each"

@@ -47,9 +47,9 @@ def dequantize_kernels_once(model: Any) -> None:
 def _dequantize_once(model: Any, graph: Any, gather: Any) -> bool:
     table, found = (graph.tensors[i] for i in (gather.inputs[0], gather.outputs[0]))
     data = constant(model, table, np.int8) if table.type == TYPE.INT8 else None
-    whole = data is not None and data.ndim == 3 and len(data) == 1 and len(found.shape) == 2
+    is_matrix = data is not None and data.ndim == 3 and len(data) == 1 and len(found.shape) == 2
     casts = users(graph, gather.outputs[0])
-    if not whole or not all(_is_cast_to_float(model, graph, cast) for cast in casts):
+    if not is_matrix or not all(_is_cast_to_float(model, graph, cast) for cast in casts):
         return False
     matrix = new_tensor(graph, TYPE.INT8, table.shape[1:], table.buffer, scale=1)
     for cast in casts:

@@ -145,10 +145,10 @@ def _store(
 
 
 def _found(kernel: np.ndarray, known: Sequence[np.ndarray]) -> Found | None:
-    """Axis, integers and scales of a kernel of the file; `None` if it is none that was rounded.
+    """Finds axis, integers and scales of a kernel in the file; `None` if it was not rounded.
 
-    The converter transposes and reshapes kernels, splits those of an LSTM by gates, and multiplies
-    them with the scales of a batch normalization: the integers stay, their scales may not.
+    The converter transposes and reshapes kernels, splits LSTM kernels by gates, and multiplies
+    kernels with the scales of a batch normalization. So scales may change, but integers do not.
     """
     for codes in (moved for one in known for moved in _layouts(one, kernel)):
         for axis in range(kernel.ndim):
@@ -160,20 +160,20 @@ def _found(kernel: np.ndarray, known: Sequence[np.ndarray]) -> Found | None:
 
 
 def _layouts(codes: np.ndarray, kernel: np.ndarray) -> Iterator[np.ndarray]:
-    """The integers of a Keras kernel, or of its equal parts, in the shape of one in the file."""
+    """Arranges the integers of a Keras kernel, or of its gates, in the shape of a file's kernel."""
     parts, left = divmod(codes.size, kernel.size)
     if left or codes.shape[-1] % parts:
         return
     for part in np.split(codes, parts, axis=-1):
         for order in itertools.permutations(range(part.ndim)):
             moved = part.transpose(order)
-            # Axes that come next to each other become one; those of size 1 come and go.
+            # A reshape joins neighbouring axes, and adds or drops axes of size 1.
             if _follows(moved.shape, kernel.shape):
                 yield moved.reshape(kernel.shape)
 
 
 def _follows(shape: Sequence[int], other: Sequence[int]) -> bool:
-    """Whether the one or the other shape has axes joined of which the other has several.
+    """Whether one shape follows from the other by joining neighbouring axes.
 
     >>> _follows((24, 2, 12), (24, 24)), _follows((2, 3), (3, 2))
     (True, False)
@@ -187,7 +187,7 @@ def _follows(shape: Sequence[int], other: Sequence[int]) -> bool:
 def _scaled(
     kernel: np.ndarray, codes: np.ndarray, axis: int
 ) -> tuple[np.ndarray, np.ndarray] | None:
-    """The integers and their scales, if the kernel is one times the other, or else `None`."""
+    """The integers and their scales, if their product is the kernel; else `None`."""
     columns, numbers = (
         np.moveaxis(array, axis, -1).reshape(-1, array.shape[axis]) for array in (kernel, codes)
     )
@@ -197,7 +197,7 @@ def _scaled(
     scale = np.where(number == 0, 1, step / np.where(number == 0, 1, number)).astype(np.float32)
     if not np.allclose(numbers * scale, columns, rtol=SAME, atol=0):
         return None
-    # The neighbours of that float32: one of them is the scale that was multiplied.
+    # The scale that was multiplied is this float32 number or one of its two neighbours.
     choices = np.stack([scale, np.nextafter(scale, np.float32(np.inf)), np.nextafter(scale, 0)])
     wrong = np.stack([np.count_nonzero(numbers * one != columns, axis=0) for one in choices])
     scale = np.take_along_axis(choices, np.argmin(wrong, axis=0)[None], axis=0)[0]
