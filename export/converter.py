@@ -119,6 +119,9 @@ def convert(
     tensor_names.check(names)
     preconditions.check_batch(batch_size, text is not None, fused_lstm)
     several = isinstance(model, dict)
+    for one in models.values():
+        if isinstance(one, Frozen):
+            one.check_current(copied=False)
     trained = [one.trained if isinstance(one, Frozen) else one for one in models.values()]
     for one in trained:
         preconditions.check_model(one)

@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -61,6 +62,8 @@ class Frozen:
     that Keras cannot copy, has no copy: `convert`, `verify` and `evaluate` then replace the
     embeddings of the trained model for as long as they run.
 
+    It is a snapshot: freeze again after more training. `verify` refuses one that is out of date.
+
     Args:
         trained: Trained and built Keras model of any kind; it does not change.
         recipe: Name of a recipe, such as "int8", or a `Recipe`.
@@ -101,6 +104,7 @@ class Frozen:
                 self._model, self.kernels = frozen_copy(trained, self.recipe)
             except (NotImplementedError, TypeError) as error:  # of a layer's configuration
                 self._no_model = f"a layer cannot be copied: {error}"
+        self._checksum = _checksum(trained)
 
     @classmethod
     def of(cls, model: "keras.Model | Frozen", recipe: str | Recipe) -> "Frozen":
@@ -137,6 +141,18 @@ class Frozen:
     def _lent(self) -> list[tuple[Any, Form]]:
         """The embeddings of a model that cannot be copied, with their forms."""
         return [(layer, as_form(layer, self.recipe)) for layer in outermost(self.trained)]
+
+    def check_current(self, copied: bool = True) -> None:
+        """Raises `ValueError` if the trained model was changed since it was frozen.
+
+        Args:
+            copied: Whether a copy must be current, too: to be compared with the trained model.
+        """
+        if (copied or self._model is None) and _checksum(self.trained) != self._checksum:
+            raise ValueError(
+                "`model` must be frozen again after its weights changed: `export.freeze(model)`. "
+                f"Received: {self.trained.name!r}, which was trained or assigned to since."
+            )
 
     @contextlib.contextmanager
     def shipped(self) -> Iterator[tuple[Any, list[Form]]]:
@@ -216,6 +232,7 @@ class Frozen:
                 "`model` must be compiled with the loss and metrics to evaluate. "
                 f"Received: {self.trained.name!r}, which is not."
             )
+        self.check_current(copied=False)
         with self.shipped() as (model, _):
             if model is not self.trained and not model.compiled:
                 settings = self.trained.get_compile_config()
@@ -225,6 +242,15 @@ class Frozen:
     def summary(self) -> "size.Summary":
         """Counts the stored bits of each layer, see `kerascompact.size.summary`."""
         return size.summary(self.model)
+
+
+def _checksum(model: keras.Model) -> int:
+    """CRC-32 of a model's weights; a gigabyte takes about a second."""
+    found = 0
+    for variable in model.weights:
+        numbers = np.ascontiguousarray(keras.ops.convert_to_numpy(variable))
+        found = zlib.crc32(numbers.view(np.uint8).data, found)
+    return found
 
 
 def frozen_copy(model: keras.Model, recipe: Recipe) -> tuple[keras.Model, list[np.ndarray]]:

@@ -139,6 +139,8 @@ def compare(
     (1, True)
     """
     file = Interpreter(flatbuffer, signature=signature)
+    if isinstance(model, Frozen):
+        model.check_current()
     trained_model = model.trained if isinstance(model, Frozen) else model
     structure = input_structure(trained_model)
     names = [] if structure is None else keras.tree.flatten(structure)

@@ -220,3 +220,22 @@ def test_evaluates_what_ships_with_the_loss_of_the_trained_model(make):
 def test_refuses_what_is_no_model():
     with pytest.raises(ValueError, match=r"`model` must be a keras.Model. Received: model=3"):
         export.freeze(3)
+
+
+@pytest.mark.parametrize("make", [mean, lambda layer: Subclassed(layer)])
+def test_a_snapshot_is_compared_with_the_weights_it_was_made_of(make):
+    model = make(cluster())
+    model.predict(IDS, verbose=0)
+    frozen = export.freeze(model)
+    file = frozen.convert()
+    assert frozen.verify(IDS).agreement == 1
+    variable = model.trainable_weights[0]
+    variable.assign(variable + 1)
+    with pytest.raises(ValueError, match="`model` must be frozen again after its weights changed"):
+        frozen.verify(IDS)
+    if isinstance(model, Subclassed):  # it would mix old forms and new kernels
+        with pytest.raises(ValueError, match="must be frozen again"):
+            frozen.convert()
+    else:
+        assert frozen.convert() == file
+    assert export.freeze(model).verify(IDS).agreement == 1
