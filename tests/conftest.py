@@ -19,6 +19,7 @@ def pytest_collection_finish() -> None:
     """What is imported stays: the garbage collector need not look at it again after each test."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(10_000, 20, 20)
 
 
 @pytest.fixture(autouse=True)
@@ -29,8 +30,15 @@ def seed() -> None:
 
 
 @pytest.fixture(autouse=True, scope="module")
-def freed() -> Iterator[None]:
-    """Frees the graphs of a file's tests: a run of all would keep gigabytes of them."""
+def lean() -> Iterator[None]:
+    """Optimizes no graph, which most tests run a few times, and frees those of a file's tests.
+
+    `contracts` optimizes the graphs in which each embedding is fitted; the converter has its own
+    options. A run of all tests would keep gigabytes of graphs.
+    """
+    if "tensorflow" in sys.modules:
+        options = sys.modules["tensorflow"].config.optimizer
+        options.set_experimental_options({"disable_meta_optimizer": True})
     yield
     if "keras" in sys.modules:
         sys.modules["keras"].utils.clear_session()  # and collects garbage

@@ -23,6 +23,7 @@ all models loaded in another process.
 import json
 import subprocess
 import sys
+from contextlib import contextmanager
 
 import keras
 import numpy as np
@@ -238,11 +239,21 @@ def trains_in_fit(cls, jit_compile=False):
     adam = optimizer(cls, keras.optimizers.Adam(0.03))
     model.compile(adam, "sparse_categorical_crossentropy", jit_compile=jit_compile)
     before = [weight.numpy() for weight in embedding.trainable_weights]
-    fit = model.fit(ids, labels, batch_size=16, epochs=12, verbose=0, shuffle=False)
+    with optimized_graphs():
+        fit = model.fit(ids, labels, batch_size=16, epochs=12, verbose=0, shuffle=False)
     first, *_, last = fit.history["loss"]
     assert last < 0.9 * first, f"the loss does not fall with jit_compile={jit_compile}"
     for old, weight in zip(before, embedding.trainable_weights, strict=True):
         assert np.any(old != weight.numpy()), f"{weight.path} does not move"
+
+
+@contextmanager
+def optimized_graphs():
+    """Graphs are optimized as they are for users; `conftest` turns it off."""
+    options = tf.config.optimizer
+    options.set_experimental_options({"disable_meta_optimizer": False})
+    yield
+    options.set_experimental_options({"disable_meta_optimizer": True})
 
 
 def is_built_in_models(cls):

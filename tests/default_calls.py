@@ -55,7 +55,7 @@ ELSEWHERE = {  # where they are called with their defaults
     "knowledge.wordnet_graph": "tests/knowledge/test_wordnet.py: data that nltk downloads",
     "forms.Form": "every subclass: the base class of forms has no arrays",
 }
-SLOW = ("compress.SparseCode", "models.fit_projection")  # more than 10 s with their defaults
+SLOW = ("compress.KSVD", "compress.SparseCode", "models.fit_projection")  # 5 s or more
 EMBEDDINGS = {  # the required arguments after `input_dim` and `output_dim`
     "AnchorTransformEmbedding": (3,),
     "ClusterAdjustmentEmbedding": (3,),

@@ -26,7 +26,7 @@ V, d = 48, 8
 TABLE = RANDOM.normal(size=(V, 3)) @ RANDOM.normal(size=(3, d)) + RANDOM.normal(size=(V, d))
 TABLE = (TABLE * RANDOM.uniform(0.2, 4, (V, 1))).astype(np.float32)
 COUNTS = np.r_[np.full(8, 50.0), np.ones(V - 12), np.zeros(4)]
-QUICK = dict(epochs=30, batch_size=8, learning_rate=0.01)
+QUICK = dict(epochs=30, batch_size=16, learning_rate=0.01)
 
 # Each method with ever larger budgets.
 LADDERS = {

@@ -84,7 +84,7 @@ def test_trains_by_the_recipe_and_steps_on_a_phone():
     batches = stateful_batches(ids, 4, 5)
     callbacks = [NTASGD(from_start=True), ResetStates()]
     fit = lm.fit(
-        batches, epochs=6, validation_data=batches, callbacks=callbacks, shuffle=False, verbose=0
+        batches, epochs=3, validation_data=batches, callbacks=callbacks, shuffle=False, verbose=0
     )
     perplexity = fit.history["val_perplexity"]
     assert perplexity[-1] < perplexity[0] < 12

@@ -66,14 +66,11 @@ def test_dropout_acts_in_training_only():
     np.testing.assert_array_equal(plain(NODES, training=True), plain(NODES))
 
 
-@pytest.mark.parametrize("jit_compile", [False, True])
-def test_trains_in_fit_saves_and_loads(tmp_path, jit_compile):
+def test_trains_in_fit_saves_and_loads(tmp_path):
     model = full()
-    model.compile(
-        keras.optimizers.Adam(0.05), "sparse_categorical_crossentropy", jit_compile=jit_compile
-    )
+    model.compile(keras.optimizers.Adam(0.05), "sparse_categorical_crossentropy", jit_compile=True)
     before = model.evaluate(np.arange(8), LABELS, batch_size=8, verbose=0)
-    model.fit(np.arange(8), LABELS, batch_size=8, epochs=30, verbose=0)
+    model.fit(np.arange(8), LABELS, batch_size=8, epochs=15, verbose=0)
     assert model.evaluate(np.arange(8), LABELS, batch_size=8, verbose=0) < before
     model.save(tmp_path / "m.keras")
     again = keras.models.load_model(tmp_path / "m.keras")

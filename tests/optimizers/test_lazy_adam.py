@@ -137,8 +137,7 @@ class DenseGradient(keras.layers.Embedding):
         return tf.one_hot(ids, self.input_dim) @ self.embeddings
 
 
-@pytest.mark.parametrize("jit_compile", [False, True])
-def test_fit_on_a_plain_embedding_equals_adam_on_its_dense_gradient(jit_compile):
+def test_fit_on_a_plain_embedding_equals_adam_on_its_dense_gradient():
     ids = np.concatenate([IDS, np.tile(np.arange(12), (64, 1))], axis=1)[:, :17]
 
     def weights(optimizer, layer):
@@ -151,7 +150,7 @@ def test_fit_on_a_plain_embedding_equals_adam_on_its_dense_gradient(jit_compile)
                 keras.layers.Dense(1),
             ]
         )
-        model.compile(optimizer, "mse", jit_compile=jit_compile)
+        model.compile(optimizer, "mse")
         model.fit(ids, LABELS, batch_size=16, epochs=2, shuffle=False, verbose=0)
         return model.get_weights()
 
@@ -181,12 +180,11 @@ class Twice(keras.layers.Layer):
         return self.embedding(ids) + self.embedding((ids + 1) % 12)
 
 
-@pytest.mark.parametrize("kind", [lambda: LowRankEmbedding(12, 3, 2), Twice])
-def test_jit_compile_changes_nothing_for_layers_of_unique_ids(kind):
+def test_jit_compile_changes_nothing_for_layers_of_unique_ids():
     runs = []
     for jit_compile in (False, True):
         keras.utils.set_random_seed(0)
-        runs.append(fitted(LazyAdam(0.05), jit_compile, kind()))
+        runs.append(fitted(LazyAdam(0.05), jit_compile, Twice()))
     (plain, losses), (compiled, jit_losses) = runs
     np.testing.assert_allclose(losses, jit_losses, rtol=1e-4)
     for one, other in zip(plain.get_weights(), compiled.get_weights(), strict=True):
@@ -200,14 +198,13 @@ def test_learning_rate_schedule():
     np.testing.assert_array_equal(found, run(LazyAdam(0.1), ALL, count=2)[0])
 
 
-@pytest.mark.parametrize("jit_compile", [False, True])
-def test_mixed_float16_scales_the_loss_and_learns(jit_compile):
+def test_mixed_float16_scales_the_loss_and_learns():
     embedding = ClusterEmbedding(12, 4, 3, dtype="mixed_float16", seed=0)
     optimizer = keras.optimizers.LossScaleOptimizer(LazyAdam(0.05))
-    model, losses = fitted(optimizer, jit_compile, embedding, epochs=6)
+    model, losses = fitted(optimizer, embedding=embedding, epochs=6)
     assert np.isfinite(losses).all() and losses[-1] < losses[0]
     # the same as without scaling, up to the gradient's rounding to half precision
-    plain = fitted(LazyAdam(0.05), jit_compile, ClusterEmbedding(12, 4, 3, seed=0), epochs=6)[1]
+    plain = fitted(LazyAdam(0.05), embedding=ClusterEmbedding(12, 4, 3, seed=0), epochs=6)[1]
     np.testing.assert_allclose(losses, plain, rtol=0.05)
 
 
@@ -240,7 +237,7 @@ def test_a_saved_model_goes_on_where_it_was(tmp_path):
 
 @pytest.mark.parametrize(
     "config",
-    [{}, {"amsgrad": True}, {"clipnorm": 1.0}, {"global_clipnorm": 1.0}, {"clipvalue": 1.0}],
+    [{"amsgrad": True, "clipnorm": 1.0}, {"global_clipnorm": 1.0}, {"clipvalue": 1.0}],
     ids=str,
 )
 def test_no_tensor_of_a_step_has_as_many_rows_as_the_table(config):

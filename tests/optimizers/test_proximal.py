@@ -47,8 +47,9 @@ def test_rows_that_were_away_end_where_the_dense_step_puts_them(name, rule):
     assert 0 < (expected == 0).mean() < 1
 
 
-@pytest.mark.parametrize("jit_compile", [False, True])
-@pytest.mark.parametrize("name", ["adam", "adagrad", "rmsprop"])
+@pytest.mark.parametrize(
+    ("name", "jit_compile"), [("adam", True), ("adagrad", False), ("rmsprop", False)]
+)
 def test_adaptive_metric_equals_the_dense_step(name, jit_compile):
     layer = built("free", 0.02)
     train(Proximal(OPTIMIZERS[name](), "adaptive"), layer, jit_compile=jit_compile)
@@ -134,8 +135,7 @@ def test_eta_follows_a_schedule_and_a_rate_that_is_set():
     np.testing.assert_allclose(total, (0.5 + 0.25) * STRENGTH, rtol=1e-6)
 
 
-@pytest.mark.parametrize("dense", [False, True], ids=["rows", "dense"])
-@pytest.mark.parametrize("jit_compile", [False, True], ids=["graph", "xla"])
+@pytest.mark.parametrize(("dense", "jit_compile"), [(False, True), (True, False)])
 def test_lambda_follows_a_schedule_for_rows_away_from_the_batch_too(dense, jit_compile):
     schedule = keras.optimizers.schedules.PiecewiseConstantDecay([3, 7], [0.0, 0.2, 0.5])
     layer = built(strength=schedule)

@@ -25,8 +25,7 @@ def tied():
     return keras.Model(ids, tied_softmax(words, hidden, use_bias=True))
 
 
-@pytest.mark.parametrize("jit_compile", [False, True])
-@pytest.mark.parametrize("make", [own, tied])
+@pytest.mark.parametrize(("make", "jit_compile"), [(own, True), (tied, False)])
 def test_trains_in_fit_and_evaluates_by_the_full_softmax(make, jit_compile):
     keras.utils.set_random_seed(0)
     model = make()
@@ -49,7 +48,8 @@ def test_learns_to_be_normalized():
         return float(np.mean(np.log(np.exp(model.predict(IDS, verbose=0)).sum(axis=-1))))
 
     before = log_sum()
-    model.fit(IDS, LABELS, epochs=150, verbose=0)
+    ids, labels = (np.tile(rows, (15, 1)) for rows in (IDS, LABELS))
+    model.fit(ids, labels, batch_size=6, epochs=10, verbose=0)
     assert abs(log_sum() - 1.0) < 0.3 < abs(before - 1.0)
 
 

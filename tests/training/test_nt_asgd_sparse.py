@@ -83,11 +83,10 @@ def iterates(epochs, prox=lazy_steps.soft):
     return np.array(found)
 
 
-@pytest.mark.parametrize("jit_compile", [False, True])
-def test_evaluates_the_average_of_dense_iterates_with_the_zeros_of_the_latest(jit_compile):
+def test_evaluates_the_average_of_dense_iterates_with_the_zeros_of_the_latest():
     seen = Seen()
     callback = NTASGD(from_start=True, baseline=1e9)
-    model = fitted([callback, seen], jit_compile=jit_compile)
+    model = fitted([callback, seen])
     dense, steps = iterates(3), len(IDS)
     for epoch, (evaluated, raw, after) in enumerate(
         zip(seen.evaluated, seen.raw, seen.after, strict=True), 1

@@ -85,11 +85,11 @@ def recurrent():
 KERNELS = [keras.layers.Dense, keras.layers.LSTM, "both", keras.layers.GRU, keras.layers.Conv1D]
 
 
-@pytest.mark.parametrize("options", [{}, dict(steps_per_execution=4)])
-def test_prunes_the_kernels_of_other_layers(options):
+def test_prunes_the_kernels_of_other_layers():
+    """In calls of four steps; the tests above are in calls of one."""
     built = recurrent()
     average = keras.optimizers.Adam(0.01, use_ema=True, ema_momentum=0.5)
-    built.compile(average, "mse", **options)
+    built.compile(average, "mse", steps_per_execution=4)
     pruning = MagnitudePruning(lambda step: (step == 9, 0.6), layers=KERNELS)
     built.fit(IDS, np.ones((64, 3)), batch_size=8, epochs=2, callbacks=[pruning], verbose=0)
     assert pruning.step == 16
@@ -155,6 +155,7 @@ for schedule in (PolynomialDecay(0.2, 0.8, 1, 5, frequency=2), ConstantSparsity(
 """
 
 
+@pytest.mark.slow  # a process that imports TensorFlow twice
 @pytest.mark.skipif(
     importlib.util.find_spec("tensorflow_model_optimization") is None, reason="is not installed"
 )
