@@ -45,6 +45,9 @@ KINDS = {
 }
 
 
+SEVERAL = ("convolution", "separable", "both")  # kernels as above, or two of them
+
+
 def classifier(kind, width=24, embedding=None):
     ids = keras.Input((8,), dtype="int32", name="ids")
     vectors = (embedding or keras.layers.Embedding(V, width, name="embedding"))(ids)
@@ -61,7 +64,16 @@ def outputs(data, ids=IDS):
     return np.concatenate([file.run({"ids": row[None]})["out"] for row in ids])
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "dense",
+        "attention",
+        "lstm",
+        "sparse",
+        *(pytest.param(kind, marks=pytest.mark.slow) for kind in SEVERAL),
+    ],
+)
 def test_kernels_of_int8_predict_what_the_frozen_model_does(kind):
     model = classifier(kind)
     data, frozen = export.convert(model, "int8"), export.freeze(model, "int8").model
@@ -71,7 +83,7 @@ def test_kernels_of_int8_predict_what_the_frozen_model_does(kind):
     found = tools.inspect(data)
     large = [t.shape for t in found.tensors if t.dtype == "float32" and t.num_bytes > 400]
     assert large == []
-    if kind not in ("dense", "attention", "both"):
+    if kind not in ("dense", "attention", *SEVERAL):
         return
     wide = [w for w in frozen.weights if w.dtype == "float32" and kernels.pays(w.shape)]
     saved = len(export.convert(model, "int8_tables")) - len(data)
