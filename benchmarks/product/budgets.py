@@ -10,7 +10,6 @@ import json
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from statistics import mean
 from typing import Any
 
 from benchmarks.clusters.cluster_paper import KIB, SEEDS
@@ -167,20 +166,6 @@ def table(rows: Sequence[dict[str, Any]]) -> str:
         cells += [results.percent(group, f"{kind}_accuracy") for kind in ("dev", "file")]
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
-
-
-def margins(rows: Sequence[dict[str, Any]]) -> dict[tuple[str, int], float]:
-    """By how many points of test accuracy our file is above fastText's, for each set and budget."""
-    found: dict[tuple[str, int], dict[str, list[float]]] = {}
-    for row in rows:
-        key = (row["spec"]["dataset"], row["spec"]["budget"])
-        if row["file_accuracy"] is not None:
-            arms = found.setdefault(key, {})
-            arms.setdefault(row["spec"]["arm"], []).append(row["file_accuracy"])
-    both = {key: arms for key, arms in found.items() if len(arms) == 2}
-    return {
-        key: 100 * (mean(arms[Models.arm]) - mean(arms[Files.arm])) for key, arms in both.items()
-    }
 
 
 def _place(group: list[dict[str, Any]]) -> tuple[int, int, str]:

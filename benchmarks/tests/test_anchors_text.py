@@ -29,7 +29,7 @@ def wordnet(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def statistics(wordnet):
-    return Statistics(encode(dataset(), size=30, length=8), wordnet)
+    return Statistics(encode(dataset(), size=30, sequence_length=8), wordnet)
 
 
 def test_statistics_are_those_of_train(statistics):
@@ -88,7 +88,7 @@ def test_refuses(statistics):
     with pytest.raises(ValueError, match="`related` must be False: a random basis has no words"):
         embedding(statistics, 6, "anchors", num_anchors=3, related=True)
     with pytest.raises(ValueError, match="`wordnet` must be the folder"):
-        _ = Statistics(encode(dataset(), size=30, length=8)).graph
+        _ = Statistics(encode(dataset(), size=30, sequence_length=8)).graph
 
 
 def test_specs_are_every_method_seed_by_seed():
@@ -132,7 +132,7 @@ def test_rows_and_their_table(tmp_path, monkeypatch, wordnet):
 
 def test_dev_rows_leave_test_untouched(tmp_path, monkeypatch, statistics):
     monkeypatch.setenv("KERASCOMPACT_RESULTS", str(tmp_path))
-    data = encode(dataset(), size=30, length=8)
+    data = encode(dataset(), size=30, sequence_length=8)
     spec = Spec("ANT 10 dynamic", METHODS["ANT 10 dynamic"])._replace(**{**SMALL, "epochs": 4})
     row = anchors_text.run(spec, data, statistics, test=False)
     assert "file_bytes" in row and "file_accuracy" not in row and row["best_epoch"] >= 3

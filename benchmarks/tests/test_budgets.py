@@ -104,10 +104,9 @@ def row(arm, budget, test, seed=0, dataset="trec"):
     }
 
 
-def test_table_and_margins():
+def test_table():
     rows = [row("fastText", 16, 0.5), row("fastText", 32, 0.5), row("kerascompact", 16, 0.75)]
     rows += [row("kerascompact", 16, 0.5, seed=1), row("kerascompact", 32, None)]
-    assert budgets.margins(rows) == {("trec", 16): 12.5}
     assert budgets.table(rows).splitlines()[2:] == [
         "| trec | 16 | kerascompact | chosen | 2 | 901 | 50.00 ± 0.00 | 62.50 ± 17.68 |",
         "| trec | 16 | fastText | chosen | 1 | 900 | 50.00 | 50.00 |",

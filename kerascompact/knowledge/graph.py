@@ -94,10 +94,6 @@ class Graph:
         start, end = self.matrix.indptr[id : id + 2]
         return self.matrix.indices[start:end].astype(np.int32)
 
-    def degrees(self) -> np.ndarray:
-        """Number of relations of each object, int64 `(V,)`."""
-        return np.diff(self.matrix.indptr).astype(np.int64)
-
     def pairs(self) -> np.ndarray:
         """The positive pairs `(n, 2)`, int32, `u < v`, sorted."""
         coo = self.matrix.tocoo()

@@ -40,7 +40,7 @@ class TextData(NamedTuple):
 def encode(
     dataset: Dataset,
     size: int | None,
-    length: int,
+    sequence_length: int,
     rules: str = "wordpunct",
     every_split: bool = False,
 ) -> TextData:
@@ -49,20 +49,23 @@ def encode(
     Args:
         dataset: From `kerascompact.datasets`.
         size: Vocabulary size, padding and unknown word included; `None`: all words.
-        length: Tokens per text; longer texts are cut, shorter ones padded with 0 at the end.
+        sequence_length: Tokens per text; longer texts are cut, shorter ones padded with 0 at the
+            end.
         rules: Token rules.
         every_split: Whether the words of dev and test are counted as well: for models that learn
             nothing of a word by its id, and whose ids only stand for its bits (`BitCache`).
     """
     splits = (dataset.train, dataset.dev, dataset.test) if every_split else (dataset.train,)
     texts = [text for split in splits for text in split.texts]
-    return encode_by(Vocabulary.build(texts, size=size, rules=rules), dataset, length)
+    return encode_by(Vocabulary.build(texts, size=size, rules=rules), dataset, sequence_length)
 
 
-def encode_by(vocabulary: Vocabulary, dataset: Dataset, length: int) -> TextData:
-    """Turns every split into ids of a vocabulary that is there."""
+def encode_by(vocabulary: Vocabulary, dataset: Dataset, sequence_length: int) -> TextData:
+    """Turns every split into ids of a given vocabulary."""
     coded = [
-        Coded(vocabulary.encode_all(split.texts, length), np.asarray(split.labels, np.int32))
+        Coded(
+            vocabulary.encode_all(split.texts, sequence_length), np.asarray(split.labels, np.int32)
+        )
         for split in (dataset.train, dataset.dev, dataset.test)
     ]
     return TextData(dataset.name, vocabulary, tuple(dataset.label_names), *coded)

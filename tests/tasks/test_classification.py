@@ -9,7 +9,7 @@ from kerascompact.tasks.classification import MODELS, encode, train
 from kerascompact.tasks.methods import METHODS, build_embedding
 from tiny_task import dataset
 
-DATA = encode(dataset(), size=30, length=6)
+DATA = encode(dataset(), size=30, sequence_length=6)
 
 
 def test_encode_counts_train_and_codes_every_split():
@@ -30,14 +30,14 @@ def test_encode_counts_train_and_codes_every_split():
 def test_encode_takes_its_words_from_train_only():
     raw = dataset()
     raw.test.texts[0] = "unseen " * 3
-    coded = encode(raw, size=100, length=3)
+    coded = encode(raw, size=100, sequence_length=3)
     assert coded.test.ids[0].tolist() == [1, 1, 1] and "unseen" not in coded.vocabulary.words
 
 
 def test_projections_know_the_words_of_every_split():
     raw = dataset()
     raw.test.texts[0] = "unseen " * 3
-    coded = encode(raw, size=None, length=3, every_split=True)
+    coded = encode(raw, size=None, sequence_length=3, every_split=True)
     assert "unseen" in coded.vocabulary.words and coded.test.ids[0].min() > 1
     options = dict(vocabulary=coded.vocabulary, hidden=5)
     model = MODELS["mean"](build_embedding("projection", len(coded.vocabulary), 8, **options), 3)

@@ -10,7 +10,7 @@ from kerascompact.tasks.measure import accuracy, measure
 from kerascompact.tasks.methods import build_embedding
 from tiny_task import dataset
 
-DATA = encode(dataset(), size=30, length=6)
+DATA = encode(dataset(), size=30, sequence_length=6)
 
 
 @pytest.fixture(scope="module", params=["standard", "mixture"])
