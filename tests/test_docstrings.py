@@ -1,7 +1,8 @@
-"""Every `>>>` example runs, with the usual names in scope."""
+"""Every `>>>` example runs, and the docstrings of public names are complete."""
 
 import doctest
 import importlib
+import inspect
 import pkgutil
 
 import keras
@@ -10,6 +11,8 @@ import pytest
 import tensorflow as tf
 
 import kerascompact
+from docstring_parts import lacks
+from kerascompact.core import checks
 
 NAMES = {"np": np, "tf": tf, "keras": keras, "kerascompact": kerascompact}
 MODULES = [
@@ -24,3 +27,59 @@ def test_examples(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # an example may write files
     failed, _ = doctest.testmod(module, extraglobs=NAMES)
     assert failed == 0, "the examples that failed are in the captured output"
+
+
+def public_names():
+    """Classes and functions that a room exports, by their names."""
+    found = {}
+    for room in dir(kerascompact):
+        if room[0] == "_":
+            continue
+        module = importlib.import_module(f"kerascompact.{room}")
+        own = [name for name, value in vars(module).items() if is_own(name, value, module)]
+        for name in getattr(module, "__all__", own):
+            value = getattr(module, name)
+            if inspect.isclass(value) or inspect.isfunction(value):
+                found[f"{room}.{name}"] = value
+    return found
+
+
+def is_own(name, value, module):
+    return name[0] != "_" and getattr(value, "__module__", None) == module.__name__
+
+
+def test_docstrings_of_public_names_are_full():
+    """At least 95 % of them describe every argument, the result, the errors, and show a call."""
+    names = public_names()
+    missing = {name: lacking for name, value in names.items() if (lacking := lacks(value))}
+    assert len(names) > 100
+    assert len(missing) <= 0.05 * len(names), missing
+
+
+def test_finds_what_a_docstring_lacks():
+    def vague(size: int, seed: int, scale: float) -> int:
+        """Rounds.
+
+        Args:
+            size: Number of bits.
+            seed: Of the noise.
+            scale: Largest number
+                that is kept.
+        """
+        return checks.integer_in("size", size, 1)
+
+    vague.__module__ = "kerascompact.ops"
+    assert lacks(vague) == ["seed", "Returns", "Raises", "Example"]
+
+    class Undescribed(keras.layers.Layer):
+        """Doubles.
+
+        Shapes: any -> the same.
+        >>> Undescribed()
+        """
+
+        def __init__(self, factor=2):
+            super().__init__()
+
+    Undescribed.__init__.__module__ = "kerascompact.layers"
+    assert lacks(Undescribed) == ["factor", "Reference"]
