@@ -6,7 +6,7 @@ import keras
 import numpy as np
 
 from benchmarks.kd_codes.codes_on_device import float_table, run_beside
-from benchmarks.lib import results
+from benchmarks.lib import results, runner
 from kerascompact import export
 from kerascompact.core.storage import total_bits
 from kerascompact.forms import Form, SparseForm
@@ -84,23 +84,25 @@ def measure(words: int, anchors: int, head: str, recipe: str) -> dict[str, Any]:
 
 def benchmark(name: str, arguments: Any = None) -> list[dict[str, Any]]:
     """Every arm that has no row yet, and all rows."""
-    for words, anchors in SIZES:
-        for head in HEADS:
-            for recipe in RECIPES:
-                spec = {
-                    "words": words,
-                    "anchors": anchors,
-                    "head": head,
-                    "recipe": recipe,
-                    "entries_per_row": PER_ROW,
-                    "width": WIDTH,
-                    "tokens": TOKENS if head == "lookup" else 1,
-                }
-                if results.find(name, spec, test=False):
-                    continue
-                row = {"spec": spec, **measure(words, anchors, head, recipe)}
-                results.append(name, row)
-                print(table([row]).splitlines()[-1], flush=True)
+    specs = [
+        {
+            "words": words,
+            "anchors": anchors,
+            "head": head,
+            "recipe": recipe,
+            "entries_per_row": PER_ROW,
+            "width": WIDTH,
+            "tokens": TOKENS if head == "lookup" else 1,
+        }
+        for words, anchors in SIZES
+        for head in HEADS
+        for recipe in RECIPES
+    ]
+
+    def one(spec: dict[str, Any]) -> dict[str, Any]:
+        return measure(*(spec[key] for key in ("words", "anchors", "head", "recipe")))
+
+    runner.run_all(name, specs, one, table)
     return results.rows(name)
 
 

@@ -16,7 +16,7 @@ from typing import Any
 from benchmarks.anchors import tied_language
 from benchmarks.anchors.tied_language import Spec
 from benchmarks.data import ptb
-from benchmarks.lib import results, resumable
+from benchmarks.lib import results, runner
 from kerascompact.datasets.base import data_dir
 from kerascompact.models.language_model import SIZES
 
@@ -82,7 +82,7 @@ def benchmark(name: str, arguments: argparse.Namespace) -> list[dict[str, Any]]:
         return tied_language.run(spec, corpus, work, wordnet, test, arguments.verbose)
 
     specs = [Spec(method, options) for method, options in METHODS.items()] if test else grid()
-    return resumable.benchmark(name, specs, arguments, run, table)
+    return runner.benchmark(name, specs, arguments, run, table)
 
 
 def table(rows: Sequence[dict[str, Any]]) -> str:

@@ -18,7 +18,7 @@ import keras
 import numpy as np
 
 from benchmarks.data import ratings
-from benchmarks.lib import results
+from benchmarks.lib import results, runner
 from kerascompact import layers, models
 from kerascompact.core.storage import total_bits
 from kerascompact.forms import DenseForm, Form, SparseForm
@@ -217,15 +217,10 @@ def benchmark(name: str, arguments: argparse.Namespace) -> list[dict[str, Any]]:
 
 
 def _all(wanted: Sequence[Spec], name: str, test: bool, verbose: int) -> list[dict[str, Any]]:
-    found = []
-    for spec in wanted:
-        row = results.find(name, spec._asdict(), test=False)
-        if row is None:
-            row = run(spec, made_up(), test, verbose)
-            results.append(name, row)
-            print(table([row]).splitlines()[-1], flush=True)
-        found.append(row)
-    return found
+    def one(spec: Spec) -> dict[str, Any]:
+        return run(spec, made_up(), test, verbose)
+
+    return runner.run_all(name, wanted, one, table)
 
 
 def table(rows: Sequence[dict[str, Any]]) -> str:

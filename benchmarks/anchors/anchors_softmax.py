@@ -15,7 +15,7 @@ from typing import Any
 import keras
 import numpy as np
 
-from benchmarks.lib import processes, results
+from benchmarks.lib import processes, results, runner
 from kerascompact import layers
 from kerascompact.optimizers import Proximal
 from kerascompact.training import SampledSoftmaxCrossEntropy, SparseSoftmaxCrossEntropy
@@ -70,17 +70,16 @@ def measure(
 
 def benchmark(name: str, arguments: argparse.Namespace | None = None) -> list[dict[str, Any]]:
     """Every arm that has no row yet, and all rows."""
-    for words, anchors in SIZES:
-        for arm in ARMS:
-            spec = {"words": words, "anchors": anchors, "width": WIDTH, "gradient": arm}
-            if results.find(name, spec, test=False):
-                continue
-            measured = processes.measure_apart(__name__, arm, words, anchors)
-            if measured is None:
-                continue
-            row = {"spec": spec, **measured}
-            results.append(name, row)
-            print(table([row]).splitlines()[-1], flush=True)
+    specs = [
+        {"words": words, "anchors": anchors, "width": WIDTH, "gradient": arm}
+        for words, anchors in SIZES
+        for arm in ARMS
+    ]
+
+    def one(spec: dict[str, Any]) -> dict[str, Any] | None:
+        return processes.measure_apart(__name__, spec["gradient"], spec["words"], spec["anchors"])
+
+    runner.run_all(name, specs, one, table)
     return results.rows(name)
 
 

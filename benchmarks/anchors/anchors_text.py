@@ -8,6 +8,7 @@ test, once: until then the penalties have made their zeros.
 """
 
 import argparse
+import functools
 import time
 from collections.abc import Iterable, Sequence
 from statistics import mean
@@ -17,7 +18,7 @@ import keras
 
 from benchmarks.anchors.anchor_methods import Statistics, compressed, embedding, optimizer_of
 from benchmarks.clusters.cluster_paper import SEEDS
-from benchmarks.lib import results
+from benchmarks.lib import results, runner
 from kerascompact import datasets
 from kerascompact.datasets import base
 from kerascompact.tasks.classification import MODELS, TextData, encode, train
@@ -88,10 +89,6 @@ class Spec(NamedTuple):
     recipe: str = "float32"
     seed: int = 0
 
-    def facts(self) -> dict[str, Any]:
-        """The spec as JSON has it."""
-        return self._asdict()
-
 
 def specs(seeds: Iterable[int] = SEEDS, **changes: Any) -> list[Spec]:
     """Every method, seed by seed."""
@@ -142,7 +139,7 @@ def run(
     dev = history["val_accuracy"][first:]
     model = compressed(model, statistics, **spec.options)
     row: dict[str, Any] = {
-        "spec": spec.facts(),
+        "spec": spec._asdict(),
         "label": spec.method,
         "train_rows": len(data.train.labels),
         "dev_accuracy": accuracy(model, data.dev),
@@ -162,20 +159,19 @@ def run_all(
     test: bool = True,
     **options: Any,
 ) -> list[dict[str, Any]]:
-    """Runs what has no row in `results/<name>.jsonl` yet, so a killed benchmark can go on."""
-    loaded: dict[tuple[Any, ...], tuple[TextData, Statistics]] = {}
-    for spec in wanted:
-        if results.find(name, spec.facts(), test) is None:
-            key = (spec.dataset, spec.size, spec.length, spec.rules)
-            if key not in loaded:
-                texts = datasets.load(spec.dataset, data_dir)
-                data = encode(texts, spec.size, spec.length, spec.rules)
-                loaded[key] = data, Statistics(data, base.data_dir(data_dir) / WORDNET)
-            row = run(spec, *loaded[key], test=test, **options)
-            results.append(name, row)
-            print(results.line(row), flush=True)
-    rows = [results.find(name, spec.facts(), test) for spec in wanted]
-    return [row for row in rows if row is not None]
+    """Runs what has no row yet, see `runner.run_all`."""
+
+    @functools.cache
+    def loaded(*key: Any) -> tuple[TextData, Statistics]:
+        dataset, *sizes = key
+        data = encode(datasets.load(dataset, data_dir), *sizes)
+        return data, Statistics(data, base.data_dir(data_dir) / WORDNET)
+
+    def one(spec: Spec) -> dict[str, Any]:
+        data, statistics = loaded(spec.dataset, spec.size, spec.length, spec.rules)
+        return run(spec, data, statistics, test=test, **options)
+
+    return runner.run_all(name, wanted, one, lambda rows: results.line(rows[0]))
 
 
 def benchmark(name: str, arguments: argparse.Namespace) -> list[dict[str, Any]]:

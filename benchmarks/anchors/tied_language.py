@@ -9,7 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from benchmarks.data import ptb
-from benchmarks.lib import resumable, streams
+from benchmarks.lib import checkpoints, streams
 from kerascompact import compress, knowledge, layers, models
 from kerascompact.core import checks
 from kerascompact.initializers.anchors import frequency_anchors
@@ -207,7 +207,7 @@ def run(
         dev = stateful_batches(corpus.dev, size.batch_size, size.steps).cache()
         streams.compiled(model, optimizer_of(spec, int(train.cardinality())), size)
         folder = spec.folder(work)
-        row |= resumable.fit(model, train, dev, folder, spec.epochs, verbose)
+        row |= checkpoints.fit(model, train, dev, folder, spec.epochs, verbose)
         model.load_weights(folder / "best.weights.h5")
         small = model
         if "last" in spec.options:

@@ -11,14 +11,15 @@ from collections.abc import Iterable
 from typing import Any
 
 from benchmarks.lib import results
-from benchmarks.lib.runs import Spec, from_facts, run_all, size_again
+from benchmarks.lib.runner import with_seeds
+from benchmarks.lib.text_runs import Spec, run_all, size_again
 from kerascompact.tasks.methods import logit_scale
 
 SEEDS = (0, 1, 2)
 KIB = 1024
 
 IMDB = Spec("imdb", "standard", "lstm", size=3000, length=400, width=8)
-CLUSTERS = IMDB._replace(width=5, clusters=50, options=(("logit_scale", 100.0),))
+CLUSTERS = IMDB._replace(width=5, clusters=50, options={"logit_scale": 100.0})
 IMDB_TABLE_3 = (
     IMDB,
     CLUSTERS._replace(method="cluster"),
@@ -69,12 +70,6 @@ def sized(base: Spec, method: str, sizes: Iterable[tuple[int, int, int, int]]) -
     ]
 
 
-def with_seeds(specs: Iterable[Spec], seeds: Iterable[int]) -> list[Spec]:
-    """Every spec with every seed, seed by seed."""
-    specs = list(specs)
-    return [spec._replace(seed=seed) for seed in seeds for spec in specs]
-
-
 def best_within(found: Iterable[dict[str, Any]], key: str, budget: float) -> dict[str, Any]:
     """The row that is best on dev among those whose `key` is within the budget."""
     fitting = [row for row in found if row[key] <= budget]
@@ -85,7 +80,7 @@ def best_within(found: Iterable[dict[str, Any]], key: str, budget: float) -> dic
 
 def imdb(seeds: Iterable[int] = SEEDS, **options: Any) -> list[dict[str, Any]]:
     """Table 3: every method at the paper's sizes."""
-    return run_all(with_seeds(IMDB_TABLE_3, seeds), "imdb", **options)
+    return run_all(with_seeds(IMDB_TABLE_3, tuple(seeds)), "imdb", **options)
 
 
 def within(
@@ -100,8 +95,9 @@ def within(
             test=False,
             **options,
         )
-        chosen.append(from_facts(best_within(found, budget_of, budget)["spec"]))
-    return run_all(with_seeds(dict.fromkeys(chosen), seeds), base.dataset, **options)
+        chosen.append(Spec(**best_within(found, budget_of, budget)["spec"]))
+    distinct = [spec for at, spec in enumerate(chosen) if spec not in chosen[:at]]
+    return run_all(with_seeds(distinct, tuple(seeds)), base.dataset, **options)
 
 
 def ag_news(seeds: Iterable[int] = SEEDS, **options: Any) -> list[dict[str, Any]]:
@@ -122,7 +118,7 @@ def trec(seeds: Iterable[int] = SEEDS, **options: Any) -> list[dict[str, Any]]:
 def _clusters(base: Spec, method: str) -> Spec:
     if method == "standard":
         return base
-    return base._replace(options=(("logit_scale", logit_scale(base.learning_rate)),))
+    return base._replace(options={"logit_scale": logit_scale(base.learning_rate)})
 
 
 def benchmark(name: str, arguments: argparse.Namespace) -> list[dict[str, Any]]:

@@ -7,7 +7,7 @@ from typing import Any
 import keras
 import numpy as np
 
-from benchmarks.lib import results
+from benchmarks.lib import runner
 from kerascompact.models import mean_classifier
 from kerascompact.optimizers import LazyAdam
 from kerascompact.tasks.methods import METHODS as BY_NAME
@@ -70,9 +70,7 @@ def speed(
                         "milliseconds": round(1000 * seconds, 2),
                         "ratio": round(seconds / base, 2),
                     }
-                    results.append(name, row)
-                    rows.append(row)
-                    print(table([row]).splitlines()[-1], flush=True)
+                    rows.append(runner.keep(name, row, table))
     return rows
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import keras
 import numpy as np
 
-from benchmarks.lib import results
+from benchmarks.lib import results, runner
 from kerascompact import export
 from kerascompact.core.storage import total_bits
 from kerascompact.forms import CodebookForm, CodeLSTMForm, DenseForm, FactoredForm, Form
@@ -162,8 +162,8 @@ def benchmark(name: str, arguments: Any = None) -> list[dict[str, Any]]:
     Raises: ValueError, if a sum of codes needs more memory than the file's bytes and `MEMORY`. An
         LSTM may: the runtime holds its matrices as float32, twice, in the order that they are used.
     """
-    for words, composition, hidden, recipe in ARMS:
-        spec = {
+    specs = [
+        {
             "words": words,
             "composition": composition,
             "hidden": hidden,
@@ -173,13 +173,16 @@ def benchmark(name: str, arguments: Any = None) -> list[dict[str, Any]]:
             "width": WIDTH,
             "tokens": TOKENS,
         }
-        if results.find(name, spec, test=False):
-            continue
-        row = {"spec": spec, **measure(words, composition, hidden, recipe)}
-        if composition == "sum" and row["resident_bytes"] > row["file_bytes"] + MEMORY:
+        for words, composition, hidden, recipe in ARMS
+    ]
+
+    def one(spec: dict[str, Any]) -> dict[str, Any]:
+        row = measure(*(spec[key] for key in ("words", "composition", "hidden", "recipe")))
+        if spec["composition"] == "sum" and row["resident_bytes"] > row["file_bytes"] + MEMORY:
             raise ValueError(f"The file needs more memory than its size and 4 MiB: {row}.")
-        results.append(name, row)
-        print(table([row]).splitlines()[-1], flush=True)
+        return row
+
+    runner.run_all(name, specs, one, table)
     return results.rows(name)
 
 

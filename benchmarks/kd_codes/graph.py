@@ -19,7 +19,7 @@ import numpy as np
 import tensorflow as tf
 
 from benchmarks.data import planetoid
-from benchmarks.lib import results
+from benchmarks.lib import results, runner
 from kerascompact import layers
 from kerascompact.core.storage import total_bits
 from kerascompact.export.freezing import freeze
@@ -32,8 +32,8 @@ WIDTH, CARDINALITY, CODE_LENGTH = 16, 64, 8
 # Of KD codes, by dev (four to six seeds): Cora 80.1 without a guide, 78.9 with one; Citeseer 70.4
 # and 70.7, where the full table has 71.3.
 CHOSEN: dict[str, dict[str, Any]] = {
-    "cora": {"start": 3.0, "options": (("logit_scale", 1.0),)},
-    "citeseer": {"options": (("logit_scale", 1.0), ("guidance", 10_000.0))},
+    "cora": {"start": 3.0, "options": {"logit_scale": 1.0}},
+    "citeseer": {"options": {"logit_scale": 1.0, "guidance": 10_000.0}},
 }
 
 
@@ -54,16 +54,12 @@ class Spec(NamedTuple):
     epochs: int = 200
     patience: int = 10
     seed: int = 0
-    options: tuple[tuple[str, Any], ...] = ()
+    options: dict[str, Any] = {}
 
     @property
     def label(self) -> str:
         """Method and rank, in a word or two."""
         return f"low rank {self.rank}" if self.rank else {"full": "full", "kd": "KD"}[self.method]
-
-    def facts(self) -> dict[str, Any]:
-        """The spec as JSON has it."""
-        return {**self._asdict(), "options": dict(self.options)}
 
 
 def specs(dataset: str) -> list[Spec]:
@@ -160,8 +156,8 @@ def run(
     """
     start = time.perf_counter()
     table = None
-    if "guidance" in dict(spec.options):
-        teacher = spec._replace(method="full", start=1.0, options=())
+    if "guidance" in spec.options:
+        teacher = spec._replace(method="full", start=1.0, options={})
         guide = build(teacher, graph)
         train(teacher, guide, graph, verbose)
         table = guide.get_layer("embedding").embeddings.numpy()
@@ -172,7 +168,7 @@ def run(
     form = shipped.get_layer("embedding")
     assert isinstance(form, Form)
     row = {
-        "spec": spec.facts(),
+        "spec": spec._asdict(),
         "label": spec.label,
         "epochs": len(history["loss"]),
         "best_epoch": 1 + int(np.argmin(history["val_cross_entropy"])),
@@ -201,36 +197,19 @@ def parameters(embedding: keras.layers.Layer) -> int:
 
 
 def benchmark(name: str, arguments: argparse.Namespace) -> list[dict[str, Any]]:
-    """Runs what has no row in `results/<name>.jsonl` yet, ten seeds unless `arguments.seeds`."""
+    """Runs what has no row yet, graph by graph, ten seeds unless `arguments.seeds`."""
     found = []
     for dataset in DATASETS:
         graph = planetoid.load(dataset, arguments.data)
-        for spec in specs(dataset):
-            for seed in SEEDS if arguments.seeds is None else arguments.seeds:
-                one = spec._replace(seed=seed)
-                row = find(name, one)
-                if row is None:
-                    row = run(one, graph, verbose=arguments.verbose)
-                    results.append(name, row)
-                    print(line(row), flush=True)
-                    keras.backend.clear_session()  # or each run's graphs stay in memory
-                found.append(row)
+
+        def one(spec: Spec, graph: planetoid.Graph = graph) -> dict[str, Any]:
+            keras.backend.clear_session()  # or each run's graphs stay in memory
+            return run(spec, graph, verbose=arguments.verbose)
+
+        seeds = SEEDS if arguments.seeds is None else arguments.seeds
+        wanted = [spec._replace(seed=seed) for spec in specs(dataset) for seed in seeds]
+        found += runner.run_all(name, wanted, one, table)
     return found
-
-
-def find(name: str, spec: Spec) -> dict[str, Any] | None:
-    """The row of a spec, if it has one."""
-    return next((row for row in results.rows(name) if row["spec"] == spec.facts()), None)
-
-
-def line(row: dict[str, Any]) -> str:
-    """A run in one line, for the terminal."""
-    spec = row["spec"]
-    return (
-        f"{spec['dataset']} {row['label']} seed {spec['seed']}: dev {row['dev_accuracy']:.3f} "
-        f"(epoch {row['best_epoch']} of {row['epochs']}) test {row['test_accuracy']:.3f}, "
-        f"{row['train_seconds']:.0f} s"
-    )
 
 
 def table(rows: list[dict[str, Any]]) -> str:

@@ -13,9 +13,10 @@ import argparse
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from benchmarks.clusters.cluster_paper import SEEDS, with_seeds
+from benchmarks.clusters.cluster_paper import SEEDS
 from benchmarks.lib import results
-from benchmarks.lib.runs import TEACHER, Spec, run_all, size_again
+from benchmarks.lib.runner import with_seeds
+from benchmarks.lib.text_runs import TEACHER, Spec, run_all, size_again
 
 BASE = Spec(
     "trec", "standard", "mean", size=8007, length=40, width=300,
@@ -34,8 +35,8 @@ BASES = (
 KD = {"cardinality": 32, "code_length": 32, "batch_norm": True}
 METHODS: dict[str, dict[str, Any]] = {
     "full": {"method": "standard", "options": TEACHER},
-    "low rank 10x": {"method": "low_rank", "options": (("ratio", 0.1),)},
-    "low rank 20x": {"method": "low_rank", "options": (("ratio", 0.05),)},
+    "low rank 10x": {"method": "low_rank", "options": {"ratio": 0.1}},
+    "low rank 20x": {"method": "low_rank", "options": {"ratio": 0.05}},
     "KD": {"method": "kd"},
 }
 UNGUIDED = ("KD, no guide", "KD, no guide, logits normalized")  # in `kd_text_dev`
@@ -49,12 +50,12 @@ def spec_of(base: Spec, name: str) -> Spec:
     if name != "KD":
         return spec
     guided = {"guidance": 1000.0, "teacher_rate": base.learning_rate}
-    return spec._replace(learning_rate=RATES[base.dataset], options=(*KD.items(), *guided.items()))
+    return spec._replace(learning_rate=RATES[base.dataset], options={**KD, **guided})
 
 
 def specs(seeds: Iterable[int] = SEEDS) -> list[Spec]:
     """Every method on every set, seed by seed."""
-    return with_seeds([spec_of(base, name) for base in BASES for name in METHODS], seeds)
+    return with_seeds([spec_of(base, name) for base in BASES for name in METHODS], tuple(seeds))
 
 
 def name_of(row: dict[str, Any]) -> str:
@@ -76,8 +77,10 @@ def dev_specs(seeds: Iterable[int] = SEEDS) -> list[Spec]:
     """Codes without a guide on every set, seed by seed."""
     normalized = {**KD, "logits_batch_norm": True}
     bases = [base._replace(method="kd", learning_rate=RATES[base.dataset]) for base in BASES]
-    options = [tuple(KD.items()), tuple(normalized.items())]
-    return with_seeds([base._replace(options=one) for base in bases for one in options], seeds)
+    options = [KD, normalized]
+    return with_seeds(
+        [base._replace(options=one) for base in bases for one in options], tuple(seeds)
+    )
 
 
 def benchmark(name: str, arguments: argparse.Namespace) -> list[dict[str, Any]]:

@@ -8,7 +8,7 @@ import keras
 import numpy as np
 
 from benchmarks.data import ptb
-from benchmarks.lib import resumable, streams
+from benchmarks.lib import checkpoints, streams
 from kerascompact import compress, layers, models
 from kerascompact.forms.base import Form
 from kerascompact.models.language_model import SIZES
@@ -165,7 +165,7 @@ def run(spec: Spec, corpus: ptb.Corpus, work: Path, verbose: int = 2) -> dict[st
         model = compress.compress_model(model, form)
         row["dev_perplexity"] = streams.perplexity(around, model, corpus.dev)
     else:
-        row |= resumable.fit(model, train, dev, folder, spec.epochs, verbose)
+        row |= checkpoints.fit(model, train, dev, folder, spec.epochs, verbose)
         model.load_weights(best)
     embedding = model.get_layer("embedding")
     if spec.method == "full":

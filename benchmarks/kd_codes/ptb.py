@@ -7,7 +7,7 @@ from typing import Any
 from benchmarks.data import ptb
 from benchmarks.kd_codes import language
 from benchmarks.kd_codes.language import Spec
-from benchmarks.lib import resumable
+from benchmarks.lib import runner
 
 # Table 1, small, at the setting of the paper's code.
 PAPER = [Spec("full"), Spec("kd_pdg"), Spec("kd"), Spec("low_rank", budget=0.1)]
@@ -55,7 +55,7 @@ def benchmark(name: str, arguments: argparse.Namespace) -> list[dict[str, Any]]:
         corpus = ptb.load(arguments.data, spec.train_tokens)
         return language.run(spec, corpus, Path(arguments.work), arguments.verbose)
 
-    return resumable.benchmark(name, BENCHMARKS[name], arguments, run, table)
+    return runner.benchmark(name, BENCHMARKS[name], arguments, run, table)
 
 
 def table(rows: list[dict[str, Any]]) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 from typing import Any
 
-from benchmarks.lib import results
+from benchmarks.lib import runner
 from benchmarks.lib.experiments import ROOT
 
 
@@ -51,9 +51,7 @@ def compare(
         row["ratio" if faster is None else faster] = (
             times(row[key], base) if faster is None else base and times(base, row[key])
         )
-        results.append(name, row)
-        rows.append(row)
-        print(table([row]).splitlines()[-1], flush=True)
+        rows.append(runner.keep(name, row, table))
     return rows
 
 

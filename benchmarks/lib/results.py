@@ -39,11 +39,10 @@ def rows(name: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path(name).read_text("utf-8").splitlines()]
 
 
-def find(name: str, spec: dict[str, Any], test: bool = True) -> dict[str, Any] | None:
-    """The newest row of a spec; with `test`, only one that has measured the test split."""
+def find(name: str, spec: dict[str, Any]) -> dict[str, Any] | None:
+    """The newest row of a spec."""
     wanted = json.loads(json.dumps(spec))  # tuples and numbers as JSON has them
     found = [row for row in rows(name) if row["spec"] == wanted]
-    found = [row for row in found if not test or "file_accuracy" in row]
     return found[-1] if found else None
 
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import keras
 
 from benchmarks.clusters.cluster_paper import SEEDS
-from benchmarks.lib import results, resumable
+from benchmarks.lib import results, runner
 from kerascompact import datasets, export, models
 from kerascompact.tasks.classification import TextData, encode, train
 from kerascompact.tasks.measure import accuracy
@@ -34,7 +34,7 @@ class Spec(NamedTuple):
 
     method: str
     width: int = 8
-    options: tuple[tuple[str, Any], ...] = ()
+    options: dict[str, Any] = {}
     dataset: str = "clinc150"
     size: int = 3000
     length: int = 32
@@ -53,12 +53,12 @@ class Spec(NamedTuple):
         return f"{names[self.method]}, d = {self.width}"
 
 
-MIXTURE = (("clusters", 100), ("unique", 500), ("logit_scale", logit_scale(1e-2)))
+MIXTURE = {"clusters": 100, "unique": 500, "logit_scale": logit_scale(1e-2)}
 RUNS = [
     Spec("standard"),
     Spec("standard", 16),
     Spec("mixture", 16, MIXTURE),
-    Spec("low_rank", 32, (("ratio", 0.25),)),
+    Spec("low_rank", 32, {"ratio": 0.25}),
 ]
 
 
@@ -82,7 +82,7 @@ def run(spec: Spec, data: TextData, verbose: int = 0) -> dict[str, Any]:
 def trained(spec: Spec, data: TextData, verbose: int = 0) -> keras.Model:
     """The trained model of a run, before fine-tuning."""
     keras.utils.set_random_seed(spec.seed)
-    embedding = build_embedding(spec.method, spec.size, spec.width, **dict(spec.options))
+    embedding = build_embedding(spec.method, spec.size, spec.width, **spec.options)
     model = models.mean_classifier(embedding, len(data.label_names), dropout=spec.dropout)
     options = {"batch_size": spec.batch_size, "seed": spec.seed, "verbose": verbose}
     train(model, data, epochs=spec.epochs, learning_rate=spec.learning_rate, **options)
@@ -112,8 +112,7 @@ def benchmark(name: str, arguments: argparse.Namespace) -> list[dict[str, Any]]:
             loaded[key] = encode(datasets.load(spec.dataset, arguments.data), *key[1:])
         return run(spec, loaded[key], arguments.verbose)
 
-    seeded = argparse.Namespace(**vars(arguments) | {"seeds": arguments.seeds or SEEDS})
-    return resumable.benchmark(name, RUNS, seeded, one, table)
+    return runner.benchmark(name, RUNS, arguments, one, table, SEEDS)
 
 
 def table(rows: Sequence[dict[str, Any]]) -> str:

@@ -127,7 +127,7 @@ def run(arm: Models | Files, name: str, seeds: Sequence[int]) -> None:
     tried = []
     for setting in arm.settings:
         spec = {**of_arm, **setting._asdict()}
-        if results.find(f"{name}_dev", spec, test=False) is None:
+        if results.find(f"{name}_dev", spec) is None:
             for row in arm.on_dev(setting):  # type: ignore[arg-type]
                 results.append(f"{name}_dev", {"spec": spec, **row})
         wanted = json.loads(json.dumps(spec))

@@ -23,7 +23,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from benchmarks.lib import results
+from benchmarks.lib import results, runner
 from benchmarks.lib.experiments import ROOT
 from benchmarks.product.damage import KINDS, damaged
 from benchmarks.product.structure_damage import restructured
@@ -203,13 +203,17 @@ def in_runtime(given: list[tuple[str, bytes]]) -> dict[str, Any]:
 
 def benchmark(name: str, arguments: argparse.Namespace) -> list[dict[str, Any]]:
     """Damages files of each kind by bytes and by structure; one row for each and each seed."""
-    for seed in arguments.seeds or SEEDS:
-        for source in SOURCES:
-            for by, count in (("bytes", BY_BYTES), ("structure", BY_STRUCTURE)):
-                spec = {"source": source, "by": by, "files": count, "seed": seed}
-                if results.find(name, spec, test=False) is None:
-                    results.append(name, {"spec": spec, **measure(source, by, count, seed, RUN)})
-                    print(table(results.rows(name)[-1:]).splitlines()[2], flush=True)
+    specs = [
+        {"source": source, "by": by, "files": count, "seed": seed}
+        for seed in arguments.seeds or SEEDS
+        for source in SOURCES
+        for by, count in (("bytes", BY_BYTES), ("structure", BY_STRUCTURE))
+    ]
+
+    def one(spec: dict[str, Any]) -> dict[str, Any]:
+        return measure(spec["source"], spec["by"], spec["files"], spec["seed"], RUN)
+
+    runner.run_all(name, specs, one, table)
     return results.rows(name)
 
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import keras
 import numpy as np
 
-from benchmarks.lib import results, runs
+from benchmarks.lib import results, runner, text_runs
 from benchmarks.product import aware, phone, text_in
 from kerascompact import datasets, export
 from kerascompact.datasets.base import Dataset, Split
@@ -88,11 +88,11 @@ def of_runs(data_dir: str | None) -> Iterator[Case]:
     """Cluster embeddings, KD codes and low rank, each in the recipe of its row."""
     for name in BY_RUNS:
         for row in results.rows(name):
-            spec = runs.from_facts(row["spec"])._replace(epochs=EPOCHS)
+            spec = text_runs.Spec(**row["spec"])._replace(epochs=EPOCHS)
 
-            def make(spec: runs.Spec = spec) -> Made:
+            def make(spec: text_runs.Spec = spec) -> Made:
                 data = encoded(spec.dataset, spec.size, spec.length, spec.rules, data_dir)
-                return of_ids(runs.trained(spec, data)[0], data)
+                return of_ids(text_runs.trained(spec, data)[0], data)
 
             if spec.seed == 0 and spec.dataset in SETS:
                 label = f"{spec.dataset}, {row['label']}" if name == "kd_text" else row["label"]
@@ -120,8 +120,7 @@ def of_phone(data_dir: str | None) -> Iterator[Case]:
 def of_aware(data_dir: str | None) -> Iterator[Case]:
     """Tables of 4 bits, rounded after training and trained as rounded."""
     for row in results.rows("aware"):
-        options = tuple((key, value) for key, value in row["spec"]["options"])
-        spec = aware.Spec(**{**row["spec"], "options": options, "epochs": EPOCHS})
+        spec = aware.Spec(**{**row["spec"], "epochs": EPOCHS})
 
         def make(spec: aware.Spec = spec, tuned: bool = False) -> Made:
             data = encoded(spec.dataset, spec.size, spec.length, "wordpunct", data_dir)
@@ -178,14 +177,13 @@ def benchmark(name: str, arguments: argparse.Namespace) -> list[dict[str, Any]]:
         for case in cases(arguments.data):
             base: dict[str, Any] = {"of": case.of, "label": case.label, "seed": 0, "epochs": EPOCHS}
             base |= {"train_rows": TRAIN_ROWS, "test_rows": TEST_ROWS}
+            made = functools.cache(case.make)
+
+            def one(spec: dict[str, Any], made: Callable[[], Made] = made) -> dict[str, Any]:
+                return measure(made(), spec["recipe"])
+
             specs = [{**base, "recipe": recipe} for recipe in case.recipes]
-            missing = [spec for spec in specs if not results.find(name, spec)]
-            made = case.make() if missing else None
-            for spec in missing:
-                assert made is not None
-                row = {"spec": spec, **measure(made, spec["recipe"])}
-                results.append(name, row)
-                print(table([row]).splitlines()[-1], flush=True)
+            runner.run_all(name, specs, one, table)
             keras.backend.clear_session()
     return results.rows(name)
 

@@ -17,7 +17,7 @@ from typing import Any
 import keras
 import numpy as np
 
-from benchmarks.lib import results
+from benchmarks.lib import results, runner
 from benchmarks.product.fuzz_texts import hostile_texts
 from kerascompact import datasets, export, models, tflite
 from kerascompact.core.projection import Projection
@@ -220,17 +220,28 @@ def microseconds(
 
 def benchmark(name: str, arguments: argparse.Namespace) -> list[dict[str, Any]]:
     """Every arm that has no row yet, and all rows."""
-    for dataset, (size, length) in SETS.items():
-        for kind in KINDS:
-            spec = {"dataset": dataset, "kind": kind, "size": size, "length": length, "seed": 0}
-            spec |= {"max_bytes": MAX_BYTES, "rules": RULES, "recipe": "int8_tables"}
-            spec["epochs"] = EPOCHS[kind] if arguments.epochs is None else arguments.epochs
-            if results.find(name, spec):
-                continue
-            loaded = datasets.load(dataset, arguments.data)
-            row = measure(kind, loaded, size, length, arguments.epochs, HOSTILE)
-            results.append(name, {"spec": spec, **row})
-            print(table([{"spec": spec, **row}]).splitlines()[-1], flush=True)
+    specs = [
+        {
+            "dataset": dataset,
+            "kind": kind,
+            "size": size,
+            "length": length,
+            "seed": 0,
+            "max_bytes": MAX_BYTES,
+            "rules": RULES,
+            "recipe": "int8_tables",
+            "epochs": EPOCHS[kind] if arguments.epochs is None else arguments.epochs,
+        }
+        for dataset, (size, length) in SETS.items()
+        for kind in KINDS
+    ]
+
+    def one(spec: dict[str, Any]) -> dict[str, Any]:
+        loaded = datasets.load(spec["dataset"], arguments.data)
+        sizes = (spec["size"], spec["length"])
+        return measure(spec["kind"], loaded, *sizes, arguments.epochs, HOSTILE)
+
+    runner.run_all(name, specs, one, table)
     return results.rows(name)
 
 

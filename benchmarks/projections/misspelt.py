@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import keras
 import numpy as np
 
-from benchmarks.lib import results, resumable
+from benchmarks.lib import results, runner
 from kerascompact import datasets, layers, models
 from kerascompact.core.extras import require
 from kerascompact.tasks import plots
@@ -195,7 +195,7 @@ def benchmark(name: str, arguments: argparse.Namespace) -> list[dict[str, Any]]:
     def one(spec: Spec) -> dict[str, Any]:
         return run(spec, loaded(spec.dataset), arguments.verbose)
 
-    rows = resumable.benchmark(name, RUNS, arguments, one, table)
+    rows = runner.benchmark(name, RUNS, arguments, one, table)
     print(f"drawn: {draw(rows, results.path(name).with_suffix('.png'))}")
     return rows
 

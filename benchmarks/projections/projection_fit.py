@@ -19,7 +19,7 @@ import numpy as np
 
 from benchmarks.data import wikipedia, word_similarity
 from benchmarks.data.word_similarity import OTHERS, Judged
-from benchmarks.lib import results, resumable
+from benchmarks.lib import results, runner
 from benchmarks.projections import skip_gram_runs
 from benchmarks.projections import word_similarity as similarity
 from benchmarks.projections.skip_gram_runs import hidden_units
@@ -165,7 +165,7 @@ def benchmark(name: str, arguments: argparse.Namespace) -> list[dict[str, Any]]:
     def one(spec: Spec) -> dict[str, Any]:
         return run(spec, corpus(), judged, Path(arguments.work), arguments.verbose)
 
-    return resumable.benchmark(name, SPECS, arguments, one, table)
+    return runner.benchmark(name, SPECS, arguments, one, table)
 
 
 def table(rows: Sequence[dict[str, Any]]) -> str:

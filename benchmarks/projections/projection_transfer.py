@@ -16,7 +16,7 @@ import keras
 import numpy as np
 
 from benchmarks.data import ptb
-from benchmarks.lib import results, resumable, streams
+from benchmarks.lib import checkpoints, results, runner, streams
 from benchmarks.projections import projection_fit, skip_gram_runs
 from benchmarks.projections import word_similarity as pretraining
 from kerascompact import datasets, layers, models
@@ -199,7 +199,7 @@ def language(spec: Spec, corpus: ptb.Corpus, work: Path, verbose: int = 0) -> di
         spec.learning_rate, spec.epochs * int(train.cardinality()), 0.0
     )
     streams.compiled(model, LazyAdam(rate, global_clipnorm=5.0), LANGUAGE._replace(steps=1))
-    row = resumable.fit(model, train, dev, folder, spec.epochs, verbose)
+    row = checkpoints.fit(model, train, dev, folder, spec.epochs, verbose)
     model.load_weights(folder / "best.weights.h5")
     return {
         "train_rows": len(corpus.train),
@@ -233,7 +233,7 @@ def benchmark(name: str, arguments: argparse.Namespace) -> list[dict[str, Any]]:
             arguments.verbose,
         )
 
-    return resumable.benchmark(name, BENCHMARKS[name], arguments, one, table)
+    return runner.benchmark(name, BENCHMARKS[name], arguments, one, table)
 
 
 def table(rows: Sequence[dict[str, Any]]) -> str:

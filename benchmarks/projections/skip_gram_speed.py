@@ -14,7 +14,7 @@ import numpy as np
 import tensorflow as tf
 
 from benchmarks.data import wikipedia
-from benchmarks.lib import processes, results
+from benchmarks.lib import processes, runner
 from benchmarks.projections.skip_gram_runs import Spec, build, hidden_units, optimizer
 from kerascompact.text.skip_gram_batches import SkipGramBatches
 
@@ -113,9 +113,7 @@ def benchmark(name: str, arguments: argparse.Namespace) -> list[dict[str, Any]]:
         row = measure(arm, corpus)
         base = rows[0] if rows else row
         row["ratio"] = processes.times(row["words_per_cpu_second"], base["words_per_cpu_second"])
-        results.append(name, row)
-        rows.append(row)
-        print(table([row]).splitlines()[-1], flush=True)
+        rows.append(runner.keep(name, row, table))
     return rows
 
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from benchmarks.data import wikipedia, word_similarity
 from benchmarks.data.word_similarity import OTHERS, PAPER, Judged
-from benchmarks.lib import results, resumable
+from benchmarks.lib import results, runner
 from benchmarks.projections import skip_gram_runs
 from benchmarks.projections.skip_gram_runs import Spec, hidden_units
 from kerascompact.core.extras import require
@@ -183,7 +183,7 @@ def benchmark(name: str, arguments: argparse.Namespace) -> list[dict[str, Any]]:
         text = corpus(spec.num_words, spec.tokens)
         return run(spec, text, judged, Path(arguments.work), arguments.verbose)
 
-    return resumable.benchmark(name, BENCHMARKS[name].values(), arguments, one, table)
+    return runner.benchmark(name, BENCHMARKS[name].values(), arguments, one, table)
 
 
 def label(spec: Mapping[str, Any]) -> str:

@@ -9,7 +9,7 @@ import keras
 import numpy as np
 
 from benchmarks.data import ptb
-from benchmarks.lib import resumable, stepping
+from benchmarks.lib import checkpoints, runner, stepping
 from kerascompact import layers, models
 from kerascompact.models.awd_lstm import AWD_PTB
 from kerascompact.text.stream import stateful_batches
@@ -125,7 +125,7 @@ def fit(
             callbacks=[
                 ResetStates(),
                 averaging,
-                resumable.Timed(),
+                checkpoints.Timed(),
                 keras.callbacks.CSVLogger(folder_of / "epochs.csv", append=True),
                 keras.callbacks.BackupAndRestore(folder_of / "backup", delete_checkpoint=False),
             ],
@@ -174,7 +174,7 @@ def benchmark(name: str, arguments: argparse.Namespace) -> list[dict[str, Any]]:
     specs, cut = SPECS[name], arguments.epochs
     if cut:
         specs = [spec._replace(finetune=min(cut, spec.finetune)) for spec in specs]
-    return resumable.benchmark(name, specs, arguments, one, table)
+    return runner.benchmark(name, specs, arguments, one, table)
 
 
 def table(rows: Sequence[dict[str, Any]]) -> str:

@@ -14,7 +14,7 @@ import keras
 import numpy as np
 
 from benchmarks.data import ptb
-from benchmarks.lib import resumable
+from benchmarks.lib import checkpoints, runner
 from kerascompact import layers, models
 from kerascompact.models.awd_lstm import NO_DROPOUTS
 from kerascompact.text.stream import stateful_batches
@@ -127,7 +127,7 @@ def run(spec: Spec, corpus: ptb.Corpus, work: Path, verbose: int = 2) -> dict[st
         jit_compile=True,  # sparse layers, which are many small ones, are twice as fast
     )
     folder = spec.folder(work)
-    found = resumable.fit(model, batches, batches, folder, spec.epochs, verbose)
+    found = checkpoints.fit(model, batches, batches, folder, spec.epochs, verbose)
     with (folder / "epochs.csv").open(encoding="utf-8") as file:
         recited = [float(row["val_accuracy"]) for row in csv.DictReader(file)]
     embedding = model.get_layer("embedding")
@@ -159,7 +159,7 @@ def benchmark(name: str, arguments: argparse.Namespace) -> list[dict[str, Any]]:
     def one(spec: Spec) -> dict[str, Any]:
         return run(spec, ptb.load(arguments.data), Path(arguments.work), arguments.verbose)
 
-    return resumable.benchmark(name, SPECS[name], arguments, one, table)
+    return runner.benchmark(name, SPECS[name], arguments, one, table)
 
 
 def table(rows: list[dict[str, Any]]) -> str:

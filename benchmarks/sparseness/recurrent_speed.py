@@ -17,7 +17,7 @@ import keras
 import numpy as np
 
 from benchmarks.clusters.speed import step_seconds
-from benchmarks.lib import results
+from benchmarks.lib import runner
 from kerascompact import export
 from kerascompact.forms import FrozenRNN
 from kerascompact.layers import SparseLSTM, equal_parameters
@@ -85,9 +85,7 @@ def benchmark(name: str, arguments: argparse.Namespace) -> list[dict[str, Any]]:
     rows = []
     for case in CASES:
         for row in [*training(case), *latency(case)]:
-            results.append(name, row)
-            rows.append(row)
-            print(table([row]).splitlines()[-1], flush=True)
+            rows.append(runner.keep(name, row, table))
     return rows
 
 

@@ -8,8 +8,9 @@ says otherwise, so at a rate that falls from 0.02, and one dropout for all: a te
 """
 
 import argparse
+import functools
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,7 +19,7 @@ import numpy as np
 
 from benchmarks.data import conll2000, treebank, ud_english_ewt
 from benchmarks.data.tagged import TaggedCorpus
-from benchmarks.lib import results
+from benchmarks.lib import results, runner
 from benchmarks.sparseness.sentences import UNKNOWN, SentenceBatches, TagData, TagIds, encode
 from kerascompact import export, layers, models
 from kerascompact.core.storage import total_bits
@@ -216,28 +217,19 @@ def benchmark(name: str, arguments: argparse.Namespace) -> list[dict[str, Any]]:
     `arguments.epochs` cuts or lengthens every run.
     """
     test = not name.endswith("_dev")
-    data: dict[str, TagData] = {}
-    found = []
-    for spec in _specs(name, arguments.seeds or (SEEDS if test else (0,)), arguments.epochs):
-        row = results.find(name, spec._asdict(), test)
-        if row is None:
-            if spec.dataset not in data:
-                data = {spec.dataset: encode(LOADERS[spec.dataset](arguments.data))}
-            row = run(spec, data[spec.dataset], test=test, verbose=arguments.verbose)
-            results.append(name, row)
-            print(table([row]).splitlines()[-1], flush=True)
-        found.append(row)
+
+    @functools.cache
+    def data(dataset: str) -> TagData:
+        return encode(LOADERS[dataset](arguments.data))
+
+    def one(spec: Spec) -> dict[str, Any]:
+        return run(spec, data(spec.dataset), test=test, verbose=arguments.verbose)
+
+    seeds = SEEDS if test else (0,)
+    found = runner.benchmark(name, BENCHMARKS[name], arguments, one, table, seeds)
     if test:
         draw(found, results.path(name).with_suffix(".png"))
     return found
-
-
-def _specs(name: str, seeds: Iterable[int], epochs: int | None) -> list[Spec]:
-    return [
-        spec._replace(seed=seed, epochs=epochs or spec.epochs)
-        for seed in seeds
-        for spec in BENCHMARKS[name]
-    ]
 
 
 def draw(rows: list[dict[str, Any]], path: Path) -> Path | None:

@@ -4,7 +4,6 @@ import pytest
 
 from benchmarks.clusters import cluster_paper
 from benchmarks.clusters.cluster_paper import AG_NEWS_SIZES, best_within, sized, with_seeds
-from benchmarks.lib.runs import from_facts
 
 
 def model_mb(method, v, m, k, u, classes=4):
@@ -45,4 +44,3 @@ def test_best_within_takes_the_best_on_dev_that_fits():
 def test_specs_by_size_and_seed():
     specs = with_seeds(sized(cluster_paper.TREC, "cluster", [(9, 2, 3, 0), (8, 2, 3, 0)]), (4, 5))
     assert [(spec.size, spec.seed) for spec in specs] == [(9, 4), (8, 4), (9, 5), (8, 5)]
-    assert from_facts(specs[0].facts()) == specs[0]

@@ -63,8 +63,8 @@ def test_the_papers_numbers_of_parameters():
 
 
 def test_codes_may_be_guided_by_the_full_table():
-    spec = Spec("cora", "kd", epochs=3, options=(("guidance", 100.0),))
-    rows = [graph.run(one, made_up()) for one in (spec, spec._replace(options=()))]
+    spec = Spec("cora", "kd", epochs=3, options={"guidance": 100.0})
+    rows = [graph.run(one, made_up()) for one in (spec, spec._replace(options={}))]
     assert rows[0]["dev_cross_entropy"] != rows[1]["dev_cross_entropy"]
 
 

@@ -3,8 +3,7 @@
 import pytest
 
 from benchmarks.kd_codes import kd_paper
-from benchmarks.lib import results, runs
-from benchmarks.lib.runs import from_facts
+from benchmarks.lib import results, text_runs
 from kerascompact.tasks.measure import parameters
 from kerascompact.tasks.methods import build_embedding
 from tiny_task import dataset
@@ -38,8 +37,7 @@ def test_specs_are_every_method_on_every_set_seed_by_seed():
     assert len(found) == len(set(found)) == 2 * 4 * 4
     assert [spec.seed for spec in found] == [0] * 16 + [1] * 16
     assert [spec.dataset for spec in found[:16:4]] == ["trec", "clinc150", "ag_news", "imdb"]
-    assert all(from_facts(spec.facts()) == spec for spec in found)
-    names = [kd_paper.name_of({"spec": spec.facts()}) for spec in found[:4]]
+    names = [kd_paper.name_of({"spec": spec._asdict()}) for spec in found[:4]]
     assert names == list(kd_paper.METHODS)
     labels = {spec.label for spec in found[:4]}
     assert f"KD(K=32, D=32, m=300, v={found[0].size})" in labels
@@ -48,11 +46,11 @@ def test_specs_are_every_method_on_every_set_seed_by_seed():
 
 def test_table_has_a_line_for_each_set_and_method(tmp_path, monkeypatch):
     monkeypatch.setenv("KERASCOMPACT_RESULTS", str(tmp_path))
-    monkeypatch.setattr(runs.datasets, "load", lambda name, data_dir: dataset())
+    monkeypatch.setattr(text_runs.datasets, "load", lambda name, data_dir: dataset())
     small = {"size": 30, "length": 6, "width": 8, "epochs": 1}
     specs = [spec._replace(**small) for spec in kd_paper.specs((0, 1)) if spec.dataset == "trec"]
     assert len(specs) == 8
-    rows = runs.run_all(specs, "kd_text")
+    rows = text_runs.run_all(specs, "kd_text")
     lines = kd_paper.table(rows).splitlines()
     assert kd_paper.table(rows[::-1]).splitlines() == lines  # in the paper's order
     assert len(lines) == 2 + 4
@@ -65,10 +63,10 @@ def test_table_has_a_line_for_each_set_and_method(tmp_path, monkeypatch):
 def test_dev_rows_are_of_codes_without_a_guide():
     found = kd_paper.dev_specs((0, 1))
     assert len(set(found)) == 2 * 4 * 2
-    rows = [{"spec": spec.facts(), "dev_accuracy": 0.5} for spec in found]
+    rows = [{"spec": spec._asdict(), "dev_accuracy": 0.5} for spec in found]
     lines = kd_paper.table(rows).splitlines()
     assert lines[2:4] == [
         "| trec | KD, no guide | 2 | 50.00 ± 0.00 |",
         "| trec | KD, no guide, logits normalized | 2 | 50.00 ± 0.00 |",
     ]
-    assert not any("guidance" in spec.facts()["options"] for spec in found)
+    assert not any("guidance" in spec._asdict()["options"] for spec in found)

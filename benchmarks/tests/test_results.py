@@ -38,14 +38,13 @@ def test_rows_are_appended_and_read_back(folder):
     assert results.rows("tiny")[1]["spec"]["seed"] == 1
 
 
-def test_find_wants_the_same_spec_and_for_test_a_measured_row():
+def test_find_wants_the_same_spec_and_the_newest_row():
     results.append("tiny", row(0, 0.5))
     spec = row(0, 0)["spec"]
-    assert results.find("tiny", spec, test=False)["dev_accuracy"] == 0.5  # tuples and lists alike
-    assert results.find("tiny", spec) is None
+    assert results.find("tiny", spec)["dev_accuracy"] == 0.5  # tuples and lists alike
     results.append("tiny", row(0, 0.9, **TESTED))
     assert results.find("tiny", spec)["file_accuracy"] == 0.7
-    assert results.find("tiny", {**spec, "seed": 5}, test=False) is None
+    assert results.find("tiny", {**spec, "seed": 5}) is None
 
 
 def test_table_has_mean_and_spread_over_seeds():

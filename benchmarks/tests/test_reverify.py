@@ -4,8 +4,8 @@ import argparse
 
 import pytest
 
-from benchmarks.lib import results, runs
-from benchmarks.lib.runs import Spec
+from benchmarks.lib import results, text_runs
+from benchmarks.lib.text_runs import Spec
 from benchmarks.product import reverify
 from kerascompact.layers import MixtureEmbedding
 from tiny_task import dataset
@@ -16,9 +16,9 @@ SPEC = Spec("tiny", "mixture", "mean", 30, 8, 4, clusters=4, unique=5, recipe="i
 @pytest.fixture(autouse=True)
 def tiny(tmp_path, monkeypatch):
     monkeypatch.setenv("KERASCOMPACT_RESULTS", str(tmp_path))
-    monkeypatch.setattr(runs.datasets, "load", lambda name, data_dir: dataset())
+    monkeypatch.setattr(text_runs.datasets, "load", lambda name, data_dir: dataset())
     for seed in (0, 1):  # seed 0 is made again
-        row = {"spec": SPEC._replace(seed=seed).facts(), "label": "ME"}
+        row = {"spec": SPEC._replace(seed=seed)._asdict(), "label": "ME"}
         results.append("trec", row)
     monkeypatch.setattr(reverify, "SETS", ("tiny",))
     monkeypatch.setattr(reverify, "EPOCHS", 1)

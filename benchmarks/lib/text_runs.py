@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import keras
 import numpy as np
 
-from benchmarks.lib import results
+from benchmarks.lib import results, runner
 from kerascompact import datasets
 from kerascompact.layers import PretrainedGuidance
 from kerascompact.tasks.classification import (
@@ -19,7 +19,7 @@ from kerascompact.tasks.measure import measure, size_up
 from kerascompact.tasks.methods import METHODS, build_embedding
 
 # A plain table that shows what it has learnt: words that are seldom met stay near zero.
-TEACHER = (("start", 0.01),)
+TEACHER = {"start": 0.01}
 NAMED = {"ratio": "ratio", "bits": "b", "cardinality": "K", "code_length": "D"}  # in labels
 
 
@@ -46,19 +46,17 @@ class Spec(NamedTuple):
     dropout: float = 0.0
     recipe: str = "float32"
     seed: int = 0
-    options: tuple[tuple[str, Any], ...] = ()
+    options: dict[str, Any] = {}
 
     @property
     def label(self) -> str:
         """Method and its sizes, as the paper writes them."""
-        sizes: dict[str, Any] = {NAMED[key]: value for key, value in self.options if key in NAMED}
+        sizes: dict[str, Any] = {
+            NAMED[key]: value for key, value in self.options.items() if key in NAMED
+        }
         sizes |= {"k": self.clusters, "m": self.width, "u": self.unique, "v": self.size}
         shown = ", ".join(f"{name}={value}" for name, value in sizes.items() if value)
         return f"{METHODS[self.method].abbreviation}({shown})"
-
-    def facts(self) -> dict[str, Any]:
-        """The spec as JSON has it."""
-        return {**self._asdict(), "options": dict(self.options)}
 
 
 def build(spec: Spec, data: TextData, table: np.ndarray | None = None) -> keras.Model:
@@ -93,9 +91,9 @@ def trained(
         "verbose": verbose,
     }
     table = None
-    if "guidance" in dict(spec.options):
+    if "guidance" in spec.options:
         teacher = build(spec._replace(method="standard", options=TEACHER), data)
-        train(teacher, data, **{**options, "learning_rate": dict(spec.options)["teacher_rate"]})
+        train(teacher, data, **{**options, "learning_rate": spec.options["teacher_rate"]})
         table = teacher.get_layer("embedding").embeddings.numpy()
     model = build(spec, data, table)
     return model, train(model, data, **options)
@@ -114,7 +112,7 @@ def run(
     model, history = trained(spec, data, jit_compile=jit_compile, verbose=verbose)
     dev = history["val_accuracy"]
     row: dict[str, Any] = {
-        "spec": spec.facts(),
+        "spec": spec._asdict(),
         "label": spec.label,
         "train_rows": len(data.train.labels),
         "dev_accuracy": max(dev),
@@ -129,18 +127,17 @@ def run(
 def run_all(
     specs: list[Spec], name: str, data_dir: str | None = None, test: bool = True, **options: Any
 ) -> list[dict[str, Any]]:
-    """Runs what has no row in `results/<name>.jsonl` yet, so a killed benchmark can go on."""
-    loaded: dict[tuple[Any, ...], TextData] = {}
-    for spec in specs:
-        if results.find(name, spec.facts(), test) is None:
-            key = (spec.dataset, spec.size, spec.length, spec.rules)
-            if key not in loaded:
-                loaded = {key: load(spec, data_dir)}  # one at a time: IMDB's ids take 80 MB
-            row = run(spec, loaded[key], test=test, **options)
-            results.append(name, row)
-            print(results.line(row), flush=True)
-    rows = [results.find(name, spec.facts(), test) for spec in specs]
-    return [row for row in rows if row is not None]
+    """Runs what has no row yet, see `runner.run_all`."""
+    last: dict[tuple[Any, ...], TextData] = {}
+
+    def one(spec: Spec) -> dict[str, Any]:
+        key = (spec.dataset, spec.size, spec.length, spec.rules)
+        if key not in last:
+            last.clear()  # one at a time: IMDB's ids take 80 MB
+            last[key] = load(spec, data_dir)
+        return run(spec, last[key], test=test, **options)
+
+    return runner.run_all(name, specs, one, lambda rows: results.line(rows[0]))
 
 
 def size_again(name: str, data_dir: str | None = None) -> None:
@@ -151,7 +148,7 @@ def size_again(name: str, data_dir: str | None = None) -> None:
     loaded: dict[tuple[Any, ...], TextData] = {}
     found = results.rows(name)
     for row in found:
-        spec = from_facts(row["spec"])
+        spec = Spec(**row["spec"])
         key = (spec.dataset, spec.size, spec.length, spec.rules)
         if key not in loaded:
             loaded[key] = load(spec, data_dir)
@@ -160,8 +157,3 @@ def size_again(name: str, data_dir: str | None = None) -> None:
             weight.assign(random.normal(size=weight.shape))
         row |= size_up(model, loaded[key], spec.recipe, spec.length)[0]
     results.rewrite(name, found)
-
-
-def from_facts(facts: dict[str, Any]) -> Spec:
-    """The spec of a row."""
-    return Spec(**{**facts, "options": tuple(facts["options"].items())})

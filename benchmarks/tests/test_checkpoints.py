@@ -1,72 +1,16 @@
-"""Rows that are there already are found, and a training that was killed goes on."""
-
-import argparse
-import json
-from typing import NamedTuple
+"""A training that was killed goes on."""
 
 import keras
 import numpy as np
 import pytest
 
-from benchmarks.lib import results, resumable
+from benchmarks.lib import checkpoints
 from kerascompact.text.stream import stateful_batches
 from kerascompact.training import SparseSoftmaxCrossEntropy
 from kerascompact.training.metrics import Perplexity
 
 V = 12
 TEXT = np.tile(np.random.default_rng(0).permutation(V), 12).astype(np.int32)
-
-
-class Spec(NamedTuple):
-    kind: str
-    budget: tuple[int, ...] = (1, 2)
-    epochs: int = 7
-    seed: int = 0
-
-
-SPECS = [Spec("one"), Spec("two", epochs=9)]
-
-
-@pytest.fixture(autouse=True)
-def folder(monkeypatch, tmp_path):
-    monkeypatch.setenv("KERASCOMPACT_RESULTS", str(tmp_path / "results"))
-
-
-def arguments(seeds=None, epochs=None):
-    return argparse.Namespace(seeds=seeds, epochs=epochs)
-
-
-def table(rows):
-    return "\n".join(["head", *(f"a line of {row['spec']['kind']}" for row in rows)])
-
-
-def test_each_spec_is_run_once_for_each_seed(capsys):
-    ran = []
-
-    def run(spec):
-        ran.append(spec)
-        return {"spec": spec._asdict(), "accuracy": 0.1}
-
-    rows = resumable.benchmark("some", iter(SPECS), arguments(seeds=[1, 0]), run, table)
-    assert ran == [spec._replace(seed=seed) for seed in (1, 0) for spec in SPECS]
-    assert capsys.readouterr().out.splitlines() == ["a line of one", "a line of two"] * 2
-    assert rows == results.rows("some")  # as JSON has them: the budget is a list
-    assert resumable.benchmark("some", SPECS, arguments(), run, table) == rows[2:]
-    assert len(ran) == 4 and not capsys.readouterr().out
-    (cut, _) = resumable.benchmark("some", SPECS, arguments(epochs=2), run, table)
-    assert ran[4:] == [spec._replace(epochs=2) for spec in SPECS]
-    assert cut["spec"] == json.loads(json.dumps(ran[4]._asdict()))
-
-
-def test_a_run_that_fails_leaves_the_rows_before_it():
-    def run(spec):
-        if spec.kind == "two":
-            raise KeyboardInterrupt
-        return {"spec": spec._asdict()}
-
-    with pytest.raises(KeyboardInterrupt):
-        resumable.benchmark("some", SPECS, arguments(), run, table)
-    assert [row["spec"]["kind"] for row in results.rows("some")] == ["one"]
 
 
 def model():
@@ -85,7 +29,7 @@ def model():
 
 def fit(made, folder, epochs):
     batches = stateful_batches(TEXT, 2, 6).cache()
-    return resumable.fit(made, batches, batches, folder, epochs, verbose=0)
+    return checkpoints.fit(made, batches, batches, folder, epochs, verbose=0)
 
 
 def test_a_killed_training_goes_on_after_its_last_epoch(tmp_path):

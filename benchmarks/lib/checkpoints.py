@@ -1,50 +1,13 @@
-"""Trainings that take hours and may be killed."""
+"""Trainings that take hours and may be killed: a checkpoint after each epoch."""
 
-import argparse
-import json
 import time
-from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import keras
 import numpy as np
 
-from benchmarks.lib import results
 from kerascompact.training import ResetStates
-
-
-def benchmark(
-    name: str,
-    specs: Iterable[Any],
-    arguments: argparse.Namespace,
-    run: Callable[[Any], dict[str, Any]],
-    table: Callable[[list[dict[str, Any]]], str],
-) -> list[dict[str, Any]]:
-    """Runs what has no row in `results/<name>.jsonl` yet, or goes on with it.
-
-    Args:
-        name: Of the benchmark.
-        specs: Named tuples that decide the runs, with `seed` and `epochs`.
-        arguments: `seeds`, each of which runs all specs (default: 0); `epochs`, which cuts every
-            run, to try a command.
-        run: Trains a spec to its row, in a folder of its own where it goes on if it was killed.
-        table: Its last line, of a new row, is printed.
-
-    Returns: The rows, seed by seed.
-    """
-    found = []
-    specs = list(specs)
-    for seed in arguments.seeds or (0,):
-        for spec in specs:
-            spec = spec._replace(seed=seed, epochs=arguments.epochs or spec.epochs)
-            row = results.find(name, spec._asdict(), test=False)
-            if row is None:
-                row = json.loads(json.dumps(run(spec)))  # as it will be found
-                results.append(name, row)
-                print(table([row]).splitlines()[-1], flush=True)
-            found.append(row)
-    return found
 
 
 def fit(
