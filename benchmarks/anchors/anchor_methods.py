@@ -17,20 +17,16 @@ from kerascompact.initializers.anchors import (
 )
 from kerascompact.optimizers import LazyAdam, Proximal
 from kerascompact.tasks.classification import TextData
-from kerascompact.tasks.methods import build_embedding
+from kerascompact.tasks.methods import METHODS, build_embedding, methods_with
 from kerascompact.text.inputs import PAD, UNK
 from kerascompact.text.vocabulary import NUM_RESERVED
 
 RESERVED = tuple(range(NUM_RESERVED))
 WINDOW = 10
 NEGATIVE_PAIRS = 200_000
-PENALIZED = ("anchors", "group_lasso")
-VARIATIONAL = {
-    "vvd": "VariationalVocabularyEmbedding",
-    "sparse_vd": "SparseVariationalEmbedding",
-    "sparse_vd_voc": "SparseVariationalVocabularyEmbedding",
-}
-KINDS = ("full", "sparse_code", "selected", *PENALIZED, *VARIATIONAL)
+PENALIZED = tuple(method.name for method in METHODS.values() if method.proximal)
+VARIATIONAL = tuple(methods_with("kl_weight"))
+KINDS = ("standard", "sparse_code", "selected", *PENALIZED, *VARIATIONAL)
 
 
 class Statistics:
@@ -151,15 +147,15 @@ def embedding(
     Args:
         statistics: Of the training split.
         width: Of the vectors.
-        kind: "full", "sparse_code" (a full table, to be given to `compressed`), "selected" (`by`,
-            `words`), "anchors" (those of `anchors`), "group_lasso", "vvd", "sparse_vd" or
-            "sparse_vd_voc" (those of the layer).
+        kind: "sparse_code" (a full table, to be given to `compressed`), or a method: "standard",
+            "selected" (`by`, `words`), "anchors" (those of `anchors`), "group_lasso", "vvd",
+            "sparse_vd" or "sparse_vd_voc" (those of the layer).
         seed: Of choices and draws.
         **options: As above.
     """
     checks.choice("kind", kind, KINDS)
     size = statistics.num_words
-    if kind in ("full", "sparse_code"):
+    if kind in ("standard", "sparse_code"):
         return build_embedding("standard", size, width)
     if kind == "selected":
         ids = statistics.chosen(options["by"], options["words"], seed)
@@ -168,8 +164,7 @@ def embedding(
         return anchors(statistics, width, seed=seed, **options)
     if kind == "group_lasso":
         return layers.GroupLassoEmbedding(size, width, **named(options))
-    made = getattr(layers, VARIATIONAL[kind])
-    return made(size, width, seed=seed, **named(options))
+    return build_embedding(kind, size, width, seed=seed, **options)
 
 
 def compressed(

@@ -27,7 +27,7 @@ SMALL, LARGE = dict(num_anchors=500, num_neighbors=10), dict(num_anchors=1000, n
 # of an epoch that was behind low rank, and a `T` with both signs ahead.
 SIGNED = {"kind": "anchors", "l1_weight": 1e-4, "nonnegative": False, "last": 0.02}
 METHODS: dict[str, dict[str, Any]] = {
-    "full": {"kind": "full"},
+    "SE": {"kind": "standard"},
     "LR 1/5": {"kind": "low_rank", "ratio": 0.2},  # numbers as ANT 1,000 has in the paper
     "LR 1/10": {"kind": "low_rank", "ratio": 0.1},
     "TT 1/5": {"kind": "tensor_train", "ratio": 0.2},

@@ -30,11 +30,11 @@ ANT = {"kind": "anchors", "l1_weight": 1e-2}
 ANT_50 = {**ANT, "num_anchors": 50, "l1_weight": 0.1}
 DYNAMIC = {"by": "dynamic", "orthogonality_weight": 1e-3}
 METHODS: dict[str, dict[str, Any]] = {
-    "full": {"kind": "full"},
-    "frequency 5,000": {"kind": "selected", "by": "frequency", "words": 5000},
-    "frequency 850": {"kind": "selected", "by": "frequency", "words": 850},  # 40 times smaller
-    "TF-IDF 5,000": {"kind": "selected", "by": "tf_idf", "words": 5000},
-    "group lasso": {"kind": "group_lasso", "group_lasso_weight": 3.0},
+    "SE": {"kind": "standard"},
+    "VS frequency 5,000": {"kind": "selected", "by": "frequency", "words": 5000},
+    "VS frequency 850": {"kind": "selected", "by": "frequency", "words": 850},  # 40 times smaller
+    "VS TF-IDF 5,000": {"kind": "selected", "by": "tf_idf", "words": 5000},
+    "GL": {"kind": "group_lasso", "group_lasso_weight": 3.0},
     "VVD": {"kind": "vvd", "kl_weight": 1e-4},
     "SparseVD-Voc": {"kind": "sparse_vd_voc", "kl_weight": 1e-5},
     "sparse code 100": {"kind": "sparse_code", "num_base": 100, "penalty": 0.05},
@@ -64,7 +64,7 @@ METHODS: dict[str, dict[str, Any]] = {
 GRID: dict[str, tuple[str, tuple[float, ...]]] = {
     "ANT 50 dynamic": ("l1_weight", (0.1, 0.3, 1.0)),
     "ANT 10 frequency": ("l1_weight", (1e-2, 3e-2)),
-    "group lasso": ("group_lasso_weight", (0.3, 1.0, 3.0)),
+    "GL": ("group_lasso_weight", (0.3, 1.0, 3.0)),
     "VVD": ("kl_weight", (1e-4, 1e-3)),
     "SparseVD-Voc": ("kl_weight", (1e-5,)),
 }

@@ -26,9 +26,9 @@ AFTERWARDS = {"nearest": compress.NearestAnchors, "k_svd": compress.KSVD}
 class Spec(NamedTuple):
     """Everything that decides a run.
 
-    `options`: a "kind" ("full", "low_rank", "tensor_train", "sparse_vd", "anchors"; "nearest" and
-    "k_svd" of a trained full table) and its arguments; "last" is the threshold of one more proximal
-    step, of anchors after training. `method` is the table's name of it.
+    `options`: a "kind" ("standard", "low_rank", "tensor_train", "sparse_vd", "anchors"; "nearest"
+    and "k_svd" of a trained full table) and its arguments; "last" is the threshold of one more
+    proximal step, of anchors after training. `method` is the table's name of it.
     """
 
     method: str
@@ -43,7 +43,7 @@ class Spec(NamedTuple):
     @property
     def teacher(self) -> "Spec":
         """The run whose trained table is compressed."""
-        return self._replace(method="full", options={"kind": "full"})
+        return self._replace(method="SE", options={"kind": "standard"})
 
     def folder(self, work: Path) -> Path:
         """Where its checkpoints are, whatever benchmark it is a run of."""
@@ -119,7 +119,7 @@ def build_embedding(spec: Spec, corpus: ptb.Corpus, wordnet: Path) -> keras.laye
     if kind == "sparse_vd":
         made = layers.SparseVariationalEmbedding
         return made(count, size.units, seed=spec.seed, **common, **options)
-    checks.choice("kind", kind, ("full", *AFTERWARDS))
+    checks.choice("kind", kind, ("standard", *AFTERWARDS))
     return keras.layers.ReversibleEmbedding(count, size.units, **common)  # since Keras 3.13
 
 
@@ -193,7 +193,7 @@ def run(
     if kind in AFTERWARDS:
         path = spec.teacher.folder(work) / "best.weights.h5"
         if not path.exists():
-            raise ValueError(f"`spec` needs the trained table of {path}: run 'full' first.")
+            raise ValueError(f"`spec` needs the trained table of {path}: run 'SE' first.")
         model.load_weights(path)
         options = {key: value for key, value in spec.options.items() if key != "kind"}
         compressor = AFTERWARDS[kind](seed=spec.seed, **options)

@@ -22,14 +22,14 @@ K = D = 32
 WIDTH, BATCH, LENGTH = 300, 64, 64
 SIZES = (10_000, 62_000, 268_000)
 ARMS = {  # name -> embedding of V words, optimizer
-    "Embedding": (lambda v: keras.layers.Embedding(v, WIDTH), LazyAdam),
-    "Embedding, stock Adam": (lambda v: keras.layers.Embedding(v, WIDTH), keras.optimizers.Adam),
-    "KD codes": (lambda v: layers.KDCodeEmbedding(v, WIDTH, K, D), LazyAdam),
-    "KD codes, d' = 100": (
+    "SE": (lambda v: keras.layers.Embedding(v, WIDTH), LazyAdam),
+    "SE, Keras Adam": (lambda v: keras.layers.Embedding(v, WIDTH), keras.optimizers.Adam),
+    "KD": (lambda v: layers.KDCodeEmbedding(v, WIDTH, K, D), LazyAdam),
+    "KD, d' = 100": (
         lambda v: layers.KDCodeEmbedding(v, WIDTH, K, D, hidden_dim=100),
         LazyAdam,
     ),
-    "DPQ-SX": (lambda v: layers.DPQEmbedding(v, WIDTH, K, 30), LazyAdam),
+    "DPQ": (lambda v: layers.DPQEmbedding(v, WIDTH, K, 30), LazyAdam),
 }
 
 

@@ -25,6 +25,7 @@ from kerascompact.core.storage import total_bits
 from kerascompact.export.freezing import freeze
 from kerascompact.forms.base import Form
 from kerascompact.models import graph_network
+from kerascompact.tasks.methods import METHODS
 
 DATASETS = ("cora", "citeseer")  # PubMed's features are not whole
 SEEDS = tuple(range(10))
@@ -40,8 +41,8 @@ CHOSEN: dict[str, dict[str, Any]] = {
 class Spec(NamedTuple):
     """Everything that decides a run.
 
-    `method`: "full", "low_rank" (with `rank`) or "kd" (`options`: arguments of the embedding; with
-    "guidance", a weight, the full table is trained before and guides the codes).
+    `method`: "standard", "low_rank" (with `rank`) or "kd" (`options`: arguments of the embedding;
+    with "guidance", a weight, the full table is trained before and guides the codes).
     `start`: deviation of the entries of the untrained table, Glorot's being 1.
     """
 
@@ -59,13 +60,14 @@ class Spec(NamedTuple):
     @property
     def label(self) -> str:
         """Method and rank, in a word or two."""
-        return f"low rank {self.rank}" if self.rank else {"full": "full", "kd": "KD"}[self.method]
+        name = METHODS[self.method].abbreviation
+        return f"{name} {self.rank}" if self.rank else name
 
 
 def specs(dataset: str) -> list[Spec]:
     """A graph's column of Table 3: full, low rank at half and a quarter of the numbers, KD."""
     return [
-        Spec(dataset, "full"),
+        Spec(dataset, "standard"),
         Spec(dataset, "low_rank", rank=7),  # floor of F d / (2 (F + d)), for both graphs
         Spec(dataset, "low_rank", rank=4),  # d / 4
         Spec(dataset, "kd", **CHOSEN[dataset]),
@@ -157,7 +159,7 @@ def run(
     start = time.perf_counter()
     table = None
     if "guidance" in spec.options:
-        teacher = spec._replace(method="full", start=1.0, options={})
+        teacher = spec._replace(method="standard", start=1.0, options={})
         guide = build(teacher, graph)
         train(teacher, guide, graph, verbose)
         table = guide.get_layer("embedding").embeddings.numpy()

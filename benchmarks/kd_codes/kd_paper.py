@@ -17,6 +17,7 @@ from benchmarks.clusters.cluster_paper import SEEDS
 from benchmarks.lib import results
 from benchmarks.lib.runner import with_seeds
 from benchmarks.lib.text_runs import TEACHER, Spec, run_all, size_again
+from kerascompact.tasks.methods import METHODS as BY_NAME
 
 BASE = Spec(
     "trec", "standard", "mean", size=8007, length=40, width=300,
@@ -34,9 +35,9 @@ BASES = (
 )
 KD = {"cardinality": 32, "code_length": 32, "batch_norm": True}
 METHODS: dict[str, dict[str, Any]] = {
-    "full": {"method": "standard", "options": TEACHER},
-    "low rank 10x": {"method": "low_rank", "options": {"ratio": 0.1}},
-    "low rank 20x": {"method": "low_rank", "options": {"ratio": 0.05}},
+    "SE": {"method": "standard", "options": TEACHER},
+    "LR 10x": {"method": "low_rank", "options": {"ratio": 0.1}},
+    "LR 20x": {"method": "low_rank", "options": {"ratio": 0.05}},
     "KD": {"method": "kd"},
 }
 UNGUIDED = ("KD, no guide", "KD, no guide, logits normalized")  # in `kd_text_dev`
@@ -62,15 +63,15 @@ def name_of(row: dict[str, Any]) -> str:
     """The method of a row, as the paper's table calls it.
 
     >>> name_of({"spec": {"method": "low_rank", "options": {"ratio": 0.05}}})
-    'low rank 20x'
+    'LR 20x'
     """
     method = row["spec"]["method"]
     if method == "low_rank":
-        return f"low rank {1 / row['spec']['options']['ratio']:.0f}x"
+        return f"{BY_NAME[method].abbreviation} {1 / row['spec']['options']['ratio']:.0f}x"
     options = row["spec"].get("options", {})
     if method == "kd" and "guidance" not in options:
         return UNGUIDED[bool(options.get("logits_batch_norm"))]
-    return {"standard": "full", "kd": "KD"}[method]
+    return BY_NAME[method].abbreviation
 
 
 def dev_specs(seeds: Iterable[int] = SEEDS) -> list[Spec]:

@@ -13,6 +13,7 @@ from kerascompact import compress, layers, models
 from kerascompact.forms.base import Form
 from kerascompact.models.language_model import SIZES
 from kerascompact.optimizers import LazyAdam, LazySGD
+from kerascompact.tasks.methods import METHODS
 from kerascompact.text.characters import character_codes
 from kerascompact.text.stream import stateful_batches
 from kerascompact.training import EpochDecay
@@ -24,11 +25,20 @@ GUIDANCE = {"small": (0.1, 0.5), "medium": (1000.0, 0.3), "large": (1000.0, 0.3)
 # network then learns slowly (small, dev perplexity after 4 epochs: 145 with 1000, 131 with 100).
 PRETRAINED_WEIGHT = 100.0
 
+# Kinds of codes, as tables call them: guided by a table, online; random; of the trained table; ...
+KINDS = {
+    "pdg": "PDG",
+    "odg": "ODG",
+    "random": "random",
+    "pretrained": "pretrained",
+    "characters": "characters",
+}
+
 
 class Spec(NamedTuple):
     """Everything that decides a run.
 
-    `method`: "full", "low_rank", "kd", "kd_odg", "kd_pdg", "kd_random", "kd_pretrained",
+    `method`: "standard", "low_rank", "kd", "kd_odg", "kd_pdg", "kd_random", "kd_pretrained",
     "kd_characters", "quantized" or "product" (`budget`: the ratio of a low rank, the bits of a
     number, the centroids of a product quantizer). `code_rate`: Adam's for code logits, in the
     first epochs; the paper's code has 0.01.
@@ -47,13 +57,18 @@ class Spec(NamedTuple):
     @property
     def label(self) -> str:
         """Method and budget, in a word or two."""
-        text = self.method.replace("_", " ")
+        known = METHODS.get(self.method)
+        if known is None:
+            codes, _, kind = self.method.partition("_")
+            text = "PQ" if codes == "product" else f"{METHODS[codes].abbreviation} {KINDS[kind]}"
+        else:
+            text = known.abbreviation
         return f"{text} {self.budget:g}" if self.budget else text
 
     @property
     def teacher(self) -> "Spec":
         """The run whose trained table this one starts from."""
-        return self._replace(method="full", budget=0, code_rate=0.01)
+        return self._replace(method="standard", budget=0, code_rate=0.01)
 
     def folder(self, work: Path) -> Path:
         """Where its checkpoints are."""
@@ -75,7 +90,7 @@ def build_embedding(spec: Spec, corpus: ptb.Corpus, work: Path) -> keras.layers.
     size, vocabulary = SIZES[spec.size], len(corpus.words)
     start = keras.initializers.RandomUniform(-size.scale, size.scale)
     common: dict[str, Any] = {"name": "embedding", "embeddings_initializer": start}
-    if spec.method in ("full", "product"):
+    if spec.method in ("standard", "product"):
         return keras.layers.Embedding(vocabulary, size.units, **common)
     if spec.method == "low_rank":
         return layers.LowRankEmbedding(
@@ -168,7 +183,7 @@ def run(spec: Spec, corpus: ptb.Corpus, work: Path, verbose: int = 2) -> dict[st
         row |= checkpoints.fit(model, train, dev, folder, spec.epochs, verbose)
         model.load_weights(best)
     embedding = model.get_layer("embedding")
-    if spec.method == "full":
+    if spec.method == "standard":
         np.save(folder / "table.npy", embedding.embeddings.numpy())
     row |= {
         "test_perplexity": streams.perplexity(around, model, corpus.test),
@@ -182,7 +197,7 @@ def teachers_table(spec: Spec, work: Path) -> np.ndarray:
     """The trained table of the full embedding, from its run."""
     path = spec.teacher.folder(work) / "table.npy"
     if not path.exists():
-        raise ValueError(f"`spec` needs the table of its teacher's run, {path}: run 'full' first.")
+        raise ValueError(f"`spec` needs the table of its teacher's run, {path}: run 'SE' first.")
     return np.load(path, allow_pickle=False)
 
 

@@ -18,7 +18,7 @@ from benchmarks.lib import results, runner
 from kerascompact import datasets, export, models
 from kerascompact.tasks.classification import TextData, encode, train
 from kerascompact.tasks.measure import accuracy
-from kerascompact.tasks.methods import build_embedding, logit_scale
+from kerascompact.tasks.methods import METHODS, build_embedding, logit_scale
 
 RECIPES = ("float32", "int8_tables", "int4_tables")
 TUNED = "int4_tables, fine-tuned"
@@ -49,8 +49,7 @@ class Spec(NamedTuple):
     @property
     def label(self) -> str:
         """Method and width."""
-        names = {"standard": "Embedding", "mixture": "ME", "low_rank": "low rank"}
-        return f"{names[self.method]}, d = {self.width}"
+        return f"{METHODS[self.method].abbreviation}, d = {self.width}"
 
 
 MIXTURE = {"clusters": 100, "unique": 500, "logit_scale": logit_scale(1e-2)}

@@ -71,15 +71,15 @@ def _sampled() -> keras.losses.Loss:
 
 _full = SparseSoftmaxCrossEntropy
 ARMS = {
-    "Embedding, Dense": Arm(_stock, _dense, _full),
-    "Embedding, Dense, Keras' loss": Arm(_stock, _dense, _keras_loss),
-    "Embedding, WordLogits, sampled": Arm(_stock, _words, _sampled),
-    "KD codes, Dense": Arm(_codes, _dense, _full),
-    "KD codes, tied": Arm(_codes, _tied, _full),
-    "KD codes, tied, sampled": Arm(_codes, _tied, _sampled),
-    "clusters, tied": Arm(_clusters, _tied, _full),
-    "clusters, tied, sampled": Arm(_clusters, _tied, _sampled),
-    "low rank, tied": Arm(_low_rank, _tied, _full),
+    "SE, Dense": Arm(_stock, _dense, _full),
+    "SE, Dense, Keras' loss": Arm(_stock, _dense, _keras_loss),
+    "SE, WordLogits, sampled": Arm(_stock, _words, _sampled),
+    "KD, Dense": Arm(_codes, _dense, _full),
+    "KD, tied": Arm(_codes, _tied, _full),
+    "KD, tied, sampled": Arm(_codes, _tied, _sampled),
+    "CE, tied": Arm(_clusters, _tied, _full),
+    "CE, tied, sampled": Arm(_clusters, _tied, _sampled),
+    "LR, tied": Arm(_low_rank, _tied, _full),
 }
 
 

@@ -57,8 +57,8 @@ def _anchors(count: int) -> Callable[[int], keras.layers.Layer]:
 
 
 ARMS = {
-    "Embedding, Keras Adam": Arm(_stock, WIDTH, keras.optimizers.Adam),
-    "Embedding, lazy Adam": Arm(_stock, WIDTH, LazyAdam),
+    "SE, Keras Adam": Arm(_stock, WIDTH, keras.optimizers.Adam),
+    "SE, lazy Adam": Arm(_stock, WIDTH, LazyAdam),
     "gathered table, lazy Adam": Arm(lambda v: GatheredTable(v, WIDTH), WIDTH, LazyAdam),
     "ANT 10, proximal lazy Adam": Arm(_anchors(10), 10, lambda: Proximal("adam")),
     "ANT 100, proximal lazy Adam": Arm(_anchors(100), 100, lambda: Proximal("adam")),

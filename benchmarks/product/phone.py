@@ -51,15 +51,15 @@ CLUSTERS = {"clusters": 100, "unique": 500, "logit_scale": logit_scale(RATE)}
 CODES = {"cardinality": 16, "code_length": 16, "batch_norm": True}
 ANCHORS = {"num_anchors": 50, "l1_weight": 0.1, "orthogonality_weight": 1e-3}
 ARMS = {
-    "dense": Arm("standard", {}, ("float32", "int8", "int4")),
-    "clusters (ME)": Arm("mixture", CLUSTERS, ("int8", "int4")),
-    "KD codes": Arm("kd", CODES),
-    "anchors (ANT)": Arm("anchors", ANCHORS),
-    "ragged": Arm("predefined_sparse", {"density": 0.5}),
-    "low rank": Arm("low_rank", {"ratio": 0.25}),
-    "tensor train": Arm("tensor_train", {"ratio": 0.1}),
-    "hash": Arm("hashed", {"buckets": 500, "unique": 500}),
-    "projection, text in": Arm(
+    "SE": Arm("standard", {}, ("float32", "int8", "int4")),
+    "ME": Arm("mixture", CLUSTERS, ("int8", "int4")),
+    "KD": Arm("kd", CODES),
+    "ANT": Arm("anchors", ANCHORS),
+    "PS": Arm("predefined_sparse", {"density": 0.5}),
+    "LR": Arm("low_rank", {"ratio": 0.25}),
+    "TT": Arm("tensor_train", {"ratio": 0.1}),
+    "HE": Arm("hashed", {"buckets": 500, "unique": 500}),
+    "NP, text in": Arm(
         "projection", {"hidden": 64, "normalization": "batch", "dropout": 0.3}, rate=2e-3
     ),
 }
@@ -226,7 +226,7 @@ def benchmark(name: str, arguments: argparse.Namespace) -> list[dict[str, Any]]:
         known = {(row["arm"], row["recipe"]) for row in results.rows(name) if row["spec"] == spec}
         if {(PLAIN, route) for route in ROUTES} <= known:
             continue
-        arms = ["dense"] if known else list(ARMS)
+        arms = ["SE"] if known else list(ARMS)
         made = files_of(seed, arguments.data, arms)
         new = [(row, file) for row, file in made if (row["arm"], row["recipe"]) not in known]
         if not new:

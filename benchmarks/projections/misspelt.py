@@ -21,7 +21,7 @@ from kerascompact import datasets, layers, models
 from kerascompact.core.extras import require
 from kerascompact.tasks import plots
 from kerascompact.tasks.classification import fit
-from kerascompact.tasks.methods import build_embedding, logit_scale
+from kerascompact.tasks.methods import METHODS, build_embedding, logit_scale
 from kerascompact.text import rules
 from kerascompact.text.length_batches import LengthBatches
 from kerascompact.text.perturb import perturb
@@ -29,11 +29,7 @@ from kerascompact.text.vocabulary import Vocabulary
 
 SHARES = (0.0, 0.1, 0.2, 0.4)
 REPEATS = 3  # times that the test split is misspelt, each in another way
-LABELS = {
-    "projection": "projection",
-    "standard": "Embedding",
-    "mixture": "cluster ME",
-}
+LABELS = {name: METHODS[name].abbreviation for name in ("projection", "standard", "mixture")}
 
 
 class Spec(NamedTuple):

@@ -91,7 +91,7 @@ def test_sparse_code_keeps_the_frequent_words_of_a_trained_model(statistics):
     keras.utils.set_random_seed(0)
     model = models.mean_classifier(embedding(statistics, 4, "sparse_code"), 2)
     table = model.get_layer("embedding").embeddings.numpy()
-    assert compressed(model, statistics, "full") is model
+    assert compressed(model, statistics, "standard") is model
     small = compressed(model, statistics, "sparse_code", num_base=3, penalty=1e-3)
     form = small.get_layer("embedding")
     assert isinstance(form, SparseForm)
@@ -101,7 +101,7 @@ def test_sparse_code_keeps_the_frequent_words_of_a_trained_model(statistics):
 
 
 def test_penalties_are_trained_with_proximal_steps():
-    assert optimizer_of("full") is LazyAdam
+    assert optimizer_of("standard") is LazyAdam
     for kind in ("anchors", "group_lasso"):
         made = optimizer_of(kind)(0.01, global_clipnorm=2.0)
         assert type(made).__name__ == "ProximalAdam" and made.global_clipnorm == 2.0

@@ -75,9 +75,9 @@ def test_every_kind_runs(options, tmp_path):
 @pytest.mark.parametrize("kind", ["nearest", "k_svd"])
 def test_what_is_compressed_afterwards_needs_the_trained_table(kind, tmp_path):
     options = {"kind": kind, "num_anchors": 5, "num_neighbors": 2}
-    with pytest.raises(ValueError, match="run 'full' first"):
+    with pytest.raises(ValueError, match="run 'SE' first"):
         run(tmp_path, options)
-    full = run(tmp_path, {"kind": "full"}, test=False)
+    full = run(tmp_path, {"kind": "standard"}, test=False)
     assert full["embedding_parameters"] == 20 * 8 and full["stored_bits"] == 32 * 20 * 8
     row = run(tmp_path, options)
     assert row["embedding_parameters"] <= 20 * 2 + 5 * 8
@@ -107,7 +107,7 @@ def test_related_anchors_are_frequent_words_with_free_entries():
 
 
 def test_the_benchmark_keeps_rows_and_its_choice_on_dev_does_not_train_twice(monkeypatch, tmp_path):
-    monkeypatch.setattr(anchors_ptb, "METHODS", {"full": {"kind": "full"}, "ANT 6": ANCHORS})
+    monkeypatch.setattr(anchors_ptb, "METHODS", {"SE": {"kind": "standard"}, "ANT 6": ANCHORS})
     monkeypatch.setattr(anchors_ptb, "GRID", {"ANT 6": ("l1_weight", (1e-2, 1e-1))})
     monkeypatch.setattr(anchors_ptb.ptb, "load", lambda data, tokens: CORPUS)
     arguments = argparse.Namespace(
@@ -123,7 +123,7 @@ def test_the_benchmark_keeps_rows_and_its_choice_on_dev_does_not_train_twice(mon
     monkeypatch.setattr(tied_language, "run", None)
     assert anchors_ptb.benchmark("ant_ptb", arguments) == rows == results.rows("ant_ptb")
     lines = anchors_ptb.table(rows[::-1]).splitlines()
-    assert lines[2].startswith("| full | - | 1 | 1 |") and "| 1/1.0 |" in lines[2]
+    assert lines[2].startswith("| SE | - | 1 | 1 |") and "| 1/1.0 |" in lines[2]
     arguments.sizes = True
     with pytest.raises(ValueError, match="`--sizes` cannot count these anew"):
         anchors_ptb.benchmark("ant_ptb", arguments)
@@ -147,7 +147,7 @@ def test_a_last_step_makes_zeros_of_small_entries(tmp_path):
 def test_the_runs_are_those_of_the_issue():
     kinds = [options["kind"] for options in anchors_ptb.METHODS.values()]
     assert set(kinds) == {
-        "full", "low_rank", "tensor_train", "sparse_vd", "nearest", "k_svd", "anchors",
+        "standard", "low_rank", "tensor_train", "sparse_vd", "nearest", "k_svd", "anchors",
     }  # fmt: skip
     sizes = [options.get("num_anchors") for options in anchors_ptb.METHODS.values()]
     assert {100, 500, 1000, 2000} <= set(sizes)

@@ -81,7 +81,7 @@ def test_each_method_builds_its_layer(statistics, method):
 
 
 def test_refuses(statistics):
-    with pytest.raises(ValueError, match="`kind` must be one of 'full', 'sparse_code', 'selected'"):
+    with pytest.raises(ValueError, match="`kind` must be one of 'standard', 'sparse_code'"):
         embedding(statistics, 6, "hashing")
     with pytest.raises(ValueError, match="`by` must be one of 'frequency', 'tf_idf'"):
         statistics.chosen("luck", 3)
@@ -94,7 +94,7 @@ def test_refuses(statistics):
 def test_specs_are_every_method_seed_by_seed():
     found = specs((0, 1))
     assert [spec.seed for spec in found] == [0] * len(METHODS) + [1] * len(METHODS)
-    assert found[0] == Spec("full", {"kind": "full"}) and found[0].width == 256
+    assert found[0] == Spec("SE", {"kind": "standard"}) and found[0].width == 256
     tried = grid(epochs=3)
     assert {spec.epochs for spec in tried} == {3}
     for name, (option, values) in anchors_text.GRID.items():

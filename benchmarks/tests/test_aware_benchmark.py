@@ -23,6 +23,4 @@ def test_rows_and_their_table(tmp_path, monkeypatch):
     assert all(file["agreement"] == 1 for file in row["files"].values())
     assert aware.benchmark("aware", arguments) == [row]  # from its file
     lines = aware.table([row]).splitlines()
-    assert len(lines) == 6 and lines[-1].startswith(
-        "| Embedding, d = 4 | int4_tables, fine-tuned | 1 |"
-    )
+    assert len(lines) == 6 and lines[-1].startswith("| SE, d = 4 | int4_tables, fine-tuned | 1 |")

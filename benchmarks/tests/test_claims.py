@@ -61,22 +61,22 @@ def test_fasttext_of_the_readme():
 
 def test_low_rank_on_penn_treebank():
     rows = {row["label"]: row for row in results.rows("ptb")}
-    best_first = ["kd pdg", "low rank 0.1", "kd", "full"]
+    best_first = ["KD PDG", "LR 0.1", "KD", "SE"]
     assert sorted(rows, key=lambda name: rows[name]["test_perplexity"]) == best_first
-    share = rows["low rank 0.1"]["paper_bits"] / rows["kd"]["paper_bits"]
+    share = rows["LR 0.1"]["paper_bits"] / rows["KD"]["paper_bits"]
     assert f"in {100 * share:.0f} % of the codes' bits" in RESULTS
 
 
 def test_order_of_five_kinds_of_codes():
-    paper = {"pdg": 107.77, "pretrained": 107.95, "odg": 108.19, "": 108.5, "random": 115.79}
+    paper = {"PDG": 107.77, "pretrained": 107.95, "ODG": 108.19, "": 108.5, "random": 115.79}
     found = {row["label"]: row["test_perplexity"] for row in results.rows("ptb_300k")}
-    ours = sorted(paper, key=lambda kind: found[f"kd {kind}".strip()])
+    ours = sorted(paper, key=lambda kind: found[f"KD {kind}".strip()])
     theirs = sorted(paper, key=lambda kind: paper[kind])
     assert "three are in its order: random, ODG, pre-trained, from worst to best" in RESULTS
-    same = ["pretrained", "odg", "random"]
+    same = ["pretrained", "ODG", "random"]
     assert [k for k in ours if k in same] == [k for k in theirs if k in same] == same
     assert "here PDG is last and unguided codes are first, in the paper PDG is first" in RESULTS
-    assert (ours[0], ours[-1], theirs[0], theirs[-2]) == ("", "pdg", "pdg", "")
+    assert (ours[0], ours[-1], theirs[0], theirs[-2]) == ("", "PDG", "PDG", "")
 
 
 def test_guided_codes_are_said_to_be():

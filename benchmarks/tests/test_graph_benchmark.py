@@ -39,7 +39,7 @@ def tiny(monkeypatch, tmp_path):
 @pytest.mark.parametrize(
     ("method", "rank", "parameters", "bits"),
     [
-        ("full", 0, 30 * 16, 32 * 30 * 16),
+        ("standard", 0, 30 * 16, 32 * 30 * 16),
         ("low_rank", 4, 4 * (30 + 16), 32 * 4 * (30 + 16)),
         ("kd", 0, 4 * 8 * 16, 30 * 4 * 3 + 32 * 4 * 8 * 16),
     ],
@@ -71,7 +71,7 @@ def test_codes_may_be_guided_by_the_full_table():
 def test_without_test_the_test_nodes_stay_untouched():
     found = made_up()
     found.labels[found.test] = -7
-    assert "test_accuracy" not in graph.run(Spec("cora", "full", epochs=2), found, test=False)
+    assert "test_accuracy" not in graph.run(Spec("cora", "standard", epochs=2), found, test=False)
 
 
 def test_same_seed_same_row_and_untrained_tables_start_alike():
@@ -89,8 +89,8 @@ def test_benchmark_goes_on_where_it_was(monkeypatch, capsys):
     monkeypatch.setattr(graph, "specs", lambda dataset: fast)
     arguments = argparse.Namespace(data=None, seeds=[0], verbose=0)
     rows = graph.benchmark("tiny", arguments)
-    assert [row["label"] for row in rows] == ["full", "low rank 7", "low rank 4", "KD"]
-    assert capsys.readouterr().out.count("cora KD seed 0: dev 0.") == 1
+    assert [row["label"] for row in rows] == ["SE", "LR 7", "LR 4", "KD"]
+    assert capsys.readouterr().out.count("| cora | KD | 1 |") == 1
     monkeypatch.setattr(graph, "run", lambda *args, **options: pytest.fail("ran again"))
     assert graph.benchmark("tiny", arguments) == rows == results.rows("tiny")
     again = [{**row, "spec": {**row["spec"], "seed": 1}} for row in rows]

@@ -39,7 +39,7 @@ def run(method, work, epochs=2, **options):
 
 
 def test_full_then_guided_by_it(tmp_path):
-    full = run("full", tmp_path)
+    full = run("standard", tmp_path)
     guided = run("kd_pdg", tmp_path)
     # words follow each other by one of two steps: a perplexity of 2 at best, 20 without learning
     assert 1.9 < full["test_perplexity"] < 25 and 1.9 < guided["test_perplexity"] < 25
@@ -75,9 +75,9 @@ def test_every_method_runs(method, options, tmp_path):
 @pytest.mark.parametrize("method", ["kd_pretrained", "product"])
 def test_methods_that_start_from_the_trained_table(method, tmp_path):
     options = {"budget": 4} if method == "product" else {}
-    with pytest.raises(ValueError, match="run 'full' first"):
+    with pytest.raises(ValueError, match="run 'SE' first"):
         run(method, tmp_path, **options)
-    run("full", tmp_path)
+    run("standard", tmp_path)
     assert 1.9 < run(method, tmp_path, **options)["test_perplexity"] < 25
 
 
@@ -91,8 +91,8 @@ def test_a_killed_run_goes_on_where_it_was(tmp_path):
 
 
 def test_perplexity_is_that_of_the_whole_text_in_one_stream(tmp_path):
-    row = run("full", tmp_path)
-    spec = Spec("full", epochs=2)
+    row = run("standard", tmp_path)
+    spec = Spec("standard", epochs=2)
     model = language.build(spec, CORPUS, language.build_embedding(spec, CORPUS, tmp_path), 4)
     model.load_weights(spec.folder(tmp_path) / "best.weights.h5")
     single = language.models.language_model(
@@ -107,13 +107,13 @@ def test_perplexity_is_that_of_the_whole_text_in_one_stream(tmp_path):
 
 
 def test_the_benchmark_keeps_rows_and_does_not_repeat_them(monkeypatch, tmp_path):
-    monkeypatch.setitem(ptb.BENCHMARKS, "ptb", [Spec("full"), Spec("kd")])
+    monkeypatch.setitem(ptb.BENCHMARKS, "ptb", [Spec("standard"), Spec("kd")])
     monkeypatch.setattr(ptb.ptb, "load", lambda data, tokens: CORPUS)
     arguments = argparse.Namespace(
         data=None, seeds=None, epochs=1, work=str(tmp_path / "work"), verbose=0
     )
     rows = ptb.benchmark("ptb", arguments)
-    assert [row["label"] for row in rows] == ["full", "kd"]
+    assert [row["label"] for row in rows] == ["SE", "KD"]
     assert len(results.rows("ptb")) == 2
     monkeypatch.setattr(language, "run", None)
     assert ptb.benchmark("ptb", arguments) == rows
@@ -122,5 +122,5 @@ def test_the_benchmark_keeps_rows_and_does_not_repeat_them(monkeypatch, tmp_path
 
 def test_the_runs_are_those_of_the_paper():
     methods = [spec.method for spec in ptb.PAPER]
-    assert sorted(methods) == ["full", "kd", "kd_pdg", "low_rank"]
+    assert sorted(methods) == ["kd", "kd_pdg", "low_rank", "standard"]
     assert all(spec.train_tokens == 300_000 and spec.epochs == 5 for spec in ptb.CUT)

@@ -16,5 +16,5 @@ def test_measures_an_arm(arm, monkeypatch):
 
 def test_arms_that_do_not_fit_are_known_before():
     at_a_million = {arm: lazy_speed.needed_bytes(arm, 10**6) / 1e9 for arm in lazy_speed.ARMS}
-    assert at_a_million["Embedding, Keras Adam"] == pytest.approx(6 * 4 * 0.256)
+    assert at_a_million["SE, Keras Adam"] == pytest.approx(6 * 4 * 0.256)
     assert at_a_million["ANT 1000, proximal lazy Adam"] == pytest.approx(4 * 4)

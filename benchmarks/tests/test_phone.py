@@ -7,6 +7,7 @@ import pytest
 
 from benchmarks.product import other_exporters, phone
 from benchmarks.product.phone import Arm
+from kerascompact.tasks.methods import METHODS
 from tiny_task import dataset
 
 SIZES = {"WORDS": 30, "WIDTH": 4, "LENGTH": 8, "EPOCHS": 2, "RUNS": 20, "DROPOUT": 0.0}
@@ -98,3 +99,8 @@ def test_the_dynamic_range_makes_int8_of_a_table(small, monkeypatch):
     facts = phone.theirs(model, other_exporters.by_dynamic_range(model), data)
     assert facts["stored_bits"] == 8 * 30 * 64
     assert np.isclose(facts["agreement"], 1, atol=0.05)
+
+
+def test_arms_are_named_as_their_methods_are():
+    for name, arm in phone.ARMS.items():
+        assert name.split(",")[0] == METHODS[arm.method].abbreviation

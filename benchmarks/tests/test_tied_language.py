@@ -16,7 +16,7 @@ from kerascompact.optimizers import LazySGD
 V, d = 20, 8
 IDS = np.random.default_rng(0).integers(0, V, 120).astype(np.int32)
 CORPUS = Corpus("numbers", tuple(map(str, range(V))), IDS, IDS, IDS, "made up")
-FULL = Spec("full", {"kind": "full"})
+FULL = Spec("SE", {"kind": "standard"})
 needs_reversible = pytest.mark.skipif(
     not hasattr(keras.layers, "ReversibleEmbedding"), reason="since Keras 3.13"
 )
@@ -38,7 +38,7 @@ def test_checkpoints_lie_apart_unless_only_epochs_or_the_name_differ():
     others = [
         FULL._replace(**change)
         for change in (
-            {"options": {"kind": "full", "ratio": 0.2}},
+            {"options": {"kind": "standard", "ratio": 0.2}},
             {"train_tokens": None},
             {"size": "large"},
             {"hold": 9},
@@ -52,7 +52,7 @@ def test_checkpoints_lie_apart_unless_only_epochs_or_the_name_differ():
 
 
 @needs_reversible
-@pytest.mark.parametrize("kind", ["full", "nearest", "k_svd"])
+@pytest.mark.parametrize("kind", ["standard", "nearest", "k_svd"])
 def test_what_is_compressed_afterwards_is_a_full_table(kind):
     made = embedding(kind)
     assert isinstance(made, keras.layers.ReversibleEmbedding) and made.name == "embedding"
@@ -76,7 +76,7 @@ def test_anchors_are_as_long_as_makes_a_step_that_of_a_full_table():
 
 
 def test_refuses_other_kinds():
-    with pytest.raises(ValueError, match="`kind` must be one of 'full', 'nearest', 'k_svd'"):
+    with pytest.raises(ValueError, match="`kind` must be one of 'standard', 'nearest', 'k_svd'"):
         embedding("codes")
 
 
