@@ -27,7 +27,7 @@ def test_numbers_of_the_readme():
             mean(row["file_bytes"] for row in groups[key]),
             100 * mean(row["file_accuracy"] for row in groups[key]),
         )
-        for key in (("dense", "float32"), ("dense", "int4"), ("clusters (ME)", "int4"))
+        for key in (("SE", "float32"), ("SE", "int4"), ("ME", "int4"))
     )
     times, points = (
         [round(keras[0] / one[0]) for one in (int4, clusters)],

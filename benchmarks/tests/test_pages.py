@@ -51,9 +51,7 @@ def test_abbreviations_are_those_of_the_registry():
 
 def test_neighbours_are_those_of_the_committed_rows():
     shown = {word_similarity.label(row["spec"]): row for row in results.rows("word_similarity")}
-    shown["begun at a table"] = results.find(
-        "projection_fit", projection_fit.BEGUN._asdict(), False
-    )
+    shown["begun at a table"] = results.find("projection_fit", projection_fit.BEGUN._asdict())
     assert word_similarity.neighbour_table(shown) in PAGES["projections"]
 
 

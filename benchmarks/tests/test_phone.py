@@ -12,9 +12,9 @@ from tiny_task import dataset
 
 SIZES = {"WORDS": 30, "WIDTH": 4, "LENGTH": 8, "EPOCHS": 2, "RUNS": 20, "DROPOUT": 0.0}
 TINY = {
-    "dense": Arm("standard", {}, ("float32", "int4")),
-    "clusters": Arm("mixture", {"clusters": 4, "unique": 6}),
-    "anchors": Arm("anchors", {"num_anchors": 6, "l1_weight": 1e-3}),
+    "SE": Arm("standard", {}, ("float32", "int4")),
+    "ME": Arm("mixture", {"clusters": 4, "unique": 6}),
+    "ANT": Arm("anchors", {"num_anchors": 6, "l1_weight": 1e-3}),
 }
 
 
@@ -45,11 +45,11 @@ def test_rows_and_their_table(small, monkeypatch, capsys):
     assert "other is left out. This needs the package 'other'." in capsys.readouterr().out
     arms = [(row["arm"], row["recipe"]) for row in rows]
     assert arms == [
-        ("dense", "float32"),
-        ("dense", "int4"),
+        ("SE", "float32"),
+        ("SE", "int4"),
         (phone.PLAIN, "Keras"),
-        ("clusters", "int8"),
-        ("anchors", "int8"),
+        ("ME", "int8"),
+        ("ANT", "int8"),
     ]
     dense, narrow, plain = rows[:3]
     assert dense["stored_bits"] == plain["stored_bits"] == dense["paper_bits"] == 32 * 30 * 4
@@ -83,7 +83,7 @@ def test_the_quantizer_leaves_a_gathered_table_as_it_is(small):
     """But for its static recipes, which need data."""
     pytest.importorskip("litert_quantizer")
     data = phone.encode(dataset(), 30, 8)
-    model = phone.trained(TINY["dense"], data, 0)
+    model = phone.trained(TINY["SE"], data, 0)
     file = other_exporters.by_quantizer(model)
     assert phone.theirs(model, file, data)["stored_bits"] == 32 * 30 * 4
     with pytest.raises(ValueError, match="`rows` must be rows of ids, for the recipe 'static_wi8"):
@@ -95,7 +95,7 @@ def test_the_quantizer_leaves_a_gathered_table_as_it_is(small):
 def test_the_dynamic_range_makes_int8_of_a_table(small, monkeypatch):
     monkeypatch.setattr(phone, "WIDTH", 64)  # smaller ones stay float32
     data = phone.encode(dataset(), 30, 8)
-    model = phone.trained(TINY["dense"], data, 0)
+    model = phone.trained(TINY["SE"], data, 0)
     facts = phone.theirs(model, other_exporters.by_dynamic_range(model), data)
     assert facts["stored_bits"] == 8 * 30 * 64
     assert np.isclose(facts["agreement"], 1, atol=0.05)
