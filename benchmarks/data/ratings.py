@@ -134,7 +134,7 @@ def read_csv(
         dev, test: Shares of the ratings held out.
         seed: Of that choice.
     Raises: ValueError, naming the file and the line: it is missing or damaged, has no such column,
-        a row of another length, an empty name, or a rating that is no finite number.
+        a row of another length, an empty name, or a rating that is not a finite number.
     Example:
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp()) / "ratings.csv"

@@ -90,7 +90,7 @@ def read_npy(path: str | os.PathLike[str]) -> np.ndarray:
             return np.lib.format.read_array(file, allow_pickle=False)
     except (ValueError, EOFError, tokenize.TokenError, MemoryError) as error:  # of a bad header
         line = (str(error).strip() or type(error).__name__).splitlines()[0]
-        raise ValueError(f"{path} is no .npy file of numbers: {line}") from error
+        raise ValueError(f"{path} is not a .npy file of numbers: {line}") from error
 
 
 def _keras_model(path: Path) -> keras.Model:
@@ -100,7 +100,7 @@ def _keras_model(path: Path) -> keras.Model:
         return keras.saving.load_model(path, compile=False)
     except (ValueError, TypeError, KeyError, OSError, EOFError, zipfile.BadZipFile) as error:
         line = (str(error).strip() or type(error).__name__).splitlines()[0]
-        raise ValueError(f"{path} is no Keras model that can be loaded: {line}") from error
+        raise ValueError(f"{path} is not a Keras model that can be loaded: {line}") from error
 
 
 def _of_model(model: Any, layer: str | None, limit: int | None, owner: str) -> Table:

@@ -110,7 +110,7 @@ def _binary_rows(
             name += character
         data = file.read(4 * width)
         if len(data) != 4 * width:
-            raise ValueError(f"{path} ends early: row {row} of {rows} is not whole.")
+            raise ValueError(f"{path} ends early: row {row} of {rows} is incomplete.")
         vector = np.frombuffer(data, "<f4").astype(np.float32)
         if not np.isfinite(vector).all():
             raise ValueError(f"{where}: a number is NaN or infinite.")
@@ -147,10 +147,10 @@ def _vector(fields: list[bytes], where: str) -> np.ndarray:
             vector = np.array(list(map(float, fields)), np.float64).astype(np.float32)
     except ValueError:
         bad = next(field for field in fields if not _is_float(field))
-        raise ValueError(f"{where}: {_shown(bad)} is no number.") from None
+        raise ValueError(f"{where}: {_shown(bad)} is not a number.") from None
     if not np.isfinite(vector).all():
         bad = fields[int(np.argmin(np.isfinite(vector)))]
-        raise ValueError(f"{where}: {_shown(bad)} is no finite number.")
+        raise ValueError(f"{where}: {_shown(bad)} is not a finite number.")
     return vector
 
 

@@ -161,7 +161,7 @@ def _content(path: Path) -> tuple[str, bool]:
     data = unpack(path.read_bytes(), path)
     if b"\0" in data:
         line = data.count(b"\n", 0, data.index(b"\0")) + 1
-        raise ValueError(f"{path}, line {line}: a NUL byte; this is no UTF-8 text file.")
+        raise ValueError(f"{path}, line {line}: a NUL byte; this is not a UTF-8 text file.")
     try:
         content = data.decode().removeprefix("\ufeff")  # spreadsheets begin UTF-8 with a mark
     except UnicodeDecodeError as error:

@@ -62,7 +62,9 @@ class TextToBits(keras.layers.Layer):
         self.projection = read_projection(projection)
         self.tables = byte_rules(rules)
         if token_rules.named(rules).pairs:
-            checks.fail("rules", "rules without pairs, which have no bits", rules)
+            checks.fail(
+                "rules", "rules that form no word pairs: a projection hashes single words", rules
+            )
         self.rules = rules
         self.sequence_length, self.max_words = byte_text.limits(sequence_length, max_words)
         self.together = checks.boolean("together", together)

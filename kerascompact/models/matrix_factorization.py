@@ -40,7 +40,9 @@ def matrix_factorization(
         checks.fail("items", "another layer than `users`", items)
     widths = [getattr(layer, "output_dim", None) for layer in (users, items)]
     if widths[0] != widths[1] or widths[0] is None:
-        raise ValueError(f"`users` and `items` must be as wide. Received: widths {widths}.")
+        raise ValueError(
+            f"`users` and `items` must have the same width. Received: widths {widths}."
+        )
     user = keras.Input((), dtype="int32", name="user")
     item = keras.Input((), dtype="int32", name="item")
     # float32 even under mixed precision: a float16 rating has steps of 0.004

@@ -45,7 +45,7 @@ def projection_lstm(
     checks.integer_in("units", units, 1)
     checks.number("dropout", dropout, at_least=0, up_to=0.999)
     if getattr(embedding, "together", False):
-        checks.fail("embedding", "a projection of words, not of whole texts", embedding)
+        checks.fail("embedding", "a projection of words, not of entire texts", embedding)
     given, vectors = word_inputs(embedding, inputs, sequence_length)
     state = keras.layers.LSTM(units, name="lstm")(vectors)
     if dropout:

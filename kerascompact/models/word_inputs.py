@@ -33,7 +33,7 @@ def word_inputs(
         checks.fail("embedding", "a kerascompact.layers.ProjectionEmbedding", embedding)
     if isinstance(inputs, BitCache):
         if embedding.together:
-            checks.fail("inputs", "'bits' or 'words' for the bits of whole texts", inputs)
+            checks.fail("inputs", "'bits' or 'words' for the bits of entire texts", inputs)
         if inputs.projection != embedding.projection:
             raise ValueError(
                 "`inputs` must be a BitCache of the embedding's own projection, "

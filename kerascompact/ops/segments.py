@@ -22,7 +22,7 @@ def segment_lengths(units: int, segments: int | Sequence[int]) -> tuple[int, ...
     if isinstance(segments, Sequence) and not isinstance(segments, str):
         lengths = tuple(checks.integer_in("num_segments", one, 1) for one in segments)
         if sum(lengths) != units:
-            checks.fail("num_segments", f"lengths of the sum {units}, the units", segments)
+            checks.fail("num_segments", f"lengths that add up to {units}, the units", segments)
         return lengths
     number = checks.integer_in("num_segments", segments, 1, units)
     return tuple(units // number + (place < units % number) for place in range(number))

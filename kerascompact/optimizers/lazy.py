@@ -251,7 +251,7 @@ def lazy(optimizer: Any) -> Any:
         )
     if optimizer.built:
         raise ValueError(
-            "`optimizer` must be new: what it has learnt would be lost. "
+            "`optimizer` must be new: its state would be lost. "
             f"Received: {optimizer.name!r}, which has been built."
         )
     return lazy_class(kind).from_config(optimizer.get_config())

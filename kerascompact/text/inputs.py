@@ -35,7 +35,7 @@ def complaints(words: Sequence[str], pairs: bool = False) -> Iterator[tuple[int,
     With `pairs`, two words with a space between are allowed.
 
     >>> list(complaints(["a", "b c", "a"]))
-    [(1, 'has white space inside'), (2, 'is there twice')]
+    [(1, 'has white space inside'), (2, 'is repeated')]
     """
     seen: set[str] = set()
     for index, word in enumerate(words):
@@ -46,7 +46,7 @@ def complaints(words: Sequence[str], pairs: bool = False) -> Iterator[tuple[int,
         elif word in (PAD, UNK):
             yield index, "is reserved"
         elif word in seen:
-            yield index, "is there twice"
+            yield index, "is repeated"
         elif any("\ud800" <= character <= "\udfff" for character in word):
-            yield index, "is no Unicode text (a lone surrogate)"
+            yield index, "is not valid Unicode (a lone surrogate)"
         seen.add(word)

@@ -52,7 +52,7 @@ class Vocabulary:
             checks.fail("words", "a list of at least one word", words)
         for index, complaint in inputs.complaints(self._words, self._rules.pairs):
             raise ValueError(
-                "`words` must be distinct, without white space, and none reserved. "
+                "`words` must be distinct, without white space and not reserved. "
                 f"Received: words[{index}]={self._words[index]!r}, which {complaint}."
             )
         self._ids = {word: id for id, word in enumerate(self._words, NUM_RESERVED)}
@@ -233,8 +233,8 @@ class Vocabulary:
             raise ValueError(f"{path}, line 1: unknown token rules {rules!r}; there are {known}.")
         if lines.pop() or str(len(lines)) != size:  # the last line break leaves one empty string
             raise ValueError(
-                f"{path}, line {len(lines)}: the file must end after {size} whole lines, as line 1 "
-                f"says. Received: {len(lines)} whole lines; it was cut short or edited."
+                f"{path}, line {len(lines)}: the file must end after {size} complete lines, as "
+                f"line 1 says. Received: {len(lines)} lines; the file was truncated or edited."
             )
         if lines[1:2] != [UNK]:
             raise ValueError(f"{path}, line 2: must read '{UNK}'. Received: {lines[1:2]}.")

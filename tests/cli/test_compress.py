@@ -177,7 +177,7 @@ def test_wrong_arguments_are_named_before_any_work(glove, classifier, tmp_path, 
     wrong = line(*scalar, "--counts", tmp_path / "counts.npy")
     assert "counts.npy must hold a number for each of the 40 vectors" in wrong
     (tmp_path / "counts.npy").write_bytes(b"")
-    assert "counts.npy is no .npy file" in line(*scalar, "--counts", tmp_path / "counts.npy")
+    assert "counts.npy is not a .npy file" in line(*scalar, "--counts", tmp_path / "counts.npy")
     assert "one of 1, 2, 3, 6" in line(
         "--method", "product", *METHODS["product"][2:], "--code-length", 4
     )

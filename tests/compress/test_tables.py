@@ -74,7 +74,7 @@ def test_reads_word_vectors(tmp_path):
 
 def test_never_unpickles(tmp_path):
     np.save(tmp_path / "objects.npy", np.array([[{}]], object), allow_pickle=True)
-    with pytest.raises(ValueError, match="objects.npy is no .npy file of numbers"):
+    with pytest.raises(ValueError, match="objects.npy is not a .npy file of numbers"):
         read_table(tmp_path / "objects.npy")
 
 
@@ -113,14 +113,14 @@ def test_rejects_headers_that_lie(tmp_path):
     data = (tmp_path / "a.npy").read_bytes()
     for bad in (data, data.replace(b"}", b" ").replace(b")", b" ")):
         (tmp_path / "a.npy").write_bytes(bad)
-        with pytest.raises(ValueError, match="a.npy is no .npy file of numbers"):
+        with pytest.raises(ValueError, match="a.npy is not a .npy file of numbers"):
             read_table(tmp_path / "a.npy")
 
 
 def test_rejects_damaged_files(tmp_path):
     np.save(tmp_path / "a.npy", TABLE)
     model(embedding()).save(tmp_path / "a.keras")
-    for name, kind in (("a.npy", "no .npy file of numbers"), ("a.keras", "no Keras model")):
+    for name, kind in (("a.npy", "not a .npy file of numbers"), ("a.keras", "not a Keras model")):
         data = (tmp_path / name).read_bytes()
         for bad in (b"", b"hello, world", data[: len(data) // 2], data[:-1]):
             (tmp_path / name).write_bytes(bad)

@@ -117,7 +117,7 @@ def test_equal_rows_are_one_anchor():
     table = np.repeat(np.random.default_rng(0).normal(size=(3, 50)), 20, axis=0) + 100
     found = kmeans_anchors(table.astype(np.float32), 3)
     assert len({int(id) // 20 for id in found}) == 3
-    with pytest.raises(ValueError, match="`num_anchors` must be at most 3, the different rows"):
+    with pytest.raises(ValueError, match="`num_anchors` must be at most 3, the distinct rows"):
         kmeans_anchors(table.astype(np.float32), 4)
 
 

@@ -89,7 +89,7 @@ def test_as_a_layer_of_a_model(tmp_path):
             "`max_words` must be None if there is a `sequence_length`",
         ),
         ({"rules": "nltk"}, "`rules` must be one of"),
-        ({"rules": "wordpunct_pairs"}, "`rules` must be rules without pairs"),
+        ({"rules": "wordpunct_pairs"}, "`rules` must be rules that form no word pairs"),
         ({"projection": 3}, "`projection` must be a kerascompact.core.projection.Projection"),
         ({"together": 1}, "`together` must be True or False"),
     ],

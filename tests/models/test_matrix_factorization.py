@@ -70,7 +70,9 @@ def test_saves_and_loads(tmp_path):
 
 def test_refuses():
     users = keras.layers.Embedding(9, 6)
-    with pytest.raises(ValueError, match=r"`users` and `items` must be as wide. .*\[6, 5\]"):
+    with pytest.raises(
+        ValueError, match=r"`users` and `items` must have the same width. .*\[6, 5\]"
+    ):
         matrix_factorization(users, keras.layers.Embedding(9, 5))
     with pytest.raises(ValueError, match="`items` must be another layer than `users`"):
         matrix_factorization(users, users)

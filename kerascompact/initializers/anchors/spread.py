@@ -54,7 +54,7 @@ def kmeans_anchors(
     while len(chosen) < num_anchors:
         likely = weights * (distances if chosen else 1.0)
         if not likely.any():
-            checks.fail("num_anchors", f"at most {len(chosen)}, the different rows", num_anchors)
+            checks.fail("num_anchors", f"at most {len(chosen)}, the distinct rows", num_anchors)
         id = int(random.choice(len(likely), p=likely / likely.sum()))
         chosen.append(id)
         distances = np.minimum(distances, _squared_distances(points, squares, id))

@@ -151,9 +151,7 @@ class AnchorTransformEmbedding(CompactEmbedding):
         if self.gradient_threshold and mixture == "softmax":
             checks.fail("gradient_threshold", "0 with a softmax over rows", gradient_threshold)
         if self.start_table is not None and mixture == "softmax":
-            checks.fail(
-                "mixture", "'linear' with `weights`: a softmax mixes, it adds nothing", mixture
-            )
+            checks.fail("mixture", "'linear' with `weights`: a softmax fits no table", mixture)
         if transform_initializer is None:
             transform_initializer = HalfNormal()
         self.transform_initializer = keras.initializers.get(transform_initializer)

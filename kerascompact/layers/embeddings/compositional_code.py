@@ -126,7 +126,7 @@ class CompositionalCodeEmbedding(CompactEmbedding):
     def _encoded(self, start: Any, table: Any) -> list[np.ndarray]:
         """The weights under which the layer gives the codes of an auto-encoder of a table."""
         if table is not None:
-            checks.fail("table", "None with `weights`, which are the table then", table)
+            checks.fail("table", "None with `weights`, which replace it", table)
         if self.table_dim != self.output_dim:
             expected = f"output_dim={self.output_dim} with `weights`, which are the table then"
             checks.fail("table_dim", expected, self.table_dim)

@@ -75,7 +75,7 @@ class SelectedEmbedding(CompactEmbedding):
         ids = checks.ids_below("selected", np.asarray(selected), self.input_dim)
         unique = np.unique(ids)
         if ids.ndim != 1 or len(unique) != len(ids):
-            checks.fail("selected", "different ids, or how many", selected)
+            checks.fail("selected", "distinct ids, or their number", selected)
         return unique
 
     def build(self, input_shape: Any = None) -> None:

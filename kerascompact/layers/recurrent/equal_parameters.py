@@ -77,7 +77,7 @@ def equal_parameters(
     wanted = outputs * (inputs + outputs + biases)
     if units is None:
         if num_segments is None or gamma is None:
-            checks.fail("units", "given, unless `num_segments` and `gamma` both are", units)
+            checks.fail("units", "given, unless both `num_segments` and `gamma` are", units)
         count = checks.integer_in("num_segments", num_segments, 1)
         share = checks.number("gamma", gamma, above=0, up_to=1)
         linear = share * input_dim + biases

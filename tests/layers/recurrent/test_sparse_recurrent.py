@@ -196,7 +196,7 @@ def test_keeps_its_configuration_and_counts_its_parameters(kind):
 def test_rejects_arguments():
     for arguments, message in (
         ({"units": 4, "num_segments": 5}, r"`num_segments` must be an integer in \[1, 4\]"),
-        ({"units": 4, "num_segments": [1, 2]}, "`num_segments` must be lengths of the sum 4"),
+        ({"units": 4, "num_segments": [1, 2]}, "`num_segments` must be lengths that add up to 4"),
         ({"units": 4, "gamma": 0}, r"`gamma` must be a number in \(0, 1\]"),
         ({"units": 0}, "`units` must be an integer >= 1"),
         ({"units": 4, "weight_dropout": 1.0}, r"`weight_dropout` must be a number in \[0, 1\)"),
