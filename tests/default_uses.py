@@ -6,7 +6,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from kerascompact import compress, datasets, export, layers, models, text
+from kerascompact import datasets, export, layers, models, text
 from kerascompact.core.projection import Projection
 
 V, D = 12, 4
@@ -20,7 +20,6 @@ FEATURES = np.eye(3, D, dtype=np.float32)
 PROJECTION = Projection(2, 8)
 BITS = np.random.default_rng(0).integers(0, 2, (2, 4, 1120)).astype(np.float32)
 RATED = {"user": IDS[0], "item": IDS[0]}
-ROUNDED = compress.ScalarQuantization().fit(TABLE[:V])
 BYTES = np.array([[*b"turn it on", 0, 0]], np.int32)
 SPLIT = datasets.Split(["turn it on", "off", "up", "down"], np.array([0, 1, 0, 1]))
 

@@ -7,6 +7,7 @@ import pytest
 from kerascompact import export
 from kerascompact.layers import LowRankEmbedding, WordBias, tied_softmax
 from kerascompact.models import language_model
+from kerascompact.runtime.interpreter import Interpreter
 
 IDS = np.array([[1, 2, 3], [4, 5, 0]])
 
@@ -48,7 +49,7 @@ def test_lives_through_files_clones_freezing_and_conversion(tmp_path):
     assert [layer.name for layer in frozen.layers] == [layer.name for layer in made.layers]
     file = export.convert(made, "int8_tables")
     assert export.verify(made, file, IDS, tolerance=1e-5).agreement == 1.0
-    assert export.interpreter.Interpreter(file).outputs.keys() == {"logits"}
+    assert Interpreter(file).outputs.keys() == {"logits"}
 
 
 def test_is_a_head_of_the_language_model():
