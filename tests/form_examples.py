@@ -149,7 +149,7 @@ def hashed(rows=V, width=4, buckets=6, seed=1, **config):
 def tensor_train(rows=V, seed=1, **config):
     cores = [numbers(4, 6, seed=seed), numbers(6, 3 * 2, seed=seed + 1)]
     table = np.einsum("adr,brc->abdc", cores[0].reshape(4, 2, 3), cores[1].reshape(6, 3, 2))
-    sizes = dict(rows=(4, 6), columns=(2, 2), ranks=(3,))
+    sizes = dict(id_factors=(4, 6), width_factors=(2, 2), ranks=(3,))
     form = TensorTrainForm.from_cores(cores, rows, **sizes, **config)
     return form, table.reshape(24, 4)[:rows]
 

@@ -35,7 +35,7 @@ FILES = {  # rows: nodes
 }
 
 
-class Graph(NamedTuple):
+class CitationGraph(NamedTuple):
     """Nodes with sparse features, some of them labelled, and edges between them.
 
     Args:
@@ -62,7 +62,7 @@ class Graph(NamedTuple):
     about: str
 
 
-def load(name: str, data: str | os.PathLike[str] | None = None) -> Graph:
+def load(name: str, data: str | os.PathLike[str] | None = None) -> CitationGraph:
     """Loads a citation graph in its usual split: 20 labelled nodes per class to train on.
 
     | name | nodes | features | edges | classes | train | dev | test |
@@ -106,7 +106,7 @@ def load(name: str, data: str | os.PathLike[str] | None = None) -> Graph:
             stacklevel=2,
         )
     train, dev, test = (arrays[f"{part}_idx"].astype(np.int32) for part in ("train", "val", "test"))
-    return Graph(
+    return CitationGraph(
         name,
         features,
         arrays["edges"].astype(np.int32),

@@ -104,7 +104,9 @@ def build_embedding(
     return keras.layers.Embedding(num_features, WIDTH, **common)
 
 
-def build(spec: Spec, graph: planetoid.Graph, table: np.ndarray | None = None) -> keras.Model:
+def build(
+    spec: Spec, graph: planetoid.CitationGraph, table: np.ndarray | None = None
+) -> keras.Model:
     """The untrained model of a run, seeded and compiled."""
     keras.utils.set_random_seed(spec.seed)
     model = graph_network(
@@ -124,13 +126,13 @@ def build(spec: Spec, graph: planetoid.Graph, table: np.ndarray | None = None) -
     return model
 
 
-def one_batch(graph: planetoid.Graph, nodes: np.ndarray) -> tf.data.Dataset:
+def one_batch(graph: planetoid.CitationGraph, nodes: np.ndarray) -> tf.data.Dataset:
     """Nodes and their labels as a data set of one batch."""
     return tf.data.Dataset.from_tensors((nodes, graph.labels[nodes]))
 
 
 def train(
-    spec: Spec, model: keras.Model, graph: planetoid.Graph, verbose: int = 0
+    spec: Spec, model: keras.Model, graph: planetoid.CitationGraph, verbose: int = 0
 ) -> dict[str, list[float]]:
     """Trains full-batch, keeps the weights of the best epoch on dev, returns the history."""
     stop = keras.callbacks.EarlyStopping(
@@ -150,7 +152,7 @@ def train(
 
 
 def run(
-    spec: Spec, graph: planetoid.Graph, *, test: bool = True, verbose: int = 0
+    spec: Spec, graph: planetoid.CitationGraph, *, test: bool = True, verbose: int = 0
 ) -> dict[str, Any]:
     """Trains one model and returns its row; `test=False` leaves the test nodes untouched.
 
@@ -185,7 +187,7 @@ def run(
     return row | ({"test_accuracy": accuracy(shipped, graph, graph.test)} if test else {})
 
 
-def accuracy(model: keras.Model, graph: planetoid.Graph, nodes: np.ndarray) -> float:
+def accuracy(model: keras.Model, graph: planetoid.CitationGraph, nodes: np.ndarray) -> float:
     """Share of nodes whose largest output is their label."""
     outputs = model.predict(nodes, batch_size=len(nodes), verbose=0)
     return float(np.mean(np.argmax(outputs, axis=-1) == graph.labels[nodes]))

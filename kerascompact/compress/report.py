@@ -10,7 +10,7 @@ from kerascompact.core.storage import kib, total_bits
 from kerascompact.forms.base import Form
 
 
-class Report(NamedTuple):
+class CompressionReport(NamedTuple):
     """Errors of the vectors and bits of the form; printing it gives two lines.
 
     Attributes:
@@ -43,7 +43,7 @@ class Report(NamedTuple):
         )
 
 
-def report(table: Any, form: Form, counts: Any = None) -> Report:
+def report(table: Any, form: Form, counts: Any = None) -> CompressionReport:
     """Compares a form with the table it was made from.
 
     Args:
@@ -51,7 +51,7 @@ def report(table: Any, form: Form, counts: Any = None) -> Report:
         form: Form that a compressor returned for it.
         counts: How often each word occurs, `(V,)`, to weight the errors by frequency.
 
-    Returns: Errors and bits, see `compress.report.Report`.
+    Returns: Errors and bits, see `compress.report.CompressionReport`.
 
     Raises: ValueError, if table, form and counts do not fit each other.
 
@@ -82,7 +82,7 @@ def report(table: Any, form: Form, counts: Any = None) -> Report:
     cosines = products[some] / norms[some]
     stored = total_bits(form.storage())
     energy = weights @ whole
-    return Report(
+    return CompressionReport(
         mean_squared_error=float(weights @ lost / weights.sum() / table.shape[1]),
         relative_error=float(weights @ lost / energy) if energy else 0.0,
         cosine=float(np.average(cosines, weights=weights[some])) if some.any() else 1.0,

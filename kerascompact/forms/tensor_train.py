@@ -25,9 +25,9 @@ class TensorTrainForm(Form):
 
     Args:
         input_dim: Vocabulary size `V`, at most the product of the bases.
-        output_dim: Embedding width `d`, the product of `columns`.
-        rows: Two or more bases `v_0, v_1, ...` of the ids.
-        columns: Factors `d_0, d_1, ...` of the width, one for each base.
+        output_dim: Embedding width `d`, the product of `width_factors`.
+        id_factors: Two or more bases `v_0, v_1, ...` of the ids.
+        width_factors: Factors `d_0, d_1, ...` of the width, one for each base.
         ranks: Inner sizes `r_1, r_2, ...` between the cores, one less than there are bases.
         precision: Type of the cores: "float32", "int8" or "int4"; integers share one scale, the
             product of the cores' scales.
@@ -40,7 +40,8 @@ class TensorTrainForm(Form):
 
     Example:
     >>> cores = [np.array([[3.0], [1.0]]), np.array([[1.0, 2.0], [0.0, 1.0]])]
-    >>> form = TensorTrainForm.from_cores(cores, 4, rows=(2, 2), columns=(1, 2), ranks=(1,))
+    >>> sizes = dict(id_factors=(2, 2), width_factors=(1, 2), ranks=(1,))
+    >>> form = TensorTrainForm.from_cores(cores, 4, **sizes)
     >>> form(np.array([0, 3])).numpy().tolist()
     [[3.0, 6.0], [0.0, 1.0]]
 
@@ -51,14 +52,14 @@ class TensorTrainForm(Form):
         self,
         input_dim: int,
         output_dim: int,
-        rows: Any,
-        columns: Any,
+        id_factors: Any,
+        width_factors: Any,
         ranks: Any,
         precision: str = "float32",
         **kwargs: Any,
     ) -> None:
         super().__init__(input_dim, output_dim, **kwargs)
-        self.shape = read_shape(self.input_dim, self.output_dim, rows, columns, ranks)
+        self.shape = read_shape(self.input_dim, self.output_dim, id_factors, width_factors, ranks)
         self.precision = checks.choice("precision", precision, PRECISIONS)
 
     @classmethod
@@ -68,10 +69,10 @@ class TensorTrainForm(Form):
         Args:
             cores: A core `(v_k, r_k d_k r_{k+1})` for each base.
             input_dim: Vocabulary size `V`, in ids.
-            **config: Further arguments of the form: `rows`, `columns`, `ranks`.
+            **config: Further arguments of the form: `id_factors`, `width_factors`, `ranks`.
         """
         arrays = {f"core_{k}": checks.finite("cores", core) for k, core in enumerate(cores)}
-        width = math.prod(config["columns"])
+        width = math.prod(config["width_factors"])
         return cls.from_arrays(arrays, input_dim=input_dim, output_dim=width, **config)
 
     def build(self, input_shape: Any = None) -> None:
@@ -81,7 +82,7 @@ class TensorTrainForm(Form):
             self.add_array("scale", (), "float32")
 
     def lookup(self, ids: tf.Tensor) -> tf.Tensor:
-        found = tensor_train.digits(tf.reshape(ids, [-1]), self.shape.rows)
+        found = tensor_train.digits(tf.reshape(ids, [-1]), self.shape.id_factors)
         matrices = [self.raw_rows(f"core_{k}", digit) for k, digit in enumerate(found)]
         vectors = tensor_train.train_rows(matrices, self.shape)
         return reshape_as(self._scaled(vectors), ids, self.output_dim)
@@ -90,7 +91,7 @@ class TensorTrainForm(Form):
         """Contracts one core after the other, without computing the words' vectors."""
         flat, zero = tf.reshape(hidden, [-1, self.output_dim]), unknown_zero(hidden)
         cores = []
-        for k, size in enumerate(self.shape.rows):
+        for k, size in enumerate(self.shape.id_factors):
             name = f"core_{k}"
             # An int4 core is gathered, as in `lookup`, so that the file stores it only once.
             if self.precision == "int4":
@@ -108,7 +109,7 @@ class TensorTrainForm(Form):
             return self
         arrays: dict[str, Any] = {}
         scale = np.float32(1 if self.precision == "float32" else self.scale.numpy())
-        for k in range(len(self.shape.rows)):
+        for k in range(len(self.shape.id_factors)):
             core = getattr(self, f"core_{k}").numpy().astype(np.float32)
             codes, step = quantize_columns(core.reshape(-1, 1), TABLE_BITS[precision])
             arrays[f"core_{k}"] = codes.reshape(core.shape)
@@ -122,15 +123,15 @@ class TensorTrainForm(Form):
 
 
 def read_shape(
-    input_dim: int, output_dim: int, rows: Any, columns: Any, ranks: Any
+    input_dim: int, output_dim: int, id_factors: Any, width_factors: Any, ranks: Any
 ) -> tensor_train.TrainShape:
     """Checks the sizes of a tensor train for a table `(V, d)`.
 
     Args:
         input_dim: Vocabulary size `V`, in ids.
         output_dim: Embedding width `d`, in numbers.
-        rows: Bases of the ids.
-        columns: Factors of the width.
+        id_factors: Bases of the ids.
+        width_factors: Factors of the width.
         ranks: Inner sizes between the cores.
 
     Raises: ValueError, if the sizes do not fit.
@@ -139,16 +140,22 @@ def read_shape(
     70
     """
     read = {}
-    for name, sizes in dict(rows=rows, columns=columns, ranks=ranks).items():
+    for name, sizes in dict(
+        id_factors=id_factors, width_factors=width_factors, ranks=ranks
+    ).items():
         if not isinstance(sizes, list | tuple):
             checks.fail(name, "a list of integers", sizes)
         read[name] = tuple(checks.integer_in(name, size, 1) for size in sizes)
     shape = tensor_train.TrainShape(**read)
-    if len(shape.rows) < 2 or math.prod(shape.rows) < input_dim:
-        checks.fail("rows", f"two or more integers whose product is at least {input_dim}", rows)
-    if len(shape.columns) != len(shape.rows) or math.prod(shape.columns) != output_dim:
-        expected = f"{len(shape.rows)} integers whose product is the width {output_dim}"
-        checks.fail("columns", expected, columns)
-    if len(shape.ranks) != len(shape.rows) - 1:
-        checks.fail("ranks", f"{len(shape.rows) - 1} integers, between the cores", ranks)
+    if len(shape.id_factors) < 2 or math.prod(shape.id_factors) < input_dim:
+        expected = f"two or more integers whose product is at least {input_dim}"
+        checks.fail("id_factors", expected, id_factors)
+    if (
+        len(shape.width_factors) != len(shape.id_factors)
+        or math.prod(shape.width_factors) != output_dim
+    ):
+        expected = f"{len(shape.id_factors)} integers whose product is the width {output_dim}"
+        checks.fail("width_factors", expected, width_factors)
+    if len(shape.ranks) != len(shape.id_factors) - 1:
+        checks.fail("ranks", f"{len(shape.id_factors) - 1} integers, between the cores", ranks)
     return shape

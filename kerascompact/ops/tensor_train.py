@@ -22,8 +22,8 @@ class TrainShape(NamedTuple):
     [(4, 6), (5, 18), (5, 12)]
     """
 
-    rows: tuple[int, ...]
-    columns: tuple[int, ...]
+    id_factors: tuple[int, ...]
+    width_factors: tuple[int, ...]
     ranks: tuple[int, ...]
 
     @property
@@ -33,7 +33,7 @@ class TrainShape(NamedTuple):
 
     @property
     def core_shapes(self) -> list[tuple[int, int]]:
-        sizes = zip(self.rows, self.outer, self.columns, self.outer[1:], strict=False)
+        sizes = zip(self.id_factors, self.outer, self.width_factors, self.outer[1:], strict=False)
         return [(v, left * d * right) for v, left, d, right in sizes]
 
     @property
@@ -62,13 +62,13 @@ def train_rows(matrices: Sequence[tf.Tensor], shape: TrainShape) -> tf.Tensor:
     >>> train_rows([tf.constant([[3.0]]), tf.constant([[1.0, 2.0]])], shape).numpy().tolist()
     [[3.0, 6.0]]
     """
-    vectors = tf.reshape(matrices[0], [-1, shape.columns[0], shape.outer[1]])
+    vectors = tf.reshape(matrices[0], [-1, shape.width_factors[0], shape.outer[1]])
     for k in range(1, len(matrices)):
         left, right = shape.outer[k : k + 2]
-        matrix = tf.reshape(matrices[k], [-1, left, shape.columns[k] * right])
-        width = math.prod(shape.columns[: k + 1])
+        matrix = tf.reshape(matrices[k], [-1, left, shape.width_factors[k] * right])
+        width = math.prod(shape.width_factors[: k + 1])
         vectors = tf.reshape(tf.matmul(vectors, matrix), [-1, width, right])
-    return tf.reshape(vectors, [-1, math.prod(shape.columns)])
+    return tf.reshape(vectors, [-1, math.prod(shape.width_factors)])
 
 
 def rows_of_digit(first: tf.Tensor, cores: Sequence[tf.Tensor], shape: TrainShape) -> tf.Tensor:
@@ -84,8 +84,8 @@ def rows_of_digit(first: tf.Tensor, cores: Sequence[tf.Tensor], shape: TrainShap
     state = tf.gather(cores[0], first)
     words = width = 1
     for k in range(1, len(cores)):
-        width *= shape.columns[k - 1]
-        v, d, (left, right) = shape.rows[k], shape.columns[k], shape.outer[k : k + 2]
+        width *= shape.width_factors[k - 1]
+        v, d, (left, right) = shape.id_factors[k], shape.width_factors[k], shape.outer[k : k + 2]
         core = tf.transpose(tf.reshape(cores[k], [v, left, d * right]), [1, 0, 2])
         state = tf.matmul(tf.reshape(state, [-1, left]), tf.reshape(core, [left, -1]))
         state = tf.transpose(tf.reshape(state, [words, width, v, d * right]), [0, 2, 1, 3])
@@ -107,8 +107,8 @@ def train_logits(hidden: tf.Tensor, cores: Sequence[tf.Tensor], shape: TrainShap
     state = tf.expand_dims(hidden, -1)  # (n, columns left, words)
     words = 1
     for k in reversed(range(len(cores))):
-        before = math.prod(shape.columns[:k])
-        v, d, (left, right) = shape.rows[k], shape.columns[k], shape.outer[k : k + 2]
+        before = math.prod(shape.width_factors[:k])
+        v, d, (left, right) = shape.id_factors[k], shape.width_factors[k], shape.outer[k : k + 2]
         state = tf.reshape(state, [-1, before, d * right, words])
         state = tf.reshape(tf.transpose(state, [0, 1, 3, 2]), [-1, d * right])
         core = tf.transpose(tf.reshape(cores[k], [v * left, d * right]))

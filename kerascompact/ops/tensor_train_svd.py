@@ -26,14 +26,14 @@ def tensor_train_svd(table: np.ndarray, shape: TrainShape) -> list[np.ndarray]:
     Reference: [Oseledets, SIAM J. Sci. Comput. 2011](https://doi.org/10.1137/090752286),
     algorithm 1 and eq. 2.5.
     """
-    count = len(shape.rows)
-    whole = np.zeros((math.prod(shape.rows), table.shape[1]))
+    count = len(shape.id_factors)
+    whole = np.zeros((math.prod(shape.id_factors), table.shape[1]))
     whole[: len(table)] = table
     # Axes v_0 v_1 ... d_0 d_1 ... -> v_0 d_0 v_1 d_1 ...
     axes = [axis for k in range(count) for axis in (k, count + k)]
-    rest = whole.reshape(*shape.rows, *shape.columns).transpose(axes)
+    rest = whole.reshape(*shape.id_factors, *shape.width_factors).transpose(axes)
     cores, outer = [], shape.outer
-    for k, (v, d) in enumerate(zip(shape.rows, shape.columns, strict=True)):
+    for k, (v, d) in enumerate(zip(shape.id_factors, shape.width_factors, strict=True)):
         left, right = outer[k], outer[k + 1]
         rest = rest.reshape(left * v * d, -1)
         core = rest

@@ -31,12 +31,14 @@ def whole_table(cores, shape):
     letters, ends = "abcdefghijkl", shape.outer
     tensors, terms, rows, columns = [], [], "", ""
     for k, core in enumerate(cores):
-        tensors.append(core.reshape(shape.rows[k], ends[k], shape.columns[k], ends[k + 1]))
+        tensors.append(
+            core.reshape(shape.id_factors[k], ends[k], shape.width_factors[k], ends[k + 1])
+        )
         v, d = letters[2 * k], letters[2 * k + 1]
         terms.append(v + "uvwxyz"[k] + d + "uvwxyz"[k + 1])
         rows, columns = rows + v, columns + d
     found = np.einsum(",".join(terms) + "->" + rows + columns, *tensors)
-    return found.reshape(math.prod(shape.rows), math.prod(shape.columns))
+    return found.reshape(math.prod(shape.id_factors), math.prod(shape.width_factors))
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -44,10 +46,14 @@ def test_rows_and_logits_are_those_of_the_table(shape):
     cores = random_cores(shape)
     table = whole_table(cores, shape)
     every = tf.range(len(table))
-    matrices = [tf.gather(c, d) for c, d in zip(cores, digits(every, shape.rows), strict=True)]
+    matrices = [
+        tf.gather(c, d) for c, d in zip(cores, digits(every, shape.id_factors), strict=True)
+    ]
     # sums of up to 24 products
     np.testing.assert_allclose(train_rows(matrices, shape), table, atol=1e-4)
-    parts = [rows_of_digit(tf.constant(digit), cores, shape) for digit in range(shape.rows[0])]
+    parts = [
+        rows_of_digit(tf.constant(digit), cores, shape) for digit in range(shape.id_factors[0])
+    ]
     np.testing.assert_allclose(tf.concat(parts, axis=0), table, atol=1e-4)
     hidden = np.random.default_rng(1).normal(size=(3, table.shape[1])).astype(np.float32)
     np.testing.assert_allclose(train_logits(hidden, cores, shape), hidden @ table.T, atol=1e-3)

@@ -37,8 +37,8 @@ class TensorTrainEmbedding(CompactEmbedding):
         rank: Rank `r_1 = r_2 = ...`, or a list of ranks. `TensorTrainEmbedding.rank_for` gives the
             rank for a share of the full table's parameters.
         num_cores: Number of cores, 2 or more.
-        rows: Bases `v_k`, whose product is at least `V`. Default: as equal as possible.
-        columns: Factors `d_k`, whose product is `d`. Default: as equal as possible.
+        id_factors: Bases `v_k`, whose product is at least `V`. Default: as equal as possible.
+        width_factors: Factors `d_k`, whose product is `d`. Default: as equal as possible.
         **kwargs: `embeddings_initializer`, `embeddings_regularizer` (of the cores), `weights`
             (cores by TT-SVD), `mask_zero` and those of `keras.layers.Layer`.
 
@@ -66,8 +66,8 @@ class TensorTrainEmbedding(CompactEmbedding):
         rank: Any,
         *,
         num_cores: int = 3,
-        rows: Any = None,
-        columns: Any = None,
+        id_factors: Any = None,
+        width_factors: Any = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(input_dim, output_dim, **kwargs)
@@ -75,14 +75,16 @@ class TensorTrainEmbedding(CompactEmbedding):
         if not isinstance(rank, list | tuple):
             rank = checks.integer_in("rank", rank, 1)
         self.rank = rank
-        self.rows, self.columns = rows, columns
+        self.id_factors, self.width_factors = id_factors, width_factors
         self.shape = read_shape(
             self.input_dim,
             self.output_dim,
-            tensor_train.bases_for(self.input_dim, self.num_cores) if rows is None else rows,
+            tensor_train.bases_for(self.input_dim, self.num_cores)
+            if id_factors is None
+            else id_factors,
             tensor_train.factors_of(self.output_dim, self.num_cores)
-            if columns is None
-            else columns,
+            if width_factors is None
+            else width_factors,
             rank if isinstance(rank, list | tuple) else [rank] * (self.num_cores - 1),
         )
 
@@ -106,7 +108,7 @@ class TensorTrainEmbedding(CompactEmbedding):
         with tf.init_scope():  # the first batch may build the layer inside a graph
             sample = self.embeddings_initializer.clone()((256, self.output_dim), "float32")
             variance = tf.reduce_mean(tf.square(sample)) / math.prod(self.shape.ranks)
-            deviation = float(variance) ** (0.5 / len(self.shape.rows))
+            deviation = float(variance) ** (0.5 / len(self.shape.id_factors))
         start, cores = self.take_start(), None
         if start is not None:
             cores = tensor_train_svd(start, self.shape)
@@ -128,7 +130,7 @@ class TensorTrainEmbedding(CompactEmbedding):
 
     def lookup(self, ids: tf.Tensor, training: bool | None) -> tf.Tensor:
         unique, inverse = unique_ids(ids)
-        found = tensor_train.digits(unique, self.shape.rows)
+        found = tensor_train.digits(unique, self.shape.id_factors)
         matrices = [
             tf.gather(core.value, digit) for core, digit in zip(self.cores, found, strict=True)
         ]
@@ -137,13 +139,13 @@ class TensorTrainEmbedding(CompactEmbedding):
     def word_logits(self, hidden: tf.Tensor) -> tf.Tensor:
         """Logits of the words of one first digit at a time, without forming the table."""
         flat = tf.reshape(hidden, [-1, self.output_dim])
-        part = math.prod(self.shape.rows[1:])
+        part = math.prod(self.shape.id_factors[1:])
 
         def rows_of(ids: tf.Tensor, cores: Sequence[tf.Tensor]) -> tf.Tensor:
             return tensor_train.rows_of_digit(ids[0] // part, cores, self.shape)
 
         cores = [tf.convert_to_tensor(core.value) for core in self.cores]
-        logits = row_logits(flat, rows_of, part * self.shape.rows[0], cores, part)
+        logits = row_logits(flat, rows_of, part * self.shape.id_factors[0], cores, part)
         return reshape_as(logits[:, : self.input_dim], hidden[..., 0], self.input_dim)
 
     def to_form(self) -> TensorTrainForm:
@@ -157,4 +159,9 @@ class TensorTrainEmbedding(CompactEmbedding):
 
     def get_config(self) -> dict[str, Any]:
         own = {"rank": self.rank, "num_cores": self.num_cores}
-        return {**super().get_config(), **own, "rows": self.rows, "columns": self.columns}
+        return {
+            **super().get_config(),
+            **own,
+            "id_factors": self.id_factors,
+            "width_factors": self.width_factors,
+        }

@@ -12,7 +12,7 @@ def whole_table(cores, shape):
     found = np.ones((1, 1, 1))
     for k, core in enumerate(cores):
         left, right = shape.outer[k : k + 2]
-        core = core.reshape(shape.rows[k], left, shape.columns[k], right)
+        core = core.reshape(shape.id_factors[k], left, shape.width_factors[k], right)
         found = np.einsum("vdr,urcs->vudcs", found, core)
         found = found.reshape(found.shape[0] * found.shape[1], -1, right)
     return found[..., 0]
@@ -28,7 +28,7 @@ def test_keeps_the_embedding_contract():
         dict(rank=3),
         dict(rank=[2, 5]),
         dict(rank=4, num_cores=2),
-        dict(rank=2, rows=[5, 2, 3], columns=[4, 1, 2]),
+        dict(rank=2, id_factors=[5, 2, 3], width_factors=[4, 1, 2]),
     ],
 )
 def test_words_are_rows_of_the_table(arguments):
@@ -69,10 +69,16 @@ def test_rank_for_a_share_of_the_parameters():
         (dict(rank=0), "`rank` must be an integer >= 1"),
         (dict(rank=[2]), "`ranks` must be 2 integers"),
         (dict(rank=2, num_cores=1), r"`num_cores` must be an integer in \[2, 8\]"),
-        (dict(rank=2, rows=[2, 3, 3]), "`rows` must be two or more integers whose product is at"),
-        (dict(rank=2, rows=9), "`rows` must be a list of integers"),
-        (dict(rank=2, columns=[2, 2, 3]), "`columns` must be 3 integers whose product is the wid"),
-        (dict(rank=2, columns=[2, 4]), "`columns` must be 3 integers"),
+        (
+            dict(rank=2, id_factors=[2, 3, 3]),
+            "`id_factors` must be two or more integers whose product is at",
+        ),
+        (dict(rank=2, rows=9), "`id_factors` must be a list of integers"),
+        (
+            dict(rank=2, width_factors=[2, 2, 3]),
+            "`width_factors` must be 3 integers whose product is the wid",
+        ),
+        (dict(rank=2, width_factors=[2, 4]), "`width_factors` must be 3 integers"),
     ],
 )
 def test_rejects_sizes(arguments, message):

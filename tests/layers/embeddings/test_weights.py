@@ -333,7 +333,11 @@ def exact(rows=V, rank=2):
         (layers.DPQEmbedding, dict(cardinality=8, code_length=2, method="vq"), exact()),
         (layers.QuantizedEmbedding, dict(bits=1), np.sign(TABLE) * 0.5),
         (layers.PredefinedSparseEmbedding, dict(density=0.5, bins=4), ragged()),
-        (layers.TensorTrainEmbedding, dict(rank=2, rows=[5, 4], columns=[2, 4], num_cores=2), None),
+        (
+            layers.TensorTrainEmbedding,
+            dict(rank=2, id_factors=[5, 4], width_factors=[2, 4], num_cores=2),
+            None,
+        ),
     ],
 )
 def test_a_table_that_it_can_store_is_kept(cls, arguments, table):
