@@ -356,7 +356,7 @@ def refuses_to_freeze_nan(cls):
 
 def counts_what_it_stores(cls):
     model = classifier(example(cls))
-    row = summary(model).rows[0]
+    row = summary(model).layers[0]
     form = model.layers[1].to_form()
     assert row.stored_bits == total_bits(form.storage())
     assert row.paper_bits == model.layers[1].paper_bits() == form.paper_bits

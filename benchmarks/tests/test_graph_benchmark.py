@@ -5,7 +5,7 @@ import argparse
 import numpy as np
 import pytest
 
-from benchmarks.data.planetoid import Graph
+from benchmarks.data.planetoid import CitationGraph
 from benchmarks.kd_codes import graph
 from benchmarks.kd_codes.graph import Spec
 from benchmarks.lib import results
@@ -24,7 +24,7 @@ def made_up(nodes=60, features=30):
     parts = np.split(np.arange(nodes, dtype=np.int32), [15, 35])
     rows = sparse.csr_matrix(dense.astype(np.float32))
     labels = labels.astype(np.int32)
-    return Graph("cora", rows, edges, labels, 3, *parts, np.ones(nodes, bool), "made up")
+    return CitationGraph("cora", rows, edges, labels, 3, *parts, np.ones(nodes, bool), "made up")
 
 
 @pytest.fixture(autouse=True)

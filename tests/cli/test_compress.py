@@ -134,7 +134,7 @@ def test_the_embedding_of_a_model_alone_and_in_its_model(classifier, tmp_path, c
     ids = RANDOM.integers(0, V, (6, 4))
     model, small = keras.models.load_model(classifier), keras.models.load_model(whole)
     np.testing.assert_allclose(small.predict(ids, verbose=0), model.predict(ids, verbose=0), 0, 0.1)
-    assert export.verify(small, file, ids, min_agreement=1.0).rows == 6
+    assert export.verify(small, file, ids, min_agreement=1.0).examples == 6
 
 
 def test_wrong_arguments_are_named_before_any_work(glove, classifier, tmp_path, fails):

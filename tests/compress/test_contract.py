@@ -111,4 +111,4 @@ def test_the_form_ships_what_it_evaluates(ladder):
     for recipe in ("float32", "int8_tables"):
         # the same numbers, added in another order
         found = export.verify(model, export.convert(model, recipe), ids, tolerance=1e-4)
-        assert found.rows == 6
+        assert found.examples == 6

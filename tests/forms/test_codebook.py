@@ -195,7 +195,7 @@ def test_refuses_codes_and_codebooks_that_do_not_fit(codes, books, message):
         ({"scaled": "no"}, "`scaled` must be True or False"),
         (
             {"combine": "concat", "code_length": 3},
-            "`output_dim` must be a multiple of the 3 codes that stand side by side",
+            "`output_dim` must be a multiple of the 3 codes that are concatenated",
         ),
         ({"input_dim": 2**29, "code_length": 2}, r"`input_dim` must be an integer in \[1, 5368709"),
     ],

@@ -17,7 +17,7 @@ class Source:
     def rows(self, index):
         return tf.gather(self.table, index)
 
-    def whole(self):
+    def full(self):
         return self.table
 
 
@@ -27,7 +27,7 @@ def test_lookups_read_the_source_and_what_is_stored_stays():
     form.read_table_from("table", Source(TABLE + 100))
     ids = np.array([[5, 0]])
     np.testing.assert_array_equal(form(ids), (TABLE + 100)[ids])
-    np.testing.assert_array_equal(form.whole("table", tf.constant(0)), TABLE + 100)
+    np.testing.assert_array_equal(form.full_table("table", tf.constant(0)), TABLE + 100)
     np.testing.assert_array_equal(form.table_values("table"), TABLE)
     np.testing.assert_array_equal(form.get_weights()[0], TABLE)
     np.testing.assert_array_equal(other(ids), TABLE[ids])  # no other form is changed

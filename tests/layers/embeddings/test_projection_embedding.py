@@ -162,7 +162,7 @@ def test_ships_with_ids_in(tmp_path):
     ids = keras.Input((4,), dtype="int32", name="ids")
     state = keras.layers.LSTM(3)(layer(cache(ids)))
     model = keras.Model(ids, keras.layers.Dense(2, activation="softmax")(state))
-    rows = summary(model).rows
+    rows = summary(model).layers
     assert rows[0].stored_bits == 8 * 6 * 4  # 32 bits for each of 6 words
     assert rows[1].stored_bits == rows[1].float32_bits == 32 * (33 * 6 + 7 * 4)
     data = np.random.default_rng(0).integers(0, 6, (16, 4), np.int32)

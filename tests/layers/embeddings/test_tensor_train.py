@@ -73,7 +73,7 @@ def test_rank_for_a_share_of_the_parameters():
             dict(rank=2, id_factors=[2, 3, 3]),
             "`id_factors` must be two or more integers whose product is at",
         ),
-        (dict(rank=2, rows=9), "`id_factors` must be a list of integers"),
+        (dict(rank=2, id_factors=9), "`id_factors` must be a list of integers"),
         (
             dict(rank=2, width_factors=[2, 2, 3]),
             "`width_factors` must be 3 integers whose product is the wid",
