@@ -206,7 +206,7 @@ def benchmark(name: str, arguments: argparse.Namespace) -> list[dict[str, Any]]:
     for dataset in DATASETS:
         graph = planetoid.load(dataset, arguments.data)
 
-        def one(spec: Spec, graph: planetoid.Graph = graph) -> dict[str, Any]:
+        def one(spec: Spec, graph: planetoid.CitationGraph = graph) -> dict[str, Any]:
             keras.backend.clear_session()  # or each run's graphs stay in memory
             return run(spec, graph, verbose=arguments.verbose)
 
