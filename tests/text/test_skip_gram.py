@@ -103,8 +103,10 @@ def test_epochs_differ_and_the_seed_decides():
 
 @pytest.mark.parametrize("by_word", [False, True])
 def test_no_batch_is_empty_however_few_words_there_are(by_word):
-    ids = text(300)
-    batches = SkipGramBatches(ids, COUNTS, 8, threshold=0.02, by_word=by_word, chunk=30)
+    # thirty words, of which an epoch keeps a few: fewer than the first had batches of two
+    counts, ids = np.r_[0, 0, np.full(30, 10)], np.repeat(np.arange(2, 32), 10)
+    ids = np.random.default_rng(0).permutation(ids)
+    batches = SkipGramBatches(ids, counts, 8, threshold=0.003, by_word=by_word, chunk=30)
     for _ in range(20):
         sizes = [len(batches[step][0]) for step in range(len(batches))]
         assert min(sizes) > 0
