@@ -16,7 +16,7 @@ ROUNDING = 1e-5  # float32 sums of some ten products of size <= 10
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch):
     """Several parts, the last one shorter."""
-    monkeypatch.setattr(vocabulary_chunks, "GRAPH_CHUNK", 5)
+    monkeypatch.setattr(vocabulary_chunks, "GRAPH_CHUNK", 9)
 
 
 def hidden(*shape, width, seed=3):
