@@ -92,7 +92,7 @@ def test_refuses_models_that_cannot_be_stepped():
     backward = tagger(keras.layers.Bidirectional(keras.layers.LSTM(2, return_sequences=True)))
     none = models.mean_classifier(keras.layers.Embedding(9, 4), 3)
     for model in (backward, none):
-        with pytest.raises(ValueError, match="must have recurrent layers, all of them reading"):
+        with pytest.raises(ValueError, match="must have recurrent layers that all read"):
             export.with_states(model)
     with pytest.raises(ValueError, match="`model` must be a functional or Sequential model"):
         export.with_states(keras.Sequential([keras.layers.LSTM(2)]))
