@@ -113,45 +113,19 @@ class SparseForm(Form):
             scale: Column scales of the anchors, `(d,)`, if these and the values are integers.
             **config: Further arguments of the form.
         """
-        rows, (num_anchors, width) = len(lengths), anchors.shape
-        longest = int(lengths.max(initial=0))
-        by_row = np.repeat(np.arange(rows), lengths)
-        reach = np.bincount(by_row, np.abs(values.astype(np.float64)), minlength=rows)
-        if not len(values):  # TFLite has no empty constants; no row reaches this one
-            columns, values = np.zeros(1, columns.dtype), np.zeros(1, values.dtype)
-        blocks, starts = sparse.block_rows(lengths, _length_type(longest))
-        arrays: dict[str, Any] = {
-            "lengths": blocks,
-            "starts": starts,
-            "columns": columns.astype(_column_type(num_anchors)),
-            "values": values,
-            "reach": np.float32(reach.max(initial=0)) * np.float32(1 + 1e-6),  # rounded upwards
-            "anchors": anchors,
-        }
+        num_anchors, width = anchors.shape
+        arrays, sizes = entry_arrays(lengths, columns, values, num_anchors)
+        arrays["anchors"] = anchors
         if scale is not None:
             arrays["anchors_scale"] = scale
-        return cls.from_arrays(
-            arrays,
-            **{
-                **config,
-                "input_dim": rows,
-                "output_dim": width,
-                "num_anchors": num_anchors,
-                "num_entries": len(values),
-                "longest_row": longest,
-                "signed": bool(np.any(values < 0)),
-            },
-        )
+        sizes |= {"output_dim": width, "num_anchors": num_anchors}
+        sizes["signed"] = bool(np.any(values < 0))
+        return cls.from_arrays(arrays, **{**config, **sizes})
 
     def build(self, input_shape: Any = None) -> None:
-        blocks = -(-self.input_dim // sparse.BLOCK)
-        self.add_array("lengths", (blocks, sparse.BLOCK), _length_type(self.longest_row))
-        self.add_array("starts", (blocks,), "int32")
-        self.add_array("columns", (self.num_entries,), _column_type(self.num_anchors))
         small = "int8" if self.signed else "uint8"
         value_type = "float32" if self.precision == "float32" else small
-        self.add_array("values", (self.num_entries,), value_type)
-        self.add_array("reach", (), "float32")  # the largest sum of a row's absolute values
+        add_entries(self, self.num_anchors, value_type)
         self.add_table("anchors", (self.num_anchors, self.output_dim), self.precision)
 
     def lookup(self, ids: tf.Tensor) -> tf.Tensor:
@@ -191,14 +165,15 @@ class SparseForm(Form):
         else:
             anchors = self.full_table("anchors", zero)
         scores = tf.matmul(flat, anchors, transpose_b=True)
-        values = tf.cast(self._all("values", zero), tf.float32)
+        values = tf.cast(entire_array(self, "values", zero), tf.float32)
         if hidden.shape.num_elements() == self.output_dim:  # one vector: faster without an axis
             scores = tf.reshape(scores, [-1])
         else:
             scores, values = tf.transpose(scores), tf.expand_dims(values, 1)  # (|A|, n)
-        products = tf.gather(scores, tf.cast(self._all("columns", zero), tf.int32)) * values
+        columns = tf.cast(entire_array(self, "columns", zero), tf.int32)
+        products = tf.gather(scores, columns) * values
         bound = self.reach.value * tf.reduce_max(tf.abs(scores), axis=0)
-        lengths = tf.reshape(tf.cast(self._all("lengths", zero), tf.int32), [-1])
+        lengths = tf.reshape(tf.cast(entire_array(self, "lengths", zero), tf.int32), [-1])
         logits = sparse.sum_runs(products, lengths[: self.input_dim], bound)
         return reshape_as(tf.transpose(logits), hidden[..., 0], self.input_dim)
 
@@ -206,10 +181,6 @@ class SparseForm(Form):
     def entry_steps(self) -> int:
         """Largest 8-bit entry of `T`."""
         return 127 if self.signed else 255
-
-    def _all(self, name: str, zero: tf.Tensor) -> tf.Tensor:
-        """An entire array of integers, read so that the converter does not store a wider type."""
-        return tf.gather(tf.expand_dims(getattr(self, name).value, 0), zero)
 
     def transform(self) -> np.ndarray:
         """The stored `T` as a dense array `(V, |A|)`, for looking at small ones."""
@@ -289,9 +260,59 @@ def read_entries(transform: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return lengths, columns, checks.finite("transform", values)
 
 
-def _column_type(num_anchors: int) -> str:
-    return "uint8" if num_anchors <= 2**8 else "int16" if num_anchors <= 2**15 else "int32"
+def entry_arrays(
+    lengths: np.ndarray, columns: np.ndarray, values: np.ndarray, num_columns: int
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Arrays of a form that stores entries row by row, and the arguments that give their sizes.
+
+    Args:
+        lengths: Number of entries in each row, `(V,)`.
+        columns: Column of each entry.
+        values: Value of each entry.
+        num_columns: Number of columns.
+
+    >>> arrays, sizes = entry_arrays(np.array([1, 0]), np.array([2]), np.array([3.0]), 4)
+    >>> arrays["columns"].tolist(), sizes["longest_row"]
+    ([2], 1)
+    """
+    longest = int(lengths.max(initial=0))
+    row = np.repeat(np.arange(len(lengths)), lengths)
+    reach = np.bincount(row, np.abs(values.astype(np.float64)), minlength=1)
+    if not len(values):  # TFLite has no empty constants; no row reaches this one
+        columns, values = np.zeros(1, np.int64), np.zeros(1, values.dtype)
+    blocks, starts = sparse.block_rows(lengths, _smallest_type(longest + 1))
+    arrays = {
+        "lengths": blocks,
+        "starts": starts,
+        "columns": columns.astype(_smallest_type(num_columns)),
+        "values": values,
+        "reach": np.float32(reach.max(initial=0)) * np.float32(1 + 1e-6),  # rounded upwards
+    }
+    sizes = dict(input_dim=len(lengths), num_entries=len(values), longest_row=longest)
+    return arrays, sizes
 
 
-def _length_type(longest: int) -> str:
-    return "uint8" if longest < 2**8 else "int16" if longest < 2**15 else "int32"
+def add_entries(form: Any, num_columns: int, value_type: str) -> None:
+    """Declares the arrays of `entry_arrays` in a form with these sizes.
+
+    Args:
+        form: Form with `input_dim`, `num_entries` and `longest_row`.
+        num_columns: Number of columns.
+        value_type: Type of the values.
+    """
+    blocks = -(-form.input_dim // sparse.BLOCK)
+    form.add_array("lengths", (blocks, sparse.BLOCK), _smallest_type(form.longest_row + 1))
+    form.add_array("starts", (blocks,), "int32")
+    form.add_array("columns", (form.num_entries,), _smallest_type(num_columns))
+    form.add_array("values", (form.num_entries,), value_type)
+    form.add_array("reach", (), "float32")  # the largest sum of a row's absolute values
+
+
+def entire_array(form: Any, name: str, zero: tf.Tensor) -> tf.Tensor:
+    """An entire array of integers, read so that the converter does not store a wider type."""
+    return tf.gather(tf.expand_dims(getattr(form, name).value, 0), zero)
+
+
+def _smallest_type(count: int) -> str:
+    """The smallest integer type for numbers below `count`."""
+    return "uint8" if count <= 2**8 else "int16" if count <= 2**15 else "int32"

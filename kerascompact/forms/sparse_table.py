@@ -13,7 +13,7 @@ from kerascompact.core.storage import total_bits
 from kerascompact.forms.base import Form
 from kerascompact.forms.dense import DenseForm
 from kerascompact.forms.remapped import RemappedForm
-from kerascompact.forms.sparse import read_entries
+from kerascompact.forms.sparse import add_entries, entire_array, entry_arrays, read_entries
 from kerascompact.ops import sparse
 from kerascompact.ops.vocabulary_chunks import unknown_zero
 
@@ -88,33 +88,13 @@ class SparseTableForm(Form):
         scale: np.ndarray | None = None,
         **config: Any,
     ) -> "SparseTableForm":
-        longest = int(lengths.max(initial=0))
-        row = np.repeat(np.arange(len(lengths)), lengths)
-        reach = np.bincount(row, np.abs(values.astype(np.float64)), minlength=1)
-        if not len(values):  # TFLite has no empty constants; no row reaches this one
-            columns, values = np.zeros(1, np.int64), np.zeros(1, values.dtype)
-        blocks, starts = sparse.block_rows(lengths, _smallest_type(longest + 1))
-        arrays: dict[str, Any] = {
-            "lengths": blocks,
-            "starts": starts,
-            "columns": columns.astype(_smallest_type(width)),
-            "values": values,
-            "reach": np.float32(reach.max(initial=0)) * np.float32(1 + 1e-6),  # rounded upwards
-        }
+        arrays, sizes = entry_arrays(lengths, columns, values, width)
         if scale is not None:
             arrays["scale"] = scale
-        sizes = dict(input_dim=len(lengths), output_dim=width)
-        sizes |= dict(num_entries=len(values), longest_row=longest)
-        return cls.from_arrays(arrays, **{**config, **sizes})
+        return cls.from_arrays(arrays, **{**config, **sizes, "output_dim": width})
 
     def build(self, input_shape: Any = None) -> None:
-        blocks = -(-self.input_dim // sparse.BLOCK)
-        length_type = _smallest_type(self.longest_row + 1)
-        self.add_array("lengths", (blocks, sparse.BLOCK), length_type)
-        self.add_array("starts", (blocks,), "int32")
-        self.add_array("columns", (self.num_entries,), _smallest_type(self.output_dim))
-        self.add_array("values", (self.num_entries,), self.precision)
-        self.add_array("reach", (), "float32")  # the largest sum of a row's absolute values
+        add_entries(self, self.output_dim, self.precision)
         if self.precision == "int8":
             self.add_array("scale", (self.output_dim,), "float32")
 
@@ -134,20 +114,16 @@ class SparseTableForm(Form):
             return super().word_logits(hidden)
         zero = unknown_zero(hidden)
         scores = tf.transpose(self._scaled(tf.reshape(hidden, [-1, self.output_dim])))
-        products = tf.gather(scores, tf.cast(self._all("columns", zero), tf.int32))
-        products *= tf.expand_dims(tf.cast(self._all("values", zero), tf.float32), 1)
+        products = tf.gather(scores, tf.cast(entire_array(self, "columns", zero), tf.int32))
+        products *= tf.expand_dims(tf.cast(entire_array(self, "values", zero), tf.float32), 1)
         bound = self.reach.value * tf.reduce_max(tf.abs(scores), axis=0)
-        lengths = tf.cast(self._all("lengths", zero), tf.int32)
+        lengths = tf.cast(entire_array(self, "lengths", zero), tf.int32)
         lengths = tf.reshape(lengths, [-1])[: self.input_dim]
         logits = tf.transpose(sparse.sum_runs(products, lengths, bound))
         return reshape_as(logits, hidden[..., 0], self.input_dim)
 
     def _scaled(self, vectors: tf.Tensor) -> tf.Tensor:
         return vectors if self.precision == "float32" else vectors * self.scale.value
-
-    def _all(self, name: str, zero: tf.Tensor) -> tf.Tensor:
-        """An entire array of integers, read so that the converter does not store a wider type."""
-        return tf.gather(tf.expand_dims(getattr(self, name).value, 0), zero)
 
     def quantized(self, precision: str) -> "SparseTableForm":
         """The form with int8 values, even for "int4": columns take most of the bits by then.
@@ -211,8 +187,3 @@ def rows_with_zeros(table: np.ndarray, **config: Any) -> Form:
 
 def _bits(form: Form) -> int:
     return total_bits(form.storage())
-
-
-def _smallest_type(count: int) -> str:
-    """The smallest integer type for numbers below `count`."""
-    return "uint8" if count <= 2**8 else "int16" if count <= 2**15 else "int32"
