@@ -35,9 +35,6 @@ class Recipe(NamedTuple):
             bytes each in the file); or "blocks", read by `EMBEDDING_LOOKUP`, with a float16 scale
             for each 32 numbers of four bits.
 
-    Shapes: it has none; `RECIPES` holds the recipes that have a name.
-    Raises: ValueError from `convert`, for a type that does not exist.
-
     Example:
     >>> recipe = Recipe("mine", tables="int4", kernels="float32")
     >>> recipe.exact, recipe.rounds

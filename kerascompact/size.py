@@ -22,8 +22,6 @@ class LayerSize(NamedTuple):
         stored_bits: Bits that the exported file stores.
         float32_bits: Bits of the float32 table that the layer replaces.
 
-    Raises: nothing; `summary` makes it.
-
     Example:
     >>> LayerSize("embedding", "CodebookForm", 210, 210, 576).stored_bits
     210
@@ -43,8 +41,6 @@ class Summary(NamedTuple):
 
     Args:
         layers: Size of each layer that stores anything.
-
-    Raises: nothing; `summary` makes it.
 
     Example:
     >>> one = LayerSize("embedding", "CodebookForm", 210, 210, 576)
