@@ -265,8 +265,7 @@ def test_negative_pairs_and_orthogonality_are_in_the_loss():
     assert not layer_of(negative_pairs=[[3, 5]]).draws
 
 
-@pytest.mark.parametrize("jit_compile", [False, True])
-def test_a_language_model_trains_with_a_sparse_gradient_in_its_softmax(jit_compile):
+def test_a_language_model_trains_with_a_sparse_gradient_in_its_softmax():
     keras.utils.set_random_seed(0)
     layer = example(AnchorTransformEmbedding, gradient_threshold=0.2, negative_pairs_weight=0.01,
                     negative_pairs=[[1, 2], [3, 4]], seed=0)  # fmt: skip
@@ -274,7 +273,7 @@ def test_a_language_model_trains_with_a_sparse_gradient_in_its_softmax(jit_compi
     hidden = keras.layers.Dense(D, activation="tanh")(layer(ids))
     model = keras.Model(ids, layer(hidden, reverse=True))
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-    model.compile(Proximal(keras.optimizers.Adam(0.05)), loss, jit_compile=jit_compile)
+    model.compile(Proximal(keras.optimizers.Adam(0.05)), loss, jit_compile=True)
     data = some_ids(AnchorTransformEmbedding, (32, 5))
     first, *_, last = model.fit(data, data, batch_size=8, epochs=12, verbose=0).history["loss"]
     assert last < 0.8 * first

@@ -308,9 +308,9 @@ def test_codes_that_are_given_have_no_logits_to_guide_and_nothing_to_anneal():
 
 
 @pytest.mark.parametrize(
-    "guidance", [OnlineGuidance(0.1, 0.5), PretrainedGuidance(np.ones((V, WIDTH)))]
+    ("guidance", "jit_compile"),
+    [(OnlineGuidance(0.1, 0.5), True), (PretrainedGuidance(np.ones((V, WIDTH))), False)],
 )
-@pytest.mark.parametrize("jit_compile", [False, True])
 def test_trains_with_and_without_xla_and_survives_a_file(guidance, jit_compile, tmp_path):
     keras.utils.set_random_seed(0)
     guidance = type(guidance).from_config(guidance.get_config())

@@ -113,8 +113,7 @@ def test_words_that_training_never_meets_are_dropped():
     assert layer.kept_ids().tolist() == [3, 5]
 
 
-@pytest.mark.parametrize("jit_compile", [False, True])
-def test_keeps_the_words_that_matter(jit_compile):
+def test_keeps_the_words_that_matter():
     """Of 40 words five tell the class, and the others are noise."""
     keras.utils.set_random_seed(0)
     random = np.random.default_rng(0)
@@ -128,7 +127,7 @@ def test_keeps_the_words_that_matter(jit_compile):
         keras.optimizers.Adam(0.03),
         "sparse_categorical_crossentropy",
         metrics=["accuracy"],
-        jit_compile=jit_compile,
+        jit_compile=False,
     )
     model.fit(ids, labels, batch_size=50, epochs=40, verbose=0)
     assert model.evaluate(ids, labels, verbose=0)[1] > 0.99
