@@ -169,9 +169,7 @@ def test_fused_lstms_of_three_rows():
     check(data, model, [padded(3), padded(3)[::-1], np.maximum(fed(3), 1)])
 
 
-@pytest.mark.parametrize(
-    ("recipe", "batch_size"), [("blocks", 3), ("blocks", None), ("int4", None), ("dynamic", 3)]
-)
+@pytest.mark.parametrize(("recipe", "batch_size"), [("blocks", 3), ("int4", None), ("dynamic", 3)])
 def test_passes_over_the_file_are_of_every_row(recipe, batch_size):
     """Lookups by rows, tables and kernels of few bits, scales of inputs."""
     # 40 x 32 and 64 x 96 numbers: large enough to be stored as integers.

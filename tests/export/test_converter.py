@@ -45,8 +45,19 @@ def outputs(data, ids, name="probabilities"):
     return np.concatenate([file.run({given: row[None]})[name] for row in ids])
 
 
-@pytest.mark.parametrize(("kind", "recipe"), [("mean", "float32"), ("lstm", "int8_tables")])
-@pytest.mark.parametrize("name", EMBEDDINGS)
+@pytest.mark.parametrize(
+    ("name", "kind", "recipe"),
+    [
+        ("standard", "lstm", "float32"),
+        ("cluster", "lstm", "int8_tables"),
+        ("adjustment", "mean", "float32"),
+        ("mixture", "mean", "int8_tables"),
+        pytest.param("standard", "mean", "int8_tables", marks=pytest.mark.slow),
+        pytest.param("cluster", "mean", "float32", marks=pytest.mark.slow),
+        pytest.param("adjustment", "lstm", "int8_tables", marks=pytest.mark.slow),
+        pytest.param("mixture", "lstm", "float32", marks=pytest.mark.slow),
+    ],
+)
 def test_file_predicts_what_keras_does(name, kind, recipe):
     """All-padding rows too; lengths that the model leaves open stay open."""
     model = shuffled(MODELS[kind](EMBEDDINGS[name]()))
@@ -154,8 +165,17 @@ BIG = {
 CLASSIFIERS = {"lstm": models.lstm_classifier, "mean": models.mean_classifier}
 
 
-@pytest.mark.parametrize(("kind", "recipe"), [("lstm", "float32"), ("mean", "int8_tables")])
-@pytest.mark.parametrize("name", BIG)
+@pytest.mark.parametrize(
+    ("name", "kind", "recipe"),
+    [
+        ("cluster", "lstm", "float32"),
+        ("adjustment", "mean", "int8_tables"),
+        ("mixture", "mean", "float32"),
+        pytest.param("cluster", "mean", "int8_tables", marks=pytest.mark.slow),
+        pytest.param("adjustment", "lstm", "float32", marks=pytest.mark.slow),
+        pytest.param("mixture", "lstm", "int8_tables", marks=pytest.mark.slow),
+    ],
+)
 def test_file_is_as_small_as_its_bits_say(name, recipe, kind):
     """The graph around the arrays, that of the LSTM included, costs at most 6 KB."""
     model = CLASSIFIERS[kind](BIG[name](name="embedding", mask_zero=True), 2)

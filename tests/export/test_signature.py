@@ -42,9 +42,9 @@ def stock():
 @pytest.mark.parametrize(
     ("make", "recipe"),
     [
-        (cluster, "float32"),
+        pytest.param(cluster, "float32", marks=pytest.mark.slow),
         (cluster, "int4"),
-        (stock, "int8_tables"),
+        pytest.param(stock, "int8_tables", marks=pytest.mark.slow),
         (stock, Recipe("r", "int8", "int8", "rows")),
     ],
 )

@@ -10,7 +10,13 @@ CHECKS = Path(__file__).with_name("tfmot_models.py")
 NAMES = re.findall(r"^def (test_\w+)", CHECKS.read_text(encoding="utf-8"), re.MULTILINE)
 
 
-SLOW = {"test_pruned", "test_clustered", "test_quantized", "test_other_forms_and_recipes"}
+SLOW = {
+    "test_masks_and_loops",
+    "test_pruned",
+    "test_clustered",
+    "test_quantized",
+    "test_other_forms_and_recipes",
+}
 
 
 def check(names):

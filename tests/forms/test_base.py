@@ -118,7 +118,7 @@ def test_output_shape_is_known_before_it_is_called(make):
 
 
 @each_kind
-@pytest.mark.parametrize("quantized", [False, True])
+@pytest.mark.parametrize("quantized", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_config_makes_the_same_form(make, quantized):
     form = make(mask_zero=True, paper_bits=77, name="words")[0]
     form = form.stored_as() if quantized else form
@@ -187,7 +187,9 @@ def test_nothing_is_ever_trainable():
 
 
 @each_kind
-@pytest.mark.parametrize(("precision", "largest"), [("int8", 127), ("int4", 7)])
+@pytest.mark.parametrize(
+    ("precision", "largest"), [("int8", 127), pytest.param("int4", 7, marks=pytest.mark.slow)]
+)
 def test_quantize_makes_a_new_form_and_leaves_the_old_one(make, precision, largest):
     form, table = make(mask_zero=True, name="words")
     if make in SMALL:
