@@ -43,8 +43,9 @@ def test_a_file_that_needs_too_much_memory_is_no_result(small, monkeypatch):
 
 def test_a_file_of_other_numbers_is_no_result(small, monkeypatch):
     def freeze(model, recipe, freeze=codes_on_device.export.freeze):
-        frozen = freeze(model, recipe).model
-        frozen.layers[-1].codebook.assign(-frozen.layers[-1].codebook)
+        frozen = freeze(model, recipe)
+        table = frozen.model.layers[-1].codebook
+        table.assign(-table)
         return frozen
 
     monkeypatch.setattr(codes_on_device.export, "freeze", freeze)
