@@ -117,7 +117,7 @@ def test_the_benchmark_keeps_rows_and_does_not_repeat_them(monkeypatch, tmp_path
     assert len(results.rows("ptb")) == 2
     monkeypatch.setattr(language, "run", None)
     assert ptb.benchmark("ptb", arguments) == rows
-    assert ptb.table(rows).count("\n") == 3 and "| kd | small |" in ptb.table(rows)
+    assert ptb.table(rows).count("\n") == 3 and "| KD | small |" in ptb.table(rows)
 
 
 def test_the_runs_are_those_of_the_paper():
