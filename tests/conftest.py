@@ -3,6 +3,8 @@
 import gc
 import os
 import sys
+import zlib
+from collections import defaultdict
 from collections.abc import Iterator
 
 import pytest
@@ -13,6 +15,21 @@ os.environ.setdefault("MPLBACKEND", "Agg")
 os.environ.setdefault(
     "XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
 )
+
+
+@pytest.hookimpl(tryfirst=True)  # before pytest deselects the slow ones
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Marks all but `n` cases of a test with `few(n)` as slow, the same ones in every run."""
+    cases = defaultdict(list)
+    for item in items:
+        if item.get_closest_marker("few"):
+            cases[item.nodeid.split("[")[0]].append(item)
+    for group in cases.values():
+        (count,) = group[0].get_closest_marker("few").args
+        # In the order of a hash, so that the cases of a product differ in each argument.
+        group.sort(key=lambda item: zlib.crc32(item.name.encode()))
+        for item in group[count:]:
+            item.add_marker("slow")
 
 
 def pytest_collection_finish() -> None:

@@ -15,6 +15,7 @@ README, RESULTS, METHODS = (
 )
 
 
+@pytest.mark.slow
 def test_code_runs(tmp_path, monkeypatch, capsys):
     (code,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
     monkeypatch.chdir(tmp_path)

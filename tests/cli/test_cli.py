@@ -15,6 +15,7 @@ def run(*arguments, **options):
     )
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     "arguments", [["--help"], ["--version"], *([name, "--help"] for name in cli.COMMANDS)]
 )
@@ -86,6 +87,7 @@ def test_the_module_runs_and_prints_no_traceback(tmp_path):
     assert "no.tflite" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_reader_that_stops_is_no_error(trained):
     command = f"{sys.executable} -m kerascompact inspect {trained}/model.tflite --json | head -n 1"
     done = run("-c", f"import subprocess; subprocess.run({command!r}, shell=True)")

@@ -93,6 +93,7 @@ def test_what_is_missing_or_damaged_is_named(folder, tmp_path, fails):
     assert not out.exists()
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("given", "recorded"), [("3", 3), ("any", "any")])
 def test_files_of_several_texts_at_once(folder, tmp_path, given, recorded):
     out = tmp_path / "new.tflite"

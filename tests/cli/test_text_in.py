@@ -85,6 +85,7 @@ def test_refuses(trained, tmp_path, fails):
     assert not out.exists()
 
 
+@pytest.mark.slow
 def test_a_projection_needs_no_vocabulary(projected, table, tmp_path, capsys):
     folder, _ = projected
     out = tmp_path / "app" / "model.tflite"

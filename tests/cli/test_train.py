@@ -138,6 +138,7 @@ OTHERS = [
 SMALL = ["--width", "8", "--epochs", "1"]
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("arguments", "layer", "options"), OTHERS)
 def test_other_methods_take_their_own_options(
     table, tmp_path, arguments, layer, options, monkeypatch
@@ -159,6 +160,7 @@ def test_other_methods_take_their_own_options(
     assert config["output_dim"] == 8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "layer"),
     [

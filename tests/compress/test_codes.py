@@ -8,6 +8,7 @@ from kerascompact.forms import CodebookForm, FactoredForm
 RANDOM = np.random.default_rng(0)
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("cardinality", [2, 3, 32, 256, 300])
 @pytest.mark.parametrize("length", [1, 3, 8])
 def test_reads_what_was_packed(cardinality, length):

@@ -47,6 +47,7 @@ def test_the_rest_of_the_model_is_kept(kind):
         np.testing.assert_array_equal(old, new)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "compressor", [ScalarQuantization(3), ProductQuantization(2, 8), KMeansClusters(6)]
 )
@@ -193,6 +194,7 @@ def test_a_form_as_a_model(length):
         form_model(form, 0)
 
 
+@pytest.mark.few(1)
 @pytest.mark.skipif(not hasattr(keras.layers, "ReversibleEmbedding"), reason="since Keras 3.13")
 @pytest.mark.parametrize(
     "compressor", [NearestAnchors(6, 2), KSVD(6, 2, iterations=2), ScalarQuantization(4)]

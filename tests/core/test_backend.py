@@ -63,6 +63,7 @@ def test_refuses_the_imported_keras(monkeypatch):
         check_backend()
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("text", ["", "{", "\N{SNOWMAN}", '{"floatx": "float16"}'])
 def test_passes_over_a_file_that_keras_passes_over(tmp_path, text):
     (tmp_path / "keras.json").write_text(text, encoding="utf-8")

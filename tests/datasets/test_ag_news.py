@@ -51,6 +51,7 @@ def test_a_missing_folder_of_the_set(tmp_path):
         ag_news.load(tmp_path)
 
 
+@pytest.mark.slow
 def test_real_file(real_data):
     data = ag_news.load(real_data)
     assert [len(s.texts) for s in (data.train, data.dev, data.test)] == [23_571, 2_000, 7_600]

@@ -29,6 +29,7 @@ def test_rejects_name(name):
         datasets.load(name)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("name", datasets.NAMES[1:])
 def test_every_other_set_says_what_is_missing(name, tmp_path):
     with pytest.raises(

@@ -48,6 +48,7 @@ def test_counts_the_rows(store):
         imdb.load(folder, dev=4)
 
 
+@pytest.mark.slow
 def test_real_file(real_data):
     data = imdb.load(real_data)
     assert [len(s.texts) for s in (data.train, data.dev, data.test)] == [23_000, 2_000, 25_000]

@@ -143,6 +143,7 @@ MODELS = [
 ]
 
 
+@pytest.mark.few(2)
 @pytest.mark.filterwarnings("ignore:Layer .*:UserWarning")  # some pass no mask on
 @pytest.mark.parametrize("make", MODELS)
 def test_a_graph_of_any_shape(make):
@@ -164,6 +165,7 @@ def test_a_graph_of_any_shape(make):
         np.testing.assert_array_equal(old, new)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("make", [OfDict, OfList, OfArguments])
 def test_a_subclassed_model_of_several_inputs(make):
     model, given = make(), {"one": ONE, "scores": SCORES}

@@ -130,6 +130,7 @@ def test_a_file_of_one_row_is_as_it_was():
     assert sizes == [1, 3, None]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "make",
     [
@@ -169,6 +170,7 @@ def test_fused_lstms_of_three_rows():
     check(data, model, [padded(3), padded(3)[::-1], np.maximum(fed(3), 1)])
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("recipe", "batch_size"), [("blocks", 3), ("int4", None), ("dynamic", 3)])
 def test_passes_over_the_file_are_of_every_row(recipe, batch_size):
     """Lookups by rows, tables and kernels of few bits, scales of inputs."""
@@ -188,6 +190,7 @@ def test_passes_over_the_file_are_of_every_row(recipe, batch_size):
     check(data, frozen, map(fed, (3, 3) if batch_size else SIZES))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("batch_size", [3, None])
 def test_integers_between_layers(batch_size):
     """Ranges from 16 rows, which are no multiple of three; and the same integers for each row."""

@@ -45,6 +45,7 @@ def outputs(data, ids, name="probabilities"):
     return np.concatenate([file.run({given: row[None]})[name] for row in ids])
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("name", "kind", "recipe"),
     [
@@ -77,6 +78,7 @@ def test_file_predicts_what_keras_does(name, kind, recipe):
     assert [fact["input_dim"] for fact in embeddings] == [V]  # Keras' own embedding, too
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", MODELS)
 def test_fixed_length(kind):
     model = shuffled(MODELS[kind](cluster()))
@@ -165,6 +167,7 @@ BIG = {
 CLASSIFIERS = {"lstm": models.lstm_classifier, "mean": models.mean_classifier}
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("name", "kind", "recipe"),
     [
@@ -185,6 +188,7 @@ def test_file_is_as_small_as_its_bits_say(name, recipe, kind):
     assert stored < len(data) <= limit
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("num_unique", "num_reserved"), [(1, 0), (2, 0), (2, 2), (6, 2), (7, 0), (7, 2)]
 )
@@ -198,6 +202,7 @@ def test_mixture_of_any_number_of_unique_words(num_unique, num_reserved):
     np.testing.assert_array_equal(found.run({given: ids})[name], answers(model, ids))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("recipe", ["float32", "int8_tables"])
 def test_no_table_is_unpacked(recipe):
     model = models.mean_classifier(layers.ClusterEmbedding(50_000, 2, 50), 2)

@@ -26,6 +26,7 @@ def trained():
     return model
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("make", "recipe"), [(mean, "int4"), (lstm, "int8_tables")])
 def test_converting_twice_gives_the_same_bytes(make, recipe):
     model = make(mixture())
@@ -38,6 +39,7 @@ def test_converting_text_in_twice_gives_the_same_bytes():
     assert first == second
 
 
+@pytest.mark.slow
 def test_training_twice_gives_the_same_file():
     first, second = (export.convert(trained()) for _ in range(2))
     assert first == second

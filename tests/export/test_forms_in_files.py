@@ -37,6 +37,7 @@ for place, kind in enumerate(KINDS):
 SOME_RECIPES = ["float32", slow("int8_tables"), "int4_tables"]
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize(("name", "recipe"), CASES)
 def test_the_file_looks_up_what_keras_does(name, recipe):
     form, _ = KINDS[name](paper_bits=77)
@@ -134,6 +135,7 @@ def test_the_paper_counts_308_thousand_parameters():
     assert math.prod(codebook.shape) == K * D * WIDTH == 307_200
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("recipe", SOME_RECIPES)
 def test_an_lstm_is_as_small_as_its_bits(recipe):
     random = np.random.default_rng(0)
@@ -203,6 +205,7 @@ def test_rows_without_entries_are_zeros_in_a_file(recipe):
         np.testing.assert_array_equal(outputs(data, np.array(ids)), 0)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("recipe", SOME_RECIPES)
 def test_sparse_logits_need_no_table(recipe):
     """Words in, logits out: the file holds every array once, and not as wide as it is read."""

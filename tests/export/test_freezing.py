@@ -27,6 +27,7 @@ def forms(model):
     return [layer for layer in model.layers if isinstance(layer, Form)]
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("kind", MODELS)
 @pytest.mark.parametrize("name", COMPACT)
 def test_frozen_model_predicts_what_the_trained_one_does(name, kind, tmp_path):
@@ -142,6 +143,7 @@ def test_refuses_weights_that_are_not_finite():
         export.freeze(model)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("policy", "embedding"),
     [
@@ -194,6 +196,7 @@ def test_a_file_of_another_recipe_is_held_to_that_recipe():
         frozen.convert(recipe="int8")
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("make", [mean, lambda layer: Subclassed(layer)])
 def test_evaluates_what_ships_with_the_loss_of_the_trained_model(make):
     model, labels = make(cluster()), np.arange(len(IDS)) % 3
@@ -222,6 +225,7 @@ def test_refuses_what_is_no_model():
         export.freeze(3)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("make", [mean, lambda layer: Subclassed(layer)])
 def test_a_snapshot_is_compared_with_the_weights_it_was_made_of(make):
     model = make(cluster())

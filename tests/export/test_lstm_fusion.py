@@ -51,6 +51,7 @@ def outputs(data, ids):
     return np.concatenate([file.run({"ids": row[None]})["out"] for row in ids])
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("kind", "mask"),
     [

@@ -27,6 +27,7 @@ EMBEDDINGS = {
 }
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", ["plain", "mixture"])  # every form is trained on its own
 def test_what_training_measured_is_what_the_file_computes(name):
     model = models.mean_classifier(EMBEDDINGS[name](), 3)
@@ -47,6 +48,7 @@ def test_what_training_measured_is_what_the_file_computes(name):
     assert len(file) == len(export.convert(model, "int4_tables", sequence_length=6))
 
 
+@pytest.mark.slow
 def test_it_wins_back_what_rounding_took():
     model = trained(EMBEDDINGS["plain"]())
     loss = keras.losses.SparseCategoricalCrossentropy()

@@ -42,6 +42,7 @@ def test_refuses_others(recipe):
         resolve(recipe)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("fields", "message"),
     [

@@ -121,6 +121,7 @@ def outputs(tmp_path_factory):
     return expected, found
 
 
+@pytest.mark.few(32)
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize(("name", "recipe"), CASES)
 def test_forms(outputs, name, recipe, way):

@@ -39,6 +39,7 @@ def stock():
     return keras.layers.Embedding(V, 8, mask_zero=True)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("make", "recipe"),
     [

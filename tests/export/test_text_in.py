@@ -56,6 +56,7 @@ def data(model):
     )
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("make", "length", "max_bytes"),
     [
@@ -83,6 +84,7 @@ def test_file_predicts_what_keras_does_on_the_ids(make, length, max_bytes):
             np.testing.assert_allclose(file.run_text(text)["probabilities"], wanted, **CLOSE)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("name", "rules"),
     [
@@ -142,6 +144,7 @@ def test_metadata_and_size(model, data):
     assert len(data) - len(ids) < facts["text"]["bytes"] + 12 * 1024
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("size", [1, 2, 300])
 def test_vocabularies_of_any_size(size):
     vocabulary = Vocabulary([f"w{number}" for number in range(size)], "whitespace")

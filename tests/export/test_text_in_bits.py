@@ -43,6 +43,7 @@ def built(model, seed=1):
     return model
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("inputs", "length", "recipe"),
     [

@@ -58,6 +58,7 @@ def form(request):
     return FORMS[request.param]()
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("precision", ["int8", "int4"])
 def test_untrained_it_is_the_form_of_integers(form, precision):
     part = form.stored_as(precision)
@@ -68,6 +69,7 @@ def test_untrained_it_is_the_form_of_integers(form, precision):
     assert all(weight.dtype == "float32" for weight in latent.trainable_weights)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("precision", ["int8", "int4"])
 def test_training_sees_what_the_settled_form_holds(precision):
     """All forms in one model, which is trained once."""

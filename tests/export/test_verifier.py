@@ -101,6 +101,7 @@ def test_without_labels_there_are_no_accuracies(model, data):
     assert "accuracy" not in str(report)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("make", "embedding"), [(lstm, mixture), (mean, standard)])
 def test_passes_for_other_models_and_paths(make, embedding, tmp_path):
     model = make(embedding())
@@ -195,6 +196,7 @@ def two_and_data():
     return model, export.convert(model)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -334,6 +336,7 @@ def reversed_codebook(layer):
 RIGHT = ClusterEmbedding.to_form
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("recipe", ["float32", "int8_tables"])
 def test_fails_for_a_wrong_freeze_that_file_and_frozen_model_share(model, recipe, monkeypatch):
     labels = answers(model, IDS).argmax(-1)
@@ -383,6 +386,7 @@ def test_mixed_precision_is_compared_in_float32(model):
     assert {layer.dtype_policy.name for layer in half.layers[1:]} == {"mixed_float16"}
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("batch_size", [3, None])
 def test_files_of_several_rows(model, data, batch_size):
     """Twenty rows in batches of three, or alone and in batches of seven: as those of one row."""
@@ -407,6 +411,7 @@ class Fewer(keras.layers.Layer):
         return tf.reduce_sum(rows, axis=0, keepdims=True)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("layer", "message"), [(Mixes, "Worst example"), (Fewer, "must give 7 answers for 7 examples")]
 )

@@ -48,6 +48,7 @@ def test_looks_up_ids_of_any_type(make, dtype):
     check_rows(make, form(tf.constant(ids)), table)
 
 
+@pytest.mark.few(1)
 @in_a_graph_and_under_xla
 def test_looks_up_every_id_in_a_graph_and_under_xla(kinds, jit_compile):
     """The forms in one function, which is compiled once."""
@@ -213,6 +214,7 @@ def rms(numbers):
     return np.sqrt(np.mean(np.square(numbers)))
 
 
+@pytest.mark.few(5)
 @each_kind
 def test_quantizes_in_two_steps(make):
     """An int8 form goes on to int4, and an int4 form is not blown up to int8."""

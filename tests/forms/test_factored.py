@@ -34,6 +34,7 @@ def test_storage_by_hand():
         }
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("precision", "largest"), [("int8", 127), ("int4", 7)])
 @pytest.mark.parametrize("make", [codes_sum, codes_concat, dense])
 def test_rounds_the_matrix_after_it_took_the_scales(make, precision, largest):

@@ -48,6 +48,7 @@ def test_rounds_every_column_by_its_own_scale():
         assert total_bits(smaller.storage()) <= total_bits(small.storage())
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("recipe", TABLE_RECIPES)
 def test_the_file_is_as_small_as_the_entries(recipe):
     """The sizes of the recipes' measurement: 10 bins of 30 columns, density 0.35, 10,000 words."""
@@ -67,6 +68,7 @@ def test_the_file_is_as_small_as_the_entries(recipe):
     export.verify(model, data, some, tolerance=0.0)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("make", [ragged, ragged_permuted])
 def test_logits_need_no_table(make):
     """Words in, logits out: the file holds every array once."""

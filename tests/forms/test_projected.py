@@ -69,6 +69,7 @@ def test_rounds_its_kernels():
     assert np.sqrt(np.mean(error**2)) < 0.03 * np.sqrt(np.mean(exact**2))
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("recipe", ["float32", "int8_tables"])
 @pytest.mark.parametrize("normalization", [None, "layer", "l2"])
 def test_predicts_the_same_as_a_file(normalization, recipe):

@@ -23,6 +23,7 @@ def hidden(*shape, width, seed=3):
     return np.random.default_rng(seed).normal(size=(*shape, width)).astype(np.float32)
 
 
+@pytest.mark.few(5)
 @each_kind
 def test_multiplies_vectors_with_every_row(make):
     form, table = make()
@@ -66,6 +67,7 @@ def test_scales_that_another_form_holds_do_not_count_twice():
     np.testing.assert_allclose(found, form(vectors, reverse=True), rtol=1e-5, atol=ROUNDING)
 
 
+@pytest.mark.few(1)
 @in_a_graph_and_under_xla
 def test_in_a_graph_of_unknown_shape_with_a_gradient(kinds, jit_compile):
     """The forms in one function, which is compiled once."""

@@ -23,6 +23,7 @@ def layer_of(kind, segments=(2, 3, 2), gamma=0.45, **options):
     return layer
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
     "options",

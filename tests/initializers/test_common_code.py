@@ -29,6 +29,7 @@ def test_config_and_clone():
     assert made.clone().get_config() == made.get_config()
 
 
+@pytest.mark.slow
 def test_words_leave_it_only_if_they_are_met_often_enough():
     layer = KDCodeEmbedding(
         9, 4, 4, 3, logits_initializer=CommonCode(4, margin=1.0, seed=0), logit_scale=10.0

@@ -94,6 +94,7 @@ def test_refuses(tmp_path):
         OpenWordNet(tmp_path)
 
 
+@pytest.mark.slow
 def test_the_real_tables():
     try:
         folder = data_dir() / "open_english_wordnet"

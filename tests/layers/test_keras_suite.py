@@ -42,13 +42,10 @@ OTHERS = {
 # Layers that are called on several tensors or none, which the test of one input cannot do, and what
 # is no layer to call.
 NOT_OF_ONE_INPUT = {
-    "Constants",
     "EmbeddingDropout",
-    "FeatureProduct",
     "GraphConvolution",
     "OnlineGuidance",
     "PretrainedGuidance",
-    "SparseSize",
 }
 
 

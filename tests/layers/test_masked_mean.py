@@ -40,6 +40,7 @@ def test_takes_the_embeddings_mask_and_passes_none_on():
     assert found[1].tolist() == [0, 0, 0]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("jit_compile", [False, True])
 def test_an_empty_text_does_not_turn_training_into_nan(jit_compile):
     layers = [

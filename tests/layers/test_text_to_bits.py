@@ -41,6 +41,7 @@ def expected(text, rules, projection, length, together=False):
     return bits
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize(
     "projection",
     [

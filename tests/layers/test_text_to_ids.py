@@ -55,6 +55,7 @@ def vocabulary(request):
     return Vocabulary(WORDS + PAIRS * RULES[request.param].pairs, request.param)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("fingerprint_bits", [32, 40, 64])
 def test_equals_the_vocabulary_on_hostile_texts(vocabulary, fingerprint_bits):
     layer = TextToIds.from_vocabulary(
@@ -63,6 +64,7 @@ def test_equals_the_vocabulary_on_hostile_texts(vocabulary, fingerprint_bits):
     np.testing.assert_array_equal(layer(padded(HOSTILE)), expected(vocabulary, HOSTILE, 50))
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("fingerprint_bits", [32, 40, 64])
 @pytest.mark.parametrize("rules", RULES)
 def test_no_odd_character_is_taken_for_no_word(rules, fingerprint_bits):
@@ -84,6 +86,7 @@ def test_as_many_ids_as_there_are_words(vocabulary):
         assert TextToIds.from_vocabulary(vocabulary)(np.array(nothing)).numpy().tolist() == [[0]]
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("rules", RULES)
 def test_equals_the_vocabulary_on_clinc(rules):
     data = clinc150.load(out_of_scope=True)
@@ -119,6 +122,7 @@ def test_numbers_that_are_no_bytes_are_padding(vocabulary):
     np.testing.assert_array_equal(layer(np.full((2, 7), -5)), np.zeros((2, 4)))
 
 
+@pytest.mark.few(2)
 def test_the_same_under_xla_and_in_a_function(vocabulary):
     layer = TextToIds.from_vocabulary(vocabulary, sequence_length=9)
     data = padded([text[:60] for text in HOSTILE], 64)
@@ -140,6 +144,7 @@ def test_places_of_words(vocabulary):
     assert not spans[~there].any() and there.sum() == len(wanted)
 
 
+@pytest.mark.few(2)
 def test_model_file_and_configuration(vocabulary, tmp_path):
     layer = TextToIds.from_vocabulary(vocabulary, sequence_length=6, fingerprint_bits=64)
     data = padded(HOSTILE[:12])
@@ -152,6 +157,7 @@ def test_model_file_and_configuration(vocabulary, tmp_path):
     assert layer.trainable_weights == []
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("size", [1, 2, 3, 300, 70_000])
 def test_bits_and_sizes_of_vocabulary(size):
     vocabulary = Vocabulary([f"w{number}" for number in range(size)], "whitespace")

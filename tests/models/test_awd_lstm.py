@@ -63,6 +63,7 @@ def test_one_segment_over_a_share_of_the_inputs():
     np.testing.assert_array_equal(sparse(vectors), dense(vectors[..., :3]))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("sizes", [None, SIZES])
 def test_reads_a_text_as_if_it_came_at_once(sizes):
     once, cut = model(sizes), model(sizes, batch_size=1)
@@ -74,6 +75,7 @@ def test_reads_a_text_as_if_it_came_at_once(sizes):
     np.testing.assert_allclose(np.concatenate(pieces), once(ids[None])[0], atol=1e-6)
 
 
+@pytest.mark.slow
 def test_trains_by_the_recipe_and_steps_on_a_phone():
     ids = np.tile(np.array([1, 5, 2, 7, 3]), 41)
     lm = model(batch_size=4, dropouts=AWD_PTB.dropouts._replace(weights=0.1, inputs=0.1))

@@ -29,6 +29,7 @@ def fitted(table=TABLE, normalization="batch", **options):
     return layer, history
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("normalization", ["batch", "layer", "l2", None])
 def test_vectors_get_the_directions_of_the_table(normalization):
     table = TABLE
@@ -44,6 +45,7 @@ def test_vectors_get_the_directions_of_the_table(normalization):
     assert np.linalg.norm(vectors, axis=1).mean() == pytest.approx(wanted, rel=0.15)
 
 
+@pytest.mark.slow
 def test_vectors_may_keep_their_lengths():
     table = TABLE * np.arange(1, len(WORDS) + 1)[:, None]
     wanted = np.linalg.norm(table, axis=1)

@@ -66,6 +66,7 @@ def test_dropout_acts_in_training_only():
     np.testing.assert_array_equal(plain(NODES, training=True), plain(NODES))
 
 
+@pytest.mark.slow
 def test_trains_in_fit_saves_and_loads(tmp_path):
     model = full()
     model.compile(keras.optimizers.Adam(0.05), "sparse_categorical_crossentropy", jit_compile=True)
@@ -78,6 +79,7 @@ def test_trains_in_fit_saves_and_loads(tmp_path):
     np.testing.assert_allclose(found, model.predict(NODES, verbose=0), rtol=1e-6)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "embedding",
     [
@@ -106,6 +108,7 @@ def test_probabilities_are_float32_under_mixed_precision():
     np.testing.assert_allclose(found.sum(-1), 1, rtol=1e-6)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("change", "message"),
     [

@@ -56,6 +56,7 @@ def test_unrolled_is_the_same():
     np.testing.assert_allclose(unrolled(ids), plain(ids), atol=1e-6)
 
 
+@pytest.mark.slow
 def test_learns_a_text_that_repeats_itself():
     ids = np.tile(np.array([1, 5, 2, 7, 3]), 41)
     lm = model(batch_size=4, scale=0.5)  # at 0.1 the small net stays on a plateau for long

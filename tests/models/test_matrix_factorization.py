@@ -38,6 +38,7 @@ def test_equals_the_formula(biases):
     np.testing.assert_allclose(found[:, 0], expected, rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_learns_better_than_the_mean_and_exports():
     data = ratings.synthetic(200, 80, 6, 30, seed=3)
     mean = float(data.train.ratings.mean())

@@ -42,6 +42,7 @@ def test_a_text_is_the_same_as_bits_words_and_ids():
     np.testing.assert_allclose(first.predict(longer, verbose=0), reference, atol=1e-6)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("whole", [False, True])
 def test_trains_and_ships(whole, tmp_path):
     data = [f"{stem} number {n}" for stem in ("turn it up", "what is the time") for n in range(12)]
@@ -90,6 +91,6 @@ def test_rejects():
     with pytest.raises(ValueError, match="`inputs` must be a BitCache of the embedding's own"):
         projection_lstm(embedding(), 2, inputs=BitCache.from_words(["a"]))
     with pytest.raises(
-        ValueError, match="`inputs` must be 'bits' or 'words' for the bits of whole"
+        ValueError, match="`inputs` must be 'bits' or 'words' for the bits of entire"
     ):
         sgnn(embedding(together=True), 2, inputs=BitCache(3, embedding().projection))

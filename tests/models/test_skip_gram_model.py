@@ -59,6 +59,7 @@ def expected_loss(model, words, contexts, noise):
 WORDS, CONTEXTS = np.array([2, 3, 2, 7, 5]), np.array([3, 2, 4, 6, 2])
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("diagonal", [False, True])
 def test_loss_is_the_papers(diagonal):
     # noise that can only be word 4, so that the draws are known
@@ -115,6 +116,8 @@ def projected(**options):
     )
 
 
+@pytest.mark.few(2)
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["table", "projected", "misspelt", "own noise"])
 def test_training_puts_words_of_a_topic_together(kind):
     keras.utils.set_random_seed(0)
@@ -141,6 +144,7 @@ def test_training_puts_words_of_a_topic_together(kind):
     assert within > cosines[~together].mean() + 0.3
 
 
+@pytest.mark.slow
 def test_cosine_loss_spreads_words():
     found = []
     for weight in (0.0, 1.0):

@@ -57,6 +57,7 @@ def test_the_papers_parameters():
     assert round(model.count_params() / 1000) in (879, 880)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("recipe", TABLE_RECIPES)
 def test_the_file_gives_every_token_the_tag_that_keras_gives(recipe):
     embedding = PredefinedSparseEmbedding(30, 6, 0.4, mask_zero=True)

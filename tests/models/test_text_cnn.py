@@ -52,6 +52,7 @@ def test_padding_changes_no_prediction():
     np.testing.assert_allclose(one, expected[2:3], rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("kind", "recipe", "length"),
     [
@@ -75,6 +76,7 @@ def test_the_file_predicts_what_keras_does(kind, recipe, length):
     assert report.agreement == 1 and report.examples == 40
 
 
+@pytest.mark.slow
 def test_learns_a_phrase():
     random = np.random.default_rng(0)
     ids = random.integers(3, 30, (256, 12))
@@ -94,6 +96,7 @@ def test_learns_a_phrase():
     assert again["loss"] < 1.1 * error
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("change", "message"),
     [

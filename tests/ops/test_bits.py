@@ -33,6 +33,7 @@ def random_codes(bits, count=77):
     return codes
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("bits", ALL_BITS)
 def test_pack_writes_the_codes_as_one_little_endian_number(bits):
     codes = random_codes(bits)
@@ -98,6 +99,7 @@ def test_packs_in_c_order_whatever_the_layout_and_type():
     np.testing.assert_array_equal(pack(codes.astype(np.uint64), 5), stream)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("bits", [3, 8, 9, 13])
 def test_graph_and_xla_read_the_same(bits):
     codes = random_codes(bits)
@@ -168,6 +170,7 @@ def test_packs_a_large_table_chunk_by_chunk(monkeypatch):
     np.testing.assert_array_equal(pack(codes, 5), whole)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("shape", [(), (5,), (2, 3), (0, 4)])
 @pytest.mark.parametrize(("bits", "length"), [(5, 8), (5, 3)])
 def test_rows_of_any_rank_in_a_graph_and_under_xla(bits, length, shape):

@@ -33,6 +33,7 @@ def example(shape=(3, 5), words=11, scale=3.0):
     return random.integers(0, words, shape), logits, random.normal(size=shape)
 
 
+@pytest.mark.few(2)
 @BOTH
 @pytest.mark.parametrize("shape", [(3, 5), (7,), (), (0,)])
 def test_equals_the_formula(shape, jit_compile):
@@ -43,6 +44,7 @@ def test_equals_the_formula(shape, jit_compile):
     np.testing.assert_allclose(gradient, expected[1], atol=1e-6)
 
 
+@pytest.mark.few(2)
 @BOTH
 @pytest.mark.parametrize("dtype", [tf.float16, tf.bfloat16, tf.float64])
 def test_computes_in_float32_and_gives_the_gradient_in_the_type_of_the_logits(dtype, jit_compile):

@@ -83,6 +83,7 @@ def test_refuses_rows():
         normalized_rows(np.ones(3))
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("jit_compile", [False, True])
 @pytest.mark.parametrize("dtype", ["int32", "int64"])
 def test_product_and_gradients_with_and_without_xla(jit_compile, dtype):

@@ -7,6 +7,7 @@ from kerascompact.core.hash32 import fmix32 as core_fmix32
 from kerascompact.ops.hashing import fmix32, hash_ids
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("jit_compile", [False, True])
 @pytest.mark.parametrize("seed, buckets", [(0, 7), (1, 1000), (12345, 2**31 - 1), (3, 1)])
 def test_is_the_hash_of_whole_numbers(seed, buckets, jit_compile):

@@ -43,6 +43,7 @@ def test_shared_noise_is_k_times_the_mean_over_the_draws():
     assert float(shared_noise_loss(logits, times, 25)) == pytest.approx(expected, rel=1e-6)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("jit_compile", [False, True])
 def test_draws_have_the_distribution(jit_compile):
     share = np.array([0.0, 0.5, 0.2, 0.0, 0.3])

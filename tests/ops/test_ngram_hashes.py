@@ -9,6 +9,7 @@ from kerascompact.text import ngrams
 WORDS = ["king", "", "Kings", "caf\u00e9", "a"]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "projection", [Projection(), Projection(ngrams=(2, 4), max_gap=2, boundaries=False)]
 )

@@ -2,6 +2,7 @@
 
 import keras
 import numpy as np
+import pytest
 import tensorflow as tf
 
 from kerascompact.core.word_scorer import Scorer
@@ -43,6 +44,7 @@ def test_equals_the_formula():
     np.testing.assert_allclose(found, [wanted], rtol=1e-5)  # float32
 
 
+@pytest.mark.slow
 def test_its_minimum_is_the_distribution_of_the_text_normalized():
     """Mean gradients over many draws of text and noise: zero at `log p`, and nowhere near it."""
     random = np.random.default_rng(1)

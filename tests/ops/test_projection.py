@@ -37,6 +37,7 @@ def stream(words, separator, size):
     return np.array(units + [65] * rest, np.int32), np.array(owners + [len(words)] * rest, np.int32)
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("how", ["eager", "graph", "xla", "whole"])
 @pytest.mark.parametrize("projection", SETTINGS)
 def test_equals_numpy(projection, how):
@@ -59,6 +60,7 @@ def test_equals_numpy(projection, how):
         np.testing.assert_array_equal(bits, projection_bits(some, projection, together=True))
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("compact", [True, False])
 @pytest.mark.parametrize("projection", SETTINGS[:3])
 def test_equals_numpy_in_a_file(projection, compact):

@@ -35,6 +35,7 @@ def by_ours(chunk, hidden, table, kernel, upstream):
     return logits, *tape.gradient(logits, [hidden, table, kernel], upstream)
 
 
+@pytest.mark.few(4)
 @CHUNKS
 @pytest.mark.parametrize("how", ["eager", "graph", "xla"])
 def test_equals_the_formula(chunk, how):
@@ -83,6 +84,7 @@ def test_asks_for_a_chunk_at_a_time_forward_and_backward():
         np.testing.assert_array_equal(np.unique(np.concatenate(chunks)), np.arange(V))
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("inner", [R, 4 * D])
 @pytest.mark.parametrize("count", [1, 40])
 def test_a_product_in_whichever_order(inner, count):

@@ -39,6 +39,7 @@ def by_hand(threshold):
     return logits, upstream @ TABLE, left.T @ HIDDEN
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("threshold", [0.0, 0.05, 0.3])
 @pytest.mark.parametrize("jit_compile", [False, True])
 def test_gradients_are_those_of_the_thresholded_logits(threshold, jit_compile):

@@ -15,6 +15,7 @@ def runs(function):
     yield tf.function(function, jit_compile=True)
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("dtype", ["int32", "int64"])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_names_every_id_once_and_finds_it_again(shape, dtype):
@@ -75,6 +76,7 @@ def test_row_numbers_pick_the_first_rows(shape, jit_compile):
     np.testing.assert_array_equal(first_rows(tf.constant(ids)), np.arange(2 * count).reshape(-1, 2))
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("shape", [(), (1,), (1, 1), (1, 2)])
 def test_a_single_id_compiles(shape):
     """XLA refused to transpose and to normalize rows of which there is at most one."""
@@ -97,6 +99,7 @@ def test_a_single_id_compiles(shape):
     np.testing.assert_allclose(compiled, gradient(ids), rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("where_from", ["a batch", "unique ids", "unique ids, in two lookups"])
 def test_sum_by_id_is_the_same_compiled_or_not(where_from):
     """XLA pads what `tf.unique` returns, and takes the padding for ids if it is asked again."""

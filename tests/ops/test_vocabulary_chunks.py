@@ -37,6 +37,7 @@ def test_compiles_under_xla():
     np.testing.assert_array_equal(double(tf.zeros((2, 2))), [2 * np.arange(5)])
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("size", [1, 3, 7, 20, 100])
 def test_any_size_gives_the_rows_of_all_ids(size):
     table = np.random.default_rng(0).integers(0, 256, (20, 2, 3))

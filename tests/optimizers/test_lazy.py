@@ -130,6 +130,7 @@ def test_any_optimizer_leaves_rows_that_are_not_in_the_batch(kind):
     assert (before[0][[1, 4]] != variable.numpy()[[1, 4]]).all()
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", ["RMSprop", "Ftrl"])
 def test_no_tensor_of_any_optimizers_step_has_as_many_rows(kind):
     optimizer = lazy(getattr(keras.optimizers, kind)(weight_decay=0.1, global_clipnorm=1.0))
@@ -174,6 +175,7 @@ def test_lazy_takes_names_and_new_instances():
     assert lazy(same) is same
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("kind", ELEMENTWISE)
 def test_copies_and_pickles(kind):
     made = [lazy(kind(0.5))]

@@ -59,6 +59,7 @@ CONFIGS = [
 ]
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("config", CONFIGS, ids=str)
 def test_equals_keras_adam_on_the_dense_gradient(config):
     """Variable and every moment; clipping sees the gradient with repeated rows summed."""
@@ -235,6 +236,7 @@ def test_a_saved_model_goes_on_where_it_was(tmp_path):
     assert int(loaded.optimizer.iterations) == 12
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "config",
     [{"amsgrad": True, "clipnorm": 1.0}, {"global_clipnorm": 1.0}, {"clipvalue": 1.0}],

@@ -43,6 +43,7 @@ def test_rows_are_read_as_if_they_had_paid():
     np.testing.assert_array_equal(variable, START)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("jit_compile", [False, True])
 def test_the_gradient_is_that_of_the_rows_as_read(jit_compile):
     """At a zero, too: it must be able to leave it."""

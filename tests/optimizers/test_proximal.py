@@ -31,6 +31,7 @@ from proximal_steps import (
 )
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize("rule", PROX)
 @pytest.mark.parametrize("name", OPTIMIZERS)
 def test_rows_that_were_away_end_where_the_dense_step_puts_them(name, rule):
@@ -47,6 +48,7 @@ def test_rows_that_were_away_end_where_the_dense_step_puts_them(name, rule):
     assert 0 < (expected == 0).mean() < 1
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("name", "jit_compile"), [("adam", True), ("adagrad", False), ("rmsprop", False)]
 )
@@ -96,6 +98,7 @@ KINDS = {
 }
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("kind", KINDS)
 def test_equals_keras_and_then_the_threshold_when_every_row_is_touched(kind):
     make = getattr(keras.optimizers, kind)

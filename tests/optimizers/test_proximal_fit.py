@@ -24,6 +24,7 @@ from proximal_steps import (
 )
 
 
+@pytest.mark.slow
 def test_subgradient_gives_no_zeros_and_the_proximal_step_does():
     """Point 2 of section 4.3: "the subgradient of l1 ... does not yield sparsity"."""
     proximal = fitted(Proximal(keras.optimizers.Adam(0.1)), epochs=20, strength=0.05)
@@ -56,6 +57,7 @@ def test_jit_compile_changes_nothing():
         np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)  # sums in another order
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("eager", [False, True])
 def test_adaptive_is_exact_whenever_the_optimizer_is_built(eager):
     """Built within the first step, it settles every row each time; built before, it is lazy."""
@@ -72,6 +74,7 @@ def test_adaptive_is_exact_whenever_the_optimizer_is_built(eager):
     assert model.optimizer._settles_each_step is False
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("metric", ["plain", "adaptive"])
 def test_a_model_saved_while_rows_owe_goes_on_where_it_was(tmp_path, metric):
     model = classifier(strength=0.02)
@@ -114,6 +117,7 @@ def test_an_average_keeps_the_zeros():
     assert (again.layers[0].table.numpy() == 0).any()
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("on_epoch", [False, True])
 def test_swapped_averages_have_the_zeros_of_the_latest_weights(on_epoch):
     class Zeros(keras.callbacks.Callback):
@@ -173,6 +177,7 @@ def test_inside_multi_optimizer():
     np.testing.assert_array_equal(caught_up(table), table)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "optimizer, jit_compile",
     [
@@ -191,6 +196,7 @@ def test_other_optimizers_do_not_train_it_silently(optimizer, jit_compile):
         np.testing.assert_array_equal(old, new)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("metric", ["plain", "adaptive"])
 def test_a_model_that_its_first_batch_builds(metric):
     """The optimizer is built while the first step is traced: the weights have no values yet."""

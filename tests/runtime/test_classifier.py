@@ -155,6 +155,7 @@ def test_classes_without_labels_are_numbered(model):
     assert TextClassifier(data, VOCABULARY).labels == ("0", "1", "2")
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("length", "batch_size"), [(5, 3), (None, None)])
 def test_a_file_of_several_rows_answers_each_text_as_alone(model, folder, batch_size, length):
     """Texts of many lengths, and more than a batch has."""

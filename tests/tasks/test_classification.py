@@ -48,6 +48,7 @@ def test_projections_know_the_words_of_every_split():
     )
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("method", ["standard", "mixture"])
 def test_train_learns_and_keeps_the_best_epoch_on_dev(method):
     keras.utils.set_random_seed(0)
@@ -64,6 +65,7 @@ def test_train_learns_and_keeps_the_best_epoch_on_dev(method):
     assert found > 0.6  # a third by chance
 
 
+@pytest.mark.slow
 def test_train_is_decided_by_its_seed():
     def losses(seed):
         keras.utils.set_random_seed(0)

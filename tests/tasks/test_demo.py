@@ -19,6 +19,7 @@ def out(tmp_path_factory):
     return out
 
 
+@pytest.mark.slow
 def test_writes_files_that_work(out):
     results = json.loads((out / "results.json").read_text())
     assert [row["method"] for row in results["rows"]] == 2 * ["standard"] + 2 * ["mixture"]

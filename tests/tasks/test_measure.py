@@ -22,12 +22,14 @@ def trained(request):
     return request.param, model
 
 
+@pytest.mark.few(1)
 def test_accuracy_equals_numpy(trained):
     _, model = trained
     outputs = np.asarray(model(DATA.test.ids))
     assert accuracy(model, DATA.test) == np.mean(outputs.argmax(1) == DATA.test.labels)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("recipe", ["float32", "int8_tables"])
 def test_row(trained, recipe):
     method, model = trained
@@ -72,6 +74,7 @@ def test_kd_codes_and_low_rank_are_counted_as_in_their_paper():
     assert row["soft_accuracy"] is None
 
 
+@pytest.mark.few(1)
 def test_is_json(trained):
     import json
 

@@ -38,6 +38,7 @@ def test_of_pairs_equals_python_integers():
     assert found[-1] == by_hand(b"ab", 7) and len(set(found)) == 5
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("count", [1, 2, 3, 1000, 65_535, 65_536, 70_000])
 def test_every_word_is_in_its_window(count):
     words = [f"w{number}" for number in range(count)]

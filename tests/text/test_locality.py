@@ -69,6 +69,7 @@ def test_bits_are_balanced():
     assert 0.9 < z.std() < 1.1
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("seeds", [(0, 0), (0, 1)])
 def test_hyperplanes_are_independent(seeds):
     """Correlations of all pairs of hyperplanes, over words that have no feature in common."""

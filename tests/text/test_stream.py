@@ -18,6 +18,7 @@ def test_rows_go_on_where_they_ended_and_targets_are_the_next_tokens():
         assert y.tolist() == list(range(start + 1, start + 10))
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("tokens", [2, 10, 11, 12, 13])
 def test_one_stream_predicts_every_token_but_the_first(tokens):
     inputs, targets = read(np.arange(tokens), 1, 5)

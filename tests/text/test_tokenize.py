@@ -47,17 +47,20 @@ def assert_equal(texts, rules):
         assert decoded == expected(text, rules), repr(text[:200])
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("rules", RULES)
 def test_equals_pure_python_on_clinc(rules):
     data = clinc150.load(out_of_scope=True)
     assert_equal(data.train.texts + data.dev.texts + data.test.texts, rules)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("rules", RULES)
 def test_equals_pure_python_on_hostile_text(rules):
     assert_equal(HOSTILE, rules)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("rules", RULES)
 @pytest.mark.parametrize("seed", range(3))
 def test_equals_pure_python_on_random_text(rules, seed):

@@ -33,6 +33,7 @@ def arrays(count, size):
         yield drawn.astype(np.int32)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("make", "count"),
     [

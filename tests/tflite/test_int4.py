@@ -42,6 +42,7 @@ def versions(data):
     return {(model.operatorCodes[i].builtinCode, model.operatorCodes[i].version) for i in used}
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("width", "length"), [(1, None), (2, 7), (3, None), (4, None), (5, 7), (8, 7)]
 )
@@ -99,6 +100,7 @@ def small_integers(*shape, largest=7):
     return np.clip(random.integers(-largest, largest + 1, shape), -largest, largest).astype(np.int8)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "function",
     [
@@ -135,6 +137,7 @@ def test_a_table_of_two_readers_is_packed_once():
     assert stored(data)["int4"] == 6 * 2
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("size", "recipe"), [((3, 4), "int8_tables"), ((40, 70), "int4_tables")])
 def test_a_matrix_is_stored_as_int8_and_dequantized_once(size, recipe):
     """Whether or not the converter would have stored it as float32, as it does a small one."""
@@ -153,6 +156,7 @@ def test_a_matrix_is_stored_as_int8_and_dequantized_once(size, recipe):
     np.testing.assert_allclose(outputs(data, ids), expected, atol=1e-5)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("length", [None, 7])
 def test_matrices_within_a_loop(length):
     model = lookup(recurrent()[0], length)
@@ -177,6 +181,7 @@ def test_a_file_without_integers_stays_to_the_bit():
     assert flatbuffer.pack(parsed) == data
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "function",
     [

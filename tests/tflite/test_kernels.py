@@ -64,6 +64,7 @@ def outputs(data, ids=IDS):
     return np.concatenate([file.run({"ids": row[None]})["out"] for row in ids])
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "kind",
     [
@@ -128,6 +129,7 @@ def test_a_wide_layer_whose_outputs_are_multiplied_stays_int8():
     np.testing.assert_allclose(outputs(data, rows), expected, **CLOSE)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", ["dense", "convolution", "lstm"])
 def test_dynamic_range_multiplies_integers(kind):
     model = classifier(kind)
@@ -227,6 +229,7 @@ def test_refuses_representative_data_that_no_recipe_needs(options, message):
         export.convert(classifier("dense"), **options)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", ["lstm", "both", "sparse"])
 def test_refuses_integers_in_loops(kind):
     with pytest.raises(ValueError, match=r"'full_int8' in a model with loops.*While in .*\."):

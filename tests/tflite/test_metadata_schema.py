@@ -63,6 +63,7 @@ CONTENTS = [b"[]", b"7", b"{", b'{"text":{}}', b"\xff", b'{"recipe":7}', b'{"sig
             b"[" * 100_000, b'{"labels":["a",7]}']  # fmt: skip
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("content", CONTENTS)
 def test_every_reader_refuses(data, content):
     def change(model):

@@ -51,6 +51,7 @@ def served(form, recipe):
     return export.convert(keras.Model(ids, form(ids)), recipe)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("make", [mean, lstm])
 @pytest.mark.parametrize("embedding", [cluster, mixture])
 def test_our_own_files_are_healthy(make, embedding):
@@ -58,6 +59,7 @@ def test_our_own_files_are_healthy(make, embedding):
     assert found.is_healthy() and found.needs == []
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("name", STORED)
 def test_small_forms_of_every_kind_have_nothing_to_save(name):
     found = diagnose(served(KINDS[name]()[0], "int8_tables"))

@@ -36,6 +36,7 @@ def test_our_own_file():
     assert "built-in operators only" in text and "SplitForm: 30 x 4 in" in text
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("make", [mean, lstm])
 def test_parts_add_up_to_the_file(make):
     data = export.convert(make(cluster()), labels=["a", "b", "c"])

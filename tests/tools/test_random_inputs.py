@@ -70,6 +70,7 @@ def test_quantized_inputs_use_all_numbers(data):
     assert found.dtype == np.int8 and found.min() == -128 and found.max() == 127
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("max_bytes", [None, 40])
 def test_texts(max_bytes):
     model = parsed(mean(standard()), text=WORDS, max_bytes=max_bytes)

@@ -52,6 +52,7 @@ def test_reads_a_layer():
     assert anchors.words_of_anchors(found, WORDS, IDS)["year"] == ["week", "month"]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("transform", [TRANSFORM, scipy.sparse.random(5000, 60, 0.8), [[0.0]]])
 def test_draws_a_picture(transform):
     transform = np.array(transform) if isinstance(transform, list) else transform

@@ -44,6 +44,7 @@ def every_layer(**options):
     return (cluster, adjustment, mixture, code), holders
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("kind", "number", "options", "jit_compile"),
     [
@@ -63,6 +64,7 @@ def test_sets_every_layer_before_each_batch_of_every_epoch(kind, number, options
     np.testing.assert_allclose(history.history[number], [0.4, 0.2], rtol=1e-6)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("place", range(4))
 def test_temperature_has_no_effect_on_one_hot_samples_and_is_refused_there(place):
     """`argmax((a + g) / tau)` is `argmax(a + g)`: with equal noise the vectors are equal."""

@@ -11,6 +11,7 @@ from proximal_steps import LABELS, classifier
 IDS = np.repeat([[0, 1], [2, 3], [4, 5]], 4, axis=0)[:, [0, 1, 0, 1, 0]]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("metric", ["plain", "adaptive"])
 def test_catch_up_keeps_what_was_evaluated(metric, tmp_path):
     """By `EarlyStopping` and in files of weights alone; the moments go on changing meanwhile."""

@@ -71,6 +71,7 @@ def test_logs_what_each_epoch_has_changed():
     assert {name: history[name] for name in expected} == expected
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("layer", [DPQEmbedding, CompositionalCodeEmbedding])
 def test_reads_the_codes_of_layers(layer):
     embedding = layer(**layer.EXAMPLE)

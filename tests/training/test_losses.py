@@ -53,6 +53,7 @@ def test_a_mask_leaves_positions_out():
     np.testing.assert_allclose(found["perplexity"], np.exp(kept), rtol=1e-6)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("policy", "jit_compile"),
     [("float32", False), ("mixed_float16", False), ("mixed_bfloat16", True)],

@@ -25,6 +25,7 @@ def tied():
     return keras.Model(ids, tied_softmax(words, hidden, use_bias=True))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("make", "jit_compile"), [(own, True), (tied, False)])
 def test_trains_in_fit_and_evaluates_by_the_full_softmax(make, jit_compile):
     keras.utils.set_random_seed(0)
@@ -38,6 +39,7 @@ def test_trains_in_fit_and_evaluates_by_the_full_softmax(make, jit_compile):
     np.testing.assert_allclose(after, SparseSoftmaxCrossEntropy()(LABELS, model(IDS)), rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_learns_to_be_normalized():
     keras.utils.set_random_seed(0)
     model = own()
@@ -63,6 +65,7 @@ def test_is_saved_with_a_model(tmp_path):
     assert (loss.num_sampled, loss.log_normalizer, loss.seed) == (7, 2.5, 3)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("bad", [None, "1", float("nan"), True])
 def test_rejects(bad):
     with pytest.raises(ValueError, match="`log_normalizer` must be a finite number"):

@@ -99,6 +99,7 @@ def test_a_killed_run_goes_on(tmp_path):
     np.testing.assert_allclose(cut.get_weights()[0], whole.get_weights()[0], rtol=1e-5)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("known", ["baseline", "evaluated", "folder"])
 def test_finetuning_never_returns_worse_weights_than_it_was_given(known, tmp_path):
     """Steps of 3 on targets that are noise: every epoch is worse than the solution."""

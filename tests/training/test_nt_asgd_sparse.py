@@ -117,6 +117,7 @@ def adaptive():
     return Proximal(keras.optimizers.Adam(RATE / 4), "adaptive")
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "optimizer, rule, jit_compile",
     [(loss_scaled, "free", True), (multiple, "group", False), (adaptive, "l1", False)],
@@ -142,6 +143,7 @@ def test_any_optimizer_and_rule(optimizer, rule, jit_compile):
     assert (averaged[changed] != 0).all() and changed.any()  # it would have lost zeros
 
 
+@pytest.mark.slow
 def test_a_tied_language_model_keeps_its_zeros():
     keras.utils.set_random_seed(0)
     embedding = AnchorTransformEmbedding(12, 4, 5, l1_weight=0.1)
@@ -160,6 +162,7 @@ def test_a_tied_language_model_keeps_its_zeros():
     assert model.evaluate(*data, verbose=0) == pytest.approx(callback.best, rel=1e-5)
 
 
+@pytest.mark.slow
 def test_a_killed_run_goes_on_while_rows_owe(tmp_path):
     def callbacks(name):
         backup = keras.callbacks.BackupAndRestore(

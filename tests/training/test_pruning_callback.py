@@ -85,6 +85,7 @@ def recurrent():
 KERNELS = [keras.layers.Dense, keras.layers.LSTM, "both", keras.layers.GRU, keras.layers.Conv1D]
 
 
+@pytest.mark.slow
 def test_prunes_the_kernels_of_other_layers():
     """In calls of four steps; the tests above are in calls of one."""
     built = recurrent()
@@ -103,6 +104,7 @@ def test_prunes_the_kernels_of_other_layers():
     assert pruning.sparsity() == pytest.approx(0.6, abs=0.01)
 
 
+@pytest.mark.slow
 def test_zeros_make_no_smaller_file_but_a_smaller_archive():
     def sizes(sparsity):
         built = model()

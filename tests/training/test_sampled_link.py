@@ -103,6 +103,7 @@ def sequential():
     return keras.Sequential(layers)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "make",
     [

@@ -16,6 +16,7 @@ LAYERS = {
 }
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", LAYERS)
 def test_differs_from_hard_and_leaves_the_model(name):
     model = mean_classifier(LAYERS[name](), 3)

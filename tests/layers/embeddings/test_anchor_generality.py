@@ -22,6 +22,7 @@ def trained(layer, optimizer=None, epochs=20):
     return model.predict(EVERY, verbose=0)[0]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kept", [[0, 1, 2, 3], [17, 3, 29]])
 def test_frequency_selection(kept):
     """The words that are selected have vectors of their own, all others that of zeros.
@@ -49,6 +50,7 @@ def test_frequency_selection(kept):
     assert np.abs(found[kept] - start).max() > 0.1  # they were trained
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("rank", [1, 3])
 def test_low_rank(rank):
     """Sets of one random anchor each, added up, without a penalty: `E = sum_m t_m a_m`."""
@@ -97,6 +99,7 @@ def test_compositional_codes():
     np.testing.assert_allclose(layer(EVERY), expected, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_one_entry_of_a_huge_penalty_is_all_that_is_left():
     """What the appendix says of the other entries: exact zeros after the first step."""
     layer = AnchorTransformEmbedding(V, D, 4, l1_weight=1e3, positive_pairs=[[2, 3]])

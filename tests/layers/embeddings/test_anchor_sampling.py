@@ -75,6 +75,7 @@ def test_a_step_changes_only_rows_of_ids_labels_and_draws(kind):
     np.testing.assert_array_equal(changed, touched)
 
 
+@pytest.mark.few(1)
 @each
 def test_rows_that_are_away_get_the_proximal_steps_of_the_whole_table(kind):
     """The same steps with the gradient as rows, and as a table: `catch_up` makes them equal."""

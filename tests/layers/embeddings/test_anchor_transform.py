@@ -55,11 +55,13 @@ def test_keeps_the_embedding_contract():
     check_embedding(AnchorTransformEmbedding)
 
 
+@pytest.mark.slow
 def test_a_softmax_over_two_sets_keeps_it_as_well(monkeypatch):
     monkeypatch.setattr(AnchorTransformEmbedding, "EXAMPLE", MIXTURE)
     check_embedding(AnchorTransformEmbedding)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("mixture", ["linear", "softmax"])
 @pytest.mark.parametrize("num_anchors", [6, [2, 1, 3]])
 def test_is_the_sum_over_sets(mixture, num_anchors):
@@ -109,6 +111,7 @@ def test_a_softmax_of_any_numbers_freezes_to_what_it_evaluates(nonnegative):
     assert layer.paper_bits() == bits
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("recipe", ["float32", "int8_tables", "int4_tables", "full_int8"])
 def test_a_file_of_a_softmax_predicts_what_was_trained(recipe):
     signed, positive = softmax_of_extremes(), softmax_of_extremes(nonnegative=True)
@@ -265,6 +268,7 @@ def test_negative_pairs_and_orthogonality_are_in_the_loss():
     assert not layer_of(negative_pairs=[[3, 5]]).draws
 
 
+@pytest.mark.slow
 def test_a_language_model_trains_with_a_sparse_gradient_in_its_softmax():
     keras.utils.set_random_seed(0)
     layer = example(AnchorTransformEmbedding, gradient_threshold=0.2, negative_pairs_weight=0.01,

@@ -114,6 +114,7 @@ def test_rejects_other_arguments(argument, message):
         ClusterEmbedding(20, 4, 5, **argument)
 
 
+@pytest.mark.slow
 def test_learns_which_words_belong_together():
     keras.utils.set_random_seed(0)
     ids = np.random.default_rng(0).integers(0, 30, (600, 8)).astype(np.int32)

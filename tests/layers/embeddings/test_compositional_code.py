@@ -179,6 +179,8 @@ def test_codes_of_a_large_vocabulary_are_read_in_chunks():
     np.testing.assert_array_equal(layer(ids), expected)
 
 
+@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("straight_through", [False, True])
 def test_learns_which_words_belong_together(straight_through):
     keras.utils.set_random_seed(0)

@@ -66,6 +66,7 @@ def put_together(values, codes):
     return np.array([np.concatenate([values[j, c[j]] for j in range(D)]) for c in codes])
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("method", ["sx", "vq"])
 def test_keeps_the_embedding_contract(method, monkeypatch):
     monkeypatch.setattr(DPQEmbedding, "EXAMPLE", {**DPQEmbedding.EXAMPLE, "method": method})
@@ -173,6 +174,7 @@ def _check(found, expected, shared_codebook):
         np.testing.assert_allclose(found[name], gradient, err_msg=name, **CLOSE)
 
 
+@pytest.mark.few(2)
 @pairs
 def test_compiled_training_is_the_same(method, batch_norm, shared_codebook):
     """XLA pads the batch's unique ids; neither moments nor losses may see the padding."""
@@ -216,6 +218,8 @@ def test_temperature_belongs_to_sx():
     assert float(model.layers[0].current_temperature.numpy()) == 0.25
 
 
+@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["sx", "vq"])
 def test_learns_which_words_belong_together(method):
     keras.utils.set_random_seed(0)

@@ -33,6 +33,7 @@ def expected_rows(layer, first=0):
     return np.vstack([rows[:r], layer.frequent.numpy(), rows[r:]])
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "arguments",
     [

@@ -97,6 +97,7 @@ OPTIONS = [
 ]
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 def test_inference_and_the_stored_form_are_the_papers_formula(options):
     layer, every = built(**options), np.arange(V)
@@ -307,6 +308,7 @@ def test_codes_that_are_given_have_no_logits_to_guide_and_nothing_to_anneal():
         model.fit(np.ones((4, 2)), np.ones((4, 2, WIDTH)), callbacks=[TemperatureAnnealing(float)])
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("guidance", "jit_compile"),
     [(OnlineGuidance(0.1, 0.5), True), (PretrainedGuidance(np.ones((V, WIDTH))), False)],

@@ -33,6 +33,7 @@ def test_unique_words_are_exact_in_training():
     np.testing.assert_array_equal(vectors[2:8], layer.unique.numpy())
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("reserved", "jit_compile"), [(0, False), (2, True)])
 def test_an_optimizer_with_momentum_moves_the_rows_of_the_batch_only(reserved, jit_compile):
     layer = MixtureEmbedding(20, 4, 5, num_unique=6, num_reserved=reserved)

@@ -17,6 +17,7 @@ KINDS = [
 ]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("kind", "jit_compile"), [(KINDS[0], True), (KINDS[1], False), (KINDS[2], True)]
 )

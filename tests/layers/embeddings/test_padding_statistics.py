@@ -61,6 +61,7 @@ def trained_on(make, ids, jit=False, **options):
     return [float(loss), vectors.numpy(), *(g.numpy() for g in gradients), *averages]
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("kind", KINDS)
 def test_words_are_trained_alike_alone_and_beside_padding(kind):
     alone = trained_on(KINDS[kind], WORDS, mask_zero=True)
@@ -70,6 +71,7 @@ def test_words_are_trained_alike_alone_and_beside_padding(kind):
         np.testing.assert_allclose(other, one, atol=2e-5)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", ["PDG, auto-encoder", "DPQ, nearest, batch norm"])
 def test_under_xla(kind):
     plain, compiled = (

@@ -33,6 +33,7 @@ def by_hand(layer):
     return table
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("bins", [None, 3])
 @pytest.mark.parametrize("order", ["up", "down", None])
 def test_equals_the_table_with_zeros(order, bins):
@@ -76,6 +77,7 @@ def test_a_density_of_one_is_a_table():
     np.testing.assert_array_equal(table, layer.blocks)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("order", "jit_compile"), [("up", False), (None, True)])
 def test_a_step_touches_the_batchs_rows_only(order, jit_compile):
     layer = make(order)
@@ -131,6 +133,7 @@ def test_drops_dimensions_of_a_text():
     np.testing.assert_array_equal(layer(EVERY), 1.0)
 
 
+@pytest.mark.slow
 def test_trains_with_both_dropouts(tmp_path):
     layer = make(None, bins=3, word_dropout=0.2, variational_dropout=0.2, mask_zero=True)
     model = classifier(layer, length=4)

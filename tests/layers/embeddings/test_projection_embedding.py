@@ -53,6 +53,7 @@ def by_hand(layer, bits):
     return scaled * norm.gamma.numpy() + norm.beta.numpy()
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("normalization", ["batch", "layer", "l2", None])
 def test_is_the_equation_and_freezes_to_it(normalization):
     layer = moved(example(normalization=normalization, hidden_units=(6, 5)))
@@ -116,6 +117,7 @@ def test_leaves_padding_out_of_batch_statistics():
     assert np.asarray(with_mask.compute_mask(tf.constant(padded[None]))).tolist() == [[1, 1, 0, 0]]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("dtype", "jit_compile"), [("float32", True), ("mixed_float16", False)])
 def test_trains(jit_compile, dtype):
     names = [f"{stem}{number}" for stem in ("king", "ocean", "table") for number in range(8)]
@@ -154,6 +156,7 @@ for name in ("trained", "frozen"):
 """
 
 
+@pytest.mark.slow
 def test_ships_with_ids_in(tmp_path):
     """A model of ids: its cache and its network are saved, frozen, counted and exported."""
     layer = moved(example(mask_zero=True))

@@ -60,7 +60,7 @@ def test_rejects_numbers(selected):
 def test_rejects_ids():
     with pytest.raises(ValueError, match=r"`selected` must lie in \[0, 20\)"):
         SelectedEmbedding(20, 4, selected=[3, 20])
-    with pytest.raises(ValueError, match="`selected` must be different ids"):
+    with pytest.raises(ValueError, match="`selected` must be distinct ids"):
         SelectedEmbedding(20, 4, selected=[3, 3])
     with pytest.raises(ValueError, match="`others` must be one of 'shared', 'zeros'"):
         SelectedEmbedding(20, 4, 3, others="unknown")

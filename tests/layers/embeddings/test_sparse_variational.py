@@ -10,6 +10,7 @@ EVERY = np.arange(20)
 KINDS = (SparseVariationalEmbedding, SparseVariationalVocabularyEmbedding)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("cls", KINDS)
 def test_keeps_the_embedding_contract(cls):
     check_embedding(cls)
@@ -71,6 +72,7 @@ def test_words_pay_for_all_steps(cls):
         assert float(layer.losses[0]) == pytest.approx(expected, rel=1e-4)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("cls", KINDS)
 def test_samples_have_the_mean_and_variance_of_the_posterior(cls):
     layer, weights = filled(cls)
@@ -90,6 +92,8 @@ def test_samples_have_the_mean_and_variance_of_the_posterior(cls):
     np.testing.assert_array_equal(same[0, 0], same[0, 1])  # a batch has one sample of a word
 
 
+@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("cls, jit_compile", [(KINDS[0], False), (KINDS[1], True)])
 def test_finds_the_entries_that_matter(cls, jit_compile):
     """Two columns are asked for, of 20 words of which 6 say something."""

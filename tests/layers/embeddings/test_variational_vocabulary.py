@@ -72,6 +72,7 @@ def test_each_word_pays_for_all_steps():
     assert not layer.losses, "evaluation pays nothing"
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("how", ["eager", "graph", "xla"])
 def test_inputs_that_share_it_pay_once_for_a_step(how):
     """Each word for the steps it was away, whichever input has it; with a regularizer as well."""
@@ -113,6 +114,7 @@ def test_words_that_training_never_meets_are_dropped():
     assert layer.kept_ids().tolist() == [3, 5]
 
 
+@pytest.mark.slow
 def test_keeps_the_words_that_matter():
     """Of 40 words five tell the class, and the others are noise."""
     keras.utils.set_random_seed(0)

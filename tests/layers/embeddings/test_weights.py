@@ -235,6 +235,7 @@ CASES = {
 }
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize("case", CASES)
 def test_starts_where_its_compressor_ends(case):
     cls, arguments, expected = CASES[case]
@@ -248,6 +249,7 @@ def test_starts_where_its_compressor_ends(case):
     assert "weights" not in layer.get_config()
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "case",
     ["compositional", "kd, hidden", "hashed, no weights", "tensor train", "quantized, table"],
@@ -268,6 +270,7 @@ def test_a_model_that_its_first_batch_builds_starts_there(case, tmp_path):
     np.testing.assert_array_equal(loaded.predict(ids, verbose=0), model.predict(ids, verbose=0))
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("case", ["clusters", "kd", "dpq", "anchors", "tensor train"])
 def test_words_are_scored_by_the_same_vectors(case):
     cls, arguments, expected = CASES[case]
@@ -350,6 +353,7 @@ def test_a_table_that_it_can_store_is_kept(cls, arguments, table):
     np.testing.assert_allclose(vectors(layer), table, atol=2e-6)
 
 
+@pytest.mark.slow
 def test_clusters_are_sure_but_can_change():
     layer = layers.ClusterEmbedding(V, WIDTH, 5, weights=TABLE, logit_scale=30.0, seed=0)
     layer.build()

@@ -63,6 +63,7 @@ def hidden(layer, *shape, seed=2):
     return np.random.default_rng(seed).normal(size=(*shape, layer.output_dim)).astype("float32")
 
 
+@pytest.mark.few(6)
 @each
 def test_multiplies_vectors_with_what_ids_look_up(make):
     layer = built(make)
@@ -74,6 +75,7 @@ def test_multiplies_vectors_with_what_ids_look_up(make):
         np.testing.assert_allclose(found, vectors @ table.T, atol=1e-5)  # float32 sums
 
 
+@pytest.mark.few(7)
 @pytest.mark.parametrize(
     ("name", "jit_compile"), [(m, False) for m in MAKERS] + [(m, True) for m in COMPILED]
 )
@@ -115,6 +117,7 @@ def language_model(layer, states=keras.layers.Dense, **options):
     return keras.Model(ids, layer(hidden, reverse=True))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("name", "jit_compile"),
     [("KDCodeEmbedding", False), ("AnchorTransformEmbedding", False), ("dpq_vq", True)],
@@ -133,6 +136,7 @@ def test_trains_in_fit(name, jit_compile):
         assert np.any(old != weight.numpy()), f"{weight.path} does not move"
 
 
+@pytest.mark.few(6)
 @each
 def test_computes_in_mixed_precision(make):
     config = make().get_config()
@@ -147,6 +151,7 @@ def test_computes_in_mixed_precision(make):
     np.testing.assert_allclose(layer(h, reverse=True), h @ table.T, atol=1e-2)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", ["ClusterEmbedding", "AnchorTransformEmbedding"])
 def test_trains_with_a_scaled_loss(name):
     layer = type(MAKERS[name]())(**MAKERS[name]().get_config() | {"dtype": "mixed_float16"})
@@ -157,6 +162,7 @@ def test_trains_with_a_scaled_loss(name):
     assert np.isfinite(history.history["loss"]).all()
 
 
+@pytest.mark.few(6)
 @each
 def test_is_one_layer_in_files_clones_and_frozen_models(make, tmp_path):
     layer = built(make)
@@ -176,6 +182,7 @@ def test_is_one_layer_in_files_clones_and_frozen_models(make, tmp_path):
     np.testing.assert_array_equal(loaded(ids), frozen(ids))
 
 
+@pytest.mark.few(6)
 @each
 def test_converts_to_built_in_operators_and_predicts_the_same(make):
     layer = built(make)
@@ -187,6 +194,7 @@ def test_converts_to_built_in_operators_and_predicts_the_same(make):
     assert not tools.inspect(file).custom
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "make",
     [
@@ -209,6 +217,7 @@ def test_a_file_stores_the_table_once_and_packed(make, recipe="int8_tables"):
     assert len(data) < total_bits(form.storage()) / 8 + lstm + 20_000
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "make",
     [lambda: layers.SelectedEmbedding(300, 16, 299), lambda: layers.ClusterEmbedding(300, 16, 40)],

@@ -43,6 +43,7 @@ def test_equals_the_formula(shape, use_bias):
     assert found.shape == (*shape[:-1], 7)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("make", "jit_compile"), [(model, True), (tied, False)])
 def test_trains_in_fit_and_evaluates_by_the_full_softmax(make, jit_compile):
     lm = make()
@@ -160,6 +161,7 @@ def test_converts_and_predicts_the_same():
         assert export.verify(lm, file, IDS, tolerance=1e-5).agreement == 1.0
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("bad", [0, -1, 2.5, True, None])
 def test_rejects(bad):
     with pytest.raises(ValueError, match="`num_words` must be an integer >= 1"):

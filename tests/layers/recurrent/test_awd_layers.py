@@ -39,6 +39,7 @@ def test_a_word_is_dropped_at_all_its_places():
     np.testing.assert_array_equal(layer(H, ids[:2, :4]), H)
 
 
+@pytest.mark.slow
 def test_works_with_any_embedding_in_a_model_with_masks(tmp_path):
     keras.utils.set_random_seed(0)
     ids = keras.Input((4,), dtype="int32")

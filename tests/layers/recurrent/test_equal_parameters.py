@@ -48,6 +48,7 @@ def test_a_layer_that_no_equal_segments_fit():
     assert layer.num_parameters(400) == size.parameters
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("gates", "biases", "options"),
     [

@@ -58,6 +58,7 @@ def dense(layer, kind, **options):
     return one
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
     "options",
@@ -74,6 +75,7 @@ def test_equals_separate_keras_layers_and_a_dense_one_with_masks(kind, options):
     np.testing.assert_allclose(layer(x), dense(layer, kind, **options)(x), atol=1e-6)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", KINDS)
 def test_masks_states_and_statefulness_are_those_of_the_dense_layer(kind):
     options = {"return_sequences": True, "return_state": True, "stateful": True}
@@ -92,6 +94,7 @@ def test_masks_states_and_statefulness_are_those_of_the_dense_layer(kind):
     assert np.abs(found[0] - first[0]).max() > 0.01
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", KINDS)
 def test_bidirectional_skips_padding_and_is_saved(kind, tmp_path):
     keras.utils.set_random_seed(0)
@@ -106,6 +109,7 @@ def test_bidirectional_skips_padding_and_is_saved(kind, tmp_path):
     np.testing.assert_array_equal(loaded(short), model(short))
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("segments", [(), (1,), ([8],)])
 def test_one_segment_is_the_dense_layer(kind, segments):
@@ -126,6 +130,7 @@ def test_one_segment_is_the_dense_layer(kind, segments):
     assert layer.num_parameters(INPUTS) == other.count_params()
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("options", [{}, {"gamma": 0.5}])
 def test_every_default_trains_and_is_saved(kind, options, tmp_path):
@@ -143,6 +148,7 @@ def test_every_default_trains_and_is_saved(kind, options, tmp_path):
     np.testing.assert_array_equal(loaded(words), model(words))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("policy", "jit_compile"), [("float32", True), ("mixed_bfloat16", False)])
 def test_trains_with_every_dropout(jit_compile, policy):
     keras.utils.set_random_seed(0)
