@@ -33,7 +33,6 @@ def test_a_pruned_model_stores_what_is_left():
         np.testing.assert_array_equal(small(ids), model(ids))
 
 
-@pytest.mark.few(2)
 @pytest.mark.parametrize("sparsity", [-0.1, 1, 1.5, None, True])
 def test_rejects_sparsity(sparsity):
     with pytest.raises(ValueError, match="`sparsity` must be a"):

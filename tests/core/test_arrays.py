@@ -20,7 +20,6 @@ def test_takes_lists_and_nothing():
     assert arrays.pairs("pairs", [(1, 2)], 2, 3).tolist() == [[1, 2]]
 
 
-@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("value", "message"),
     [

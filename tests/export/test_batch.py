@@ -130,7 +130,6 @@ def test_a_file_of_one_row_is_as_it_was():
     assert sizes == [1, 3, None]
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "make",
     [

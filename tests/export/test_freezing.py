@@ -196,7 +196,6 @@ def test_a_file_of_another_recipe_is_held_to_that_recipe():
         frozen.convert(recipe="int8")
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("make", [mean, lambda layer: Subclassed(layer)])
 def test_evaluates_what_ships_with_the_loss_of_the_trained_model(make):
     model, labels = make(cluster()), np.arange(len(IDS)) % 3
@@ -225,7 +224,6 @@ def test_refuses_what_is_no_model():
         export.freeze(3)
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("make", [mean, lambda layer: Subclassed(layer)])
 def test_a_snapshot_is_compared_with_the_weights_it_was_made_of(make):
     model = make(cluster())

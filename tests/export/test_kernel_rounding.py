@@ -1,9 +1,10 @@
 """Rounding of kernels: half a step away at most, and the same once it is done again."""
 
+import keras
 import numpy as np
 import pytest
 
-from kerascompact.export.kernel_rounding import as_integers, rounded
+from kerascompact.export.kernel_rounding import as_integers, round_kernels, rounded
 
 
 @pytest.mark.parametrize("axis", [0, 1, 2])
@@ -37,3 +38,23 @@ def test_rounding_is_within_half_a_step():
         assert np.all(np.abs(found - kernel) <= 0.501 * steps)
         again, same = rounded(found, axis)
         assert same is found and np.array_equal(again, codes)
+
+
+@pytest.mark.parametrize(
+    ("layer", "shape", "outputs"),
+    [
+        (keras.layers.Dense(20), (30,), 1),
+        (keras.layers.Conv1D(20, 5), (9, 30), 2),
+        (keras.layers.Conv1DTranspose(20, 5), (9, 30), 1),  # its kernel is (5, 20, 30)
+        (keras.layers.DepthwiseConv1D(25, depth_multiplier=1), (30, 12), 1),
+    ],
+)
+def test_a_layer_has_a_scale_for_each_output(layer, shape, outputs):
+    rows = keras.Input(shape)
+    model = keras.Model(rows, keras.layers.Flatten()(layer(rows)))  # no output layer itself
+    before = layer.kernel.numpy()
+    (found,) = [one for one in round_kernels(model) if one.variable is layer.kernel]
+    others = tuple(axis for axis in range(before.ndim) if axis != outputs)
+    steps = np.abs(before).max(others, keepdims=True) / 127
+    assert np.all(np.abs(layer.kernel.numpy() - before) <= 0.501 * steps)
+    np.testing.assert_array_equal(np.abs(found.codes).max(others), 127)

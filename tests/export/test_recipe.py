@@ -42,7 +42,6 @@ def test_refuses_others(recipe):
         resolve(recipe)
 
 
-@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("fields", "message"),
     [

@@ -19,7 +19,6 @@ def tagger(layer, **embedding):
     return keras.Model(ids, keras.layers.Dense(3, name="tags")(hidden))
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "make",
     [

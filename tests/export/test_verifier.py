@@ -196,7 +196,6 @@ def two_and_data():
     return model, export.convert(model)
 
 
-@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -411,7 +410,6 @@ class Fewer(keras.layers.Layer):
         return tf.reduce_sum(rows, axis=0, keepdims=True)
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("layer", "message"), [(Mixes, "Worst example"), (Fewer, "must give 7 answers for 7 examples")]
 )

@@ -21,7 +21,6 @@ def test_a_word_is_no_relation_of_its_own():
     assert word_graph(["a", "b"], lambda word: [word]).num_pairs == 0
 
 
-@pytest.mark.few(2)
 @pytest.mark.parametrize("words", ["ab", [], None, ["a", 3]])
 def test_refuses(words):
     with pytest.raises(ValueError, match=r"`words(\[1\])?` must be a"):

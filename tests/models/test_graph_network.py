@@ -79,7 +79,6 @@ def test_trains_in_fit_saves_and_loads(tmp_path):
     np.testing.assert_allclose(found, model.predict(NODES, verbose=0), rtol=1e-6)
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "embedding",
     [
@@ -108,7 +107,6 @@ def test_probabilities_are_float32_under_mixed_precision():
     np.testing.assert_allclose(found.sum(-1), 1, rtol=1e-6)
 
 
-@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("change", "message"),
     [

@@ -54,7 +54,6 @@ def test_dropout_acts_in_training_only():
     np.testing.assert_array_equal(model(IDS), model(IDS))
 
 
-@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("change", "message"),
     [

@@ -96,7 +96,6 @@ def test_learns_a_phrase():
     assert again["loss"] < 1.1 * error
 
 
-@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("change", "message"),
     [

@@ -30,7 +30,6 @@ def test_keeps_its_config():
     assert isinstance(again, Orthogonality) and again.orthogonality_weight == 0.25
 
 
-@pytest.mark.few(2)
 @pytest.mark.parametrize("orthogonality_weight", [-1, np.inf, "1", True])
 def test_refuses_other_weights(orthogonality_weight):
     with pytest.raises(ValueError, match=r"`orthogonality_weight` must be a finite number >= 0\."):

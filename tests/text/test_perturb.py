@@ -116,7 +116,6 @@ def test_step_keeps_labels_and_draws_anew_in_each_epoch():
     assert [t.decode() for batch in batched.as_numpy_iterator() for t in batch] == texts
 
 
-@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("change", "message"),
     [

@@ -142,7 +142,6 @@ def test_the_runtime_may_not_write_into_a_constant(model):
         check_model(broken(model, change), 10_000)
 
 
-@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("change", "message"),
     [

@@ -136,7 +136,6 @@ def test_refuses_what_cannot_be_run(files, tmp_path):
         bench(tmp_path / "none.tflite")
 
 
-@pytest.mark.few(2)
 @pytest.mark.parametrize("name", ["runs", "rounds", "num_threads", "sequence_length"])
 def test_refuses_arguments(files, name):
     with pytest.raises(ValueError, match=f"`{name}` must be an integer >= 1"):

@@ -103,7 +103,6 @@ def sequential():
     return keras.Sequential(layers)
 
 
-@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "make",
     [

@@ -80,7 +80,6 @@ def test_a_file_of_it_is_smaller_and_answers_alike(vocabulary, tmp_path):
     assert sizes[1] <= sizes[0] - 200  # a byte a word, and what reads it
 
 
-@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("change", "message"),
     [

@@ -56,7 +56,6 @@ def test_other_optimizers_are_refused():
         model.fit(np.array([[1, 2, 3]]), np.zeros((1, 3, 2)), verbose=0)
 
 
-@pytest.mark.few(2)
 @pytest.mark.parametrize("group_lasso_weight", [-1, np.nan, "1", None, True])
 def test_rejects_strength(group_lasso_weight):
     with pytest.raises(ValueError, match=r"`group_lasso_weight` must be a finite number >= 0\."):

@@ -63,7 +63,6 @@ def test_rank_for_a_share_of_the_parameters():
     assert TensorTrainEmbedding.rank_for(20, 8, 0.01) == 1
 
 
-@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "arguments, message",
     [

@@ -38,7 +38,6 @@ def test_arrays_are_saved_with_the_model(tmp_path):
     assert float(copy(np.ones((1, 3)))) == 5.5
 
 
-@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("arrays", "message"),
     [

@@ -194,7 +194,6 @@ def test_converts_to_built_in_operators_and_predicts_the_same(make):
     assert not tools.inspect(file).custom
 
 
-@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "make",
     [
@@ -217,7 +216,6 @@ def test_a_file_stores_the_table_once_and_packed(make, recipe="int8_tables"):
     assert len(data) < total_bits(form.storage()) / 8 + lstm + 20_000
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "make",
     [lambda: layers.SelectedEmbedding(300, 16, 299), lambda: layers.ClusterEmbedding(300, 16, 40)],

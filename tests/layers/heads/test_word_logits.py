@@ -161,7 +161,6 @@ def test_converts_and_predicts_the_same():
         assert export.verify(lm, file, IDS, tolerance=1e-5).agreement == 1.0
 
 
-@pytest.mark.few(2)
 @pytest.mark.parametrize("bad", [0, -1, 2.5, True, None])
 def test_rejects(bad):
     with pytest.raises(ValueError, match="`num_words` must be an integer >= 1"):
