@@ -58,4 +58,8 @@ def lean() -> Iterator[None]:
         options.set_experimental_options({"disable_meta_optimizer": True})
     yield
     if "keras" in sys.modules:
+        # TensorFlow keeps the gradient of every `tf.custom_gradient` of a graph, and so the graph.
+        registered = sys.modules["tensorflow.python.framework.ops"].gradient_registry._registry
+        for name in [name for name in registered if name.startswith("CustomGradient-")]:
+            del registered[name]
         sys.modules["keras"].utils.clear_session()  # and collects garbage
