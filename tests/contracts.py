@@ -369,7 +369,7 @@ import sys
 import keras, numpy as np
 import kerascompact.layers
 ids = np.load(sys.argv[1] + "/ids.npy")
-for name in ("trained", "float32", "int8", "int4"):
+for name in ("trained", "float32", "int8_tables", "int4_tables"):
     model = keras.models.load_model(f"{sys.argv[1]}/{name}.keras")
     model.evaluate(ids, np.zeros(len(ids)), verbose=0)
     np.save(f"{sys.argv[1]}/{name}.npy", model.predict(ids, verbose=0))
