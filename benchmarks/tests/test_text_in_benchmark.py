@@ -47,6 +47,6 @@ def test_texts_that_differ_are_counted():
     found = text_in.count_differing(model, file, texts, words)
     assert 5 <= found <= 8
     assert text_in.count_differing(other, file, texts, words) == 0
-    with pytest.raises(ValueError, match="`vocabulary` must be the model's"):
+    with pytest.raises(ValueError, match="`vocabulary` must be that of the model"):
         text_in.count_differing(model, file, texts, None)
     assert tools.inspect(file).custom == []
