@@ -51,7 +51,7 @@ def test_the_benchmark(tmp_path, monkeypatch):
         assert row["accuracy"]["0"] > 0.7
     assert (tmp_path / "results" / "misspelt.png").read_bytes()[:4] == b"\x89PNG"
     table = misspelt.table(rows)
-    assert "| ME |" in table and "projection, trained on misspelt words" in table
+    assert "| ME |" in table and "| NP, trained on misspelt words |" in table
 
 
 def test_runs():
