@@ -38,7 +38,7 @@ class Projection:
         lower: Whether `A-Z` are folded.
         boundaries: Whether there are marks.
         max_word_bytes: Bytes of a word that count, at most 255.
-        seed: Of the hyperplanes.
+        seed: Seed of the random hyperplanes.
 
     Raises: ValueError, for a wrong argument.
 

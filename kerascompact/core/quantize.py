@@ -23,7 +23,7 @@ def quantize_columns(table: np.ndarray, bits: int = 8) -> tuple[np.ndarray, np.n
 
     Args:
         table: `(rows, d)` finite floats; or several such tables `(..., rows, d)`, each for itself.
-        bits: Of an integer, 2 to 8; they are held as int8 all the same.
+        bits: Bits of an integer, 2 to 8; the array is int8 for any number of bits.
 
     Returns: codes `(..., rows, d)` int8 in [-m, m] and scales `(..., d)` float32. A column of zeros
     gets scale 1.

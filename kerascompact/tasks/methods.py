@@ -236,7 +236,7 @@ def build_embedding(
     Args:
         method: One of `METHODS`.
         input_dim: Number of ids.
-        width: Of a vector; of a cluster's vector for "adjustment".
+        width: Width of a vector; for "adjustment" that of a cluster's vector.
         **options: The method's own, see `OPTIONS`, and arguments of its layer.
 
     Raises: ValueError, if no method has that name, or the layer refuses an option.

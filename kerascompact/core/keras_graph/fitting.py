@@ -17,8 +17,8 @@ def evaluate_validation_data(model: Any, callbacks: list[Any]) -> dict[str, floa
     """Evaluates a model once more on the `validation_data` of the `fit` that is running.
 
     Args:
-        model: Of which `has_validation_data` holds.
-        callbacks: Of the evaluation.
+        model: Model that is being fitted; `has_validation_data` holds.
+        callbacks: Callbacks that the evaluation calls.
 
     Returns: A value for the loss and each metric, by its name.
     """
