@@ -109,6 +109,7 @@ def test_graph_and_xla_read_the_same(bits):
         np.testing.assert_array_equal(compiled(stream, places), codes)
 
 
+@pytest.mark.slow
 def test_reads_near_the_last_bit_that_int32_can_number():
     """Positions are int32 bit numbers: (2**31 - 1) // 16 is the last one for 16 bits."""
     stream = np.zeros(stream_bytes(2**27 - 1, 16), np.uint8)
