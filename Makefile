@@ -24,15 +24,17 @@ help:  ## this list
 demo: $(VENV)/.has-plot  ## train two models on real data, export, verify; a table and a picture
 	$(BIN)/kerascompact demo $(ARGS)
 
-# Two runs: XLA never frees what it compiled, and in one run a worker would grow past 2 GB.
-FIRST := layers ops optimizers
+# Three runs: XLA never frees what it compiled, and in one run a worker would grow past 2 GB.
+FIRST := tests/layers tests/ops
+SECOND := tests/optimizers tests/training tests/models tests/compress tests/forms
 PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
 
 test: $(VENV)/.has-test  ## all tests but the slow ones
 ifeq ($(ARGS),)
 	@status=0; \
-	$(PYTEST) $(FIRST:%=tests/%) || status=$$?; \
-	$(PYTEST) tests $(FIRST:%=--ignore=tests/%) || status=$$?; \
+	$(PYTEST) $(FIRST) || status=$$?; \
+	$(PYTEST) $(SECOND) || status=$$?; \
+	$(PYTEST) tests $(patsubst %,--ignore=%,$(FIRST) $(SECOND)) || status=$$?; \
 	exit $$status
 else
 	$(PYTEST) $(ARGS)
