@@ -24,9 +24,10 @@ help:  ## this list
 demo: $(VENV)/.has-plot  ## train two models on real data, export, verify; a table and a picture
 	$(BIN)/kerascompact demo $(ARGS)
 
-# Three runs: XLA never frees what it compiled, and in one run a worker would grow past 2 GB.
+# Four runs: XLA never frees what it compiled, and in one run a worker would grow past 2 GB.
 FIRST := tests/layers tests/ops
-SECOND := tests/optimizers tests/training tests/models tests/compress tests/forms
+SECOND := tests/optimizers tests/training
+THIRD := tests/models tests/compress tests/forms
 PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
 
 test: $(VENV)/.has-test  ## all tests but the slow ones
@@ -34,7 +35,8 @@ ifeq ($(ARGS),)
 	@status=0; \
 	$(PYTEST) $(FIRST) || status=$$?; \
 	$(PYTEST) $(SECOND) || status=$$?; \
-	$(PYTEST) tests $(patsubst %,--ignore=%,$(FIRST) $(SECOND)) || status=$$?; \
+	$(PYTEST) $(THIRD) || status=$$?; \
+	$(PYTEST) tests $(patsubst %,--ignore=%,$(FIRST) $(SECOND) $(THIRD)) || status=$$?; \
 	exit $$status
 else
 	$(PYTEST) $(ARGS)
