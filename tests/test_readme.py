@@ -24,6 +24,14 @@ def test_code_runs(tmp_path, monkeypatch, capsys):
     assert (tmp_path / "intents.tflite").exists()
 
 
+def test_a_table_of_ones_own_is_loaded_as_it_says(tmp_path, monkeypatch):
+    (call,) = re.findall(r"your own: (.*)$", README, re.MULTILINE)
+    rows = "".join(f"text {i},{'yes' if i % 2 else 'no'}\n" for i in range(40))
+    (tmp_path / "reviews.csv").write_text("text,label\n" + rows)
+    monkeypatch.chdir(tmp_path)
+    assert eval(call, {"datasets": kerascompact.datasets}).label_names == ("no", "yes")
+
+
 def test_rooms_that_it_names_are_attributes_of_the_package():
     """In its code, and in its prose: `training.choose_words`, "`knowledge` says which words"."""
     parts = {path.stem for path in (CHECKOUT / "kerascompact").iterdir()}

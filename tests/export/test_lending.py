@@ -68,7 +68,7 @@ def test_one_block_inside_another():
 def test_a_layer_that_has_a_call_of_its_own_keeps_it():
     model, layer, form = made()
     layer.call = own = lambda inputs, training=None, reverse=False: keras.ops.zeros((1, 4, 4))
-    with pytest.raises(KeyError), lent(model, [(layer, form)]):
+    with pytest.raises(KeyError, match="mine"), lent(model, [(layer, form)]):
         raise KeyError("mine")
     assert layer.call is own
 
