@@ -17,6 +17,7 @@ from kerascompact.training.noise_contrastive import NoiseContrastiveEstimation
 from kerascompact.training.nt_asgd import NTASGD
 from kerascompact.training.pruning import MagnitudePruning
 from kerascompact.training.schedules import EpochDecay, GeometricDecay
+from kerascompact.training.scores import METRICS, default_metric, is_multi_label, score
 from kerascompact.training.soft import soft_copy
 from kerascompact.training.vocabulary_choice import choose_words
 
@@ -25,6 +26,7 @@ __all__ = [
     "CodeStatistics",
     "EpochDecay",
     "GeometricDecay",
+    "METRICS",
     "MagnitudePruning",
     "NearestWords",
     "NoiseAnnealing",
@@ -36,10 +38,13 @@ __all__ = [
     "SparseSoftmaxCrossEntropy",
     "TemperatureAnnealing",
     "choose_words",
+    "default_metric",
+    "is_multi_label",
     "largest_pairs",
     "plot_clusters",
     "plot_pattern",
     "row_statistics",
+    "score",
     "soft_copy",
     "words_of_anchors",
     "words_per_cluster",
