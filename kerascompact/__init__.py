@@ -27,6 +27,7 @@ _ROOMS = (
     "optimizers",
     "regularizers",
     "runtime",
+    "search",
     "size",
     "text",
     "tflite",

@@ -26,6 +26,7 @@ from kerascompact.layers.graph import constants, feature_product  # noqa: F401, 
 from kerascompact.layers.graph.convolution import GraphConvolution
 from kerascompact.layers.heads.tied import WordBias, tied_softmax
 from kerascompact.layers.heads.word_logits import WordLogits
+from kerascompact.layers.masked_max import MaskedMax
 from kerascompact.layers.masked_mean import MaskedMean
 from kerascompact.layers.recurrent.activation_regularization import ActivationRegularization
 from kerascompact.layers.recurrent.embedding_dropout import EmbeddingDropout
@@ -38,6 +39,7 @@ from kerascompact.layers.text_convolution import TextConvolution
 from kerascompact.layers.text_to_bits import TextToBits
 from kerascompact.layers.text_to_ids import TextToIds
 from kerascompact.layers.unknown_as_padding import UnknownAsPadding
+from kerascompact.layers.weighted_mean import WeightedMean
 
 __all__ = [
     "ActivationRegularization",
@@ -54,6 +56,7 @@ __all__ = [
     "KDCodeEmbedding",
     "LockedDropout",
     "LowRankEmbedding",
+    "MaskedMax",
     "MaskedMean",
     "MixtureEmbedding",
     "OnlineGuidance",
@@ -74,6 +77,7 @@ __all__ = [
     "VariationalVocabularyEmbedding",
     "WeightDropGRU",
     "WeightDropLSTM",
+    "WeightedMean",
     "WordBias",
     "WordLogits",
     "equal_parameters",

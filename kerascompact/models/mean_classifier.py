@@ -3,8 +3,10 @@
 import keras
 
 from kerascompact.core import checks
-from kerascompact.layers import MaskedMean, UnknownAsPadding
+from kerascompact.layers import MaskedMax, MaskedMean, UnknownAsPadding, WeightedMean
 from kerascompact.models.lstm_classifier import _softmax
+
+POOLING = ("mean", "weighted", "mean_and_max")
 
 
 def mean_classifier(
@@ -15,6 +17,7 @@ def mean_classifier(
     dropout: float = 0.0,
     sequence_length: int | None = None,
     skip_unknown: bool = False,
+    pooling: str = "mean",
 ) -> keras.Model:
     """Classifies a text by the mean of its words' vectors.
 
@@ -29,6 +32,8 @@ def mean_classifier(
         sequence_length: Fixed number of ids, or `None` for any.
         skip_unknown: Whether unknown words are left out of the mean, as padding is; for embeddings
             that mask it. Worth a try with a small vocabulary.
+        pooling: "mean"; "weighted", with a weight for each word, which is the last column of the
+            embedding (`WeightedMean`); or "mean_and_max", the mean and the maximum side by side.
 
     Returns: Model, `ids` int32 `(batch, length)` -> `probabilities` `(batch, num_classes)`.
 
@@ -42,12 +47,22 @@ def mean_classifier(
     checks.integer_in("num_classes", num_classes, 2)
     checks.number("dropout", dropout, at_least=0, up_to=0.999)
     checks.boolean("skip_unknown", skip_unknown)
+    checks.choice("pooling", pooling, POOLING)
     ids = keras.Input((sequence_length,), dtype="int32", name="ids")
     known = UnknownAsPadding(name="known")(ids) if skip_unknown else ids
-    mean = MaskedMean(name="mean")(embedding(known))
+    mean = _pooled(embedding(known), pooling)
     if dropout:
         mean = keras.layers.Dropout(dropout, name="dropout")(mean)
     if hidden_units is not None:
         checks.integer_in("hidden_units", hidden_units, 1)
         mean = keras.layers.Dense(hidden_units, activation="relu", name="hidden")(mean)
     return keras.Model(ids, _softmax(num_classes)(mean), name="mean_classifier")
+
+
+def _pooled(vectors: keras.KerasTensor, pooling: str) -> keras.KerasTensor:
+    if pooling == "weighted":
+        return WeightedMean(name="mean")(vectors)
+    mean = MaskedMean(name="mean")(vectors)
+    if pooling == "mean":
+        return mean
+    return keras.layers.Concatenate(name="both")([mean, MaskedMax(name="max")(vectors)])

@@ -1,0 +1,48 @@
+"""Maximum of vectors over the steps that a mask keeps."""
+
+from typing import Any
+
+import keras
+from keras import ops
+
+from kerascompact.core.registration import register
+
+BELOW = -1e4  # below any activation, and a float16
+
+
+@register
+class MaskedMax(keras.layers.Layer):
+    """Takes the largest entry of each column over time, without padding.
+
+    `m_j = max_t e_tj` over the steps that the mask keeps; the maximum of no vectors is zero. The
+    entries must be above -10,000.
+
+    Args:
+        **kwargs: Arguments of `keras.layers.Layer`, such as `name`.
+
+    Shapes: vectors `(..., length, d)`, mask `(..., length)` or none -> `(..., d)`.
+    Storage: nothing.
+    Example:
+    >>> MaskedMax()(np.array([[[-1.0], [5.0]]]), mask=np.array([[True, False]])).numpy().tolist()
+    [[-1.0]]
+
+    Reference: `keras.layers.GlobalMaxPooling1D`.
+    Differs: padding is left out; a text of padding alone gives zeros.
+    """
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.supports_masking = True
+
+    def call(self, vectors: Any, mask: Any = None) -> Any:
+        if mask is None:
+            return ops.max(vectors, axis=-2)
+        kept = ops.cast(ops.expand_dims(mask, -1), vectors.dtype)
+        largest = ops.max(vectors * kept + BELOW * (1 - kept), axis=-2)
+        return largest * ops.max(kept, axis=-2)
+
+    def compute_mask(self, vectors: Any, mask: Any = None) -> None:
+        return None
+
+    def compute_output_shape(self, input_shape: tuple[int | None, ...]) -> tuple[int | None, ...]:
+        return (*input_shape[:-2], input_shape[-1])

@@ -1,0 +1,50 @@
+"""Untrained model of a setting."""
+
+from typing import Any
+
+import keras
+
+from kerascompact import models
+from kerascompact.search.setting import Setting
+from kerascompact.tasks.methods import METHODS, build_embedding, logit_scale
+
+
+def build(setting: Setting, num_ids: int, num_classes: int, seed: int = 0) -> keras.Model:
+    """Builds the model of a setting, untrained.
+
+    Args:
+        setting: The setting; its `words` may be more than there are.
+        num_ids: Number of ids of the vocabulary.
+        num_classes: Number of classes.
+        seed: Seed of the weights and of the dropout.
+
+    Returns: Model, ids `(batch, length)` -> probabilities `(batch, num_classes)`.
+
+    Raises: ValueError, if the method refuses the sizes.
+
+    >>> build(Setting(words=50, width=4), 50, 3).output_shape
+    (None, 3)
+    """
+    keras.utils.set_random_seed(seed)
+    method = METHODS[setting.method]
+    options: dict[str, Any] = {**method.fixed, **dict(setting.options)}
+    if "clusters" in options:
+        options["logit_scale"] = logit_scale(setting.learning_rate)
+    width = setting.width + (setting.model == "weighted")
+    embedding = build_embedding(setting.method, num_ids, width, **options)
+    if setting.model == "cnn":
+        return models.text_cnn(
+            embedding,
+            num_classes,
+            filter_sizes=setting.filter_sizes,
+            num_filters=setting.units,
+            dropout=setting.dropout,
+        )
+    return models.mean_classifier(
+        embedding,
+        num_classes,
+        hidden_units=setting.units if setting.model == "hidden" else None,
+        dropout=setting.dropout,
+        skip_unknown=setting.skip_unknown,
+        pooling=setting.model if setting.model in ("weighted", "mean_and_max") else "mean",
+    )

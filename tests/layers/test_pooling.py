@@ -1,0 +1,58 @@
+"""Weighted means and maxima by NumPy, of what the mask keeps."""
+
+import keras
+import numpy as np
+import pytest
+
+from kerascompact import export
+from kerascompact.layers import MaskedMax, WeightedMean
+
+VECTORS = np.random.default_rng(0).normal(size=(4, 5, 3)).astype(np.float32)
+MASK = np.array([[True] * 5, [True, False, True, False, False], [False] * 4 + [True], [False] * 5])
+
+
+def weighted(vectors):
+    weights = 1 / (1 + np.exp(-vectors[:, -1:]))
+    return (weights * vectors[:, :-1]).sum(0) / weights.sum() if len(vectors) else np.zeros(2)
+
+
+def largest(vectors):
+    return vectors.max(0) if len(vectors) else np.zeros(3)
+
+
+@pytest.mark.parametrize(("layer", "expected"), [(WeightedMean, weighted), (MaskedMax, largest)])
+def test_equals_numpy(layer, expected):
+    found = layer()(VECTORS, mask=MASK).numpy()
+    for row, (vectors, mask) in enumerate(zip(VECTORS, MASK, strict=True)):
+        np.testing.assert_allclose(found[row], expected(vectors[mask]), rtol=1e-5, atol=1e-6)
+    unmasked = layer()(VECTORS).numpy()
+    np.testing.assert_allclose(unmasked[0], expected(VECTORS[0]), rtol=1e-5, atol=1e-6)
+    shape = layer().compute_output_shape((None, 7, 5, 3))
+    assert shape[:2] == (None, 7) and shape[2] == len(expected(VECTORS[0]))
+
+
+def test_a_weight_needs_a_column_of_its_own():
+    with pytest.raises(ValueError, match="`vectors` must have at least 2 entries"):
+        WeightedMean()(np.ones((1, 3, 1), np.float32))
+
+
+@pytest.mark.parametrize("dtype", ["mixed_float16", "mixed_bfloat16"])
+@pytest.mark.parametrize("layer", [WeightedMean, MaskedMax])
+def test_half_precision_stays_finite_without_words(layer, dtype):
+    found = layer(dtype=dtype)(VECTORS, mask=np.zeros_like(MASK))
+    assert not np.asarray(keras.ops.cast(found, "float32")).any()
+
+
+@pytest.mark.parametrize("layer", [WeightedMean, MaskedMax])
+def test_trains_saves_and_exports(layer, tmp_path):
+    ids = keras.Input((None,), dtype="int32")
+    pooled = layer()(keras.layers.Embedding(9, 4, mask_zero=True)(ids))
+    model = keras.Model(ids, keras.layers.Dense(2, activation="softmax")(pooled))
+    rows, labels = np.array([[3, 5, 0], [0, 0, 0], [8, 1, 2]]), np.array([0, 1, 1])
+    model.compile("adam", "sparse_categorical_crossentropy")
+    model.fit(rows, labels, verbose=0)
+    assert all(np.isfinite(weight).all() for weight in model.get_weights())
+    model.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    np.testing.assert_array_equal(loaded.predict(rows, verbose=0), model.predict(rows, verbose=0))
+    assert export.freeze(model, "int8").verify(rows, labels).agreement == 1
