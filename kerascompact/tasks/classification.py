@@ -11,6 +11,7 @@ from kerascompact.datasets.base import Dataset
 from kerascompact.optimizers import LazyAdam
 from kerascompact.text.length_batches import LengthBatches
 from kerascompact.text.vocabulary import Vocabulary
+from kerascompact.training.scores import score
 
 MODELS: dict[str, Callable[..., keras.Model]] = {
     "cnn": models.text_cnn,
@@ -95,10 +96,12 @@ def fit(
     epochs: int,
     learning_rate: float,
     jit_compile: bool = False,
+    steps_per_execution: int = 1,
     verbose: int = 0,
     callbacks: Any = (),
     optimizer: Callable[..., keras.optimizers.Optimizer] = LazyAdam,
     start_from_epoch: int = 0,
+    metric: str = "accuracy",
 ) -> dict[str, list[float]]:
     """Trains and keeps the weights of the epoch that is best on dev.
 
@@ -107,19 +110,22 @@ def fit(
     same for every method: stock Keras 3 Adam is another optimizer on embeddings than on dense
     tables (see `kerascompact.optimizers.LazyAdam`). Another `optimizer`, such as one that takes
     proximal steps, is called with the rate and `global_clipnorm`. `start_from_epoch` leaves that
-    many epochs out of the choice: those in which a penalty has not made its zeros yet.
+    many epochs out of the choice: those in which a penalty has not made its zeros yet. Labels of
+    batches that are floats, `(batch, classes)`, are probabilities, such as a teacher's.
 
-    Returns: The history of `fit`, dev accuracies under "val_accuracy".
+    Returns: The history of `fit`, dev scores under "val_accuracy", or "val_" and the `metric`.
     """
     rate = keras.optimizers.schedules.PolynomialDecay(learning_rate, epochs * len(batches), 0.0)
+    soft = np.asarray(batches[0][1]).dtype.kind == "f"
     model.compile(
         optimizer(rate, global_clipnorm=10.0),
-        "sparse_categorical_crossentropy",
+        "categorical_crossentropy" if soft else "sparse_categorical_crossentropy",
         metrics=["accuracy"],
         jit_compile=jit_compile,
+        steps_per_execution=steps_per_execution,
     )
     keep = keras.callbacks.EarlyStopping(
-        "val_accuracy",
+        f"val_{metric}",
         mode="max",
         patience=epochs,
         restore_best_weights=True,
@@ -128,9 +134,30 @@ def fit(
     history = model.fit(
         batches,
         epochs=epochs,
-        validation_data=dev,
-        validation_batch_size=500,
-        callbacks=[keep, *callbacks],
+        callbacks=[DevScore(*dev, metric), keep, *callbacks],
         verbose=verbose,
     )
     return history.history
+
+
+class DevScore(keras.callbacks.Callback):
+    """Scores the model on dev after every epoch, for the callbacks behind it.
+
+    Args:
+        inputs: Inputs of dev.
+        labels: Labels of dev.
+        metric: One of `training.scores.METRICS`; the logs get "val_" and its name.
+
+    >>> DevScore(np.zeros((1, 2), np.int32), np.zeros(1, np.int32), "macro_f1").name
+    'val_macro_f1'
+    """
+
+    def __init__(self, inputs: np.ndarray, labels: np.ndarray, metric: str) -> None:
+        super().__init__()
+        self.inputs, self.labels, self.metric = inputs, labels, metric
+        self.name = f"val_{metric}"
+
+    def on_epoch_end(self, epoch: int, logs: dict[str, float] | None = None) -> None:
+        outputs = self.model.predict(self.inputs, batch_size=500, verbose=0)
+        if logs is not None:
+            logs[self.name] = score(outputs, self.labels, self.metric)

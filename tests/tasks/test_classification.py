@@ -5,8 +5,10 @@ import numpy as np
 import pytest
 
 from kerascompact.optimizers import LazyAdam
-from kerascompact.tasks.classification import MODELS, encode, train
+from kerascompact.tasks.classification import MODELS, encode, fit, train
 from kerascompact.tasks.methods import METHODS, build_embedding
+from kerascompact.text.length_batches import LengthBatches
+from kerascompact.training.scores import score
 from tiny_task import dataset
 
 DATA = encode(dataset(), size=30, sequence_length=6)
@@ -83,3 +85,19 @@ def test_train_passes_callbacks_on():
     callback = keras.callbacks.LambdaCallback(on_epoch_end=lambda epoch, logs: seen.append(epoch))
     train(model, DATA, epochs=2, callbacks=[callback])
     assert seen == [0, 1]
+
+
+def test_soft_labels_that_are_hard_train_alike_and_any_metric_picks_the_epoch():
+    ids = np.random.default_rng(0).integers(1, 20, (40, 5)).astype(np.int32)
+    labels = (ids[:, 0] > 9).astype(np.int32)
+    found = []
+    for given in (labels, np.eye(2, dtype=np.float32)[labels]):
+        keras.utils.set_random_seed(0)
+        model = MODELS["mean"](keras.layers.Embedding(20, 4), 2)
+        batches = LengthBatches(ids, given, 8)
+        options = {"epochs": 3, "learning_rate": 0.05, "metric": "macro_f1"}
+        history = fit(model, batches, (ids, labels), steps_per_execution=2, **options)
+        outputs = model.predict(ids, verbose=0)
+        assert score(outputs, labels, "macro_f1") == max(history["val_macro_f1"])
+        found.append(outputs)
+    np.testing.assert_allclose(*found, atol=1e-5)
