@@ -218,6 +218,7 @@ CALLS = {
     # data
     "datasets.Dataset": (("name", SPLIT, SPLIT, SPLIT, ("a", "b"), "made up"), held),
     "datasets.Split": ((["turn it on"], np.array([0])), held),
+    "datasets.from_texts": ((["up", "down"] * 4, [1, 2] * 4), lambda made: made.train.labels),
     "datasets.hold_out": ((SPLIT, 2), held),
     "datasets.load": ((), lambda made: made.train.labels),
     "knowledge.Graph": ((np.eye(3)[[1, 0, 2]],), lambda made: made.related(0)),

@@ -1,31 +1,47 @@
 """Option `--data` and its companions: a table of texts and labels, or a data set by name."""
 
 import argparse
-from collections.abc import Sequence
+import contextlib
+import sys
+import warnings
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from kerascompact.datasets.base import Dataset, Split
 
+OF_TABLES = ("text_column", "label_column", "separator", "dev", "test")
 ENDINGS = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 
 
-def add_source(parser: argparse.ArgumentParser) -> None:
-    """Adds `--data` and its companions to a command."""
-    parser.add_argument(
+def add_source(parser: argparse.ArgumentParser, splits: bool = True) -> None:
+    """Adds `--data` and its companions to a command.
+
+    Args:
+        parser: Parser of the command.
+        splits: Whether the command takes dev and test apart, from files of their own if given.
+    """
+    add = parser.add_argument
+    add(
         "--data", required=True, metavar="FILE|NAME",
         help="a .csv or .tsv with a header, or clinc150, imdb, ag_news, trec, snips, mrda",
     )  # fmt: skip
-    parser.add_argument("--data-dir", metavar="DIR", help="folder of the named data sets")
-    parser.add_argument("--text-column", metavar="NAME", help="column of the texts (default: text)")
-    parser.add_argument(
-        "--label-column", metavar="NAME", help="column of the labels (default: label)"
-    )
+    if splits:
+        add("--dev", metavar="FILE", help="table of dev (default: a tenth of --data)")
+        add("--test", metavar="FILE", help="table of test (default: a tenth of --data)")
+    add("--data-dir", metavar="DIR", help="folder of the named data sets")
+    add("--text-column", metavar="NAME", help="column of the texts (default: text)")
+    add("--label-column", metavar="NAME", help="column of the labels (default: label)")
+    add(
+        "--separator", metavar="TEXT",
+        help="what stands between the labels of a text that may have several (default: a cell is "
+        "one label)",
+    )  # fmt: skip
 
 
 def dataset(arguments: argparse.Namespace, seed: int = 0) -> "Dataset":
-    """Loads the data set of `--data` in three splits.
+    """Loads the data set of `--data` in three splits; prints what is odd about a table.
 
     Args:
         arguments: The parsed command line.
@@ -35,9 +51,19 @@ def dataset(arguments: argparse.Namespace, seed: int = 0) -> "Dataset":
     """
     from kerascompact import datasets
 
-    if _is_table(arguments):
-        return datasets.table.load(arguments.data, *_columns(arguments), seed=seed)
-    return datasets.load(arguments.data, arguments.data_dir)
+    if not _is_table(arguments):
+        return datasets.load(arguments.data, arguments.data_dir)
+    text, label, separator = _columns(arguments)
+    with _printed_warnings():
+        return datasets.table.load(
+            arguments.data,
+            text,
+            label,
+            seed=seed,
+            test_path=arguments.test,
+            dev_path=arguments.dev,
+            separator=separator,
+        )
 
 
 def all_examples(arguments: argparse.Namespace, label_names: Sequence[str]) -> "Split":
@@ -49,34 +75,40 @@ def all_examples(arguments: argparse.Namespace, label_names: Sequence[str]) -> "
 
     Raises: ValueError, as for `dataset`, or if an example has a label that is not among them.
     """
-    import numpy as np
-
     from kerascompact import datasets
-    from kerascompact.datasets.base import Split
+    from kerascompact.datasets.rows import numbered
 
-    ids = {name: id for id, name in enumerate(label_names)}
     if _is_table(arguments):
-        rows = datasets.table.read(arguments.data, *_columns(arguments))
-        for _, name, line in rows:
-            if name not in ids:
-                raise ValueError(f"{arguments.data}, line {line}: the file has no label {name!r}.")
-        labels = np.array([ids[name] for _, name, _ in rows], np.int32)
-        return Split([text for text, _, _ in rows], labels)
+        with _printed_warnings():
+            rows = datasets.table.read(arguments.data, *_columns(arguments))
+        return numbered(rows, label_names, "the file")
     loaded = datasets.load(arguments.data, arguments.data_dir)
     if tuple(label_names) != tuple(loaded.label_names):
         raise ValueError(f"The file has other labels than {arguments.data}.")
     return loaded.test
 
 
+@contextlib.contextmanager
+def _printed_warnings() -> Iterator[None]:
+    """Prints a warning about the data as one line on stderr."""
+    from kerascompact.datasets.base import DataWarning
+
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always", DataWarning)
+        yield
+    for one in found:
+        print(f"kerascompact: warning: {one.message}", file=sys.stderr)
+
+
 def _is_table(arguments: argparse.Namespace) -> bool:
     from kerascompact import datasets
 
-    columns = arguments.text_column, arguments.label_column
     if arguments.data in datasets.NAMES and not Path(arguments.data).is_file():
-        if columns != (None, None):
-            raise ValueError(
-                f"--text-column and --label-column are for tables, not for {arguments.data}."
-            )
+        for name in OF_TABLES:
+            if getattr(arguments, name, None) is not None:
+                raise ValueError(
+                    f"--{name.replace('_', '-')} is for tables, not for {arguments.data}."
+                )
         return False
     if not arguments.data.lower().endswith(ENDINGS):
         raise ValueError(
@@ -88,5 +120,6 @@ def _is_table(arguments: argparse.Namespace) -> bool:
     return True
 
 
-def _columns(arguments: argparse.Namespace) -> tuple[str, str]:
-    return arguments.text_column or "text", arguments.label_column or "label"
+def _columns(arguments: argparse.Namespace) -> tuple[str, str, str | None]:
+    text, label = arguments.text_column or "text", arguments.label_column or "label"
+    return text, label, arguments.separator

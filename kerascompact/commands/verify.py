@@ -26,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="vocabulary of the model (default: vocabulary.txt in the folder of the file; in the "
         "folder of the model, if the file takes text)",
     )  # fmt: skip
-    add_source(parser)
+    add_source(parser, splits=False)
     parser.add_argument(
         "--tolerance", type=float, metavar="X",
         help="largest difference allowed between the trained and the frozen model, and between the "

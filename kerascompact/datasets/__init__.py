@@ -1,4 +1,5 @@
-"""Text classification data sets: one is packaged, five are read from a folder, and your own.
+"""Text classification data sets: one is packaged, five are read from a folder, and your own:
+a table (`table.load`) or lists (`from_texts`).
 
 >>> load().name
 'clinc150'
@@ -10,9 +11,11 @@ from typing import Any
 
 from kerascompact.core import checks
 from kerascompact.datasets import ag_news, clinc150, imdb, mrda, snips, table, trec
-from kerascompact.datasets.base import Dataset, Split, hold_out
+from kerascompact.datasets.base import Dataset, Split
+from kerascompact.datasets.in_memory import from_texts
+from kerascompact.datasets.splitting import hold_out
 
-__all__ = ["Dataset", "Split", "hold_out", "load", "table"]
+__all__ = ["Dataset", "Split", "from_texts", "hold_out", "load", "table"]
 
 _FROM_A_FOLDER: dict[str, Callable[..., Dataset]] = {
     "imdb": imdb.load,

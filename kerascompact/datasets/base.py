@@ -1,4 +1,4 @@
-"""Base of all data sets: their types, held-out splits and checked files."""
+"""Base of all data sets: their types and checked files."""
 
 import gzip
 import lzma
@@ -17,11 +17,12 @@ ENVIRONMENT = "KERASCOMPACT_DATA"
 
 
 class Split(NamedTuple):
-    """Texts and their labels.
+    """Texts and their labels; a split that is not given has none of either.
 
     Args:
         texts: Texts of the split, a list.
-        labels: Label of each text, int32 `(len(texts),)`.
+        labels: Label of each text, int32 `(rows,)`. If a text may have several labels or none:
+            uint8 `(rows, classes)`, 1 where it has the label and 0 elsewhere.
     Example:
     >>> Split(["turn it up"], np.array([2], np.int32)).texts
     ['turn it up']
@@ -37,7 +38,7 @@ class Dataset:
 
     Args:
         name: Name that `datasets.load` takes.
-        train, dev, test: The three splits, each a `Split`.
+        train, dev, test: The three splits, each a `Split`; `test` may be empty.
         label_names: Name of label 0, of label 1, ...
         about: Source, terms and citation, in a line or two.
     Example:
@@ -53,6 +54,15 @@ class Dataset:
     label_names: tuple[str, ...]
     about: str
 
+    @property
+    def multi_label(self) -> bool:
+        """Whether a text may have several labels or none; labels are then a matrix, see `Split`."""
+        return self.train.labels.ndim == 2
+
+
+class DataWarning(UserWarning):
+    """Something in the data that is not as it should be, and what was done about it."""
+
 
 class Known(NamedTuple):
     """A file with known content: its path in the data folder, checksum and number of rows."""
@@ -60,62 +70,6 @@ class Known(NamedTuple):
     path: str
     sha256: str
     rows: int
-
-
-def hold_out(split: Split, count: int, seed: int = 0, balanced: bool = True) -> tuple[Split, Split]:
-    """Takes `count` rows out of a split, for a development or a test set.
-
-    Both parts keep the order of the rows. The same seed takes the same rows.
-
-    Args:
-        split: Split to take rows from.
-        count: Number of rows to take.
-        seed: Seed of the choice.
-        balanced: Whether to take from each class in proportion to its size, rounded by largest
-            remainder (the smaller label first among equals), and to leave at least one row of each.
-            `False`: take any rows.
-    Returns: The remaining split, and the split taken.
-    Raises: ValueError, if `count` is below 1 or leaves too few rows.
-    Example:
-    >>> split = Split(list("abcdef"), np.array([0, 0, 0, 0, 1, 1], np.int32))
-    >>> rest, held = hold_out(split, 3)
-    >>> held.labels.tolist(), rest.labels.tolist()
-    ([0, 0, 1], [0, 0, 1])
-    """
-    rows = len(split.texts)
-    classes, sizes = np.unique(split.labels, return_counts=True)
-    spare = rows - (len(classes) if checks.boolean("balanced", balanced) else 1)
-    if spare < 1:
-        raise ValueError(
-            f"`split` must have more rows than classes to hold some out. "
-            f"Received: {rows} rows of {len(classes)} classes."
-        )
-    count = checks.integer_in("count", count, 1, spare)
-    generator = np.random.default_rng(checks.integer_in("seed", seed, 0))
-    held = np.zeros(rows, bool)
-    if balanced:
-        for label, quota in zip(classes, _quotas(sizes, count), strict=True):
-            of_class = np.flatnonzero(split.labels == label)
-            held[generator.permutation(of_class)[:quota]] = True
-    else:
-        held[generator.permutation(rows)[:count]] = True
-    return _take(split, ~held), _take(split, held)
-
-
-def _quotas(sizes: np.ndarray, count: int) -> np.ndarray:
-    share = sizes * count  # in units of 1 / sizes.sum(), so that all is exact
-    quotas = np.minimum(share // sizes.sum(), sizes - 1)
-    order = np.argsort(-(share - quotas * sizes.sum()), kind="stable")
-    while quotas.sum() < count:  # twice round at most, unless classes run out of rows
-        for index in order:
-            if quotas.sum() < count and quotas[index] < sizes[index] - 1:
-                quotas[index] += 1
-    return quotas
-
-
-def _take(split: Split, mask: np.ndarray) -> Split:
-    texts = [text for text, wanted in zip(split.texts, mask, strict=True) if wanted]
-    return Split(texts, split.labels[mask])
 
 
 def data_dir(data: str | os.PathLike[str] | None = None) -> Path:

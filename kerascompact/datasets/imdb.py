@@ -10,10 +10,10 @@ from kerascompact.datasets.base import (
     Known,
     Split,
     data_dir,
-    hold_out,
     make_split,
     read_known,
 )
+from kerascompact.datasets.splitting import hold_out
 
 LABEL_NAMES = ("negative", "positive")
 SOURCE = (

@@ -5,7 +5,8 @@ import io
 import os
 from pathlib import Path
 
-from kerascompact.datasets.base import Dataset, Known, data_dir, hold_out, make_split, read_known
+from kerascompact.datasets.base import Dataset, Known, data_dir, make_split, read_known
+from kerascompact.datasets.splitting import hold_out
 
 SOURCE = "github.com/sonos/nlu-benchmark at b86ac7f, 2017-06-custom-intent-engines"
 ABOUT = "SNIPS intents, CC0 1.0. Cite Coucke et al., arXiv 2018."

@@ -5,12 +5,9 @@ import io
 import os
 from pathlib import Path
 
-import numpy as np
-
 from kerascompact.core import checks
-from kerascompact.datasets.base import Dataset, Split, hold_out, unpack
-
-Rows = list[tuple[str, str, int]]  # text, label and the line where the row begins
+from kerascompact.datasets.base import Dataset, unpack
+from kerascompact.datasets.rows import Rows, dataset_of, share, without_empty
 
 
 def load(
@@ -21,11 +18,14 @@ def load(
     test: float = 0.1,
     seed: int = 0,
     test_path: str | os.PathLike[str] | None = None,
+    dev_path: str | os.PathLike[str] | None = None,
+    separator: str | None = None,
 ) -> Dataset:
     """Loads a table and splits it, of each class in proportion.
 
     `.csv` is read with double quotes as RFC 4180 has them, `.tsv` without quoting: a quote there
-    is a character like any other. Either may end in `.gz`. The encoding is UTF-8.
+    is a character like any other. Either may end in `.gz`. The encoding is UTF-8. A row with an
+    empty text or label is left out with a `DataWarning`.
 
     Args:
         path: The file. Its first row names the columns.
@@ -33,13 +33,17 @@ def load(
         label: Name of the column of labels. Label ids are in alphabetical order, or in order of
             value if all labels are whole numbers.
         dev: Share of the rows held out as dev; what remains after `test` gives it.
-        test: Share of the rows held out as test.
+        test: Share of the rows held out as test; 0: no test split.
         seed: Seed of both choices.
         test_path: A second file, which is the test split; nothing is held out for it then.
+        dev_path: The same for dev.
+        separator: What stands between the labels in a cell, for texts that may have several labels
+            or, in an empty cell, none. `None`: a cell is one label.
+    Returns: The data set.
     Raises: ValueError, naming the file and, where there is one, the line: it is missing, empty,
         damaged, no UTF-8, has NUL bytes, lacks a column, has a row of another length, an empty
-        text or label, fewer than two classes, too few rows to split, or a label in `test_path`
-        that `path` does not have.
+        text or label in more than half of the rows, fewer than two classes, too few rows to split,
+        or a label in `dev_path` or `test_path` that `path` does not have.
     Example:
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp()) / "mine.csv"
@@ -51,66 +55,48 @@ def load(
     Differs: a class with too few rows for its share stays in train, which has every class; dev
     and test may then lack it.
     """
-    dev = checks.number("dev", dev, above=0, up_to=0.9)
-    test = checks.number("test", test, above=0, up_to=0.9)
-    path = Path(path)
-    rows = _rows(path, text, label)
-    label_names = _sorted_labels({name for _, name, _ in rows})
-    if len(label_names) < 2:
-        raise ValueError(
-            f"{path}: the column {label!r} must hold at least 2 classes. "
-            f"Received: {len(label_names)} ({', '.join(map(repr, label_names))})."
-        )
-    rest = whole = _split(rows, label_names, path)
-    if test_path is not None:
-        held_test = _split(_rows(Path(test_path), text, label), label_names, Path(test_path))
-    else:
-        rest, held_test = _hold_out(whole, test, len(rows), seed, path)
-    train, held_dev = _hold_out(rest, dev, len(rows), seed, path)
-    about = f"{path.name}: {len(rows)} rows."
-    return Dataset(path.name, train, held_dev, held_test, label_names, about)
+    dev, test = share("dev", dev), share("test", test)
+    rows = read(path, text, label, separator)
+    own_dev = dev if dev_path is None else read(dev_path, text, label, separator)
+    own_test = test if test_path is None else read(test_path, text, label, separator)
+    name = Path(path).name
+    about = f"{name}: {len(rows.texts)} rows."
+    return dataset_of(name, rows, own_dev, own_test, seed, about)
 
 
-def read(path: str | os.PathLike[str], text: str = "text", label: str = "label") -> Rows:
-    """Every row of a table as it stands, unsplit: text, label and the line where the row begins.
+def read(
+    path: str | os.PathLike[str],
+    text: str = "text",
+    label: str = "label",
+    separator: str | None = None,
+) -> Rows:
+    """Every row of a table in its order, unsplit; see `load`.
 
     Raises: ValueError, as `load` for the file itself; one row and one class are enough.
 
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp()) / "mine.tsv"
-    >>> _ = path.write_text("label\\ttext\\nlouder\\tturn it up\\n")
-    >>> read(path)
-    [('turn it up', 'louder', 2)]
+    >>> _ = path.write_text("label\\ttext\\nlouder, now\\tturn it up\\n")
+    >>> read(path, separator=",").labels
+    [('louder', 'now')]
     """
-    return _rows(Path(path), text, label)
+    if separator is not None and (not isinstance(separator, str) or not separator):
+        checks.fail("separator", "a character or a few, between the labels in a cell", separator)
+    texts, cells, lines = _columns(Path(path), text, label)
+    if separator is None:
+        labels: list[tuple[str, ...]] = [(cell,) if cell else () for cell in map(str.strip, cells)]
+    else:
+        labels = [_parted(cell, separator) for cell in cells]
+    return without_empty(Rows(texts, labels, lines, str(path), "line", separator is not None))
 
 
-def _hold_out(split: Split, share: float, rows: int, seed: int, path: Path) -> tuple[Split, Split]:
-    count = max(1, round(share * rows))
-    classes = len(np.unique(split.labels))
-    if count > len(split.texts) - classes:
-        raise ValueError(
-            f"{path}: {rows} rows of {classes} classes are too few to hold out {count} of the "
-            f"{len(split.texts)} that are left: train needs one of each class."
-        )
-    return hold_out(split, count, seed)
+def _parted(cell: str, separator: str) -> tuple[str, ...]:
+    """The labels of a cell, each once."""
+    return tuple(dict.fromkeys(filter(None, map(str.strip, cell.split(separator)))))
 
 
-def _split(rows: Rows, label_names: tuple[str, ...], path: Path) -> Split:
-    ids = {name: id for id, name in enumerate(label_names)}
-    for _, name, line in rows:
-        if name not in ids:
-            raise ValueError(f"{path}, line {line}: label {name!r} does not occur in train.")
-    return Split([text for text, _, _ in rows], np.array([ids[n] for _, n, _ in rows], np.int32))
-
-
-def _sorted_labels(names: set[str]) -> tuple[str, ...]:
-    if all(name.isascii() and name.isdigit() and len(name) < 10 for name in names):
-        return tuple(sorted(names, key=lambda name: (int(name), name)))
-    return tuple(sorted(names))
-
-
-def _rows(path: Path, text: str, label: str) -> Rows:
+def _columns(path: Path, text: str, label: str) -> tuple[list[str], list[str], list[int]]:
+    """Texts, cells of labels, and the line where each row begins."""
     content, tabs = _content(path)
     file = io.StringIO(content, newline="")
     if tabs:
@@ -121,14 +107,8 @@ def _rows(path: Path, text: str, label: str) -> Rows:
         header = [name.strip() for name in next(reader)]
     except csv.Error as error:
         raise ValueError(f"{path}, line 1: {error}.") from error
-    for name in (text, label):
-        if header.count(name) != 1:
-            problem = "two columns" if name in header else "no column"
-            columns = ", ".join(map(repr, header))
-            raise ValueError(f"{path} has {problem} {name!r}. Its columns are {columns}.")
-    places = header.index(text), header.index(label)
-    rows: Rows = []
-    end = reader.line_num
+    text_place, label_place = (_place(path, header, name) for name in (text, label))
+    texts, cells, lines, end = [], [], [], reader.line_num
     try:
         for row in reader:
             line, end = end + 1, reader.line_num  # line_num is where the row ends
@@ -138,16 +118,22 @@ def _rows(path: Path, text: str, label: str) -> Rows:
                 raise ValueError(
                     f"{path}, line {line}: {len(row)} fields, but the header has {len(header)}."
                 )
-            values = [row[place] for place in places]
-            for name, value in zip((text, label), values, strict=True):
-                if not value.strip():
-                    raise ValueError(f"{path}, line {line}: the column {name!r} is empty.")
-            rows.append((values[0], values[1].strip(), line))
+            texts.append(row[text_place])
+            cells.append(row[label_place])
+            lines.append(line)
     except csv.Error as error:
         raise ValueError(f"{path}, line {end + 1}: {error}.") from error
-    if not rows:
+    if not texts:
         raise ValueError(f"{path} has a header and no rows.")
-    return rows
+    return texts, cells, lines
+
+
+def _place(path: Path, header: list[str], name: str) -> int:
+    if header.count(name) != 1:
+        problem = "two columns" if name in header else "no column"
+        columns = ", ".join(map(repr, header))
+        raise ValueError(f"{path} has {problem} {name!r}. Its columns are {columns}.")
+    return header.index(name)
 
 
 def _content(path: Path) -> tuple[str, bool]:

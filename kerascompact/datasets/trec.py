@@ -4,7 +4,8 @@ import os
 from pathlib import Path
 
 from kerascompact.core import checks
-from kerascompact.datasets.base import Dataset, Known, data_dir, hold_out, make_split, read_known
+from kerascompact.datasets.base import Dataset, Known, data_dir, make_split, read_known
+from kerascompact.datasets.splitting import hold_out
 
 SOURCE = (
     "https://cogcomp.seas.upenn.edu/Data/QA/QC/, or github.com/nltk/nltk_data at 5db857e, "

@@ -60,7 +60,7 @@ def test_the_keras_model_loads_and_is_the_one_exported(trained):
         (["--data-dir", "x"], "--data-dir is for named data sets"),
         (["--data", "none.csv"], "There is no file none.csv"),
         (["--data", "none"], "--data must be a file that ends in .csv"),
-        (["--data", "clinc150", "--text-column", "text"], "are for tables, not for clinc150"),
+        (["--data", "clinc150", "--text-column", "text"], "is for tables, not for clinc150"),
         (["--data", "trec", "--data-dir", "no/folder"], "There is no data folder no/folder"),
     ],
 )

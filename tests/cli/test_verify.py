@@ -88,7 +88,7 @@ def test_labels_columns_and_files_that_do_not_fit(trained, table, options, tmp_p
     other = tmp_path / "other.csv"
     other.write_text("text,label\n" + "up,louder\ndown,weather\n" * 20)
     line = fails("verify", file, "--model", trained / "model.keras", "--data", other)
-    assert "other.csv, line 3: the file has no label 'weather'" in line
+    assert "other.csv, line 3: label 'weather' does not occur in the file" in line
     line = fails("verify", file, "--model", trained / "model.keras", "--data", "clinc150")
     assert "The file has other labels than clinc150" in line
     assert "has no column 'query'" in fails("verify", file, *options, "--text-column", "query")
