@@ -19,6 +19,7 @@ from kerascompact.export.signature import SINGLE, Signature, Sizes, TextOptions,
 from kerascompact.export.trace import to_tflite
 from kerascompact.runtime import vocabulary_file
 from kerascompact.runtime.interpreter import Interpreter
+from kerascompact.text.buckets import Buckets
 from kerascompact.text.vocabulary import Vocabulary
 from kerascompact.tflite import flatbuffer, tensor_names
 from kerascompact.tflite.passes import embedding_lookup, int4, kernels
@@ -31,7 +32,7 @@ def convert(
     labels: Sequence[str] | dict[str, Sequence[str]] | None = None,
     vocabulary: Vocabulary | None = None,
     sequence_length: int | None = None,
-    text: Vocabulary | str | None = None,
+    text: Vocabulary | Buckets | str | None = None,
     batch_size: int | None = 1,
     max_bytes: int | None = None,
     max_words: int | None = None,
@@ -50,9 +51,9 @@ def convert(
     With `text`, the file takes the text itself: its input is `text`, int32 `(1, max_bytes)`, the
     UTF-8 bytes filled up with zeros, and operators find the words and their ids (see `TextToIds`).
     No bytes make it fail. The vocabulary takes 4 bytes per word for fingerprints and about 1.5 for
-    ids (none in the order of `training.choose_words`), and no vocabulary file is needed. A model
-    with an output for each word gets one more output, `spans` `(1, words, 2)`: the first byte of
-    each word, and the byte after its last.
+    ids (none in the order of `training.choose_words`), `text.Buckets` take nothing, and no
+    vocabulary file is needed. A model with an output for each word gets one more output, `spans`
+    `(1, words, 2)`: the first byte of each word, and the byte after its last.
 
     Several models by name give one file with several signatures, which stores tables, kernels and
     other arrays that they share only once. An app picks a model by its name. Then `labels`,
@@ -75,8 +76,9 @@ def convert(
             codes takes 600. Keras' LSTM and GRU, and any layer that returns sequences from a loop,
             need a number or `unroll=True`, since TFLite must know the size of their list of states.
             A file that takes text takes one text at a time.
-        text: Vocabulary of the model, for a file that takes text; or the name of token rules, if
-            the embedding is a `ProjectionEmbedding`, which has no vocabulary.
+        text: Vocabulary of the model, for a file that takes text; or its `text.Buckets`, which
+            store no words; or the name of token rules, if the embedding is a `ProjectionEmbedding`,
+            which has no vocabulary.
         max_bytes: Longest text in bytes, for a file that takes text. Default: any length.
         max_words: Most words in a text, where the number of ids is open.
         fingerprint_bits: Bits of a word's fingerprint: 32, 40 or 64. With 3,000 known words, a file
@@ -125,10 +127,9 @@ def convert(
     trained = [one.trained if isinstance(one, Frozen) else one for one in models.values()]
     for one in trained:
         preconditions.check_model(one)
-    if text is not None:
-        vocabulary = preconditions.same_vocabulary(text, vocabulary)
-    if vocabulary is not None:
-        preconditions.check_vocabulary(trained, vocabulary)
+    words = preconditions.same_vocabulary(text, vocabulary)
+    if words is not None:
+        preconditions.check_vocabulary(trained, words)
     options = TextOptions(text, max_bytes, max_words, fingerprint_bits)
     sizes = Sizes(batch_size, sequence_length)
     arguments = {"labels": labels, "inputs": inputs, "representative": representative}
@@ -152,7 +153,7 @@ def convert(
         entries = {
             "kerascompact": kerascompact.__version__,
             "recipe": recipe.facts(),
-            "vocabulary": metadata.of_vocabulary(vocabulary),
+            "vocabulary": metadata.of_vocabulary(words),
             "batch_size": metadata.of_batch(batch_size),
             **({} if several else signatures[SINGLE].metadata),
         }
@@ -218,6 +219,7 @@ def save(
     'small.tflite'
     """
     if isinstance(model, bytes):
+        preconditions.check_listed(vocabulary)
         known = (flatbuffer.metadata_of(flatbuffer.parse(model)) or {}).get("vocabulary") or {}
         if vocabulary is not None and known.get("sha256", vocabulary.sha256) != vocabulary.sha256:
             raise ValueError(

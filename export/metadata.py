@@ -13,6 +13,7 @@ from kerascompact.core.keras_graph import all_layers
 from kerascompact.core.storage import total_bits
 from kerascompact.forms.base import Form
 from kerascompact.forms.row_scaled_table import RowScaledForm
+from kerascompact.text.buckets import Buckets
 from kerascompact.text.vocabulary import Vocabulary
 from kerascompact.tflite.passes.embedding_lookup import RowScaledTable
 
@@ -48,9 +49,12 @@ def of_batch(batch_size: int | None) -> int | str | None:
     return "any" if batch_size is None else None if batch_size == 1 else batch_size
 
 
-def of_vocabulary(vocabulary: Vocabulary | None) -> dict[str, Any] | None:
-    """Entry for a vocabulary: its size, token rules and checksum."""
-    if vocabulary is None:
+def of_vocabulary(vocabulary: Vocabulary | Buckets | None) -> dict[str, Any] | None:
+    """Entry for a vocabulary: its size, token rules and checksum; none for buckets.
+
+    Buckets have no words; their arguments are in the entry of the text input.
+    """
+    if not isinstance(vocabulary, Vocabulary):
         return None
     return {
         "size": len(vocabulary),

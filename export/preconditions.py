@@ -20,6 +20,8 @@ from kerascompact.core.keras_graph import (
 from kerascompact.export.recipe import Recipe
 from kerascompact.forms.base import Form
 from kerascompact.forms.dense import DenseForm
+from kerascompact.layers.unknown_as_padding import UnknownAsPadding
+from kerascompact.text.buckets import Buckets
 from kerascompact.text.vocabulary import Vocabulary
 
 # Layers that need string tables or 64-bit hashes of strings.
@@ -275,7 +277,7 @@ def layer_of(node: str) -> str:
     return node.rpartition("/")[0] or node
 
 
-def check_vocabulary(models: list[keras.Model], vocabulary: Vocabulary) -> None:
+def check_vocabulary(models: list[keras.Model], vocabulary: Vocabulary | Buckets) -> None:
     """Raises a `ValueError` if a vocabulary has another size than the embeddings."""
     sizes = [
         layer.input_dim
@@ -286,21 +288,36 @@ def check_vocabulary(models: list[keras.Model], vocabulary: Vocabulary) -> None:
     if sizes and len(vocabulary) != max(sizes):
         raise ValueError(
             f"`vocabulary` must have as many ids as the embedding, {max(sizes)}. "
-            f"Received: a vocabulary of {len(vocabulary)}."
+            f"Received: {'buckets' if isinstance(vocabulary, Buckets) else 'a vocabulary'} of "
+            f"{len(vocabulary)}."
+        )
+    if isinstance(vocabulary, Buckets) and any(
+        isinstance(layer, UnknownAsPadding) for model in models for layer in all_layers(model)
+    ):
+        raise ValueError(
+            "`model` must not skip unknown words, if they have buckets: id 1 is a bucket. "
+            "Received: a model with an UnknownAsPadding layer."
         )
 
 
-def same_vocabulary(text: Any, vocabulary: Vocabulary | None) -> Vocabulary | None:
+def check_listed(vocabulary: Any) -> None:
+    """Raises a `ValueError` for buckets, which have no words for a file in the folder."""
+    if isinstance(vocabulary, Buckets):
+        checks.fail("vocabulary", "a kerascompact.text.Vocabulary; buckets are `text`", vocabulary)
+
+
+def same_vocabulary(text: Any, vocabulary: Vocabulary | None) -> Vocabulary | Buckets | None:
     """Checks that `text` and `vocabulary` are the same vocabulary, and returns it.
 
     For a projection, `text` is the name of token rules, and `vocabulary` is returned as it is.
 
     Raises: ValueError, if they differ.
     """
-    if isinstance(text, str):
+    check_listed(vocabulary)
+    if text is None or isinstance(text, str):
         return vocabulary
-    if not isinstance(text, Vocabulary):
-        checks.fail("text", "the kerascompact.text.Vocabulary of the model", text)
+    if not isinstance(text, Vocabulary | Buckets):
+        checks.fail("text", "the kerascompact.text.Vocabulary or Buckets of the model", text)
     if vocabulary is not None and vocabulary.sha256 != text.sha256:
         checks.fail("vocabulary", "the same as `text`, or None", vocabulary)
     return text

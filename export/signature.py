@@ -13,6 +13,7 @@ from kerascompact.export.text_in import TextIn, projection_of
 from kerascompact.export.trace import Serve, input_specs, input_structure
 from kerascompact.forms.base import Form
 from kerascompact.models.bit_input import with_bit_input
+from kerascompact.text.buckets import Buckets
 from kerascompact.text.vocabulary import Vocabulary
 
 SINGLE = "serving_default"  # TensorFlow's name for the only signature of a file
@@ -29,7 +30,7 @@ class Sizes(NamedTuple):
 class TextOptions(NamedTuple):
     """Arguments of `convert` for text input."""
 
-    text: Vocabulary | str | None = None
+    text: Vocabulary | Buckets | str | None = None
     max_bytes: int | None = None
     max_words: int | None = None
     fingerprint_bits: int = 32

@@ -9,8 +9,10 @@ from kerascompact.core.keras_graph import all_layers
 from kerascompact.core.storage import total_bits
 from kerascompact.forms.words import ProjectionBase
 from kerascompact.layers.text_to_bits import TextToBits
+from kerascompact.layers.text_to_buckets import TextToBuckets
 from kerascompact.layers.text_to_ids import TextToIds
 from kerascompact.ops import byte_text
+from kerascompact.text.buckets import Buckets
 from kerascompact.text.vocabulary import Vocabulary
 
 INPUT, SPANS = "text", "spans"
@@ -25,7 +27,8 @@ class TextIn:
 
     Args:
         specs: Inputs of the model without text input.
-        text: Vocabulary of the model; for a model `with_bit_input`, the name of its token rules.
+        text: Vocabulary or buckets of the model; for a model `with_bit_input`, the name of its
+            token rules.
         form: Projection of such a model.
         max_bytes: Longest text in bytes; `None` for any length.
         max_words: Most words in a text, where the model leaves this open.
@@ -37,7 +40,7 @@ class TextIn:
     def __init__(
         self,
         specs: dict[str, tf.TensorSpec],
-        text: Vocabulary | str,
+        text: Vocabulary | Buckets | str,
         form: ProjectionBase | None = None,
         max_bytes: int | None = None,
         max_words: int | None = None,
@@ -61,6 +64,10 @@ class TextIn:
         if isinstance(text, Vocabulary):
             self.layer = TextToIds.from_vocabulary(
                 text, sequence_length=length, max_words=max_words, fingerprint_bits=fingerprint_bits
+            )
+        elif isinstance(text, Buckets):
+            self.layer = TextToBuckets.from_buckets(
+                text, sequence_length=length, max_words=max_words
             )
         elif form is not None:
             if length is None and max_words is None and max_bytes is None:
@@ -99,6 +106,8 @@ class TextIn:
         if isinstance(self.layer, TextToBits):
             projection = self.layer.projection.get_config()
             return {**facts, "projection": projection, "together": self.layer.together}
+        if isinstance(self.layer, TextToBuckets):
+            return {**facts, "buckets": self.layer.buckets.get_config()}
         return {**facts, "fingerprint_bits": self.layer.fingerprint_bits}
 
 

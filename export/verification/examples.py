@@ -10,6 +10,7 @@ from kerascompact.core.projection import Projection
 from kerascompact.runtime import encoding
 from kerascompact.runtime.interpreter import Interpreter
 from kerascompact.runtime.named_inputs import given_texts, named_inputs
+from kerascompact.text.buckets import Buckets
 from kerascompact.text.ngrams import projection_bits
 from kerascompact.text.rules import named
 from kerascompact.text.vocabulary import Vocabulary
@@ -20,7 +21,7 @@ Examples = list[Any]  # for each example, an array or a dictionary of arrays
 def examples_of(
     data: Any,
     file: Interpreter,
-    vocabulary: Vocabulary | None = None,
+    vocabulary: Vocabulary | Buckets | None = None,
     names: Sequence[str] = (),
     structure: Any = None,
 ) -> tuple[Examples, Examples]:
@@ -29,7 +30,8 @@ def examples_of(
     Args:
         data: An array `(examples, length)`, or texts; for several inputs see `named_inputs`.
         file: File that will be run on the examples.
-        vocabulary: Vocabulary of the model, for a file that takes text and has one.
+        vocabulary: Vocabulary of the model, for a file that takes text and has one; a file knows
+            its buckets itself.
         names: Names of the model's inputs in its order; empty, if only the file has names.
         structure: Names of the inputs, nested as the model takes them, see `named_inputs`.
 
@@ -59,11 +61,16 @@ def examples_of(
 
 
 def _texts(
-    data: Any, file: Interpreter, vocabulary: Vocabulary | None
+    data: Any, file: Interpreter, vocabulary: Vocabulary | Buckets | None
 ) -> tuple[Examples, Examples]:
     """The bytes of texts for the file, and the ids or bits of their words for Keras."""
     facts, known = file.text or {}, (file.metadata or {}).get("vocabulary") or {}
-    if "projection" not in facts and (
+    if "buckets" in facts:
+        buckets = Buckets(**facts["buckets"])
+        if vocabulary not in (None, buckets):
+            checks.fail("vocabulary", f"None, or that of the file, {buckets!r}", vocabulary)
+        vocabulary = buckets
+    elif "projection" not in facts and (
         not isinstance(vocabulary, Vocabulary) or vocabulary.sha256 != known.get("sha256")
     ):
         checks.fail("vocabulary", "that of the model, since the file takes text", vocabulary)

@@ -26,6 +26,7 @@ from kerascompact.export.verification.report import Report
 from kerascompact.export.verification.trained import as_trained
 from kerascompact.models.bit_input import with_bit_input
 from kerascompact.runtime.interpreter import Interpreter
+from kerascompact.text.buckets import Buckets
 from kerascompact.text.vocabulary import Vocabulary
 
 ANOTHER = 7  # second batch size, besides 1, for a file with an open batch
@@ -39,7 +40,7 @@ def verify(
     data: Data,
     labels: np.ndarray | None = None,
     *,
-    vocabulary: Vocabulary | None = None,
+    vocabulary: Vocabulary | Buckets | None = None,
     tolerance: float | None = None,
     min_agreement: float | None = None,
     max_loss: float | None = None,
@@ -74,7 +75,7 @@ def verify(
             several inputs: a list or tuple of arrays in the order of `model.inputs`, a dictionary
             of arrays by name, or arrays nested as the model's inputs are.
         labels: Class of each example, to report accuracies, for files with one output.
-        vocabulary: Vocabulary of the model, for a file that takes text.
+        vocabulary: Vocabulary of the model, for a file that takes text; not needed for buckets.
         tolerance: Largest allowed absolute difference of an output. Default: 1e-4, which is 100
             times the largest difference seen between float32 sums in another order; no limit for a
             file that computes with rounded inputs.
@@ -111,7 +112,7 @@ def compare(
     data: Data,
     labels: np.ndarray | None = None,
     *,
-    vocabulary: Vocabulary | None = None,
+    vocabulary: Vocabulary | Buckets | None = None,
     signature: str | None = None,
     batch_size: int = 256,
     progress: bool = False,
@@ -123,7 +124,7 @@ def compare(
         flatbuffer: Path or bytes of the file.
         data: Inputs or texts, as for `verify`.
         labels: Class of each example, to report accuracies.
-        vocabulary: Vocabulary of the model, for a file that takes text.
+        vocabulary: Vocabulary of the model, for a file that takes text; not needed for buckets.
         signature: Name of the model, if the file has several.
         batch_size: Largest number of examples that Keras predicts at once.
         progress: Whether to show a progress bar.

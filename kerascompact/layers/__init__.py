@@ -37,6 +37,7 @@ from kerascompact.layers.recurrent.sparse_lstm import SparseLSTM
 from kerascompact.layers.recurrent.weight_drop import WeightDropGRU, WeightDropLSTM
 from kerascompact.layers.text_convolution import TextConvolution
 from kerascompact.layers.text_to_bits import TextToBits
+from kerascompact.layers.text_to_buckets import TextToBuckets
 from kerascompact.layers.text_to_ids import TextToIds
 from kerascompact.layers.unknown_as_padding import UnknownAsPadding
 from kerascompact.layers.weighted_mean import WeightedMean
@@ -72,6 +73,7 @@ __all__ = [
     "SparseVariationalVocabularyEmbedding",
     "TensorTrainEmbedding",
     "TextToBits",
+    "TextToBuckets",
     "TextToIds",
     "UnknownAsPadding",
     "VariationalVocabularyEmbedding",

@@ -145,9 +145,7 @@ class TextToIds(keras.layers.Layer):
     def words(self, inputs: Any) -> byte_text.Words:
         """The words of texts `(batch, bytes)`."""
         data = tf.cast(inputs, tf.int32)
-        fixed, most = self.sequence_length, self.max_words
-        if self.pairs:  # of `n` words there are `2 n - 1` ids
-            fixed, most = fixed and fixed // 2 + 1, most and most // 2 + 1
+        fixed, most = byte_text.token_limits(self.pairs, self.sequence_length, self.max_words)
         return byte_text.split(data, self.tables, fixed, most)
 
     def read(self, words: byte_text.Words) -> tf.Tensor:
@@ -171,14 +169,8 @@ class TextToIds(keras.layers.Layer):
 
     def _hashed(self, words: byte_text.Words, seed: int) -> tf.Tensor:
         """The fingerprints behind the ids."""
-        values = byte_text.fingerprints(words, seed)
-        if not self.pairs:
-            return values
-        slots = self.sequence_length
-        if slots is None:
-            slots = 2 * words.sequence_length - 1
-            slots = slots if self.max_words is None else tf.minimum(slots, self.max_words)
-        return byte_text.with_pairs(values, slots)
+        limits = self.sequence_length, self.max_words
+        return byte_text.token_hashes(words, seed, self.pairs, *limits)
 
     def call(self, inputs: Any) -> tf.Tensor:
         return self.read(self.words(inputs))

@@ -131,6 +131,29 @@ def with_pairs(values: tf.Tensor, length: int | tf.Tensor) -> tf.Tensor:
     return tf.reshape(both, [rows, width])[:, :length]
 
 
+def token_limits(
+    pairs: bool, sequence_length: int | None, max_words: int | None
+) -> tuple[int | None, int | None]:
+    """Limits of words from limits of ids: of `n` words there are `2 n - 1` ids with pairs."""
+    if not pairs:
+        return sequence_length, max_words
+    return sequence_length and sequence_length // 2 + 1, max_words and max_words // 2 + 1
+
+
+def token_hashes(
+    words: Words, seed: int, pairs: bool, sequence_length: int | None, max_words: int | None
+) -> tf.Tensor:
+    """The hash behind each id, of words or of words and pairs in turns, int32 `(B, L)`."""
+    values = fingerprints(words, seed)
+    if not pairs:
+        return values
+    slots: int | tf.Tensor | None = sequence_length
+    if slots is None:
+        slots = 2 * words.sequence_length - 1
+        slots = slots if max_words is None else tf.minimum(slots, max_words)
+    return with_pairs(values, slots)
+
+
 def spans(words: Words) -> tf.Tensor:
     """Where each word begins and ends in its text, in bytes, int32 `(B, W, 2)`; 0, 0 for none."""
     first = words.first[:, :-1]

@@ -8,7 +8,8 @@ fast. Modules that need TensorFlow are imported by name: `kerascompact.text.leng
 [3, 2, 1]
 """
 
+from kerascompact.text.buckets import Buckets
 from kerascompact.text.rules import RULES
 from kerascompact.text.vocabulary import NUM_RESERVED, Vocabulary
 
-__all__ = ["NUM_RESERVED", "RULES", "Vocabulary"]
+__all__ = ["NUM_RESERVED", "RULES", "Buckets", "Vocabulary"]

@@ -69,7 +69,7 @@ class Inspection(NamedTuple):
             inside = f"the vocabulary is inside, {text['bytes']:,} bytes"
             lines.append(
                 f"text in: UTF-8 bytes, {' and '.join(limits) or 'any number'}, cut by the rules "
-                f"{text['rules']!r}; {'no vocabulary' if 'projection' in text else inside}"
+                f"{text['rules']!r}; {inside if text['bytes'] else 'no vocabulary'}"
             )
         lines.append("operators: " + ", ".join(f"{k} x{v}" for k, v in self.operators.items()))
         lines.append(

@@ -23,6 +23,7 @@ OTHERS = {
     "ActivationRegularization": (None, FLOATS),
     "LockedDropout": (None, FLOATS),
     "BitCache": (dict(input_dim=20), IDS),
+    "MaskedMax": ({}, FLOATS),
     "MaskedMean": ({}, FLOATS),
     "ProjectionEmbedding": (
         dict(output_dim=4, hidden_units=(6,), num_projections=2, projection_dim=8),
@@ -31,11 +32,13 @@ OTHERS = {
     "SparseGRU": (None, FLOATS),
     "SparseLSTM": (None, FLOATS),
     "TextToBits": (None, TEXTS),
+    "TextToBuckets": (None, TEXTS),
     "TextToIds": (None, TEXTS),
     "TextConvolution": (dict(filters=3, kernel_size=2), FLOATS),
     "UnknownAsPadding": ({}, IDS),
     "WeightDropGRU": (dict(units=3, weight_dropout=0.5), FLOATS),
     "WeightDropLSTM": (dict(units=3, weight_dropout=0.5), FLOATS),
+    "WeightedMean": ({}, FLOATS),
     "WordBias": ({}, FLOATS),
     "WordLogits": (dict(num_words=7), FLOATS),
 }

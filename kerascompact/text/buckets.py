@@ -1,0 +1,167 @@
+"""Buckets: ids of words by a hash of their bytes, without a list of words."""
+
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from kerascompact.core import checks, files
+from kerascompact.core.hash32 import GOLDEN, int32
+from kerascompact.text import byte_words, inputs
+from kerascompact.text import rules as token_rules
+from kerascompact.text.byte_rules import byte_rules
+
+NUM_RESERVED = 1  # padding; every word has a bucket, so that none is unknown
+_CHUNK = 2**20  # bytes of text at a time, so that arrays stay small
+
+
+class Buckets:
+    """Ids of words, and of pairs of neighbours, by a hash: 0 is padding, the others are buckets.
+
+    `id = 1 + h(word) mod b`, `h` the 32-bit fingerprint that files compute (`text.fingerprints`).
+    Words in one bucket share a vector. A file that takes text needs nothing for them: neither
+    the 4 bytes a word of a `Vocabulary`, nor a search. With the rules "wordpunct_pairs" words and
+    pairs take turns and share the buckets.
+
+    It stands in for a `Vocabulary` in `export.convert(model, text=buckets)`, with an embedding of
+    `len(buckets)` ids. No id means an unknown word, so that `UnknownAsPadding` must not be used.
+
+    Args:
+        num_buckets: Number of buckets `b`.
+        rules: Name of the token rules, see `kerascompact.text.rules`.
+        seed: Seed of the hash. Other seeds put other words together: try some on dev.
+    Shapes: a text -> ids `(tokens,)`, or `(sequence_length,)` if that is given.
+    Raises: ValueError, if an argument is out of its range.
+    Example:
+    >>> buckets = Buckets(1000)
+    >>> buckets.encode("Turn it, turn IT", sequence_length=6)
+    array([964, 359, 405, 964, 359,   0], dtype=int32)
+
+    Reference: [Weinberger et al., ICML 2009](https://arxiv.org/abs/0902.2206), feature hashing;
+    pairs in buckets: [Joulin et al., EACL 2017](https://arxiv.org/abs/1607.01759), sec. 2.2.
+    Differs: no sign; words are hashed as well as pairs.
+    """
+
+    def __init__(self, num_buckets: int, rules: str = "wordpunct", seed: int = 1) -> None:
+        self.num_buckets = checks.integer_in("num_buckets", num_buckets, 1, 2**24)
+        self._rules = token_rules.named(rules)
+        self._tables = byte_rules(rules)
+        self.seed = checks.integer_in("seed", seed, 1, 2**31 - 1)  # with 0, the word NUL has hash 0
+
+    def __len__(self) -> int:
+        """Number of ids with padding: `input_dim` of an embedding."""
+        return NUM_RESERVED + self.num_buckets
+
+    def __repr__(self) -> str:
+        options = ", ".join(f"{name}={value!r}" for name, value in self.get_config().items())
+        return f"Buckets({options})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Buckets) and self.get_config() == other.get_config()
+
+    def __hash__(self) -> int:
+        return hash(repr(self))
+
+    @property
+    def rules(self) -> str:
+        """Name of the token rules."""
+        return self._rules.name
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments of `Buckets`, as JSON can hold them."""
+        return {"num_buckets": self.num_buckets, "rules": self.rules, "seed": self.seed}
+
+    def encode(self, text: str, sequence_length: int | None = None) -> np.ndarray:
+        """Ids of the tokens of `text`, int32, cut or padded at the end to a given length.
+
+        Raises: ValueError, if `text` is no `str` or `sequence_length` no integer >= 1.
+        """
+        if not isinstance(text, str):
+            checks.fail("text", "a str", text)
+        if sequence_length is not None:
+            return self.encode_all([text], sequence_length)[0]
+        ids, _, _ = self._ids([byte_words.utf8("text", text)])
+        return ids
+
+    def encode_all(self, texts: Iterable[str], sequence_length: int) -> np.ndarray:
+        """Ids of all texts, int32 `(n, sequence_length)`, cut or padded at the end.
+
+        Raises: ValueError, if `texts` is no list of `str` or `sequence_length` no integer >= 1.
+        """
+        sequence_length = checks.integer_in("sequence_length", sequence_length, 1)
+        texts = inputs.strings("texts", texts)
+        encoded = [byte_words.utf8(f"texts[{i}]", text) for i, text in enumerate(texts)]
+        rows = np.zeros((len(texts), sequence_length), np.int32)
+        for begin, end in _chunks(encoded):
+            ids, owners, places = self._ids(encoded[begin:end])
+            kept = places < sequence_length
+            rows[begin + owners[kept], places[kept]] = ids[kept]
+        return rows
+
+    def _ids(self, texts: list[bytes]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Ids of all tokens, the text of each, and its place among the ids of its text."""
+        words = byte_words.split(texts, self._tables)
+        values = byte_words.fingerprints(words, self.seed)
+        owners, places = words.owners, words.ranks
+        if self._rules.pairs:
+            after = np.append(values[1:], np.int32(0))
+            paired = np.append(owners[1:] == owners[:-1], False)[: len(owners)]
+            both = values * np.int32(int32(GOLDEN)) + after[: len(values)]  # wraps
+            # a hash of 0 means no word, in a file too: there is 1 such word in 2**32
+            both = np.where(after[: len(values)] == 0, 0, both)
+            values = np.stack([values, both], axis=1).reshape(-1)
+            places = np.stack([2 * places, 2 * places + 1], axis=1).reshape(-1)
+            kept = np.stack([np.ones_like(paired), paired], axis=1).reshape(-1)
+            values, owners, places = values[kept], np.repeat(owners, 2)[kept], places[kept]
+        ids = np.where(values == 0, 0, NUM_RESERVED + values % np.int32(self.num_buckets))
+        return ids.astype(np.int32), owners, places
+
+    def _bytes(self) -> bytes:
+        return (json.dumps({"buckets": self.get_config()}) + "\n").encode()
+
+    @property
+    def num_bytes(self) -> int:
+        """Bytes of words: 0, since there is no list of words."""
+        return 0
+
+    @property
+    def sha256(self) -> str:
+        """Checksum of the saved file."""
+        return files.sha256(self._bytes())
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Writes the arguments as JSON, atomically."""
+        return files.write_bytes(path, self._bytes())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Reads what `save` wrote.
+
+        Raises: ValueError, naming the file, if it is no such JSON; OSError, if it cannot be read.
+        Example:
+        >>> import tempfile
+        >>> Buckets.load(Buckets(1000).save(tempfile.mkdtemp() + "/buckets.json"))
+        Buckets(num_buckets=1000, rules='wordpunct', seed=1)
+        """
+        try:
+            config = json.loads(Path(path).read_bytes())["buckets"]
+            if not isinstance(config, Mapping):
+                checks.fail("buckets", "a JSON object of arguments", config)
+            return cls(**config)
+        except (ValueError, TypeError, KeyError) as error:
+            raise ValueError(f"{path}: not the JSON of a Buckets ({error}).") from None
+
+
+def _chunks(texts: list[bytes]) -> Iterator[tuple[int, int]]:
+    """Ranges of texts with some megabytes each, or one text."""
+    begin, size = 0, 0
+    for place, text in enumerate(texts):
+        size += len(text) + 1
+        if size >= _CHUNK:
+            yield begin, place + 1
+            begin, size = place + 1, 0
+    if begin < len(texts):
+        yield begin, len(texts)
