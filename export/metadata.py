@@ -9,7 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from kerascompact.core import checks
-from kerascompact.core.keras_graph import all_layers
+from kerascompact.core.keras_graph import all_layers, has_independent_outputs
 from kerascompact.core.storage import total_bits
 from kerascompact.forms.base import Form
 from kerascompact.forms.row_scaled_table import RowScaledForm
@@ -38,6 +38,14 @@ def of_labels(labels: Any, shapes: Sequence[tf.TensorShape]) -> list[str] | None
             f"Received: {len(labels)} labels."
         )
     return labels
+
+
+def of_outputs(labels: Any, model: Any) -> bool | None:
+    """Entry for labels of which a text may have several or none; `None` if it has one.
+
+    >>> of_outputs(["a", "b"], keras.Sequential([keras.layers.Dense(2)]))
+    """
+    return True if labels is not None and has_independent_outputs(model) else None
 
 
 def of_batch(batch_size: int | None) -> int | str | None:

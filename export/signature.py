@@ -100,6 +100,7 @@ def signature(
     specs = specs if text_in is None else text_in.specs
     found = {
         "labels": metadata.of_labels(labels, module.output_shapes),
+        "multi_label": metadata.of_outputs(labels, model),
         "inputs": [*specs] if len(specs) > 1 else None,  # the file has them in another order
         "text": None if text_in is None else text_in.facts(),
         "embeddings": metadata.of_embeddings(forms),

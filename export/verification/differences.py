@@ -5,6 +5,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from kerascompact.core.answers import unequal
+from kerascompact.training.scores import score
+
 # Float32 sums in another order may differ by this much after an LSTM of hundreds of steps.
 ROUNDING = 1e-5
 
@@ -37,8 +40,9 @@ class Difference(NamedTuple):
     """Difference between the outputs of two models over all examples.
 
     Args:
-        agreement: Share of examples with the same argmax in every output.
-        ties: Examples with another argmax although no output differs by more than `ROUNDING`, so
+        agreement: Share of examples with the same argmax in every output; with the same set of
+            labels, if the file's metadata say that an example may have several.
+        ties: Examples with another answer although no output differs by more than `ROUNDING`, so
             that both answers are equally good.
         largest: Largest absolute difference of an output.
         mean: Mean absolute difference of the outputs.
@@ -69,8 +73,15 @@ class Difference(NamedTuple):
         return self.largest <= bounds.difference and same >= bounds.agreement - 1e-12
 
 
-def difference(one: dict[str, np.ndarray], other: dict[str, np.ndarray]) -> Difference:
+def difference(
+    one: dict[str, np.ndarray], other: dict[str, np.ndarray], multi_label: bool = False
+) -> Difference:
     """Compares named outputs of equal shapes, `(examples, ...)` each.
+
+    Args:
+        one: Outputs of a model by name.
+        other: Outputs of the other model.
+        multi_label: Whether the answer is every label from 0.5 on, in place of the argmax.
 
     >>> difference({"y": np.array([[0.25, 0.75]])}, {"y": np.array([[0.75, 0.25]])}).agreement
     0.0
@@ -80,7 +91,7 @@ def difference(one: dict[str, np.ndarray], other: dict[str, np.ndarray]) -> Diff
         apart = np.abs(array.astype(np.float64) - other[name]).reshape(len(array), -1)
         largest = np.maximum(largest, apart.max(axis=1))  # a NaN stays one
         total, size = total + apart.sum(), size + apart.size
-    same = ~differ(one, other)
+    same = ~differ(one, other, multi_label)
     return Difference(
         agreement=float(np.mean(same)),
         ties=int(np.count_nonzero(~same & (largest <= ROUNDING))),
@@ -90,15 +101,22 @@ def difference(one: dict[str, np.ndarray], other: dict[str, np.ndarray]) -> Diff
     )
 
 
-def differ(one: dict[str, np.ndarray], other: dict[str, np.ndarray]) -> np.ndarray:
-    """Whether any argmax of an example differs, `(examples,)`; there may be one per token."""
-    apart = [array.argmax(axis=-1) != other[name].argmax(axis=-1) for name, array in one.items()]
+def differ(
+    one: dict[str, np.ndarray], other: dict[str, np.ndarray], multi_label: bool = False
+) -> np.ndarray:
+    """Whether any answer of an example differs, `(examples,)`; there may be one per token."""
+    apart = [unequal(array, other[name], multi_label) for name, array in one.items()]
     return np.any([wrong.reshape(len(wrong), -1).any(axis=1) for wrong in apart], axis=0)
 
 
 def accuracy(outputs: dict[str, np.ndarray], labels: Any) -> float | None:
-    """Share of examples whose largest output is the label; `None` without labels."""
+    """Share of examples whose largest output is the label; `None` without labels.
+
+    With a matrix of several labels an example, the share of exactly right sets, see `score`.
+    """
     if labels is None:
         return None
     (answers,) = outputs.values()
+    if np.shape(labels) == answers.shape:
+        return score(answers, labels)
     return float(np.mean(np.argmax(answers, axis=-1) == labels))

@@ -74,7 +74,8 @@ def verify(
             `text.ngrams.projection_bits`, so that finding the words is compared as well. For
             several inputs: a list or tuple of arrays in the order of `model.inputs`, a dictionary
             of arrays by name, or arrays nested as the model's inputs are.
-        labels: Class of each example, to report accuracies, for files with one output.
+        labels: Class of each example, or a matrix of zeros and ones if it may have several, to
+            report accuracies (shares of exactly right sets then), for files with one output.
         vocabulary: Vocabulary of the model, for a file that takes text; not needed for buckets.
         tolerance: Largest allowed absolute difference of an output. Default: 1e-4, which is 100
             times the largest difference seen between float32 sums in another order; no limit for a
@@ -123,7 +124,7 @@ def compare(
         model: Trained model, or a `Frozen`.
         flatbuffer: Path or bytes of the file.
         data: Inputs or texts, as for `verify`.
-        labels: Class of each example, to report accuracies.
+        labels: Class of each example, or a matrix of zeros and ones, to report accuracies.
         vocabulary: Vocabulary of the model, for a file that takes text; not needed for buckets.
         signature: Name of the model, if the file has several.
         batch_size: Largest number of examples that Keras predicts at once.
@@ -154,7 +155,8 @@ def compare(
     if labels is not None and len(found) != 1:
         checks.fail("labels", f"None for a file with the outputs {[*found]}", labels)
     with_bits = "projection" in (file.text or {})
-    in_keras = _InKeras(trained_model, asked, [*found], with_bits, batch_size)
+    multi_label = bool((file.metadata or {}).get("multi_label"))
+    in_keras = _InKeras(trained_model, asked, [*found], with_bits, batch_size, multi_label)
     with quiet():
         ships = Frozen.of(model, recipe)
         frozen = in_keras.frozen(ships, found, of_file=True)
@@ -162,13 +164,15 @@ def compare(
             keep_worse(found, of_file(file, given, progress, ANOTHER)[0], frozen)
         trained = in_keras.trained()
         unrounded = in_keras.frozen(ships.unrounded, trained) if recipe.rounds else frozen
-        apart = differ(trained, unrounded)
-        in_keras.trained_alone(trained, apart if recipe.rounds else apart | differ(trained, found))
+        apart = differ(trained, unrounded, multi_label)
+        if not recipe.rounds:
+            apart |= differ(trained, found, multi_label)
+        in_keras.trained_alone(trained, apart)
     return Report(
         examples=len(given),
-        frozen_file=difference(found, frozen),
-        trained_frozen=difference(trained, unrounded),
-        trained_file=difference(found, trained),
+        frozen_file=difference(found, frozen, multi_label),
+        trained_frozen=difference(trained, unrounded, multi_label),
+        trained_file=difference(found, trained, multi_label),
         file_bytes=len(file.data),
         microseconds=float(np.median(seconds) * 1e6),
         trained_accuracy=accuracy(trained, labels),
@@ -189,6 +193,7 @@ class _InKeras(NamedTuple):
     names: list[str]
     bits: bool
     batch_size: int
+    multi_label: bool
 
     def frozen(self, ships: Frozen, other: Outputs, of_file: bool = False) -> Outputs:
         """Outputs of the frozen model; examples in which `other` disagrees are predicted alone."""
@@ -202,7 +207,7 @@ class _InKeras(NamedTuple):
                     f"`{what}` must give outputs of shape {str(expected)[1:-1]}, as the frozen "
                     f"model does. Received: outputs of shape {str(shapes)[1:-1]}."
                 )
-            predict_alone(model, self.asked, outputs, differ(other, outputs))
+            predict_alone(model, self.asked, outputs, differ(other, outputs, self.multi_label))
         return outputs
 
     def trained(self) -> Outputs:

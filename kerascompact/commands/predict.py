@@ -20,15 +20,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--signature", metavar="NAME", help="model to run, if there are several (default: first)"
     )
     parser.add_argument(
-        "--top", type=int, default=1, metavar="N", help="number of labels to print (%(default)s)"
-    )
+        "--top", type=int, metavar="N",
+        help="number of labels to print (1; if a text may have several, those from 0.5 on)",
+    )  # fmt: skip
 
 
 def run(arguments: argparse.Namespace) -> int:
     from kerascompact.core import checks
     from kerascompact.runtime.classifier import TextClassifier
 
-    checks.integer_in("top", arguments.top, 1)
+    if arguments.top is not None:
+        checks.integer_in("top", arguments.top, 1)
     classifier = TextClassifier(arguments.file, arguments.vocabulary, signature=arguments.signature)
     if arguments.text != "-":
         _show(classifier.predict(arguments.text), arguments.top)
@@ -48,8 +50,12 @@ def _lines() -> Iterator[tuple[int, bytes]]:
         yield number, line.removesuffix(b"\n")
 
 
-def _show(prediction: "Prediction", top: int, where: str = "") -> None:
-    """Prints one line per text: labels and probabilities, separated by tabs, the best first."""
+def _show(prediction: "Prediction", top: int | None, where: str = "") -> None:
+    """Prints one line per text: labels and probabilities, separated by tabs, the best first.
+
+    The line is empty if a text may have no label and has none.
+    """
+    top = len(prediction.answers) if top is None else top
     order = sorted(range(len(prediction.labels)), key=lambda i: -prediction.probabilities[i])[:top]
     cells = [f"{prediction.labels[i]}\t{prediction.probabilities[i]:.4f}" for i in order]
     print("\t".join(cells), flush=True)

@@ -58,6 +58,12 @@ def run(arguments: argparse.Namespace) -> int:
         checks.number("max_loss", arguments.max_loss, above=-1, up_to=1)
     classifier = TextClassifier(arguments.file, arguments.vocabulary)  # checks both
     split = source.all_examples(arguments, classifier.labels)
+    if classifier.multi_label != (split.labels.ndim == 2):
+        kind = "several labels or none" if classifier.multi_label else "one label"
+        raise ValueError(
+            f"--separator must say what stands between labels if, and only if, a text may have "
+            f"several. Received: --separator {arguments.separator} for a file of {kind} a text."
+        )
 
     from kerascompact.commands.folder import load_model
     from kerascompact.export.verification.verifier import compare

@@ -12,6 +12,7 @@ def lstm_classifier(
     *,
     dropout: float = 0.0,
     sequence_length: int | None = None,
+    multi_label: bool = False,
 ) -> keras.Model:
     """Classifies a text by the last state of an LSTM over its words.
 
@@ -24,6 +25,7 @@ def lstm_classifier(
         units: Width of the LSTM's state; the paper uses 50.
         dropout: Share of the last state dropped in training; the paper uses none.
         sequence_length: Fixed number of ids, or `None` for any.
+        multi_label: Whether a text may have several classes or none: a sigmoid for each.
 
     Returns: Model, `ids` int32 `(batch, length)` -> `probabilities` `(batch, num_classes)`.
 
@@ -41,11 +43,17 @@ def lstm_classifier(
     state = keras.layers.LSTM(units, name="lstm")(embedding(ids))
     if dropout:
         state = keras.layers.Dropout(dropout, name="dropout")(state)
-    return keras.Model(ids, _softmax(num_classes)(state), name="lstm_classifier")
+    return keras.Model(ids, output_layer(num_classes, multi_label)(state), name="lstm_classifier")
 
 
-def _softmax(num_classes: int) -> keras.layers.Layer:
+def output_layer(num_classes: int, multi_label: bool = False) -> keras.layers.Layer:
+    """The layer of the probabilities: a softmax, or a sigmoid for each class.
+
+    >>> output_layer(3)(np.zeros((1, 2), np.float32)).shape
+    TensorShape([1, 3])
+    """
+    activation = "sigmoid" if checks.boolean("multi_label", multi_label) else "softmax"
     # float32 even under mixed precision: a float16 softmax ties classes that differ
     return keras.layers.Dense(
-        num_classes, activation="softmax", dtype="float32", name="probabilities"
+        num_classes, activation=activation, dtype="float32", name="probabilities"
     )

@@ -4,7 +4,7 @@ import keras
 
 from kerascompact.core import checks
 from kerascompact.layers import MaskedMax, MaskedMean, UnknownAsPadding, WeightedMean
-from kerascompact.models.lstm_classifier import _softmax
+from kerascompact.models.lstm_classifier import output_layer
 
 POOLING = ("mean", "weighted", "mean_and_max")
 
@@ -18,6 +18,7 @@ def mean_classifier(
     sequence_length: int | None = None,
     skip_unknown: bool = False,
     pooling: str = "mean",
+    multi_label: bool = False,
 ) -> keras.Model:
     """Classifies a text by the mean of its words' vectors.
 
@@ -34,6 +35,7 @@ def mean_classifier(
             that mask it. Worth a try with a small vocabulary.
         pooling: "mean"; "weighted", with a weight for each word, which is the last column of the
             embedding (`WeightedMean`); or "mean_and_max", the mean and the maximum side by side.
+        multi_label: Whether a text may have several classes or none: a sigmoid for each.
 
     Returns: Model, `ids` int32 `(batch, length)` -> `probabilities` `(batch, num_classes)`.
 
@@ -56,7 +58,7 @@ def mean_classifier(
     if hidden_units is not None:
         checks.integer_in("hidden_units", hidden_units, 1)
         mean = keras.layers.Dense(hidden_units, activation="relu", name="hidden")(mean)
-    return keras.Model(ids, _softmax(num_classes)(mean), name="mean_classifier")
+    return keras.Model(ids, output_layer(num_classes, multi_label)(mean), name="mean_classifier")
 
 
 def _pooled(vectors: keras.KerasTensor, pooling: str) -> keras.KerasTensor:

@@ -4,7 +4,7 @@ import keras
 
 from kerascompact.core import checks
 from kerascompact.layers import BitCache, ProjectionEmbedding
-from kerascompact.models.lstm_classifier import _softmax
+from kerascompact.models.lstm_classifier import output_layer
 from kerascompact.models.word_inputs import word_inputs
 
 
@@ -50,4 +50,4 @@ def projection_lstm(
     state = keras.layers.LSTM(units, name="lstm")(vectors)
     if dropout:
         state = keras.layers.Dropout(dropout, name="dropout")(state)
-    return keras.Model(given, _softmax(num_classes)(state), name="projection_lstm")
+    return keras.Model(given, output_layer(num_classes)(state), name="projection_lstm")

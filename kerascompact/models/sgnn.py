@@ -4,7 +4,7 @@ import keras
 
 from kerascompact.core import checks
 from kerascompact.layers import ProjectionEmbedding
-from kerascompact.models.lstm_classifier import _softmax
+from kerascompact.models.lstm_classifier import output_layer
 from kerascompact.models.word_inputs import word_inputs
 
 
@@ -48,4 +48,4 @@ def sgnn(
     hidden = keras.layers.ReLU(name="relu")(vector)
     if dropout:
         hidden = keras.layers.Dropout(dropout, name="dropout")(hidden)
-    return keras.Model(given, _softmax(num_classes)(hidden), name="sgnn")
+    return keras.Model(given, output_layer(num_classes)(hidden), name="sgnn")

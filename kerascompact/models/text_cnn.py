@@ -6,7 +6,7 @@ import keras
 
 from kerascompact.core import checks
 from kerascompact.layers.text_convolution import TextConvolution
-from kerascompact.models.lstm_classifier import _softmax
+from kerascompact.models.lstm_classifier import output_layer
 
 
 def text_cnn(
@@ -17,6 +17,7 @@ def text_cnn(
     num_filters: int = 100,
     dropout: float = 0.5,
     sequence_length: int | None = None,
+    multi_label: bool = False,
 ) -> keras.Model:
     """Classifies a text by the strongest answer of each filter to any of its windows.
 
@@ -31,6 +32,7 @@ def text_cnn(
         num_filters: Filters of each width.
         dropout: Share of the maxima dropped in training.
         sequence_length: Fixed number of ids, or `None` for any.
+        multi_label: Whether a text may have several classes or none: a sigmoid for each.
 
     Returns: Model, `ids` int32 `(batch, length)` -> `probabilities` `(batch, num_classes)`.
 
@@ -54,4 +56,4 @@ def text_cnn(
     hidden = keras.layers.Concatenate(name="maxima")(found) if len(found) > 1 else found[0]
     if dropout:
         hidden = keras.layers.Dropout(dropout, name="dropout")(hidden)
-    return keras.Model(ids, _softmax(num_classes)(hidden), name="text_cnn")
+    return keras.Model(ids, output_layer(num_classes, multi_label)(hidden), name="text_cnn")

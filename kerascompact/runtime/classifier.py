@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kerascompact.core import checks
+from kerascompact.core.answers import likely
 from kerascompact.runtime import encoding, vocabulary_file
 from kerascompact.runtime.batches import batches
 from kerascompact.runtime.interpreter import Interpreter
@@ -27,6 +28,8 @@ class Prediction(NamedTuple):
         known: How many of the tokens that the model read are in the vocabulary; `None` if there is
             no list of words.
         notes: Remarks on what may have cost accuracy, such as a text that was cut.
+        multi_label: Whether a text may have several labels or none, so that the probabilities are
+            independent of each other.
     """
 
     label: str
@@ -36,6 +39,14 @@ class Prediction(NamedTuple):
     tokens: int
     known: int | None
     notes: tuple[str, ...]
+    multi_label: bool = False
+
+    @property
+    def answers(self) -> tuple[str, ...]:
+        """The labels of the text: those with a probability >= 0.5 if it may have several."""
+        if not self.multi_label:
+            return (self.label,)
+        return tuple(self.labels[place] for place in np.flatnonzero(likely(self.probabilities)))
 
 
 class TextClassifier:
@@ -104,6 +115,7 @@ class TextClassifier:
             self.sequence_length = self.text["length"] or self.text["max_words"]
         names = (self.interpreter.metadata or {}).get("labels") or map(str, range(classes))
         self.labels: tuple[str, ...] = tuple(names)
+        self.multi_label = bool((self.interpreter.metadata or {}).get("multi_label"))
         if len(self.labels) != classes:
             raise ValueError(f"{name} has {classes} outputs, but {len(self.labels)} labels.")
 
@@ -183,6 +195,7 @@ class TextClassifier:
                     tokens=one.tokens,
                     known=one.known,
                     notes=one.notes,
+                    multi_label=self.multi_label,
                 )
             )
         return predictions

@@ -3,9 +3,9 @@
 import numpy as np
 
 from kerascompact.core import checks
+from kerascompact.core.answers import likely
 
 METRICS = ("accuracy", "macro_f1", "micro_f1")
-THRESHOLD = 0.5  # with independent outputs, a label is given from this probability on
 
 
 def score(outputs: np.ndarray, labels: np.ndarray, metric: str = "accuracy") -> float:
@@ -86,7 +86,7 @@ def default_metric(labels: np.ndarray) -> str:
 
 def _of_sets(outputs: np.ndarray, wanted: np.ndarray, metric: str) -> float:
     answered = ~np.isnan(outputs).any(axis=1)
-    given = (outputs >= THRESHOLD) & answered[:, None]
+    given = likely(outputs) & answered[:, None]
     if metric == "accuracy":
         return float(np.mean((given == wanted).all(axis=1) & answered))
     axis = 0 if metric == "macro_f1" else None

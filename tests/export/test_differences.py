@@ -2,7 +2,12 @@
 
 import numpy as np
 
-from kerascompact.export.verification.differences import Bounds, differ, difference
+from kerascompact.export.verification.differences import (
+    Bounds,
+    accuracy,
+    differ,
+    difference,
+)
 
 
 def test_a_difference_is_numpys():
@@ -20,3 +25,19 @@ def test_a_difference_is_numpys():
 def test_nan_is_within_no_bounds():
     found = difference({"x": np.array([[np.nan, 1.0]])}, {"x": np.array([[0.0, 1.0]])})
     assert not found.within(Bounds(np.inf, 0.0), 1)
+
+
+def test_several_labels_are_one_answer():
+    one = {"y": np.array([[0.9, 0.6], [0.9, 0.4], [0.4, 0.1], [0.5, 0.0]])}
+    other = {"y": np.array([[0.6, 0.9], [0.9, 0.5], [0.1, 0.4], [0.5 - 1e-6, 0.0]])}
+    assert differ(one, other).tolist() == [True, False, True, False]
+    assert differ(one, other, multi_label=True).tolist() == [False, True, False, True]
+    found = difference(one, other, multi_label=True)
+    assert (found.agreement, found.ties) == (0.5, 1)
+
+
+def test_accuracy_of_sets_is_the_share_of_exactly_right_ones():
+    outputs = {"y": np.array([[0.9, 0.6], [0.9, 0.4], [0.4, 0.1], [0.5, 0.0]])}
+    assert accuracy(outputs, np.array([[1, 1], [1, 1], [0, 0], [0, 1]], np.uint8)) == 0.5
+    assert accuracy(outputs, np.array([0, 1, 0, 0])) == 0.75
+    assert accuracy(outputs, None) is None

@@ -28,6 +28,11 @@ def test_entries_of_another_kind(data, name, value):
     assert metadata_fits(without)
 
 
+@pytest.mark.parametrize("value", [True, False, 1, None, "yes", [True]])
+def test_multi_label_is_a_boolean(value):
+    assert metadata_fits({"multi_label": value}) == isinstance(value, bool)
+
+
 @pytest.mark.parametrize("value", [0, -1, 1.5, "40", True])
 def test_sizes_that_are_none(data, value):
     found = tflite.read_metadata(data)

@@ -5,6 +5,7 @@ from kerascompact.core.keras_graph.fitting import evaluate_validation_data, has_
 from kerascompact.core.keras_graph.kinds import (
     build_shapes,
     graph_inputs,
+    has_independent_outputs,
     in_symbolic_scope,
     is_graph,
     is_graph_of,
@@ -35,6 +36,7 @@ __all__ = [
     "direct_layers",
     "evaluate_validation_data",
     "graph_inputs",
+    "has_independent_outputs",
     "has_validation_data",
     "in_symbolic_scope",
     "inner_layers",

@@ -1,0 +1,151 @@
+"""A sigmoid for each class, in every text classifier, its file and its answers."""
+
+import keras
+import numpy as np
+import pytest
+
+from kerascompact import export, tflite
+from kerascompact.cli import main
+from kerascompact.core.keras_graph import has_independent_outputs
+from kerascompact.models import lstm_classifier, mean_classifier, text_cnn
+from kerascompact.runtime import TextClassifier
+from kerascompact.text import Vocabulary
+
+WORDS = Vocabulary(["turn", "it", "up", "down", "off", "now", "please", "music"])
+LABELS = ["louder", "softer", "stop"]
+TEXTS = ["turn it up", "please turn it down now", "music off", "up and down", "what", "off now"]
+SETS = np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 1, 0], [0, 0, 0], [0, 0, 1]], np.uint8)
+BUILDERS = {
+    "mean": mean_classifier,
+    "cnn": lambda *args, **kw: text_cnn(*args, filter_sizes=(2,), num_filters=4, **kw),
+    "lstm": lambda *args, **kw: lstm_classifier(*args, units=4, **kw),
+}
+
+
+def build(name, **options):
+    keras.utils.set_random_seed(3)
+    table = keras.layers.Embedding(len(WORDS), 4, mask_zero=True, name="embedding")
+    model = BUILDERS[name](table, 3, multi_label=True, **options)
+    random = np.random.default_rng(0)
+    model.set_weights([2 * random.normal(size=weight.shape) for weight in model.get_weights()])
+    return model
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    model, folder = build("mean"), tmp_path_factory.mktemp("multi_label")
+    export.save(model, folder / "ids.tflite", vocabulary=WORDS, labels=LABELS, recipe="int8")
+    text_in = export.convert(model, "float32", text=WORDS, labels=LABELS, max_bytes=40)
+    (folder / "text.tflite").write_bytes(text_in)
+    return model, folder
+
+
+@pytest.mark.parametrize("name", BUILDERS)
+def test_outputs_are_sigmoids(name):
+    model = build(name, dropout=0.1)
+    ids = np.array([[2, 3, 4, 5], [1, 2, 0, 0]])
+    last = model.get_layer("probabilities")
+    before = keras.Model(model.input, last.input)(ids).numpy()
+    kernel, offset = last.get_weights()
+    expected = 1 / (1 + np.exp(-(before @ kernel + offset)))
+    np.testing.assert_allclose(model.predict(ids, verbose=0), expected, rtol=1e-5)
+    assert has_independent_outputs(model)
+
+
+@pytest.mark.parametrize("name", BUILDERS)
+def test_rejects(name):
+    with pytest.raises(ValueError, match="`multi_label` must be True or False"):
+        BUILDERS[name](keras.layers.Embedding(9, 4), 3, multi_label="yes")
+
+
+def test_which_outputs_are_independent():
+    x = keras.Input((4,))
+    sigmoid, one = keras.layers.Dense(3, "sigmoid"), keras.layers.Dense(1, "sigmoid")
+    inner = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3), keras.layers.Dense(2)])
+    assert has_independent_outputs(
+        keras.Model(x, keras.Sequential([keras.Input((4,)), sigmoid])(x))
+    )
+    logits = keras.layers.Dense(3)(x)
+    assert has_independent_outputs(keras.Model(x, keras.layers.Activation("sigmoid")(logits)))
+    for output in (one(x), [sigmoid(x), sigmoid(x)], inner(x), keras.ops.relu(x)):
+        assert not has_independent_outputs(keras.Model(x, output))
+    assert not has_independent_outputs(keras.Sequential([keras.layers.Dense(2, "sigmoid")]))
+
+
+@pytest.mark.parametrize("name", ["ids", "text"])
+def test_a_file_gives_every_likely_label(saved, name):
+    model, folder = saved
+    file = folder / f"{name}.tflite"
+    assert tflite.read_metadata(file)["multi_label"] is True
+    classifier = TextClassifier(file)
+    found = classifier.predict_many(TEXTS)
+    expected = model.predict(WORDS.encode_all(TEXTS, 6), verbose=0)
+    assert classifier.multi_label and all(one.multi_label for one in found)
+    # int8 moves a probability by less than 0.02 here
+    np.testing.assert_allclose([one.probabilities for one in found], expected, atol=0.02)
+    for one, row in zip(found, expected, strict=True):
+        sure = np.abs(row - 0.5) > 0.02
+        wanted = {label for label, p, s in zip(LABELS, row, sure, strict=True) if s and p > 0.5}
+        assert wanted <= set(one.answers) <= wanted | set(np.array(LABELS)[~sure])
+        assert one.label == LABELS[int(np.argmax(one.probabilities))]
+    assert {len(one.answers) for one in found} >= {0, 1} or len({one.answers for one in found}) > 1
+
+
+def test_metadata_of_other_files_are_as_before(saved):
+    model, _ = saved
+    softmax = mean_classifier(keras.layers.Embedding(len(WORDS), 4), 3)
+    for file in (
+        export.convert(softmax, labels=LABELS, vocabulary=WORDS),
+        export.convert(model, vocabulary=WORDS),  # no labels, no entry
+    ):
+        assert "multi_label" not in tflite.read_metadata(file)
+    plain = TextClassifier(export.convert(softmax, labels=LABELS, vocabulary=WORDS), WORDS)
+    found = plain.predict("turn it up")
+    assert not found.multi_label and found.answers == (found.label,)
+
+
+def test_each_of_several_models_has_its_own(saved):
+    model, _ = saved
+    softmax = mean_classifier(keras.layers.Embedding(len(WORDS), 4), 3)
+    file = export.convert(
+        {"one": softmax, "sets": model}, labels={"one": LABELS, "sets": LABELS}, vocabulary=WORDS
+    )
+    kinds = [TextClassifier(file, WORDS, signature=name).multi_label for name in ("one", "sets")]
+    assert kinds == [False, True]
+
+
+def test_verify_counts_exactly_right_sets(saved):
+    model, folder = saved
+    ids = WORDS.encode_all(TEXTS, 6)
+    report = export.verify(model, folder / "ids.tflite", ids, SETS)
+    outputs = model.predict(ids, verbose=0)
+    expected = np.mean(((outputs >= 0.5) == SETS).all(axis=1))
+    assert report.trained_accuracy == pytest.approx(expected)
+    assert report.file_accuracy == pytest.approx(
+        np.mean(((report.outputs >= 0.5) == SETS).all(axis=1))
+    )
+    assert report.agreement == 1
+
+
+def test_predict_prints_every_likely_label(saved, capsys):
+    _, folder = saved
+    for text, wanted in zip(
+        TEXTS, TextClassifier(folder / "text.tflite").predict_many(TEXTS), strict=True
+    ):
+        assert main(["predict", str(folder / "text.tflite"), text]) == 0
+        cells = capsys.readouterr().out.rstrip("\n").split("\t")
+        assert set(cells[::2]) - {""} == set(wanted.answers)
+    assert main(["predict", str(folder / "text.tflite"), "up", "--top", "2"]) == 0
+    assert len(capsys.readouterr().out.split("\t")) == 4
+
+
+def test_verify_needs_a_separator(saved, capsys, tmp_path):
+    model, folder = saved
+    model.save(tmp_path / "model.keras")
+    (tmp_path / "sets.csv").write_text("text,label\nturn it up,louder\nstop it now,stop|softer\n")
+    (tmp_path / "one.csv").write_text("text,label\nturn it up,louder\n")
+    command = ["verify", str(folder / "ids.tflite"), "--model", str(tmp_path / "model.keras")]
+    assert main([*command, "--data", str(tmp_path / "sets.csv"), "--separator", "|"]) == 0
+    assert "accuracy: trained" in capsys.readouterr().out
+    assert main([*command, "--data", str(tmp_path / "one.csv")]) == 1
+    assert "--separator None for a file of several labels or none" in capsys.readouterr().err
