@@ -7,11 +7,12 @@ import keras
 import numpy as np
 
 from kerascompact import models
+from kerascompact.core.keras_graph import has_independent_outputs
 from kerascompact.datasets.base import Dataset
 from kerascompact.optimizers import LazyAdam
 from kerascompact.text.length_batches import LengthBatches
 from kerascompact.text.vocabulary import Vocabulary
-from kerascompact.training.scores import score
+from kerascompact.training.scores import default_metric, is_multi_label, score
 
 MODELS: dict[str, Callable[..., keras.Model]] = {
     "cnn": models.text_cnn,
@@ -21,7 +22,7 @@ MODELS: dict[str, Callable[..., keras.Model]] = {
 
 
 class Coded(NamedTuple):
-    """One split as numbers: `ids` int32 `(rows, length)`, `labels` int32 `(rows,)`."""
+    """One split as numbers: `ids` int32 `(rows, length)`, `labels` as in `datasets.Split`."""
 
     ids: np.ndarray
     labels: np.ndarray
@@ -36,6 +37,11 @@ class TextData(NamedTuple):
     train: Coded
     dev: Coded
     test: Coded
+
+    @property
+    def multi_label(self) -> bool:
+        """Whether a text may have several labels or none."""
+        return is_multi_label(self.train.labels)
 
 
 def encode(
@@ -63,10 +69,9 @@ def encode(
 
 def encode_by(vocabulary: Vocabulary, dataset: Dataset, sequence_length: int) -> TextData:
     """Turns every split into ids of a given vocabulary."""
+    kind = np.uint8 if dataset.multi_label else np.int32
     coded = [
-        Coded(
-            vocabulary.encode_all(split.texts, sequence_length), np.asarray(split.labels, np.int32)
-        )
+        Coded(vocabulary.encode_all(split.texts, sequence_length), np.asarray(split.labels, kind))
         for split in (dataset.train, dataset.dev, dataset.test)
     ]
     return TextData(dataset.name, vocabulary, tuple(dataset.label_names), *coded)
@@ -101,7 +106,7 @@ def fit(
     callbacks: Any = (),
     optimizer: Callable[..., keras.optimizers.Optimizer] = LazyAdam,
     start_from_epoch: int = 0,
-    metric: str = "accuracy",
+    metric: str | None = None,
 ) -> dict[str, list[float]]:
     """Trains and keeps the weights of the epoch that is best on dev.
 
@@ -113,13 +118,29 @@ def fit(
     many epochs out of the choice: those in which a penalty has not made its zeros yet. Labels of
     batches that are floats, `(batch, classes)`, are probabilities, such as a teacher's.
 
-    Returns: The history of `fit`, dev scores under "val_accuracy", or "val_" and the `metric`.
+    The loss is the cross-entropy; of a model made with `multi_label=True`, the sum of the classes'
+    binary ones. The `metric` that picks the epoch is that of `default_metric`, if none is given.
+
+    Returns: The history of `fit`, dev scores under "val_" and the metric.
+
+    Raises: ValueError, if the labels are a matrix of several labels a text, and the model's outputs
+        are no sigmoids, or the other way round.
     """
+    metric = default_metric(dev[1]) if metric is None else metric
+    several = has_independent_outputs(model)
+    if several != is_multi_label(dev[1]):
+        expected = "True" if is_multi_label(dev[1]) else "False"
+        raise ValueError(
+            f"`model` must be built with `multi_label={expected}` for dev labels of shape "
+            f"{np.shape(dev[1])}. Received: {model.name!r}."
+        )
     rate = keras.optimizers.schedules.PolynomialDecay(learning_rate, epochs * len(batches), 0.0)
     soft = np.asarray(batches[0][1]).dtype.kind == "f"
+    loss = "categorical_crossentropy" if soft else "sparse_categorical_crossentropy"
     model.compile(
         optimizer(rate, global_clipnorm=10.0),
-        "categorical_crossentropy" if soft else "sparse_categorical_crossentropy",
+        "binary_crossentropy" if several else loss,
+        loss_weights=float(model.output_shape[-1]) if several else None,  # Keras' is the mean
         metrics=["accuracy"],
         jit_compile=jit_compile,
         steps_per_execution=steps_per_execution,

@@ -4,20 +4,19 @@ from collections.abc import Sequence
 from typing import Any
 
 import keras
-import numpy as np
 
 from kerascompact import export
 from kerascompact.core.storage import kib
 from kerascompact.layers.embeddings.base import CompactEmbedding
 from kerascompact.size import summary
 from kerascompact.tasks.classification import Coded, TextData
+from kerascompact.training.scores import score
 from kerascompact.training.soft import soft_copy
 
 
 def accuracy(model: keras.Model, split: Coded) -> float:
-    """Share of rows whose largest output is the label."""
-    outputs = model.predict(split.ids, batch_size=500, verbose=0)
-    return float(np.mean(np.argmax(outputs, axis=-1) == split.labels))
+    """Share of rows whose largest output is the label, or with exactly the right set of labels."""
+    return score(model.predict(split.ids, batch_size=500, verbose=0), split.labels)
 
 
 def parameters(embedding: keras.layers.Layer) -> int:
@@ -88,7 +87,8 @@ def measure(
 ) -> tuple[dict[str, Any], export.Frozen]:
     """Exports a trained model and measures it on the test split, every row of it.
 
-    With the `texts` of the test split, the file of a projection takes text, see `size_up`.
+    Without test rows, on dev. With the `texts` of that split, the file of a projection takes text,
+    see `size_up`. Accuracies of several labels a text are shares of exactly right sets.
 
     Raises `ValueError`, if the file and the frozen model, or the frozen model before rounding and
     the trained one, disagree on the argmax of a row that is no tie, see `export.verify`.
@@ -105,12 +105,13 @@ def measure(
         microseconds: median of one run of the file on one thread.
     """
     row, frozen = size_up(model, data, recipe, sequence_length, texts is not None)
-    given = data.test.ids if texts is None else texts
-    report = frozen.verify(given, data.test.labels, progress=progress)
+    split = data.test if len(data.test.labels) else data.dev
+    given = split.ids if texts is None else texts
+    report = frozen.verify(given, split.labels, progress=progress)
     has_soft = model.get_layer("embedding").get_config().get("inference") == "hard"
     row |= {
-        "soft_accuracy": accuracy(soft_copy(model), data.test) if has_soft else None,
-        "hard_accuracy": accuracy(model, data.test),
+        "soft_accuracy": accuracy(soft_copy(model), split) if has_soft else None,
+        "hard_accuracy": accuracy(model, split),
         "keras_accuracy": report.keras_accuracy,
         "file_accuracy": report.file_accuracy,
         "argmax_agreement": report.agreement,

@@ -7,7 +7,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 
 class TrainingProgress(keras.callbacks.Callback):
-    """A bar over all epochs, with the loss and the dev accuracy of the last one.
+    """A bar over all epochs, with the loss and the dev score of the last one.
 
     As a context it also ends the bar, and shows the cursor again, if training is interrupted.
 
@@ -53,8 +53,9 @@ class TrainingProgress(keras.callbacks.Callback):
         facts = f"epoch {epoch + 1}/{self.params['epochs']}"
         if "loss" in logs:
             facts += f"  loss {logs['loss']:.3f}"
-        if "val_accuracy" in logs:
-            facts += f"  dev {logs['val_accuracy']:.4f}"
+        for score in (value for name, value in logs.items() if name.startswith("val_")):
+            facts += f"  dev {score:.4f}"
+            break
         self.bar.update(self.task, completed=epoch + 1, facts=facts)
 
     def on_train_end(self, logs: Any = None) -> None:

@@ -91,6 +91,12 @@ def test_a_file_gives_every_likely_label(saved, name):
     assert {len(one.answers) for one in found} >= {0, 1} or len({one.answers for one in found}) > 1
 
 
+def test_quantization_aware_models_keep_their_sigmoids(saved):
+    model = build("mean")
+    aware = export.quantization_aware(model, "int4")
+    assert tflite.read_metadata(export.convert(aware, "int4", labels=LABELS))["multi_label"]
+
+
 def test_metadata_of_other_files_are_as_before(saved):
     model, _ = saved
     softmax = mean_classifier(keras.layers.Embedding(len(WORDS), 4), 3)

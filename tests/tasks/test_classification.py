@@ -4,6 +4,7 @@ import keras
 import numpy as np
 import pytest
 
+from kerascompact.datasets import from_texts
 from kerascompact.optimizers import LazyAdam
 from kerascompact.tasks.classification import MODELS, encode, fit, train
 from kerascompact.tasks.methods import METHODS, build_embedding
@@ -101,3 +102,45 @@ def test_soft_labels_that_are_hard_train_alike_and_any_metric_picks_the_epoch():
         assert score(outputs, labels, "macro_f1") == max(history["val_macro_f1"])
         found.append(outputs)
     np.testing.assert_allclose(*found, atol=1e-5)
+
+
+def several(rows=60):
+    """A data set in which a text has the label of each of its letters a, b and c; no test."""
+    random = np.random.default_rng(0)
+    letters = [random.permutation([*"abcdef"])[: random.integers(1, 5)] for _ in range(rows)]
+    labels = [[letter for letter in text if letter in "abc"] for text in letters]
+    raw = from_texts([" ".join(text) for text in letters], labels, dev=0.2)
+    return encode(raw, size=None, sequence_length=6)
+
+
+def test_several_labels_are_learned_and_picked_by_micro_f1():
+    data = several()
+    assert data.multi_label and data.train.labels.dtype == np.uint8 and not DATA.multi_label
+    assert data.test.ids.shape == (0, 6) and data.test.labels.shape == (0, 3)
+    keras.utils.set_random_seed(0)
+    model = MODELS["mean"](build_embedding("standard", 8, 4), 3, multi_label=True)
+    before = model.predict(data.train.ids, verbose=0)
+    history = train(model, data, epochs=15, batch_size=60, learning_rate=0.5)
+    wanted = data.train.labels
+    entropy = -(wanted * np.log(before) + (1 - wanted) * np.log(1 - before)).sum(axis=1).mean()
+    np.testing.assert_allclose(history["loss"][0], entropy, rtol=1e-5)  # one batch an epoch
+    found = model.predict(data.dev.ids, verbose=0)
+    assert score(found, data.dev.labels, "micro_f1") == max(history["val_micro_f1"]) > 0.8
+
+
+def test_soft_labels_of_several_labels():
+    data = several()
+    model = MODELS["mean"](build_embedding("standard", 8, 4), 3, multi_label=True)
+    soft = np.where(data.train.labels == 1, 0.9, 0.2).astype(np.float32)
+    batches = LengthBatches(data.train.ids, soft, 8)
+    fit(model, batches, (data.dev.ids, data.dev.labels), epochs=12, learning_rate=0.2)
+    found = model.predict(data.train.ids, verbose=0)
+    assert np.abs(found - soft).mean() < 0.15  # 0.5 at random
+
+
+@pytest.mark.parametrize("multi_label", [True, False])
+def test_the_model_must_fit_the_labels(multi_label):
+    data = DATA if multi_label else several()
+    model = MODELS["cnn"](build_embedding("standard", 30, 4), 3, multi_label=multi_label)
+    with pytest.raises(ValueError, match=f"must be built with `multi_label={not multi_label}`"):
+        train(model, data, epochs=1)

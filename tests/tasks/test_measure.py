@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from kerascompact import tflite
+from kerascompact.datasets import from_texts
 from kerascompact.tasks.classification import MODELS, encode, train
 from kerascompact.tasks.measure import accuracy, measure
 from kerascompact.tasks.methods import build_embedding
@@ -80,3 +81,17 @@ def test_is_json(trained):
 
     row, _ = measure(trained[1], DATA)
     assert json.loads(json.dumps(row)) == row
+
+
+def test_several_labels_without_test_rows():
+    texts, labels = ["good", "bad", "good bad", "so"] * 10, [["g"], ["b"], ["g", "b"], []] * 10
+    data = encode(from_texts(texts, labels, dev=0.2), size=None, sequence_length=2)
+    keras.utils.set_random_seed(0)
+    model = MODELS["mean"](build_embedding("standard", 5, 4), 2, multi_label=True)
+    train(model, data, epochs=4, batch_size=8, learning_rate=0.1)
+    row, frozen = measure(model, data, "int8", sequence_length=2)
+    outputs = model.predict(data.dev.ids, verbose=0)
+    right = np.mean(((outputs >= 0.5) == data.dev.labels).all(axis=1))
+    assert row["hard_accuracy"] == accuracy(model, data.dev) == right
+    assert row["file_accuracy"] == right and row["test_rows"] == 8
+    assert tflite.read_metadata(frozen.file)["multi_label"] is True
