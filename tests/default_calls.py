@@ -44,6 +44,7 @@ from default_uses import (
     words,
 )
 from kerascompact import compress, layers, text, tools
+from kerascompact.datasets import from_texts
 from kerascompact.forms import DenseForm
 from kerascompact.ops.graph import normalized_adjacency
 from kerascompact.training.schedules import GeometricDecay
@@ -223,6 +224,10 @@ CALLS = {
     "datasets.Split": ((["turn it on"], np.array([0])), held),
     "datasets.from_texts": ((["up", "down"] * 4, [1, 2] * 4), lambda made: made.train.labels),
     "datasets.hold_out": ((SPLIT, 2), held),
+    "datasets.problems": (
+        lambda: (from_texts(["up", "down"] * 4, [1, 2] * 4),),
+        lambda made: len(made),
+    ),
     "datasets.load": ((), lambda made: made.train.labels),
     "knowledge.Graph": ((np.eye(3)[[1, 0, 2]],), lambda made: made.related(0)),
     "knowledge.cluster_graph": (([0, 0, 1],), lambda made: made.related(0)),

@@ -55,7 +55,7 @@ def dataset(arguments: argparse.Namespace, seed: int = 0) -> "Dataset":
         return datasets.load(arguments.data, arguments.data_dir)
     text, label, separator = _columns(arguments)
     with _printed_warnings():
-        return datasets.table.load(
+        loaded = datasets.table.load(
             arguments.data,
             text,
             label,
@@ -64,6 +64,9 @@ def dataset(arguments: argparse.Namespace, seed: int = 0) -> "Dataset":
             dev_path=arguments.dev,
             separator=separator,
         )
+    for problem in datasets.problems(loaded):
+        _print_warning(problem)
+    return loaded
 
 
 def all_examples(arguments: argparse.Namespace, label_names: Sequence[str]) -> "Split":
@@ -97,7 +100,11 @@ def _printed_warnings() -> Iterator[None]:
         warnings.simplefilter("always", DataWarning)
         yield
     for one in found:
-        print(f"kerascompact: warning: {one.message}", file=sys.stderr)
+        _print_warning(one.message)
+
+
+def _print_warning(message: object) -> None:
+    print(f"kerascompact: warning: {message}", file=sys.stderr)
 
 
 def _is_table(arguments: argparse.Namespace) -> bool:

@@ -12,10 +12,11 @@ from typing import Any
 from kerascompact.core import checks
 from kerascompact.datasets import ag_news, clinc150, imdb, mrda, snips, table, trec
 from kerascompact.datasets.base import Dataset, Split
+from kerascompact.datasets.examine import problems
 from kerascompact.datasets.in_memory import from_texts
 from kerascompact.datasets.splitting import hold_out
 
-__all__ = ["Dataset", "Split", "from_texts", "hold_out", "load", "table"]
+__all__ = ["Dataset", "Split", "from_texts", "hold_out", "load", "problems", "table"]
 
 _FROM_A_FOLDER: dict[str, Callable[..., Dataset]] = {
     "imdb": imdb.load,
