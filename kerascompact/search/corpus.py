@@ -1,0 +1,216 @@
+"""Corpus: the texts of a search as ids of all their words, from which any vocabulary follows."""
+
+import functools
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from kerascompact.core.arrays import load_npz, save_npz
+from kerascompact.text import inputs
+from kerascompact.text.rules import named
+from kerascompact.text.vocabulary import NUM_RESERVED, Vocabulary
+
+MOST_TOKENS = 512  # of a text; longer ones are cut
+MOST_IDS = 40_000  # that words are chosen from
+SHORT = 64  # tokens of texts that are never cut
+
+
+class Tokens(NamedTuple):
+    """All texts by one vocabulary: `ids` int32 `(rows, slots)`, `counts` of each id in train."""
+
+    vocabulary: Vocabulary
+    ids: np.ndarray
+    counts: np.ndarray
+
+
+class Corpus:
+    """Texts of train and dev, and texts without a label, as ids.
+
+    Args:
+        texts: Texts of train, then of dev, then those without a label.
+        labels: Labels of train and dev, `(rows,)` or `(rows, classes)`.
+        num_train: Number of texts of train.
+        label_names: Names of the classes.
+        folder: Where token ids are kept for other processes; `None`: nowhere.
+
+    Example:
+    >>> corpus = Corpus(["turn it up", "turn it down", "up"], np.array([0, 1, 0]), 2, ("u", "d"))
+    >>> corpus.tokens("wordpunct").ids.tolist()
+    [[3, 2, 5], [3, 2, 4], [5, 0, 0]]
+    """
+
+    def __init__(
+        self,
+        texts: Sequence[str],
+        labels: np.ndarray,
+        num_train: int,
+        label_names: Sequence[str],
+        folder: Path | None = None,
+    ) -> None:
+        self.texts, self.labels = texts, np.asarray(labels)
+        self.num_train, self.num_dev = num_train, len(self.labels) - num_train
+        self.label_names = tuple(label_names)
+        self.folder = folder
+        self._tokens: dict[str, Tokens] = {}
+
+    def rows(self, fold: int = 0) -> tuple[np.ndarray, np.ndarray]:
+        """Rows of train and of dev; fold 0 is the split as given, the others are drawn.
+
+        >>> corpus = Corpus(["a"] * 9, np.arange(9) % 3, 6, ("x", "y", "z"))
+        >>> corpus.rows()[1].tolist(), len(corpus.rows(1)[1])
+        ([6, 7, 8], 3)
+        """
+        everything = np.arange(len(self.labels))
+        if not fold:
+            return everything[: self.num_train], everything[self.num_train :]
+        order = np.random.default_rng(fold).permutation(everything)
+        if self.labels.ndim == 1:  # of each class in proportion: spread the classes evenly
+            order = order[np.argsort(self.labels[order], kind="stable")]
+            first = np.flatnonzero(np.diff(self.labels[order], prepend=-1))  # stays in train
+            rest = np.delete(order, first)
+        else:
+            rest = order
+        places = np.linspace(0, len(rest), self.num_dev, endpoint=False).astype(int)
+        dev = np.unique(rest[places]) if len(rest) else everything[self.num_train :]
+        return np.setdiff1d(everything, dev), dev
+
+    @functools.cached_property
+    def sequence_length(self) -> int:
+        """Tokens of a text that a model reads: of 99 in 100 texts all, at most 512."""
+        tokens = np.count_nonzero(self.tokens("wordpunct").ids, axis=1)
+        longest = int(max(tokens.max(), 4))
+        return longest if longest <= SHORT else max(SHORT, int(np.quantile(tokens, 0.99)))
+
+    def slots(self, rules: str) -> int:
+        """Ids of a text: of its tokens, and of the pairs between them."""
+        return 2 * self.sequence_length - 1 if named(rules).pairs else self.sequence_length
+
+    def tokens(self, rules: str) -> Tokens:
+        """All texts as ids of the most frequent tokens of train, at most 40,000."""
+        if rules not in self._tokens:
+            self._tokens[rules] = self._kept(rules) or self._made(rules)
+        return self._tokens[rules]
+
+    def encode(
+        self, vocabulary: Vocabulary, known_only: bool = False, unlabelled: bool = False
+    ) -> np.ndarray:
+        """Ids of all texts by a vocabulary whose words are among those of `tokens`.
+
+        Args:
+            vocabulary: The vocabulary.
+            known_only: Whether unknown words are left out, which a mean of known words does not
+                see, so that texts are shorter.
+            unlabelled: Whether the texts without a label follow.
+        """
+        tokens = self.tokens(vocabulary.rules)
+        lookup = np.ones(len(tokens.vocabulary), np.int32)
+        lookup[0] = 0
+        places = np.array([tokens.vocabulary.id_of(word) for word in vocabulary.words])
+        lookup[places] = np.arange(NUM_RESERVED, NUM_RESERVED + len(places))
+        rows = len(tokens.ids) if unlabelled else len(self.labels)
+        ids = lookup[tokens.ids[:rows, : self.slots(vocabulary.rules)]]
+        return packed(ids) if known_only else ids
+
+    def _made(self, rules: str) -> Tokens:
+        if named(rules).pairs:
+            found = _with_pairs(self.tokens(rules.removesuffix("_pairs")), self.num_train, rules)
+        else:
+            found = _of_words(self.texts, self.num_train, rules)
+        if self.folder is not None:
+            path = self.folder / f"tokens-{rules}.npz"
+            found.vocabulary.save(path.with_suffix(".txt"))
+            save_npz(path, ids=found.ids, counts=found.counts)
+        return found
+
+    def _kept(self, rules: str) -> Tokens | None:
+        path = None if self.folder is None else self.folder / f"tokens-{rules}.npz"
+        if path is None or not path.exists():
+            return None
+        arrays = load_npz(path)
+        vocabulary = Vocabulary.load(path.with_suffix(".txt"))
+        return Tokens(vocabulary, arrays["ids"], arrays["counts"])
+
+
+def packed(ids: np.ndarray) -> np.ndarray:
+    """Moves the known words of each row to its left; what is as wide as the longest row is left.
+
+    >>> packed(np.array([[1, 5, 1, 3], [1, 1, 1, 1]])).tolist()
+    [[5, 3], [0, 0]]
+    """
+    known = ids >= NUM_RESERVED
+    counts = known.sum(axis=1)
+    width = max(1, int(counts.max(initial=0)))
+    result = np.zeros((len(ids), width), ids.dtype)
+    result[np.arange(width) < counts[:, None]] = ids[known]
+    return result
+
+
+def _of_words(texts: Sequence[str], num_train: int, rules: str) -> Tokens:
+    """Counts and numbers the words of all texts in one pass."""
+    split = named(rules).tokens
+    index: dict[str, int] = {}
+    rows = [
+        np.array([index.setdefault(word, len(index)) for word in split(text)[:MOST_TOKENS]], int)
+        for text in texts
+    ]
+    flat = np.concatenate(rows) if rows else np.zeros(0, int)
+    lengths = np.array([len(row) for row in rows])
+    in_train = int(lengths[:num_train].sum())
+    counts = np.bincount(flat[:in_train], minlength=len(index))
+    counter = {word: int(counts[number]) for word, number in index.items() if counts[number]}
+    counter = {
+        word: count for word, count in counter.items() if word not in (inputs.PAD, inputs.UNK)
+    }
+    vocabulary = Vocabulary.from_counts(counter, MOST_IDS, rules=rules)
+    lookup = np.array([vocabulary.id_of(word) for word in index], np.int32)
+    ids = np.zeros((len(rows), max(1, int(lengths.max(initial=1)))), np.int32)
+    ids[np.arange(ids.shape[1]) < lengths[:, None]] = lookup[flat]
+    return Tokens(vocabulary, ids, _counts(ids[:num_train], len(vocabulary)))
+
+
+def _with_pairs(words: Tokens, num_train: int, rules: str) -> Tokens:
+    """Words and pairs in turns, as the token rules give them, from the ids of words."""
+    left, right = words.ids[:, :-1].astype(np.int64), words.ids[:, 1:]
+    known = (left >= NUM_RESERVED) & (right >= NUM_RESERVED)
+    keys = np.where(known, left * len(words.vocabulary) + right, -1)
+    pairs, times = np.unique(keys[:num_train][known[:num_train]], return_counts=True)
+    pairs, times = pairs[times > 1], times[times > 1]  # a pair met once says nothing
+    order = np.argsort(-times, kind="stable")[:MOST_IDS]
+    names = words.vocabulary.words
+    counter = dict(zip(names, words.counts[NUM_RESERVED:].tolist(), strict=True))
+    for key, count in zip(pairs[order].tolist(), times[order].tolist(), strict=True):
+        first, second = divmod(key, len(words.vocabulary))
+        counter[f"{names[first - NUM_RESERVED]} {names[second - NUM_RESERVED]}"] = count
+    vocabulary = Vocabulary.from_counts(counter, MOST_IDS, rules=rules)
+    ids = np.zeros((len(words.ids), 2 * words.ids.shape[1] - 1), np.int32)
+    ids[:, ::2] = _renumbered(words.vocabulary, vocabulary)[words.ids]
+    ids[:, 1::2] = np.where(right > 0, _pair_ids(keys, words.vocabulary, vocabulary), 0)
+    return Tokens(vocabulary, ids, _counts(ids[:num_train], len(vocabulary)))
+
+
+def _renumbered(old: Vocabulary, new: Vocabulary) -> np.ndarray:
+    return np.array([0, 1, *(new.id_of(word) for word in old.words)], np.int32)
+
+
+def _pair_ids(keys: np.ndarray, words: Vocabulary, vocabulary: Vocabulary) -> np.ndarray:
+    """Ids of pairs by their keys, 1 for unknown ones."""
+    numbers, ids = [], []
+    for id, token in enumerate(vocabulary.words, NUM_RESERVED):
+        first, space, second = token.partition(" ")
+        if space:
+            numbers.append(words.id_of(first) * len(words) + words.id_of(second))
+            ids.append(id)
+    if not numbers:
+        return np.ones(keys.shape, np.int32)
+    order = np.argsort(numbers)
+    sorted_keys, sorted_ids = np.array(numbers)[order], np.array(ids, np.int32)[order]
+    place = np.minimum(np.searchsorted(sorted_keys, keys), len(sorted_keys) - 1)
+    return np.where(sorted_keys[place] == keys, sorted_ids[place], 1)
+
+
+def _counts(ids: np.ndarray, size: int) -> np.ndarray:
+    counts: Any = np.bincount(ids.ravel(), minlength=size)
+    counts[:NUM_RESERVED] = 0
+    return counts

@@ -1,0 +1,156 @@
+"""Guides: models of all words, by which words are chosen, and which teach the small ones."""
+
+import contextlib
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from kerascompact.core.arrays import load_npz, save_npz
+from kerascompact.search.corpus import Corpus
+from kerascompact.search.setting import Setting
+from kerascompact.search.training import Soft, train
+
+START = 0.01  # words that say little about the class stay near it
+MOST_NUMBERS = 50_000_000  # of a teacher's probabilities
+WORTH = 0.02  # a teacher this far below the best one on dev is not heard
+
+
+class Guide:
+    """A model of all words: its table, its dev score, and what it says of every text.
+
+    Args:
+        setting: Its setting, whose rules decide the words.
+        table: Vectors, `(ids, width)`.
+        score: Dev score.
+        outputs: float16 probabilities `(rows, classes)`, or no rows, if they would be too many.
+        seconds: What the training took.
+    """
+
+    def __init__(
+        self, setting: Setting, table: np.ndarray, score: float, outputs: np.ndarray, seconds: float
+    ) -> None:
+        self.setting, self.table, self.score = setting, table, score
+        self.outputs, self.seconds = outputs, seconds
+
+
+class Guides:
+    """Guides of a corpus, each trained once by whichever process first needs it.
+
+    Args:
+        corpus: The texts.
+        folder: Where they are kept for other processes.
+        epochs: Epochs of a guide's training.
+        metric: Metric of the dev score.
+        seed: Seed of all trainings.
+    """
+
+    def __init__(self, corpus: Corpus, folder: Path, epochs: int, metric: str, seed: int) -> None:
+        self.corpus, self.folder, self.metric, self.seed = corpus, folder, metric, seed
+        base = Setting(words=0, width=16, epochs=epochs, batch_size=128, learning_rate=1e-2)
+        wider = base._replace(width=64, dropout=0.6)
+        convolution = base._replace(
+            model="cnn", width=48, units=128, filter_sizes=(1, 2, 3), learning_rate=2e-3
+        )
+        self.settings = {
+            "words": base,
+            "pairs": base._replace(rules="wordpunct_pairs"),
+            "wide": wider._replace(rules="wordpunct_pairs"),
+            "cnn": convolution._replace(dropout=0.5),
+        }
+        self._found: dict[str, Guide] = {}
+
+    def get(self, name: str) -> Guide:
+        """A guide by its name: "words", "pairs", "wide" or "cnn"."""
+        if name not in self._found:
+            path = self.folder / f"guide-{name}.npz"
+            with exclusive(path.with_suffix(".lock")):
+                if not path.exists():
+                    self._train(name, path)
+            found = load_npz(path)
+            facts = found["facts"].tolist()
+            setting = self.settings[name]
+            self._found[name] = Guide(setting, found["table"], facts[0], found["outputs"], facts[1])
+        return self._found[name]
+
+    def table(self, rules: str) -> np.ndarray:
+        """Vectors of all tokens of some rules, to choose words by their norms."""
+        return self.get("pairs" if rules.endswith("_pairs") else "words").table
+
+    def soft(self, names: tuple[str, ...]) -> Soft | None:
+        """What the good ones among some guides say on average; `None`, if there is too much."""
+        found = [self.get(name) for name in names]
+        best = max(guide.score for guide in found)
+        heard = [guide.outputs for guide in found if guide.score >= best - WORTH]
+        if not len(heard[0]):
+            return None
+        mean = np.mean([one.astype(np.float32) for one in heard], axis=0)
+        return Soft(mean, len(self.corpus.labels))
+
+    def _train(self, name: str, path: Path) -> None:
+        start = time.monotonic()
+        setting = self.settings[name]
+        vocabulary = self.corpus.tokens(setting.rules).vocabulary
+        options = {"metric": self.metric, "seed": self.seed, "options": {"start": START}}
+        trained = train(setting, self.corpus, vocabulary, **options)  # type: ignore[arg-type]
+        outputs = np.zeros((0, 0), np.float16)
+        classes = len(self.corpus.label_names)
+        ids = self.corpus.encode(vocabulary, unlabelled=True)
+        if len(ids) * classes <= MOST_NUMBERS:
+            found = trained.model.predict(ids, batch_size=500, verbose=0)
+            outputs = found.astype(np.float16)
+        table = trained.model.get_layer("embedding").embeddings.numpy()
+        facts = np.array([trained.score, time.monotonic() - start])
+        save_npz(path, table=table, outputs=outputs, facts=facts)
+
+
+@contextlib.contextmanager
+def exclusive(path: Path) -> Iterator[None]:
+    """Waits until no other process holds the lock of a file; a killed process holds none."""
+    import fcntl
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with open(path, "a", encoding="utf-8") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        try:
+            yield
+        finally:
+            fcntl.flock(file, fcntl.LOCK_UN)
+
+
+def is_held(path: Path) -> bool:
+    """Whether a process holds the lock of a file.
+
+    >>> is_held(Path("no/such/file"))
+    False
+    """
+    import fcntl
+
+    if not path.exists():
+        return False
+    with open(path, "a", encoding="utf-8") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        fcntl.flock(file, fcntl.LOCK_UN)
+    return False
+
+
+def hold(path: Path) -> int:
+    """Holds the lock of a file for as long as this process lives; returns the open file.
+
+    >>> import tempfile
+    >>> lock = Path(tempfile.mkdtemp()) / "a.lock"
+    >>> number = hold(lock)
+    >>> is_held(lock), os.close(number), is_held(lock)
+    (True, None, False)
+    """
+    import fcntl
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    number = os.open(path, os.O_RDWR | os.O_CREAT)
+    fcntl.flock(number, fcntl.LOCK_EX)
+    return number

@@ -1,0 +1,131 @@
+"""Training of one setting: choice of words, training, fine-tuning, dev score of what ships."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import keras
+import numpy as np
+
+from kerascompact import export
+from kerascompact.search.building import build
+from kerascompact.search.corpus import Corpus
+from kerascompact.search.setting import Setting
+from kerascompact.tasks.classification import fit
+from kerascompact.tasks.methods import optimizer_of
+from kerascompact.text.length_batches import LengthBatches
+from kerascompact.text.vocabulary import Vocabulary
+from kerascompact.training.scores import score
+from kerascompact.training.vocabulary_choice import choose_words
+
+STEPS = 8  # of TensorFlow between two of Python: half of the time goes there
+
+
+class Trained(NamedTuple):
+    """A trained setting: the model, its vocabulary, and the dev score of the frozen model."""
+
+    setting: Setting
+    model: keras.Model
+    vocabulary: Vocabulary
+    score: float
+
+
+class Soft(NamedTuple):
+    """A teacher's probabilities for every text, `(rows, classes)`; texts without a label last."""
+
+    probabilities: np.ndarray
+    rows: int  # with a label
+
+    def mixed(self, labels: np.ndarray, setting: Setting) -> np.ndarray:
+        """Targets: `(1 - w) y + w softmax(log(p) / T)` by the setting's weight and temperature.
+
+        Args:
+            labels: Labels of the rows that have one.
+            setting: Its `soft` is the weight `w`, its `temperature` is `T`.
+
+        Returns: float32 `(rows, classes)`; of texts without a label the teacher's alone.
+
+        Reference: [Hinton et al., 2015](https://arxiv.org/abs/1503.02531), sec. 2.
+        """
+        softer = self.probabilities.astype(np.float32) ** (1 / setting.temperature)
+        softer /= softer.sum(axis=1, keepdims=True)
+        hard = np.eye(softer.shape[1], dtype=np.float32)[labels] if labels.ndim == 1 else labels
+        softer[: self.rows] *= setting.soft
+        softer[: self.rows] += (1 - setting.soft) * hard
+        return softer
+
+
+def words_of(corpus: Corpus, setting: Setting, table: np.ndarray | None) -> Vocabulary:
+    """The words of a setting.
+
+    Args:
+        corpus: The texts.
+        setting: Says how many words, and how they are chosen.
+        table: Vectors of all words, trained from a start near zero; only for a choice by norm.
+    """
+    tokens = corpus.tokens(setting.rules)
+    size = min(setting.words, len(tokens.vocabulary))
+    if setting.chosen == "frequency":
+        table = np.ones((len(tokens.vocabulary), 1))
+    counts = None if setting.chosen == "norm" else tokens.counts
+    in_order = setting.method == "standard"
+    return choose_words(tokens.vocabulary, table, size, counts=counts, file_order=in_order)
+
+
+def train(
+    setting: Setting,
+    corpus: Corpus,
+    vocabulary: Vocabulary,
+    *,
+    seed: int = 0,
+    fold: int = 0,
+    metric: str = "accuracy",
+    soft: Soft | None = None,
+    callbacks: Sequence[keras.callbacks.Callback] = (),
+    options: dict[str, Any] | None = None,
+) -> Trained:
+    """Trains a setting and scores on dev the numbers that its file will have.
+
+    Args:
+        setting: The setting.
+        corpus: The texts.
+        vocabulary: Its words, see `words_of`.
+        seed: Seed of the weights, the batches and the dropout.
+        fold: Which rows are dev, see `Corpus.rows`.
+        metric: One of `training.scores.METRICS`.
+        soft: A teacher's probabilities; only a setting with `soft` above 0 reads them.
+        callbacks: Callbacks of the training, not of the fine-tuning.
+        options: Further options of the embedding.
+
+    Returns: The model, fine-tuned if the setting says so, and its score.
+    """
+    known_only = setting.skip_unknown and setting.model != "cnn"
+    soft = soft if setting.soft else None
+    ids = corpus.encode(vocabulary, known_only, unlabelled=soft is not None)
+    train_rows, dev_rows = corpus.rows(fold)
+    dev = ids[dev_rows], corpus.labels[dev_rows]
+    labels = corpus.labels
+    if soft is not None:
+        labels = soft.mixed(labels, setting)
+        train_rows = np.concatenate([train_rows, np.arange(len(corpus.labels), len(ids))])
+    named = {**dict(setting.options), **(options or {})}
+    setting_built = setting._replace(options=tuple(named.items()))
+    model = build(setting_built, len(vocabulary), len(corpus.label_names), seed)
+    batches = LengthBatches(ids[train_rows], labels[train_rows], setting.batch_size, seed=seed)
+    common: dict[str, Any] = {"metric": metric, "steps_per_execution": STEPS}
+    fit(
+        model,
+        batches,
+        dev,
+        epochs=setting.epochs,
+        learning_rate=setting.learning_rate,
+        optimizer=optimizer_of(setting.method),
+        callbacks=callbacks,
+        **common,
+    )
+    if setting.tuning_epochs:
+        model = export.quantization_aware(model, setting.recipe)
+        epochs, rate = setting.tuning_epochs, setting.tuning_rate
+        fit(model, batches, dev, epochs=epochs, learning_rate=rate, **common)
+    frozen = export.freeze(model, setting.recipe).model
+    outputs = frozen.predict(dev[0], batch_size=500, verbose=0)
+    return Trained(setting, model, vocabulary, score(outputs, dev[1], metric))

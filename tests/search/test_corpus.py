@@ -1,0 +1,59 @@
+"""Ids of a corpus, against the vocabulary's own encoding."""
+
+import numpy as np
+import pytest
+
+from kerascompact.search.corpus import Corpus, packed
+from kerascompact.text import Vocabulary
+from kerascompact.text.rules import tokenize
+from made_up_questions import questions
+
+TEXTS, LABELS = questions(60, 0)
+
+
+def corpus(folder=None):
+    return Corpus([*TEXTS, "", "unheard of <pad> words"], LABELS, 40, ("a", "b"), folder)
+
+
+@pytest.mark.parametrize("rules", ["wordpunct", "wordpunct_pairs"])
+def test_ids_are_those_of_the_vocabulary(rules, tmp_path):
+    found = corpus(tmp_path)
+    tokens = found.tokens(rules)
+    expected = tokens.vocabulary.encode_all(found.texts, tokens.ids.shape[1])
+    np.testing.assert_array_equal(tokens.ids, expected)
+    shorter = Vocabulary(tokens.vocabulary.words[3:30:2], rules)
+    slots = found.slots(rules)
+    np.testing.assert_array_equal(found.encode(shorter), shorter.encode_all(TEXTS, slots))
+    known = found.encode(shorter, known_only=True)
+    for row, text in zip(known, TEXTS, strict=True):
+        ids = shorter.encode(text)
+        assert row[row > 0].tolist() == ids[ids > 1].tolist()
+    again = corpus(tmp_path).tokens(rules)  # from the folder
+    np.testing.assert_array_equal(again.ids, tokens.ids)
+    assert again.vocabulary.words == tokens.vocabulary.words
+
+
+def test_counts_are_those_of_train():
+    tokens = corpus().tokens("wordpunct")
+    words = [word for text in TEXTS[:40] for word in tokenize(text)]
+    word = tokens.vocabulary.words[0]
+    assert tokens.counts[2] == words.count(word) == max(map(words.count, set(words)))
+    assert tokens.counts[:2].tolist() == [0, 0]
+
+
+def test_a_fold_has_every_class_in_proportion_and_no_row_twice():
+    found = corpus()
+    seen = []
+    for fold in range(4):
+        train, dev = found.rows(fold)
+        assert sorted([*train, *dev]) == list(range(60)) and len(dev) == 20
+        assert set(LABELS[train]) == set(LABELS)
+        seen.append(tuple(dev))
+        if fold:
+            shares = np.bincount(LABELS[dev], minlength=2) / np.bincount(LABELS)
+            assert abs(shares - 1 / 3).max() < 0.12
+    assert len(set(seen)) == 4 and tuple(found.rows(2)[1]) == seen[2]
+
+
+def test_packed_keeps_rows_without_a_word():
+    assert packed(np.array([[1, 0], [1, 1]])).tolist() == [[0], [0]]
