@@ -30,8 +30,7 @@ def build(setting: Setting, num_ids: int, num_classes: int, seed: int = 0) -> ke
     options: dict[str, Any] = {**method.fixed, **dict(setting.options)}
     if "clusters" in options:
         options["logit_scale"] = logit_scale(setting.learning_rate)
-    width = setting.width + (setting.model == "weighted")
-    embedding = build_embedding(setting.method, num_ids, width, **options)
+    embedding = build_embedding(setting.method, num_ids, setting.width, **options)
     if setting.model == "cnn":
         return models.text_cnn(
             embedding,

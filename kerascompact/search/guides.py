@@ -1,15 +1,13 @@
 """Guides: models of all words, by which words are chosen, and which teach the small ones."""
 
-import contextlib
-import os
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 
 from kerascompact.core.arrays import load_npz, save_npz
 from kerascompact.search.corpus import Corpus
+from kerascompact.search.locks import exclusive
 from kerascompact.search.setting import Setting
 from kerascompact.search.training import Soft, train
 
@@ -104,53 +102,3 @@ class Guides:
         table = trained.model.get_layer("embedding").embeddings.numpy()
         facts = np.array([trained.score, time.monotonic() - start])
         save_npz(path, table=table, outputs=outputs, facts=facts)
-
-
-@contextlib.contextmanager
-def exclusive(path: Path) -> Iterator[None]:
-    """Waits until no other process holds the lock of a file; a killed process holds none."""
-    import fcntl
-
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with open(path, "a", encoding="utf-8") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        try:
-            yield
-        finally:
-            fcntl.flock(file, fcntl.LOCK_UN)
-
-
-def is_held(path: Path) -> bool:
-    """Whether a process holds the lock of a file.
-
-    >>> is_held(Path("no/such/file"))
-    False
-    """
-    import fcntl
-
-    if not path.exists():
-        return False
-    with open(path, "a", encoding="utf-8") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-        fcntl.flock(file, fcntl.LOCK_UN)
-    return False
-
-
-def hold(path: Path) -> int:
-    """Holds the lock of a file for as long as this process lives; returns the open file.
-
-    >>> import tempfile
-    >>> lock = Path(tempfile.mkdtemp()) / "a.lock"
-    >>> number = hold(lock)
-    >>> is_held(lock), os.close(number), is_held(lock)
-    (True, None, False)
-    """
-    import fcntl
-
-    path.parent.mkdir(parents=True, exist_ok=True)
-    number = os.open(path, os.O_RDWR | os.O_CREAT)
-    fcntl.flock(number, fcntl.LOCK_EX)
-    return number

@@ -13,7 +13,7 @@ class Setting(NamedTuple):
 
     Args:
         words: Number of ids, with padding and the unknown word.
-        width: Width of a word's vector.
+        width: Width of a word's vector; of a weighted mean's the last column is the weight.
         model: What follows the vectors: their "mean"; a "weighted" mean; "mean_and_max"; "hidden",
             a mean and a hidden layer; or "cnn".
         units: Units of the hidden layer, or filters of each size of the CNN.

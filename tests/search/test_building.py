@@ -16,7 +16,7 @@ def test_builds_each_model(model):
     assert Setting.of(setting.facts()) == setting
 
 
-def test_a_weighted_mean_has_one_more_column():
+def test_the_last_column_is_the_weight_of_a_weighted_mean():
     built = build(Setting(words=30, width=6, model="weighted"), 30, 4)
-    assert built.get_layer("embedding").output_dim == 7
-    assert built.get_layer("mean").output.shape[-1] == 6
+    assert built.get_layer("embedding").output_dim == 6
+    assert built.get_layer("mean").output.shape[-1] == 5

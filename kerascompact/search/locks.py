@@ -1,0 +1,51 @@
+"""Locks on files, which a process loses when it dies, however it dies."""
+
+import contextlib
+import fcntl
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+
+@contextlib.contextmanager
+def exclusive(path: Path) -> Iterator[None]:
+    """Waits until no other process holds the lock of a file; a killed process holds none."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with open(path, "a", encoding="utf-8") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        try:
+            yield
+        finally:
+            fcntl.flock(file, fcntl.LOCK_UN)
+
+
+def is_held(path: Path) -> bool:
+    """Whether a process holds the lock of a file.
+
+    >>> is_held(Path("no/such/file"))
+    False
+    """
+    if not path.exists():
+        return False
+    with open(path, "a", encoding="utf-8") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        fcntl.flock(file, fcntl.LOCK_UN)
+    return False
+
+
+def hold(path: Path) -> int:
+    """Holds the lock of a file for as long as this process lives; returns the open file.
+
+    >>> import tempfile
+    >>> lock = Path(tempfile.mkdtemp()) / "a.lock"
+    >>> number = hold(lock)
+    >>> is_held(lock), os.close(number), is_held(lock)
+    (True, None, False)
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    number = os.open(path, os.O_RDWR | os.O_CREAT)
+    fcntl.flock(number, fcntl.LOCK_EX)
+    return number

@@ -1,0 +1,248 @@
+"""Bytes of a setting's file, before anything is trained."""
+
+import functools
+import json
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import keras
+import numpy as np
+
+from kerascompact import export
+from kerascompact.core import files
+from kerascompact.core.keras_graph import direct_layers
+from kerascompact.core.storage import code_bits
+from kerascompact.export.embedding_forms import as_form, is_embedding
+from kerascompact.export.recipe import RECIPES, Recipe
+from kerascompact.search.building import build
+from kerascompact.search.setting import Setting
+from kerascompact.text import fingerprints
+from kerascompact.text.vocabulary import NUM_RESERVED, Vocabulary
+from kerascompact.tflite.passes import kernels
+
+MARGIN = 96  # bytes: buffers begin at multiples of 16, and numbers in the metadata have digits
+ALIGNED = 16  # bytes that each buffer begins at a multiple of
+SAMPLES = (20, 1500)  # words of the files that are measured: their searches take 3 and 6 steps
+KEPT = "sizes.json"
+
+
+class Graph(NamedTuple):
+    """What a file has beside its arrays: `fixed + step * (steps of its search)` bytes."""
+
+    fixed: float
+    step: float
+
+
+class Sizes:
+    """Predicts the bytes of files of one data set.
+
+    `bytes = graph + sum(arrays)`. The arrays follow from the setting. The graph, with the labels
+    and the metadata, is measured once for each kind of setting, on two small untrained models.
+
+    Args:
+        label_names: Names of the classes, which the file has.
+        sequence_length: Words of a text.
+        folder: Where measured graphs are kept for other processes; `None`: nowhere.
+
+    Example:
+    >>> sizes = Sizes(("no", "yes"), 16)
+    >>> sizes.predict(Setting(1000, 8)) - sizes.predict(Setting(500, 8)) > 500 * (8 + 4)
+    True
+    """
+
+    def __init__(
+        self, label_names: Sequence[str], sequence_length: int, folder: Path | None = None
+    ) -> None:
+        self.label_names, self.sequence_length = tuple(label_names), sequence_length
+        self.path = None if folder is None else folder / KEPT
+        self.graphs: dict[str, Graph] = {}
+        self._tables: dict[Setting, int] = {}
+
+    def predict(self, setting: Setting, words: Sequence[str] | None = None) -> int:
+        """Bytes of the file of a setting.
+
+        Args:
+            setting: The setting, its options as counts.
+            words: Its words, if they are known: their search takes one step more or less than
+                that of most other words, 200 bytes.
+        """
+        graph = self._graph(setting)
+        steps = usual_steps(setting.words - NUM_RESERVED) if words is None else steps_of(words)
+        return round(graph.fixed + graph.step * steps) + self.arrays(setting)
+
+    def arrays(self, setting: Setting) -> int:
+        """Bytes of a file's arrays, each up to the next multiple of 16."""
+        words = setting.words - NUM_RESERVED
+        parts = [4 * words, words * (setting.fingerprint_bits - 32) // 8]
+        if setting.method != "standard":  # else ids are in the order of the fingerprints
+            parts.append(math.ceil(words * code_bits(words) / 8))
+        return sum(map(_padded, parts)) + self._table(setting) + self._kernels(setting)
+
+    def _kernels(self, setting: Setting) -> int:
+        """Bytes of all kernels and biases behind the embedding."""
+        rounds = RECIPES[setting.recipe].kernels != "float32"
+        total, counts = 0, set()
+        for shape, last in kernels_of(setting, len(self.label_names)):
+            axis = kernels.axis_of_scales(shape, -1, last) if rounds else None
+            total += _padded(math.prod(shape) * (4 if axis is None else 1))
+            total += _padded(4 * shape[-1])  # the bias
+            if axis is not None:
+                total += 4 * shape[axis]  # scales
+                counts.add(shape[axis])
+        return total + 8 * sum(counts)  # zero points, which kernels share
+
+    def _table(self, setting: Setting) -> int:
+        """Bytes of the embedding's arrays."""
+        key = setting._replace(rules="", chosen="", epochs=0, batch_size=0, dropout=0.0)
+        if key not in self._tables:
+            self._tables[key] = table_bytes(setting)
+        return self._tables[key]
+
+    def _graph(self, setting: Setting) -> Graph:
+        key = kind(setting, len(self.label_names))
+        if key not in self.graphs:
+            self.graphs |= self._kept()
+        if key not in self.graphs:
+            self.graphs[key] = self._measured(setting)
+            if self.path is not None:
+                text = json.dumps(self._kept() | self.graphs)
+                files.write_bytes(self.path, text.encode())
+        return self.graphs[key]
+
+    def _kept(self) -> dict[str, Graph]:
+        if self.path is None or not self.path.exists():
+            return {}
+        return {key: Graph(*values) for key, values in json.loads(self.path.read_bytes()).items()}
+
+    def _measured(self, setting: Setting) -> Graph:
+        """Converts two small models of a kind."""
+        found = []
+        for size in SAMPLES:
+            small = scaled(setting, size + NUM_RESERVED)
+            words = sample_words(size)
+            rest = len(self.convert(small, words)) - self.arrays(small)
+            found.append((rest, steps_of(words)))
+        (few, few_steps), (many, many_steps) = found
+        step = (many - few) / (many_steps - few_steps)
+        return Graph(few - step * few_steps, step)
+
+    def convert(self, setting: Setting, words: Sequence[str]) -> bytes:
+        """The file of an untrained model with random weights."""
+        model = build(setting, setting.words, len(self.label_names))
+        random = np.random.default_rng(0)
+        for weight in model.weights:  # equal constants, such as zeros, are stored once
+            if str(weight.dtype).startswith("float"):
+                weight.assign(random.normal(size=weight.shape))
+        rules = setting.rules
+        ordered = list(words)
+        if setting.method == "standard":
+            ordered = [ordered[place] for place in fingerprints.index(ordered).order]
+        return export.convert(
+            model, setting.recipe, text=Vocabulary(ordered, rules), **self.options(setting)
+        )
+
+    def options(self, setting: Setting) -> dict[str, Any]:
+        """Arguments of `export.convert` for a file of a setting, but for the vocabulary."""
+        pairs = setting.rules.endswith("_pairs")
+        return {
+            "labels": self.label_names,
+            "names": False,  # no byte of the budget for tools
+            "fingerprint_bits": setting.fingerprint_bits,
+            "sequence_length": 2 * self.sequence_length - 1 if pairs else self.sequence_length,
+        }
+
+
+def kind(setting: Setting, classes: int) -> str:
+    """Everything in a setting that the operators of its file depend on, as text.
+
+    >>> kind(Setting(100, 32), 9) == kind(Setting(9000, 64, dropout=0.1), 9)
+    True
+    """
+    options = [name if name in ("unique", "buckets") else (name, v) for name, v in setting.options]
+    width = 0 if setting.method == "standard" else setting.width
+    facts = (setting.model, setting.filter_sizes, setting.rules, setting.skip_unknown)
+    storage = (setting.recipe, setting.fingerprint_bits)
+    rounded = [
+        kernels.axis_of_scales(shape, -1, last) for shape, last in kernels_of(setting, classes)
+    ]
+    return json.dumps([setting.method, width, options, facts, storage, rounded])
+
+
+def scaled(setting: Setting, words: int) -> Setting:
+    """The setting with so many words, and its counts of words in proportion."""
+    share = min(1.0, words / max(setting.words, 1))
+    options = tuple(
+        (name, max(2, round(value * share)) if name in ("unique", "buckets", "anchors") else value)
+        for name, value in setting.options
+    )
+    return setting._replace(words=words, options=options)
+
+
+def table_bytes(setting: Setting) -> int:
+    """Bytes of an embedding's arrays in the file, each up to the next multiple of 16."""
+    width = setting.width
+    recipe = RECIPES[setting.recipe]
+    if setting.method == "standard":
+        bits = {"float32": 32, "int8": 8, "int4": 4}[recipe.tables]
+        return _padded(setting.words * math.ceil(width * bits / 8)) + _padded(4 * width)
+    model = build(setting, setting.words, 2)
+    ((embedding),) = [layer for layer in direct_layers(model) if is_embedding(layer)]
+    return form_bytes(embedding, recipe)
+
+
+def form_bytes(embedding: keras.layers.Layer, recipe: Recipe) -> int:
+    """Bytes of the arrays of an embedding's form."""
+    stored = as_form(embedding, recipe).storage()
+    return sum(_padded(-(-array.total_bits // 8)) for array in stored)
+
+
+def kernels_of(setting: Setting, classes: int) -> list[tuple[tuple[int, ...], bool]]:
+    """Shapes of the kernels behind the embedding, and whether each is the last.
+
+    >>> kernels_of(Setting(100, 8, model="hidden", units=16), 3)
+    [((8, 16), False), ((16, 3), True)]
+    """
+    width = setting.width
+    shapes: list[tuple[int, ...]] = []
+    if setting.model == "cnn":
+        shapes = [(size, width, setting.units) for size in setting.filter_sizes]
+        width = setting.units * len(setting.filter_sizes)
+    elif setting.model == "hidden":
+        shapes, width = [(width, setting.units)], setting.units
+    elif setting.model == "mean_and_max":
+        width *= 2
+    elif setting.model == "weighted":
+        width -= 1
+    return [*((shape, False) for shape in shapes), ((width, classes), True)]
+
+
+def _padded(size: int) -> int:
+    return -(-size // ALIGNED) * ALIGNED
+
+
+def steps_of(words: Sequence[str]) -> int:
+    """Steps of the search for words, by the window of their fingerprints."""
+    found = fingerprints.index(words)
+    return _halvings(found.window)
+
+
+@functools.lru_cache(4096)
+def usual_steps(words: int) -> int:
+    """Steps of the search for as many words as a rule takes: their fingerprints are random, and
+    lie some `0.6 sqrt(n)` places from where they would be if evenly spread."""
+    return _halvings(min(words, math.ceil(1.2 * math.sqrt(words))))
+
+
+def _halvings(window: int) -> int:
+    return max(window - 1, 0).bit_length()
+
+
+def sample_words(count: int) -> list[str]:
+    """Different words without a meaning.
+
+    >>> sample_words(2)
+    ['a0', 'a1']
+    """
+    return [f"a{number}" for number in range(count)]

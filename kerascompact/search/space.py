@@ -1,0 +1,205 @@
+"""Space of settings: what a search draws within a budget, and what it tries first."""
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from kerascompact.search.setting import Setting
+
+WIDTHS = (2, 128)  # of a word's vector
+FEWEST_WORDS = 6  # ids, with padding and the unknown word
+FILTER_SIZES = {"1": (1,), "1-2": (1, 2), "1-3": (1, 2, 3), "2-4": (2, 3, 4)}
+TEXTS = {"words": "wordpunct", "pairs": "wordpunct_pairs"}
+# Methods whose files have fewer bits a word than a table of 4 bits.
+COMPACT = ("mixture", "cluster", "low_rank", "kd", "dpq", "compositional", "hashed", "tensor_train")
+LONG = 200  # tokens of a text; a CNN of longer ones takes too long
+
+
+class Facts(NamedTuple):
+    """What the space depends on.
+
+    Args:
+        classes: Number of classes.
+        length: Tokens of a text that a model reads.
+        epochs: Epochs of a training of middle length.
+        rows: Number of texts to train on.
+        soft: Whether there is a teacher.
+    """
+
+    classes: int
+    length: int
+    epochs: int
+    rows: int
+    soft: bool = True
+
+
+Fit = Callable[[Setting], Setting | None]  # the same setting with the most words that fit
+
+
+def usual_width(budget: int, classes: int) -> int:
+    """Width of a vector that is neither far too wide nor too narrow for a budget.
+
+    `sqrt(bytes / 500)` for two classes, times the cube root of half their number: more classes
+    need wider vectors, more bytes buy both words and width. Made from the best settings of five
+    data sets.
+
+    >>> usual_width(32 * 1024, 150), usual_width(32 * 1024, 4)
+    (28, 8)
+    """
+    free = max(budget - 9000, 2000)
+    width = math.sqrt(free / 500) * (classes / 2) ** (1 / 3)
+    return even(width)
+
+
+def even(width: float) -> int:
+    """The nearest even width in range: two numbers of four bits fill a byte.
+
+    >>> even(7.2), even(500)
+    (8, 128)
+    """
+    low, high = WIDTHS
+    return min(max(2 * round(width / 2), low), high)
+
+
+def suggest(trial: Any, budget: int, facts: Facts, fit: Fit) -> Setting | None:
+    """Draws a setting that fits a budget.
+
+    Args:
+        trial: An `optuna.Trial`, or anything with its `suggest_` methods.
+        budget: Bytes of the file.
+        facts: What the space depends on.
+        fit: Finds the most words that fit; `None`, if none do.
+
+    Returns: The setting, or `None` if it does not fit with any width.
+    """
+    draw = trial.suggest_categorical
+    text = draw("text", list(TEXTS))
+    models = ["mean", "weighted", "mean_and_max", "hidden"]
+    model = draw("model", models if facts.length > LONG else [*models, "cnn"])
+    method = "standard"
+    if draw("family", ["table", "compact"]) == "compact":
+        method = draw("method", list(COMPACT))
+    recipe, tuned = "int4", 0
+    if method == "standard":
+        numbers = draw("numbers", ["int4 tuned", "int4", "int8"])
+        recipe = numbers.split()[0]
+        tuned = max(1, round(facts.epochs / 4)) if numbers.endswith("tuned") else 0
+    setting = Setting(
+        words=0,
+        width=even(usual_width(budget, facts.classes) * 2 ** trial.suggest_float("width", -2, 2)),
+        model=model,
+        rules=TEXTS[text],
+        chosen=draw("chosen", ["norm_and_count", "norm", "frequency"]),
+        skip_unknown=model != "cnn" and draw("skip_unknown", [True, False]),
+        method=method,
+        recipe=recipe,
+        tuning_epochs=tuned,
+        epochs=max(1, round(facts.epochs * draw("epochs", [0.5, 1.0, 2.0]))),
+        batch_size=draw("batch_size", [32, 64, 128]),
+        learning_rate=_rate(model, facts) * 2 ** trial.suggest_float("learning_rate", -2, 2),
+        dropout=trial.suggest_float("dropout", 0.0, 0.8),
+        soft=draw("soft", [0.0, 0.5, 0.8]) if facts.soft else 0.0,
+    )
+    setting = setting._replace(temperature=draw("temperature", [1.0, 2.0]) if setting.soft else 1.0)
+    if tuned:
+        rate = setting.learning_rate * 2 ** trial.suggest_float("tuning_rate", -4, 0)
+        setting = setting._replace(tuning_rate=rate)
+    if model == "cnn":
+        sizes = FILTER_SIZES[draw("filter_sizes", list(FILTER_SIZES))]
+        setting = setting._replace(filter_sizes=sizes, units=draw("filters", [16, 32, 64, 128]))
+    elif model == "hidden":
+        setting = setting._replace(units=draw("units", [16, 32, 64]))
+    return fitted(_with_options(setting, trial), fit)
+
+
+def _rate(model: str, facts: Facts) -> float:
+    return 2e-3 if model == "cnn" else 1e-2
+
+
+def _with_options(setting: Setting, trial: Any) -> Setting:
+    """Options of the methods, as shares of the words that only `fit` knows are not yet."""
+    method, draw = setting.method, trial.suggest_categorical
+    options: dict[str, Any] = {}
+    if method in ("mixture", "cluster"):
+        options["clusters"] = draw("clusters", [16, 32, 64, 128, 256])
+    if method in ("mixture", "hashed"):
+        options["unique"] = trial.suggest_float("unique", 0.05, 0.5)
+    if method == "hashed":
+        options["buckets"] = trial.suggest_float("buckets", 0.05, 0.3)
+    if method in ("low_rank", "tensor_train"):
+        options["ratio"] = trial.suggest_float("ratio", 0.05, 0.5)
+    if method in ("kd", "dpq", "compositional"):
+        options["cardinality"] = draw("cardinality", [8, 16, 32])
+        options["code_length"] = draw("code_length", [4, 8, 16])
+        length = options["code_length"]  # which divides the width of some methods
+        setting = setting._replace(width=max(length, round(setting.width / length) * length))
+    return setting._replace(options=tuple(options.items()))
+
+
+def at_size(setting: Setting) -> Setting:
+    """The setting with its options as counts, where the space has shares of the words.
+
+    >>> at_size(Setting(102, 8, method="mixture", options=(("unique", 0.25),))).options
+    (('unique', 25),)
+    """
+    options = tuple(
+        (name, max(1, round(value * (setting.words - 2))))
+        if name in ("unique", "buckets") and value < 1
+        else (name, value)
+        for name, value in setting.options
+    )
+    return setting._replace(options=options)
+
+
+def fitted(setting: Setting, fit: Fit) -> Setting | None:
+    """The setting with the most words that fit; with half of its width, filters or hidden units,
+    again and again, until some do."""
+    while True:
+        found = fit(setting)
+        if found is not None and found.words >= FEWEST_WORDS:
+            return found
+        if setting.units > 16:
+            setting = setting._replace(units=setting.units // 2)
+        elif len(setting.filter_sizes) > 1:
+            setting = setting._replace(filter_sizes=setting.filter_sizes[:-1])
+        elif setting.width > WIDTHS[0] and setting.method not in ("kd", "dpq", "compositional"):
+            setting = setting._replace(width=even(setting.width / 2 - 0.5))
+        else:
+            return None
+
+
+def defaults(facts: Facts) -> list[dict[str, Any]]:
+    """Parameters of the first trials, the best guess first: they make a fair file in two minutes.
+
+    Made from the settings that were best on dev of five data sets; relative to the budget.
+    """
+    first: dict[str, Any] = {
+        "text": "words",
+        "model": "mean",
+        "family": "table",
+        "numbers": "int4 tuned",
+        "width": 0.0,
+        "chosen": "norm_and_count",
+        "skip_unknown": True,
+        "epochs": 1.0,
+        "batch_size": 64 if facts.rows < 10_000 else 128,
+        "learning_rate": 0.0,
+        "tuning_rate": -2.3,
+        "dropout": 0.4,
+    }
+    if facts.soft:
+        first |= {"soft": 0.0}
+    taught = {"soft": 0.5, "temperature": 1.0} if facts.soft else {}
+    pairs = {"text": "pairs", "chosen": "norm", "dropout": 0.6, "width": -0.6}
+    found = [
+        first,
+        first | pairs,
+        first | {"width": -1.0} | taught,
+        first | {"width": 0.8, "skip_unknown": False},
+        first | pairs | taught | {"dropout": 0.7, "width": 0.0},
+    ]
+    if facts.length <= LONG:
+        convolution = {"model": "cnn", "filter_sizes": "1-3", "filters": 32, "width": -0.5}
+        found.insert(2, first | convolution | {"dropout": 0.5, "learning_rate": 0.0})
+        found.append(first | convolution | {"filters": 64, "chosen": "norm", "dropout": 0.5})
+    return found

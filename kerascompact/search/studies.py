@@ -1,0 +1,272 @@
+"""Studies of a search: one for each budget, in an Optuna storage that processes share."""
+
+import json
+import logging
+import os
+import warnings
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import optuna
+from optuna.trial import FrozenTrial, TrialState
+
+from kerascompact.search.locks import hold, is_held
+from kerascompact.search.setting import Setting
+
+JOURNAL, WORKERS = "journal.log", "workers"
+STARTUP = 10  # trials of a study before the sampler learns from them
+WARMUP = 3  # tenths of a training that no trial is stopped in
+LONGEST = timedelta(hours=1)  # of a trial of a process that cannot be asked
+DONE = (TrialState.COMPLETE,)
+OPEN = (TrialState.COMPLETE, TrialState.RUNNING, TrialState.WAITING)
+
+
+class Run(NamedTuple):
+    """One finished training of a setting.
+
+    Args:
+        budget: Budget of its study.
+        number: Number of the trial in the study.
+        setting: The setting.
+        bytes: Size of its file.
+        score: Dev score of its frozen model.
+        of: Number of the trial that it repeats; its own, if none.
+        fold: Rows that were dev, see `Corpus.rows`.
+        seconds: What it took.
+    """
+
+    budget: int
+    number: int
+    setting: Setting
+    bytes: int
+    score: float
+    of: int
+    fold: int
+    seconds: float
+
+
+def storage_of(address: str, folder: Path) -> optuna.storages.BaseStorage:
+    """Opens the storage of a search: of an address, such as `sqlite:///search.db`, or the journal
+    in its folder; an address without `://` is the path of a shared journal."""
+    if "://" in address:
+        return optuna.storages.get_storage(address)
+    path = Path(address) if address else folder / JOURNAL
+    path.parent.mkdir(parents=True, exist_ok=True)
+    backend = optuna.storages.journal.JournalFileBackend(str(path))
+    return optuna.storages.JournalStorage(backend)
+
+
+class Studies:
+    """Trials of all budgets of a search.
+
+    Args:
+        names: Name of the study of each budget.
+        storage: Optuna storage.
+        seed: Seed of the sampler.
+        defaults: Parameters of the first trials of each study.
+        folder: Folder of the search, where this process says that it lives.
+
+    Attributes:
+        worker: Name of this process in the trials that it runs.
+    """
+
+    def __init__(
+        self,
+        names: dict[int, str],
+        storage: optuna.storages.BaseStorage,
+        seed: int,
+        defaults: Sequence[dict[str, Any]],
+        folder: Path,
+    ) -> None:
+        quiet()
+        self.folder = folder / WORKERS
+        self.of: dict[int, optuna.Study] = {}
+        for place, (budget, name) in enumerate(names.items()):
+            sampler = optuna.samplers.TPESampler(
+                n_startup_trials=STARTUP,
+                multivariate=True,
+                group=True,
+                constant_liar=True,
+                constraints_func=_over,
+                seed=(seed * 1009 + place * 31 + os.getpid()) % 2**32,
+            )
+            pruner = optuna.pruners.MedianPruner(n_startup_trials=5, n_warmup_steps=WARMUP)
+            study = optuna.create_study(
+                storage=storage,
+                sampler=sampler,
+                pruner=pruner,
+                study_name=name,
+                direction="maximize",
+                load_if_exists=True,
+            )
+            if not study.get_trials(deepcopy=False):
+                for parameters in defaults:
+                    study.enqueue_trial(parameters, skip_if_exists=True)
+            self.of[budget] = study
+        self.worker = f"{os.uname().nodename}-{os.getpid()}"
+        self._lock: int | None = None
+
+    def work(self) -> None:
+        """Tells other processes that this one lives, for as long as it does."""
+        if self._lock is None:
+            self._lock = hold(self.folder / f"{self.worker}.lock")
+
+    def ask(self, budget: int) -> optuna.Trial:
+        """The next trial of a budget, marked as run by this process."""
+        trial = self.of[budget].ask()
+        trial.set_user_attr("worker", self.worker)
+        return trial
+
+    def next_budget(self) -> int:
+        """The budget with the fewest trials."""
+        counts = {
+            budget: len(study.get_trials(deepcopy=False, states=OPEN[:2]))
+            for budget, study in self.of.items()
+        }
+        return min(counts, key=lambda budget: (counts[budget], budget))
+
+    def waiting(self, budget: int) -> int:
+        """Number of trials that are set and not begun."""
+        return len(self.of[budget].get_trials(deepcopy=False, states=(TrialState.WAITING,)))
+
+    def runs(self) -> list[Run]:
+        """All finished trainings of all budgets whose files fit."""
+        return [
+            run_of(budget, trial)
+            for budget, study in self.of.items()
+            for trial in study.get_trials(deepcopy=False, states=DONE)
+            if "setting" in trial.user_attrs and trial.user_attrs["bytes"] <= budget
+        ]
+
+    def lend(self, budget: int) -> bool:
+        """Sets the best trial of another budget that this one has not tried; if there is one."""
+        tried = {_key(trial) for trial in self.of[budget].get_trials(deepcopy=False)}
+        others = [
+            (trial.value, trial.params)
+            for other, study in self.of.items()
+            if other != budget
+            for trial in _best(study, 3)
+            if _key(trial) not in tried
+        ]
+        if not others:
+            return False
+        parameters = max(others, key=lambda one: one[0])[1]
+        self.of[budget].enqueue_trial(parameters, skip_if_exists=True)
+        return True
+
+    def repeat(self, budget: int, most: int, candidates: int) -> bool:
+        """Sets another training of one of the best settings, of those with the fewest.
+
+        Args:
+            budget: Bytes.
+            most: Most trainings of a setting.
+            candidates: Number of settings that are repeated.
+
+        Returns: Whether there is one to set.
+        """
+        counts = {number: 0 for number, _ in self.ranking(budget)[:candidates]}
+        study = self.of[budget]
+        for trial in study.get_trials(deepcopy=False, states=OPEN):
+            first = trial.user_attrs.get("repeat_of", trial.number)
+            if first in counts:
+                counts[first] += 1
+        fewest = min(counts, key=lambda number: counts[number], default=None)
+        if fewest is None or counts[fewest] >= most:
+            return False
+        parameters = study.get_trials(deepcopy=False)[fewest].params
+        attributes = {"repeat_of": fewest, "fold": counts[fewest]}
+        study.enqueue_trial(parameters, user_attrs=attributes)
+        return True
+
+    def ranking(self, budget: int) -> list[tuple[int, list[Run]]]:
+        """Settings of a budget's study with their trainings, best mean first.
+
+        Settings with the most trainings come before those with fewer, but for one: what was
+        trained once is there by luck.
+        """
+        found: dict[int, list[Run]] = {}
+        for run in self.runs():
+            if run.budget == budget:
+                found.setdefault(run.of, []).append(run)
+        most = max((len(runs) for runs in found.values()), default=0)
+
+        def place(item: tuple[int, list[Run]]) -> tuple[bool, float]:
+            runs = item[1]
+            return len(runs) >= most - 1, sum(run.score for run in runs) / len(runs)
+
+        return sorted(found.items(), key=place, reverse=True)
+
+    def bury(self) -> int:
+        """Fails the trials of processes that died, and sets them again; returns their number."""
+        count = 0
+        for study in self.of.values():
+            for trial in study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
+                if self._lives(trial):
+                    continue
+                try:
+                    study.tell(trial.number, state=TrialState.FAIL)
+                except (ValueError, RuntimeError):  # another process was faster
+                    continue
+                kept = {k: v for k, v in trial.user_attrs.items() if k in ("repeat_of", "fold")}
+                study.enqueue_trial(trial.params, user_attrs={**kept, "again": trial.number})
+                count += 1
+        return count
+
+    def _lives(self, trial: FrozenTrial) -> bool:
+        """Whether the process of a trial lives; of another folder's processes nothing is known,
+        so they have an hour."""
+        worker = trial.user_attrs.get("worker")
+        if worker == self.worker:
+            return True
+        path = self.folder / f"{worker}.lock"
+        if worker is not None and path.exists():
+            return is_held(path)
+        return trial.datetime_start is None or datetime.now() - trial.datetime_start < LONGEST
+
+
+def run_of(budget: int, trial: FrozenTrial) -> Run:
+    """A finished trial as a `Run`."""
+    facts = trial.user_attrs
+    return Run(
+        budget,
+        trial.number,
+        Setting.of(facts["setting"]),
+        facts["bytes"],
+        float(trial.value if trial.value is not None else float("nan")),
+        facts.get("repeat_of", trial.number),
+        facts.get("fold", 0),
+        facts["seconds"],
+    )
+
+
+def _best(study: optuna.Study, count: int) -> list[FrozenTrial]:
+    trials = study.get_trials(deepcopy=False, states=DONE)
+    return sorted(trials, key=lambda trial: trial.value, reverse=True)[:count]
+
+
+def _key(trial: FrozenTrial) -> str:
+    parameters = trial.params or trial.system_attrs.get("fixed_params", {})
+    return json.dumps(parameters, sort_keys=True)
+
+
+def _over(trial: FrozenTrial) -> tuple[float]:
+    """Optuna's constraint, at most 0 if it is kept: bytes above the budget."""
+    return (float(trial.user_attrs.get("over", 0)),)
+
+
+def quiet() -> None:
+    """Silences what Optuna logs of every trial, and its warnings of what is experimental."""
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    logging.getLogger("optuna").setLevel(logging.ERROR)
+    warnings.filterwarnings("ignore", category=optuna.exceptions.ExperimentalWarning)
+
+
+def tenths(done: int, epochs: int) -> range:
+    """Tenths of a training that the last of `done` epochs has ended.
+
+    >>> list(tenths(2, 5)), list(tenths(4, 20)), list(tenths(3, 20))
+    ([3, 4], [2], [])
+    """
+    return range(10 * (done - 1) // epochs + 1, 10 * done // epochs + 1)

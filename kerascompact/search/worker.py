@@ -1,0 +1,251 @@
+"""Worker of a search: draws settings, trains them, keeps the best models.
+
+`python -m kerascompact.search.worker FOLDER SECONDS` is one more process of a search.
+"""
+
+import functools
+import shutil
+import sys
+import time
+from pathlib import Path
+
+import keras
+import optuna
+
+from kerascompact.core import files
+from kerascompact.search.corpus import MOST_IDS
+from kerascompact.search.guides import Guides
+from kerascompact.search.setting import Setting
+from kerascompact.search.sizes import MARGIN, Sizes, scaled
+from kerascompact.search.space import FEWEST_WORDS, Facts, at_size, defaults, suggest
+from kerascompact.search.studies import Run, Studies, storage_of, tenths
+from kerascompact.search.task import Task
+from kerascompact.search.training import Trained, train, words_of
+from kerascompact.text.vocabulary import Vocabulary
+
+MODELS = "models"  # folder of the models that are kept
+KEPT = 4  # models of each budget
+TOKENS = 6_000_000  # that a training of middle length reads
+EPOCHS = (3, 20)  # of such a training
+FIRST = 0.65  # share of the time before the best settings are trained again
+SMALL = 2_000  # rows of dev; with fewer, repeats have other rows as dev
+REPEATS = 3  # trainings of a setting, the first one included
+CANDIDATES = 4  # settings of a budget that are trained again
+
+
+class Worker:
+    """Runs trials of a search until its time is over.
+
+    Args:
+        folder: Folder of the search.
+
+    Attributes:
+        studies: The trials of all its processes.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.task = Task.load(folder)
+        self.corpus = self.task.corpus(folder)
+        tokens = int((self.corpus.tokens("wordpunct").ids[: self.task.num_train] > 0).sum())
+        low, high = EPOCHS
+        self.epochs = min(max(round(TOKENS / max(tokens, 1)), low), high)
+        seed, metric = self.task.seed, self.task.metric
+        self.guides = Guides(self.corpus, folder / "guides", self.epochs, metric, seed)
+        self.facts = Facts(
+            len(self.task.label_names),
+            self.corpus.sequence_length,
+            self.epochs,
+            self.task.num_train,
+            self.task.distil,
+        )
+        self.sizes = Sizes(self.task.label_names, self.corpus.sequence_length, folder=folder)
+        names = {budget: self.task.study(budget) for budget in self.task.budgets}
+        storage = storage_of(self.task.storage, folder)
+        self.studies = Studies(names, storage, seed, defaults(self.facts), folder)
+        self.slowest = 0.0  # seconds of a trial
+
+    def work(self, seconds: float, begun: float | None = None, most: int | None = None) -> None:
+        """Runs trials.
+
+        Args:
+            seconds: Time of the search.
+            begun: When it began, by `time.time`. Default: now.
+            most: Most trials to run.
+        """
+        self.studies.work()
+        begun = time.time() if begun is None else begun
+        done = 0
+        while most is None or done < most:
+            passed = time.time() - begun
+            if passed + 0.7 * self.slowest > seconds:
+                return
+            self.studies.bury()
+            budget = self.studies.next_budget()
+            if passed > FIRST * seconds:
+                budget = self._repeat() or budget
+            elif not self.studies.waiting(budget) and done % 4 == 3:
+                self.studies.lend(budget)
+            self.run(budget, begun + seconds)
+            done += 1
+
+    def _repeat(self) -> int | None:
+        """A budget with another training of one of its best settings, the fewest first."""
+        for most in range(2, REPEATS + 1):
+            for budget in self.task.budgets:
+                if self.studies.waiting(budget) or self.studies.repeat(budget, most, CANDIDATES):
+                    return budget
+        return None
+
+    def run(self, budget: int, until: float) -> None:
+        """Runs the next trial of a budget; one that cannot be run fails, with its cause."""
+        trial, study = self.studies.ask(budget), self.studies.of[budget]
+        start = time.time()
+        try:
+            value = self._value(trial, budget, until)
+        except optuna.TrialPruned:
+            study.tell(trial, state=optuna.trial.TrialState.PRUNED)
+        except ValueError as error:
+            trial.set_user_attr("error", str(error))
+            study.tell(trial, state=optuna.trial.TrialState.FAIL)
+        else:
+            self.slowest = max(self.slowest, time.time() - start)
+            study.tell(trial, value)
+            self._forget(budget)
+
+    def _value(self, trial: optuna.Trial, budget: int, until: float) -> float:
+        start = time.time()
+        setting = suggest(trial, budget, self.facts, functools.partial(self.fit, budget=budget))
+        if setting is None:
+            raise ValueError(f"It does not fit {budget:,} bytes with any width.")
+        setting, vocabulary = self.words(setting, budget)
+        trial.set_user_attr("setting", setting.facts())
+        trial.set_user_attr("bytes", self.sizes.predict(setting, vocabulary.words))
+        repeat = trial.user_attrs.get("fold", 0)
+        small = len(self.corpus.labels) - self.task.num_train < SMALL
+        watch = Watch(trial, self.task.metric, until, prunes=not repeat)
+        found = self.train(setting, vocabulary, repeat if small else 0, repeat, watch)
+        if watch.late:
+            raise optuna.TrialPruned
+        self.keep(found, budget, trial.number)
+        trial.set_user_attr("seconds", round(time.time() - start, 2))
+        return found.score
+
+    def words(self, setting: Setting, budget: int) -> tuple[Setting, Vocabulary]:
+        """The words of a setting, fewer if their search takes more than that of most words."""
+        table = None if setting.chosen == "frequency" else self.guides.table(setting.rules)
+        while True:
+            vocabulary = words_of(self.corpus, setting, table)
+            over = self.sizes.predict(setting, vocabulary.words) - (budget - MARGIN)
+            if over <= 0:
+                return setting, vocabulary
+            fewer = max(1, -(-over // (4 + setting.width)))
+            if setting.words - fewer < FEWEST_WORDS:
+                raise ValueError(f"It does not fit {budget:,} bytes.")
+            setting = scaled(setting._replace(words=setting.words), setting.words - fewer)
+
+    def train(
+        self,
+        setting: Setting,
+        vocabulary: Vocabulary,
+        fold: int,
+        repeat: int,
+        *callbacks: keras.callbacks.Callback,
+    ) -> Trained:
+        """Trains a setting on the corpus; each repeat has a seed of its own."""
+        return train(
+            setting,
+            self.corpus,
+            vocabulary,
+            seed=self.task.seed + 7919 * repeat,
+            fold=fold,
+            metric=self.task.metric,
+            soft=self.guides.soft(self.teachers) if setting.soft else None,
+            callbacks=callbacks,
+        )
+
+    @property
+    def teachers(self) -> tuple[str, ...]:
+        """Names of the guides that teach."""
+        return ("words", "pairs", "wide")
+
+    def fit(self, setting: Setting, budget: int) -> Setting | None:
+        """The same setting with the most words that fit a budget; `None`, if none do."""
+        most = len(self.corpus.tokens(setting.rules).vocabulary)
+        low, high = 2, min(most, MOST_IDS)  # the first does not count, the second may
+        if self._bytes(setting, high) <= budget - MARGIN:
+            return at_size(setting._replace(words=high))
+        while high - low > 1:
+            middle = (low + high) // 2
+            if self._bytes(setting, middle) <= budget - MARGIN:
+                low = middle
+            else:
+                high = middle
+        return at_size(setting._replace(words=low)) if low > 2 else None
+
+    def _bytes(self, setting: Setting, words: int) -> int:
+        return self.sizes.predict(at_size(setting._replace(words=words)))
+
+    def place(self, run: Run) -> Path:
+        """Folder of the model of a finished training."""
+        return self.folder / MODELS / f"{run.budget}-{run.number}"
+
+    def keep(self, found: Trained, budget: int, number: int) -> None:
+        """Writes a model and its vocabulary."""
+        folder = self.folder / MODELS / f"{budget}-{number}"
+        save_model(found.model, folder / "model.keras")
+        found.vocabulary.save(folder / "vocabulary.txt")
+
+    def _forget(self, budget: int) -> None:
+        """Removes models of a budget that will not be its best any more."""
+        ranking = self.studies.ranking(budget)
+        kept = {run.number for _, runs in ranking[:KEPT] for run in runs}
+        for _, runs in ranking[KEPT:]:
+            for run in runs:
+                if run.number not in kept:
+                    shutil.rmtree(self.place(run), ignore_errors=True)
+
+
+class Watch(keras.callbacks.Callback):
+    """Reports dev scores to Optuna, and stops what is behind the median or out of time.
+
+    Args:
+        trial: The trial.
+        metric: Metric of the dev score.
+        until: When to stop, by `time.time`.
+        prunes: Whether the pruner may stop it.
+    """
+
+    def __init__(self, trial: optuna.Trial, metric: str, until: float, prunes: bool) -> None:
+        super().__init__()
+        self.trial, self.name, self.until, self.prunes = trial, f"val_{metric}", until, prunes
+        self.late = False
+
+    def on_epoch_end(self, epoch: int, logs: dict[str, float] | None = None) -> None:
+        for tenth in tenths(epoch + 1, self.params["epochs"]):
+            self.trial.report((logs or {})[self.name], tenth)
+        if self.prunes and self.trial.should_prune():
+            raise optuna.TrialPruned
+        if time.time() > self.until and epoch + 1 < self.params["epochs"]:
+            self.late = self.model.stop_training = True
+
+
+def save_model(model: keras.Model, path: Path) -> None:
+    """Saves a model without its optimizer, in one step."""
+    import tempfile
+
+    model.compile(optimizer="sgd")
+    with tempfile.TemporaryDirectory() as scratch:
+        model.save(Path(scratch) / path.name)
+        files.write_bytes(path, (Path(scratch) / path.name).read_bytes())
+
+
+def main(argv: list[str]) -> int:
+    """One process of a search, told its folder, its seconds and when it began."""
+    folder, seconds, begun = Path(argv[0]), float(argv[1]), float(argv[2])
+    Worker(folder).work(seconds, begun)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
