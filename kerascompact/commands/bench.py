@@ -82,7 +82,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _texts(path: Path | None) -> list[str] | None:
     if path is None:
         return None
-    from kerascompact.commands.folder import naming
+    from kerascompact.tasks.folder import naming
 
     with naming(path):
         texts = [line for line in path.read_bytes().decode().splitlines() if line.strip()]

@@ -95,8 +95,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Compresses and writes, after checking every argument."""
-    from kerascompact.commands import folder
     from kerascompact.core import checks
+    from kerascompact.tasks import folder
 
     out, source = arguments.out, Path(arguments.source)
     if out.suffix.lower() not in (".tflite", ".keras"):
@@ -185,10 +185,10 @@ def _compress_and_write(
     import numpy as np
 
     from kerascompact import export
-    from kerascompact.commands import folder
     from kerascompact.compress import compress_model, form_model, report
     from kerascompact.core import files
     from kerascompact.core.keras_graph import all_layers
+    from kerascompact.tasks import folder
 
     out, recipe = arguments.out, arguments.recipe
     if arguments.keep_model:

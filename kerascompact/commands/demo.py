@@ -15,7 +15,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from kerascompact.commands.folder import check_writable
+    from kerascompact.tasks.folder import check_writable
 
     check_writable(arguments.out)
     from kerascompact.tasks.demo import demo

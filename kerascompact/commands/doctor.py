@@ -15,8 +15,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from kerascompact.commands.folder import naming
     from kerascompact.core import checks
+    from kerascompact.tasks.folder import naming
     from kerascompact.tools.doctor import diagnose
 
     if arguments.limit != 0:

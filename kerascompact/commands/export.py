@@ -49,9 +49,9 @@ def batch_size(text: str) -> int | None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from kerascompact.commands import folder
     from kerascompact.core import checks
     from kerascompact.runtime import vocabulary_file
+    from kerascompact.tasks import folder
     from kerascompact.text import Vocabulary
 
     out = arguments.out or arguments.folder / folder.FILE

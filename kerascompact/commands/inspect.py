@@ -13,7 +13,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from kerascompact.commands.folder import naming
+    from kerascompact.tasks.folder import naming
     from kerascompact.tools.inspector import inspect
 
     with naming(arguments.file):

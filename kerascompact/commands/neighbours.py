@@ -48,8 +48,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _read(arguments: argparse.Namespace) -> "tuple[NearestWords, np.ndarray]":
     """The words to search, and the vectors of the words on the command line."""
-    from kerascompact.commands import folder
     from kerascompact.compress import read_table
+    from kerascompact.tasks import folder
     from kerascompact.training.neighbours import NearestWords
 
     path = Path(arguments.model)
@@ -89,7 +89,7 @@ def _vectors(wanted: Sequence[str], table: Any) -> "np.ndarray":
 
 def _words(path: Path, limit: int | None) -> tuple[list[int], list[str]]:
     """Ids and words of a text file or a vocabulary file, without padding and unknown word."""
-    from kerascompact.commands.folder import naming
+    from kerascompact.tasks.folder import naming
 
     with naming(path):
         lines = path.read_bytes().decode().removesuffix("\n").split("\n")

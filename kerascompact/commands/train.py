@@ -58,8 +58,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Trains and writes, after checking every argument."""
-    from kerascompact.commands import folder, source
+    from kerascompact.commands import source
     from kerascompact.core import checks
+    from kerascompact.tasks import folder
     from kerascompact.text.rules import RULES
 
     for name, low in dict(
@@ -132,11 +133,10 @@ def _train_and_write(
 ) -> int:
     """Trains, exports and writes; with texts of the test split, the file takes text."""
     from kerascompact import export
-    from kerascompact.commands import folder
     from kerascompact.core import files
     from kerascompact.models import with_bit_input
     from kerascompact.size import summary
-    from kerascompact.tasks import classification, methods
+    from kerascompact.tasks import classification, folder, methods
     from kerascompact.tasks.measure import measure
     from kerascompact.tasks.progress import TrainingProgress
 

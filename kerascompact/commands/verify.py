@@ -65,8 +65,8 @@ def run(arguments: argparse.Namespace) -> int:
             f"several. Received: --separator {arguments.separator} for a file of {kind} a text."
         )
 
-    from kerascompact.commands.folder import load_model
     from kerascompact.export.verification.verifier import compare
+    from kerascompact.tasks.folder import load_model
 
     report = compare(
         load_model(arguments.model),
@@ -93,7 +93,7 @@ def _ids(classifier: "TextClassifier", texts: "Sequence[str]") -> "np.ndarray":
 
 def _vocabulary(classifier: "TextClassifier", model: Path) -> "Vocabulary | None":
     """The vocabulary of the model; a file that takes text needs none in its folder."""
-    from kerascompact.commands import folder
+    from kerascompact.tasks import folder
     from kerascompact.text import Vocabulary
 
     if classifier.vocabulary is not None or not (classifier.text or {}).get("bytes"):

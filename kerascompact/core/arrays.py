@@ -56,7 +56,7 @@ def save_npz(path: str | os.PathLike[str], **arrays: np.ndarray) -> Path:
     [0, 1, 2]
     """
     data = io.BytesIO()
-    np.savez(data, **arrays)
+    np.savez(data, **arrays)  # type: ignore[arg-type]
     return files.write_bytes(path, data.getvalue())
 
 

@@ -1,1 +1,6 @@
 """Searches within a budget of bytes: texts or a trained model in, the best file out."""
+
+from kerascompact.search.found import Found
+from kerascompact.search.text_classifier import text_classifier
+
+__all__ = ["Found", "text_classifier"]

@@ -58,13 +58,15 @@ class Corpus:
     def rows(self, fold: int = 0) -> tuple[np.ndarray, np.ndarray]:
         """Rows of train and of dev; fold 0 is the split as given, the others are drawn.
 
+        Fold -1 trains on everything; its dev is that of fold 0.
+
         >>> corpus = Corpus(["a"] * 9, np.arange(9) % 3, 6, ("x", "y", "z"))
         >>> corpus.rows()[1].tolist(), len(corpus.rows(1)[1])
         ([6, 7, 8], 3)
         """
         everything = np.arange(len(self.labels))
-        if not fold:
-            return everything[: self.num_train], everything[self.num_train :]
+        if fold <= 0:
+            return everything[: None if fold else self.num_train], everything[self.num_train :]
         order = np.random.default_rng(fold).permutation(everything)
         if self.labels.ndim == 1:  # of each class in proportion: spread the classes evenly
             order = order[np.argsort(self.labels[order], kind="stable")]

@@ -72,6 +72,20 @@ class Sizes:
         steps = usual_steps(setting.words - NUM_RESERVED) if words is None else steps_of(words)
         return round(graph.fixed + graph.step * steps) + self.arrays(setting)
 
+    def parts(self, setting: Setting) -> dict[str, int]:
+        """What the file of a setting consists of, in bytes."""
+        labels = len(json.dumps(self.label_names))
+        table, kernels_ = self._table(setting), self._kernels(setting)
+        words = self.arrays(setting) - table - kernels_
+        rest = self.predict(setting) - labels - self.arrays(setting)
+        return {
+            "operators and metadata": rest,
+            "labels": labels,
+            "kernels": kernels_,
+            "words": words,
+            "vectors": table,
+        }
+
     def arrays(self, setting: Setting) -> int:
         """Bytes of a file's arrays, each up to the next multiple of 16."""
         words = setting.words - NUM_RESERVED

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import optuna
+from optuna.storages.journal import JournalFileBackend
 from optuna.trial import FrozenTrial, TrialState
 
 from kerascompact.search.locks import hold, is_held
@@ -54,8 +55,7 @@ def storage_of(address: str, folder: Path) -> optuna.storages.BaseStorage:
         return optuna.storages.get_storage(address)
     path = Path(address) if address else folder / JOURNAL
     path.parent.mkdir(parents=True, exist_ok=True)
-    backend = optuna.storages.journal.JournalFileBackend(str(path))
-    return optuna.storages.JournalStorage(backend)
+    return optuna.storages.JournalStorage(JournalFileBackend(str(path)))
 
 
 class Studies:
@@ -89,7 +89,6 @@ class Studies:
                 multivariate=True,
                 group=True,
                 constant_liar=True,
-                constraints_func=_over,
                 seed=(seed * 1009 + place * 31 + os.getpid()) % 2**32,
             )
             pruner = optuna.pruners.MedianPruner(n_startup_trials=5, n_warmup_steps=WARMUP)
@@ -144,7 +143,7 @@ class Studies:
         """Sets the best trial of another budget that this one has not tried; if there is one."""
         tried = {_key(trial) for trial in self.of[budget].get_trials(deepcopy=False)}
         others = [
-            (trial.value, trial.params)
+            (trial.value or 0.0, trial.params)
             for other, study in self.of.items()
             if other != budget
             for trial in _best(study, 3)
@@ -243,17 +242,12 @@ def run_of(budget: int, trial: FrozenTrial) -> Run:
 
 def _best(study: optuna.Study, count: int) -> list[FrozenTrial]:
     trials = study.get_trials(deepcopy=False, states=DONE)
-    return sorted(trials, key=lambda trial: trial.value, reverse=True)[:count]
+    return sorted(trials, key=lambda trial: trial.value or 0.0, reverse=True)[:count]
 
 
 def _key(trial: FrozenTrial) -> str:
     parameters = trial.params or trial.system_attrs.get("fixed_params", {})
     return json.dumps(parameters, sort_keys=True)
-
-
-def _over(trial: FrozenTrial) -> tuple[float]:
-    """Optuna's constraint, at most 0 if it is kept: bytes above the budget."""
-    return (float(trial.user_attrs.get("over", 0)),)
 
 
 def quiet() -> None:

@@ -7,20 +7,21 @@ import functools
 import shutil
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import keras
 import optuna
 
-from kerascompact.core import files
 from kerascompact.search.corpus import MOST_IDS
 from kerascompact.search.guides import Guides
 from kerascompact.search.setting import Setting
 from kerascompact.search.sizes import MARGIN, Sizes, scaled
-from kerascompact.search.space import FEWEST_WORDS, Facts, at_size, defaults, suggest
+from kerascompact.search.space import FEWEST_WORDS, WIDTHS, Facts, at_size, defaults, suggest
 from kerascompact.search.studies import Run, Studies, storage_of, tenths
 from kerascompact.search.task import Task
 from kerascompact.search.training import Trained, train, words_of
+from kerascompact.tasks.folder import save_model
 from kerascompact.text.vocabulary import Vocabulary
 
 MODELS = "models"  # folder of the models that are kept
@@ -65,13 +66,20 @@ class Worker:
         self.studies = Studies(names, storage, seed, defaults(self.facts), folder)
         self.slowest = 0.0  # seconds of a trial
 
-    def work(self, seconds: float, begun: float | None = None, most: int | None = None) -> None:
+    def work(
+        self,
+        seconds: float,
+        begun: float | None = None,
+        most: int | None = None,
+        told: Callable[[], object] = lambda: None,
+    ) -> None:
         """Runs trials.
 
         Args:
             seconds: Time of the search.
             begun: When it began, by `time.time`. Default: now.
             most: Most trials to run.
+            told: Called before each trial.
         """
         self.studies.work()
         begun = time.time() if begun is None else begun
@@ -80,6 +88,7 @@ class Worker:
             passed = time.time() - begun
             if passed + 0.7 * self.slowest > seconds:
                 return
+            told()
             self.studies.bury()
             budget = self.studies.next_budget()
             if passed > FIRST * seconds:
@@ -186,6 +195,11 @@ class Worker:
     def _bytes(self, setting: Setting, words: int) -> int:
         return self.sizes.predict(at_size(setting._replace(words=words)))
 
+    def smallest(self) -> tuple[int, dict[str, int]]:
+        """Bytes of the smallest file that a search makes, and what they consist of."""
+        setting = Setting(FEWEST_WORDS, WIDTHS[0], recipe="int4")
+        return self.sizes.predict(setting) + MARGIN, self.sizes.parts(setting)
+
     def place(self, run: Run) -> Path:
         """Folder of the model of a finished training."""
         return self.folder / MODELS / f"{run.budget}-{run.number}"
@@ -228,16 +242,6 @@ class Watch(keras.callbacks.Callback):
             raise optuna.TrialPruned
         if time.time() > self.until and epoch + 1 < self.params["epochs"]:
             self.late = self.model.stop_training = True
-
-
-def save_model(model: keras.Model, path: Path) -> None:
-    """Saves a model without its optimizer, in one step."""
-    import tempfile
-
-    model.compile(optimizer="sgd")
-    with tempfile.TemporaryDirectory() as scratch:
-        model.save(Path(scratch) / path.name)
-        files.write_bytes(path, (Path(scratch) / path.name).read_bytes())
 
 
 def main(argv: list[str]) -> int:

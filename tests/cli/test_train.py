@@ -9,7 +9,7 @@ import pytest
 
 from kerascompact import export, tflite
 from kerascompact.cli import main
-from kerascompact.commands.folder import load_model
+from kerascompact.tasks.folder import load_model
 from kerascompact.text import Vocabulary
 
 FILES = ["labels.txt", "model.keras", "model.tflite", "report.json", "vocabulary.txt"]

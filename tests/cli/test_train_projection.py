@@ -5,8 +5,8 @@ import shutil
 
 from kerascompact import tflite
 from kerascompact.cli import main
-from kerascompact.commands.folder import load_model
 from kerascompact.layers import BitCache, ProjectionEmbedding
+from kerascompact.tasks.folder import load_model
 
 
 def test_trains_and_writes(projected, tmp_path, capsys):

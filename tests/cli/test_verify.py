@@ -70,7 +70,7 @@ def test_a_file_of_another_model_is_an_error(trained, table, options, tmp_path, 
     import keras
 
     from kerascompact import export
-    from kerascompact.commands.folder import load_model
+    from kerascompact.tasks.folder import load_model
     from kerascompact.text import Vocabulary
 
     model = load_model(trained / "model.keras")

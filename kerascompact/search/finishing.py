@@ -1,0 +1,146 @@
+"""End of a search: the best setting of each budget becomes a verified file."""
+
+from dataclasses import dataclass, field
+
+import keras
+import numpy as np
+
+from kerascompact import export
+from kerascompact.datasets.base import Split
+from kerascompact.runtime.classifier import TextClassifier
+from kerascompact.search.setting import Setting
+from kerascompact.search.studies import Run
+from kerascompact.search.training import Trained
+from kerascompact.search.worker import Worker
+from kerascompact.tasks.folder import load_model
+from kerascompact.text.rules import WHITE_SPACE
+from kerascompact.text.vocabulary import Vocabulary
+from kerascompact.training.scores import score
+
+CHECKED = 300  # texts of dev that the file is verified on
+MOST_TRIED = 5  # settings, if their files should turn out too large or wrong
+ALL = -1  # fold: every row is trained on
+
+
+@dataclass
+class Best:
+    """The best file of a budget.
+
+    Args:
+        budget: Bytes that the file may have.
+        setting: Its setting.
+        file: The bytes of the file, which takes text.
+        model: The trained Keras model.
+        vocabulary: Its vocabulary.
+        dev_score: Mean dev score over its trainings, in [0, 1].
+        dev_scores: Dev score of each.
+        test_score: Test score of the file; `None` without a test split.
+
+    Example:
+    >>> Best(9, Setting(5, 2), b"1234567", None, Vocabulary(["a"]), 0.5, (0.5,)).used
+    0.7777777777777778
+    """
+
+    budget: int
+    setting: Setting
+    file: bytes = field(repr=False)
+    model: keras.Model = field(repr=False)
+    vocabulary: Vocabulary
+    dev_score: float
+    dev_scores: tuple[float, ...]
+    test_score: float | None = None
+
+    @property
+    def used(self) -> float:
+        """Share of the budget that the file takes."""
+        return len(self.file) / self.budget
+
+
+def finish(worker: Worker, budget: int, refit: bool) -> Best:
+    """Makes the file of a budget: of the best setting whose file fits.
+
+    Args:
+        worker: A worker of the search.
+        budget: Bytes.
+        refit: Whether to train the setting again on train and dev together.
+
+    Raises: ValueError, if no setting was trained.
+    """
+    cause = f"No training of a file of at most {budget:,} bytes ended in time."
+    for runs in ranked(worker, budget)[:MOST_TRIED]:
+        run = max(runs, key=lambda one: one.score)
+        found = _again(worker, run) if refit else _kept(worker, run)
+        file = converted(worker, found)
+        if len(file) > budget:
+            continue
+        try:
+            _verify(worker, found, file)
+        except ValueError as error:  # such as an unknown pair with the fingerprint of a known one
+            cause = str(error)
+            continue
+        scores = tuple(one.score for one in runs)
+        mean = float(np.mean(scores))
+        return Best(budget, run.setting, file, found.model, found.vocabulary, mean, scores)
+    raise ValueError(cause)
+
+
+def ranked(worker: Worker, budget: int) -> list[list[Run]]:
+    """Trainings by setting, the best mean first, of all budgets up to one.
+
+    A setting that was trained again comes before those that were trained once.
+    """
+    found = [
+        runs
+        for smaller in worker.task.budgets
+        if smaller <= budget
+        for _, runs in worker.studies.ranking(smaller)
+    ]
+    most = max((len(runs) for runs in found), default=0)
+
+    def place(runs: list[Run]) -> tuple[bool, float]:
+        return len(runs) >= most - 1, sum(run.score for run in runs) / len(runs)
+
+    return sorted(found, key=place, reverse=True)
+
+
+def converted(worker: Worker, found: Trained) -> bytes:
+    """The file of a trained setting."""
+    options = worker.sizes.options(found.setting)
+    return export.convert(found.model, found.setting.recipe, text=found.vocabulary, **options)
+
+
+def _kept(worker: Worker, run: Run) -> Trained:
+    """The model of a run, or the same training again, if another machine ran it."""
+    folder = worker.place(run)
+    if (folder / "model.keras").exists():
+        vocabulary = Vocabulary.load(folder / "vocabulary.txt")
+        return Trained(run.setting, load_model(folder / "model.keras"), vocabulary, run.score)
+    _, vocabulary = worker.words(run.setting, run.budget)
+    return worker.train(run.setting, vocabulary, 0, run.fold)
+
+
+def _again(worker: Worker, run: Run) -> Trained:
+    setting, vocabulary = worker.words(run.setting, run.budget)
+    return worker.train(setting, vocabulary, ALL, 0)
+
+
+def _verify(worker: Worker, found: Trained, file: bytes) -> None:
+    """Compares the file with the models on texts of dev, evenly spread.
+
+    Raises: ValueError, if they disagree.
+    """
+    _, dev = worker.corpus.rows()
+    rows = dev[:: max(1, len(dev) // CHECKED)]
+    texts = [worker.corpus.texts[row] for row in rows]
+    labels = worker.corpus.labels[rows]
+    export.verify(found.model, file, texts, labels, vocabulary=found.vocabulary)
+
+
+def score_of(file: bytes, split: Split, metric: str) -> float:
+    """Score of a file on texts, each read by the file; a text without a token has no answer."""
+    classifier = TextClassifier(file)
+    outputs = np.full((len(split.texts), len(classifier.labels)), np.nan, np.float32)
+    read = [row for row, text in enumerate(split.texts) if text.strip(WHITE_SPACE)]
+    found = classifier.predict_many([split.texts[row] for row in read])
+    outputs[read] = [prediction.probabilities for prediction in found]
+    return score(outputs, split.labels, metric)

@@ -1,0 +1,73 @@
+"""Processes of a search: workers that share its folder, watched and started again."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import IO, Any, Self
+
+RESTARTS = 3  # of each worker
+THREADS = ("TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS", "OMP_NUM_THREADS")
+
+
+class Processes:
+    """Runs workers of a search; as a context, it ends them.
+
+    Args:
+        folder: Folder of the search.
+        count: Number of processes, each with one thread.
+        seconds: Time of the search.
+        begun: When it began, by `time.time`.
+    """
+
+    def __init__(self, folder: Path, count: int, seconds: float, begun: float) -> None:
+        self.folder, self.count = folder, count
+        self.arguments = [str(folder), str(seconds), str(begun)]
+        self.running: dict[int, subprocess.Popen[bytes]] = {}
+        self.started = [0] * count
+
+    def __enter__(self) -> Self:
+        for place in range(self.count):
+            self._start(place)
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        for process in self.running.values():
+            process.terminate()
+        for process in self.running.values():
+            process.wait()
+
+    def alive(self) -> bool:
+        """Whether a worker still runs; one that died is started again, up to three times.
+
+        Raises: OSError, if all died, with the last line that one wrote.
+        """
+        for place, process in list(self.running.items()):
+            code = process.poll()
+            if code is None:
+                continue
+            del self.running[place]
+            if code not in (0, -signal.SIGTERM, -signal.SIGINT) and self.started[place] <= RESTARTS:
+                self._start(place)
+            elif code not in (0, -signal.SIGTERM, -signal.SIGINT) and not self.running:
+                raise OSError(f"The processes of the search died: {self._last_line(place)}")
+        return bool(self.running)
+
+    def _start(self, place: int) -> None:
+        self.started[place] += 1
+        environment = {"TF_CPP_MIN_LOG_LEVEL": "3", **os.environ, **dict.fromkeys(THREADS, "1")}
+        with self._log(place) as log:
+            self.running[place] = subprocess.Popen(
+                [sys.executable, "-m", "kerascompact.search.worker", *self.arguments],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment,
+            )  # fmt: skip
+
+    def _log(self, place: int) -> IO[bytes]:
+        path = self.folder / "workers" / f"{place}.log"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return open(path, "ab")
+
+    def _last_line(self, place: int) -> str:
+        text = (self.folder / "workers" / f"{place}.log").read_text("utf-8", "replace").strip()
+        return text.splitlines()[-1] if text else "without a word"
