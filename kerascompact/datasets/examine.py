@@ -109,8 +109,8 @@ def _counts(dataset: Dataset) -> Iterator[str]:
     for label in np.flatnonzero(counts > MOST * rows):
         share = f"{100 * counts[label] / rows:.1f} %"
         yield (
-            f"{share} of the rows have the label {names[label]!r}: always giving it has that "
-            "accuracy. Judge by macro_f1."
+            f"{share} of the rows have the label {names[label]!r}: always giving it is right "
+            "that often. Judge by macro_f1."
         )
     for count, what in ((0, "no row"), (1, "one row")):
         places = np.flatnonzero(counts == count)

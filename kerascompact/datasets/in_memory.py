@@ -78,6 +78,7 @@ def _rows(
     if several is None:
         several = any(isinstance(label, LISTS) for label in labels)
     read = [_text(text_name, row, text) for row, text in enumerate(texts)]
+    _check_unicode(text_name, read)
     names = [_names(label_name, row, label, several) for row, label in enumerate(labels)]
     rows = Rows(read, names, range(len(read)), f"`{text_name}`", "row", several)
     return without_empty(rows)
@@ -95,6 +96,16 @@ def _text(name: str, row: int, text: Any) -> str:
     if isinstance(text, str):
         return text
     return "" if _is_missing(text) else checks.fail(f"{name}[{row}]", "a str", text)
+
+
+def _check_unicode(name: str, texts: list[str]) -> None:
+    try:
+        "".join(texts).encode()
+    except UnicodeEncodeError:
+        row = next(
+            row for row, text in enumerate(texts) if any("\ud800" <= c < "\ue000" for c in text)
+        )
+        checks.fail(f"{name}[{row}]", "valid Unicode, without a lone surrogate", texts[row])
 
 
 def _names(name: str, row: int, label: Any, several: bool) -> tuple[str, ...]:

@@ -86,17 +86,45 @@ def dataset_of(
             f"{rows.source}: the labels must be of at least 2 classes. "
             f"Received: {len(label_names)} ({', '.join(map(repr, label_names))})."
         )
-    rest, total = numbered(rows, label_names), len(rows.texts)
-    held_test = Split([], rest.labels[:0])
-    if isinstance(test, Rows):
-        held_test = numbered(test, label_names)
-    elif test:
-        rest, held_test = _hold_out(rest, test, total, seed, rows.source)
-    if isinstance(dev, Rows):
-        held_dev = numbered(dev, label_names)
-    else:
-        rest, held_dev = _hold_out(rest, dev, total, seed, rows.source)
-    return Dataset(name, rest, held_dev, held_test, label_names, about)
+    rest = numbered(rows, label_names)
+    counts = _counts(rows, rest, dev, test)
+    held = {}
+    for key, part in (("test", test), ("dev", dev)):
+        if isinstance(part, Rows):
+            held[key] = numbered(part, label_names)
+        elif key in counts:
+            spare = len(rest.texts) - len(np.unique(classes_of(rest.labels)))
+            rest, held[key] = hold_out(rest, min(counts[key], spare), seed)
+        else:
+            held[key] = Split([], rest.labels[:0])
+    return Dataset(name, rest, held["dev"], held["test"], label_names, about)
+
+
+def _counts(rows: Rows, split: Split, dev: float | Rows, test: float | Rows) -> dict[str, int]:
+    """How many rows to hold out; with many classes and few rows, fewer than asked for."""
+    parts = {"dev": dev, "test": test}
+    shares = {name: part for name, part in parts.items() if isinstance(part, float) and part}
+    if sum(shares.values()) >= 1:
+        checks.fail("dev", f"below {1 - shares['test']:g}, with `test` {shares['test']:g}", dev)
+    total, classes = len(rows.texts), len(np.unique(classes_of(split.labels)))
+    wanted = {name: max(1, round(part * total)) for name, part in shares.items()}
+    spare = total - classes
+    if sum(wanted.values()) <= spare:
+        return wanted
+    found = f"{rows.source}: {total:,} rows of {classes:,} classes"
+    if spare < len(wanted):
+        raise ValueError(
+            f"{found} are too few to hold out any for {' and '.join(wanted)}: train needs one of "
+            "each class. Give these rows of their own, add rows, or merge rare classes."
+        )
+    fewer = {n: max(1, spare * count // sum(wanted.values())) for n, count in wanted.items()}
+    held = " and ".join(f"{fewer[name]:,} of {wanted[name]:,} rows for {name}" for name in wanted)
+    warnings.warn(
+        f"{found}: held out are {held}, since train needs one of each class.",
+        DataWarning,
+        stacklevel=4,
+    )
+    return fewer
 
 
 def numbered(rows: Rows, label_names: Sequence[str], whose: str = "train") -> Split:
@@ -149,18 +177,6 @@ def share(name: str, value: float) -> float:
     if name == "test":
         return checks.number(name, value, at_least=0, up_to=0.9)
     return checks.number(name, value, above=0, up_to=0.9)
-
-
-def _hold_out(split: Split, part: float, rows: int, seed: int, source: str) -> tuple[Split, Split]:
-    count = max(1, round(part * rows))
-    classes = len(np.unique(classes_of(split.labels)))
-    if count > len(split.texts) - classes:
-        raise ValueError(
-            f"{source}: {rows} rows of {classes} classes are too few to hold out {count} of the "
-            f"{len(split.texts)} that are left: train needs one of each class. Give dev and test "
-            "rows of your own, add rows, merge rare classes, or hold out a smaller share."
-        )
-    return hold_out(split, count, seed)
 
 
 def _shown(names: Sequence[str], most: int = 5) -> str:

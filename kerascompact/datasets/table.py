@@ -4,10 +4,13 @@ import csv
 import io
 import os
 from pathlib import Path
+from typing import Any
 
 from kerascompact.core import checks
 from kerascompact.datasets.base import Dataset, unpack
 from kerascompact.datasets.rows import Rows, dataset_of, share, without_empty
+
+DELIMITERS = (",", ";", "\t")  # of a .csv: the first under which the header has both columns
 
 
 def load(
@@ -23,9 +26,10 @@ def load(
 ) -> Dataset:
     """Loads a table and splits it, of each class in proportion.
 
-    `.csv` is read with double quotes as RFC 4180 has them, `.tsv` without quoting: a quote there
-    is a character like any other. Either may end in `.gz`. The encoding is UTF-8. A row with an
-    empty text or label is left out with a `DataWarning`.
+    `.csv` is read with double quotes as RFC 4180 has them; between its fields are commas or, as
+    spreadsheets write them in many countries, semicolons or tabs. `.tsv` is read without quoting: a
+    quote there is a character like any other. Either may end in `.gz`. The encoding is UTF-8. A row
+    with an empty text or label is left out with a `DataWarning`.
 
     Args:
         path: The file. Its first row names the columns.
@@ -97,16 +101,7 @@ def _parted(cell: str, separator: str) -> tuple[str, ...]:
 
 def _columns(path: Path, text: str, label: str) -> tuple[list[str], list[str], list[int]]:
     """Texts, cells of labels, and the line where each row begins."""
-    content, tabs = _content(path)
-    file = io.StringIO(content, newline="")
-    if tabs:
-        reader = csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
-    else:
-        reader = csv.reader(file, strict=True)  # a stray quote is an error, not a longer field
-    try:
-        header = [name.strip() for name in next(reader)]
-    except csv.Error as error:
-        raise ValueError(f"{path}, line 1: {error}.") from error
+    reader, header = _opened(path, (text, label))
     text_place, label_place = (_place(path, header, name) for name in (text, label))
     texts, cells, lines, end = [], [], [], reader.line_num
     try:
@@ -128,11 +123,38 @@ def _columns(path: Path, text: str, label: str) -> tuple[list[str], list[str], l
     return texts, cells, lines
 
 
+def _opened(path: Path, names: tuple[str, str]) -> tuple[Any, list[str]]:
+    """A reader behind the header, and the names in it; of a `.csv` with its own delimiter."""
+    content, tabs = _content(path)
+    if tabs:
+        reader = csv.reader(
+            io.StringIO(content, newline=""), delimiter="\t", quoting=csv.QUOTE_NONE
+        )
+        return reader, [name.strip() for name in next(reader)]
+    failed = None
+    for delimiter in DELIMITERS:
+        # strict: a stray quote is an error, not a longer field
+        reader = csv.reader(io.StringIO(content, newline=""), delimiter=delimiter, strict=True)
+        try:
+            header = [name.strip() for name in next(reader)]
+        except csv.Error as error:
+            failed = failed or ValueError(f"{path}, line 1: {error}.")
+            continue
+        if {*names} <= {*header}:
+            return reader, header
+    if failed:
+        raise failed
+    reader = csv.reader(io.StringIO(content, newline=""), strict=True)
+    return reader, [name.strip() for name in next(reader)]
+
+
 def _place(path: Path, header: list[str], name: str) -> int:
     if header.count(name) != 1:
         problem = "two columns" if name in header else "no column"
         columns = ", ".join(map(repr, header))
-        raise ValueError(f"{path} has {problem} {name!r}. Its columns are {columns}.")
+        raise ValueError(
+            f"{path} has {problem} {name!r}. Its columns are {columns}, by its first row."
+        )
     return header.index(name)
 
 

@@ -94,6 +94,7 @@ def test_missing_values_are_left_out():
         (3, ["a"], "`texts` must be a list"),
         ([], [], "`texts` must be a list that is not empty"),
         (["a", "b"], ["x"], "same length. Received: 2 texts and 1 labels"),
+        (["a", "b\ud83d"], ["x", "y"], r"`texts\[1\]` must be valid Unicode, without a lone"),
         (["a", 3], ["x", "y"], r"`texts\[1\]` must be a str. Received: texts\[1\]=3"),
         (["a", b"b"], ["x", "y"], r"`texts\[1\]` must be a str"),
         (["a", "b"], ["x", 1.5], r"`labels\[1\]` must be a string or an integer"),
@@ -101,7 +102,11 @@ def test_missing_values_are_left_out():
         (["a", "b"], [["x"], [["y"]]], r"`labels\[1\]` must be a string or an integer"),
         (["a", "b"], ["x", "x"], r"at least 2 classes. Received: 1 \('x'\)"),
         (["a", "b"], [["x"], []], r"at least 2 classes. Received: 1 \('x'\)"),
-        (["a", "b"], ["x", "y"], "2 rows of 2 classes are too few to hold out 1 .* Give dev and"),
+        (
+            ["a", "b"],
+            ["x", "y"],
+            "2 rows of 2 classes are too few to hold out any for dev: .* Give the",
+        ),
     ],
 )
 def test_refuses(texts, labels, message):

@@ -121,6 +121,14 @@ def test_no_test_split(write, separator):
     assert data.test.labels.dtype == data.train.labels.dtype
 
 
+@pytest.mark.parametrize("delimiter", [";", "\t"])
+def test_a_csv_with_other_delimiters(write, delimiter):
+    content = GOOD.replace(",", delimiter).replace("text", '"text"', 1)
+    content += f'"a; b, c\td"{delimiter}up\n'
+    texts = {text for text, _ in everything(load(write(content)))}
+    assert "a; b, c\td" in texts and len(texts) == 21
+
+
 @pytest.mark.parametrize("content", [' ,up\n"\n",up\nx,\n', ",up\nx, \n,\n"])
 def test_empty_cells_are_left_out(write, content):
     with pytest.warns(DataWarning, match=r"mine\.csv: 3 of 23 rows .* first in line 22; they are"):
@@ -176,8 +184,12 @@ def test_a_large_table_is_read_and_split_quickly(write):
         (GOOD.encode() + b"a\x00b,up\n", "line 22: a NUL byte"),
         (GOOD.encode("utf-16"), "line 1: a NUL byte"),
         ("text,label\na,up\nb,up\n", r"at least 2 classes. Received: 1 \('up'\)"),
-        ("text,label\na,up\nb,down\n", "2 rows of 2 classes are too few to hold out 1 of the 2"),
-        ("text,label\na,up\nb,down\nc,up\n", "too few to hold out 1 of the 2 that are left"),
+        (
+            "text,label\na,up\nb,down\n",
+            "2 rows of 2 classes are too few to hold out any for dev an",
+        ),
+        ("text,label\na,up\nb,down\nc,up\n", "3 rows .* any for dev and test: train needs one of"),
+        ('text;label\n"a;up\n', "line 2: unexpected end of data"),
     ],
 )
 def test_rejects_content(write, content, message):
@@ -222,5 +234,19 @@ def test_dev_may_not_be_empty(write):
 
 
 def test_rejects_shares_that_leave_nothing(write):
-    with pytest.raises(ValueError, match="too few to hold out 10 of the 8 that are left"):
+    with pytest.raises(ValueError, match=r"`dev` must be below 0.4, with `test` 0.6"):
         load(write(GOOD), dev=0.5, test=0.6)
+
+
+def test_many_classes_of_few_rows_hold_out_fewer(write):
+    labels = [*range(180), *range(20)]
+    path = write("text,label\n" + "".join(f"text {n},{c}\n" for n, c in enumerate(labels)))
+    message = "200 rows of 180 classes: held out are 10 of 20 rows for dev and 10 of 20 rows for te"
+    with pytest.warns(DataWarning, match=message):
+        data = load(path)
+    assert [len(s.texts) for s in (data.train, data.dev, data.test)] == [180, 10, 10]
+    assert len(set(data.train.labels.tolist())) == 180
+    with pytest.warns(DataWarning, match="20 of 100 rows for dev, since"):
+        assert len(load(path, dev=0.5, test=0).dev.texts) == 20
+    with pytest.warns(DataWarning, match="4 of 20 rows for dev and 16 of 80 rows for test"):
+        assert len(load(path, dev=0.1, test=0.4).test.texts) == 16
