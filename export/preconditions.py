@@ -22,6 +22,7 @@ from kerascompact.forms.base import Form
 from kerascompact.forms.dense import DenseForm
 from kerascompact.layers.unknown_as_padding import UnknownAsPadding
 from kerascompact.text.buckets import Buckets
+from kerascompact.text.slot_vocabulary import SlotVocabulary
 from kerascompact.text.vocabulary import Vocabulary
 
 # Layers that need string tables or 64-bit hashes of strings.
@@ -301,9 +302,10 @@ def check_vocabulary(models: list[keras.Model], vocabulary: Vocabulary | Buckets
 
 
 def check_listed(vocabulary: Any) -> None:
-    """Raises a `ValueError` for buckets, which have no words for a file in the folder."""
-    if isinstance(vocabulary, Buckets):
-        checks.fail("vocabulary", "a kerascompact.text.Vocabulary; buckets are `text`", vocabulary)
+    """Raises a `ValueError` for buckets and slots, which apps cannot look up in a list of words."""
+    if isinstance(vocabulary, Buckets | SlotVocabulary):
+        expected = "a kerascompact.text.Vocabulary; buckets and slots are `text`"
+        checks.fail("vocabulary", expected, vocabulary)
 
 
 def same_vocabulary(text: Any, vocabulary: Vocabulary | None) -> Vocabulary | Buckets | None:

@@ -11,8 +11,10 @@ from kerascompact.forms.words import ProjectionBase
 from kerascompact.layers.text_to_bits import TextToBits
 from kerascompact.layers.text_to_buckets import TextToBuckets
 from kerascompact.layers.text_to_ids import TextToIds
+from kerascompact.layers.text_to_slots import TextToSlots
 from kerascompact.ops import byte_text
 from kerascompact.text.buckets import Buckets
+from kerascompact.text.slot_vocabulary import SlotVocabulary
 from kerascompact.text.vocabulary import Vocabulary
 
 INPUT, SPANS = "text", "spans"
@@ -61,7 +63,11 @@ class TextIn:
         if length is not None and max_words is not None:
             checks.fail("max_words", f"None for a model of {length} words", max_words)
         self.layer: Any
-        if isinstance(text, Vocabulary):
+        if isinstance(text, SlotVocabulary):
+            self.layer = TextToSlots.from_vocabulary(
+                text, sequence_length=length, max_words=max_words
+            )
+        elif isinstance(text, Vocabulary):
             self.layer = TextToIds.from_vocabulary(
                 text, sequence_length=length, max_words=max_words, fingerprint_bits=fingerprint_bits
             )
@@ -108,6 +114,8 @@ class TextIn:
             return {**facts, "projection": projection, "together": self.layer.together}
         if isinstance(self.layer, TextToBuckets):
             return {**facts, "buckets": self.layer.buckets.get_config()}
+        if isinstance(self.layer, TextToSlots):
+            return {**facts, "fingerprint_bits": 8}
         return {**facts, "fingerprint_bits": self.layer.fingerprint_bits}
 
 

@@ -114,6 +114,7 @@ CALLS = {
     "layers.TextToBits": ((PROJECTION,), once(BYTES)),
     "layers.TextToBuckets": ((V,), once(BYTES)),
     "layers.TextToIds": ((V,), once(BYTES)),
+    "layers.TextToSlots": ((V,), once(BYTES)),
     "layers.UnknownAsPadding": ((), once(IDS)),
     "layers.WeightDropGRU": ((6,), both(SEQUENCES)),
     "layers.WeightDropLSTM": ((6,), both(SEQUENCES)),
@@ -238,5 +239,6 @@ CALLS = {
     "size.Summary": (([],), held),
     "size.summary": (lambda: classifier()[:1], lambda made: made.layers[0].stored_bits),
     "text.Buckets": ((V,), lambda made: made.encode("w3 w4")),
+    "text.SlotVocabulary": ((WORDS,), lambda made: made.encode("w3 w4")),
     "text.Vocabulary": ((WORDS,), lambda made: made.encode("w3 w4")),
 }

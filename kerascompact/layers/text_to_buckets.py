@@ -2,20 +2,17 @@
 
 from typing import Any, Self
 
-import keras
 import tensorflow as tf
 
 from kerascompact.core import checks
 from kerascompact.core.registration import register
 from kerascompact.core.storage import Stored
-from kerascompact.ops import byte_text
-from kerascompact.text import rules as token_rules
+from kerascompact.layers.text_to_hashes import TextToHashes
 from kerascompact.text.buckets import NUM_RESERVED, Buckets
-from kerascompact.text.byte_rules import byte_rules
 
 
 @register
-class TextToBuckets(keras.layers.Layer):
+class TextToBuckets(TextToHashes):
     r"""Splits texts into words and hashes them into buckets; nothing is stored, nothing searched.
 
     `id = 1 + h(word) mod b`, `h` the fingerprint of `TextToIds`, 0 for padding: exactly the ids of
@@ -54,12 +51,8 @@ class TextToBuckets(keras.layers.Layer):
         max_words: int | None = None,
         **kwargs: Any,
     ) -> None:
-        kwargs.setdefault("trainable", False)
-        super().__init__(**{"dtype": "float32", **kwargs}, autocast=False)
         self.buckets = Buckets(num_buckets, rules, seed)
-        self.rules, self.pairs = rules, token_rules.named(rules).pairs
-        self.tables = byte_rules(rules)
-        self.sequence_length, self.max_words = byte_text.limits(sequence_length, max_words)
+        super().__init__(rules, seed, sequence_length, max_words, **kwargs)
         self.built = True
 
     @classmethod
@@ -75,36 +68,12 @@ class TextToBuckets(keras.layers.Layer):
             checks.fail("buckets", "a kerascompact.text.Buckets", buckets)
         return cls(**buckets.get_config(), **config)
 
-    @property
-    def seed(self) -> int:
-        """Seed of the hash."""
-        return self.buckets.seed
-
-    def words(self, inputs: Any) -> byte_text.Words:
-        """The words of texts `(batch, bytes)`."""
-        data = tf.cast(inputs, tf.int32)
-        limits = byte_text.token_limits(self.pairs, self.sequence_length, self.max_words)
-        return byte_text.split(data, self.tables, *limits)
-
-    def read(self, words: byte_text.Words) -> tf.Tensor:
-        """The ids of words, `(batch, sequence_length)`."""
-        limits = self.sequence_length, self.max_words
-        values = byte_text.token_hashes(words, self.seed, self.pairs, *limits)
-        ids = NUM_RESERVED + tf.math.floormod(values, self.buckets.num_buckets)
-        return tf.where(tf.equal(values, 0), 0, ids)  # sums of no bytes are 0
-
-    def call(self, inputs: Any) -> tf.Tensor:
-        return self.read(self.words(inputs))
-
-    def compute_output_spec(self, inputs: Any) -> keras.KerasTensor:
-        return keras.KerasTensor((inputs.shape[0], self.sequence_length), "int32")
+    def ids_of(self, hashes: tf.Tensor) -> tf.Tensor:
+        return NUM_RESERVED + tf.math.floormod(hashes, self.buckets.num_buckets)
 
     def storage(self) -> list[Stored]:
         """Nothing."""
         return []
 
     def get_config(self) -> dict[str, Any]:
-        limits = {"sequence_length": self.sequence_length, "max_words": self.max_words}
-        config = {**super().get_config(), **self.buckets.get_config(), **limits}
-        config.pop("autocast", None)
-        return config
+        return {**super().get_config(), "num_buckets": self.buckets.num_buckets}

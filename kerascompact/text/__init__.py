@@ -10,6 +10,7 @@ fast. Modules that need TensorFlow are imported by name: `kerascompact.text.leng
 
 from kerascompact.text.buckets import Buckets
 from kerascompact.text.rules import RULES
+from kerascompact.text.slot_vocabulary import SlotVocabulary
 from kerascompact.text.vocabulary import NUM_RESERVED, Vocabulary
 
-__all__ = ["NUM_RESERVED", "RULES", "Buckets", "Vocabulary"]
+__all__ = ["NUM_RESERVED", "RULES", "Buckets", "SlotVocabulary", "Vocabulary"]

@@ -2,20 +2,18 @@
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 
 from kerascompact.core import checks, files
-from kerascompact.core.hash32 import GOLDEN, int32
-from kerascompact.text import byte_words, inputs
 from kerascompact.text import rules as token_rules
+from kerascompact.text import token_hashes
 from kerascompact.text.byte_rules import byte_rules
 
 NUM_RESERVED = 1  # padding; every word has a bucket, so that none is unknown
-_CHUNK = 2**20  # bytes of text at a time, so that arrays stay small
 
 
 class Buckets:
@@ -79,45 +77,23 @@ class Buckets:
 
         Raises: ValueError, if `text` is no `str` or `sequence_length` no integer >= 1.
         """
-        if not isinstance(text, str):
-            checks.fail("text", "a str", text)
         if sequence_length is not None:
             return self.encode_all([text], sequence_length)[0]
-        ids, _, _ = self._ids([byte_words.utf8("text", text)])
-        return ids
+        return self._ids(token_hashes.encode(text, self._hashes))
 
     def encode_all(self, texts: Iterable[str], sequence_length: int) -> np.ndarray:
         """Ids of all texts, int32 `(n, sequence_length)`, cut or padded at the end.
 
         Raises: ValueError, if `texts` is no list of `str` or `sequence_length` no integer >= 1.
         """
-        sequence_length = checks.integer_in("sequence_length", sequence_length, 1)
-        texts = inputs.strings("texts", texts)
-        encoded = [byte_words.utf8(f"texts[{i}]", text) for i, text in enumerate(texts)]
-        rows = np.zeros((len(texts), sequence_length), np.int32)
-        for begin, end in _chunks(encoded):
-            ids, owners, places = self._ids(encoded[begin:end])
-            kept = places < sequence_length
-            rows[begin + owners[kept], places[kept]] = ids[kept]
-        return rows
+        return token_hashes.encode_all(texts, sequence_length, self._hashes, self._ids)
 
-    def _ids(self, texts: list[bytes]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Ids of all tokens, the text of each, and its place among the ids of its text."""
-        words = byte_words.split(texts, self._tables)
-        values = byte_words.fingerprints(words, self.seed)
-        owners, places = words.owners, words.ranks
-        if self._rules.pairs:
-            after = np.append(values[1:], np.int32(0))
-            paired = np.append(owners[1:] == owners[:-1], False)[: len(owners)]
-            both = values * np.int32(int32(GOLDEN)) + after[: len(values)]  # wraps
-            # a hash of 0 means no word, in a file too: there is 1 such word in 2**32
-            both = np.where(after[: len(values)] == 0, 0, both)
-            values = np.stack([values, both], axis=1).reshape(-1)
-            places = np.stack([2 * places, 2 * places + 1], axis=1).reshape(-1)
-            kept = np.stack([np.ones_like(paired), paired], axis=1).reshape(-1)
-            values, owners, places = values[kept], np.repeat(owners, 2)[kept], places[kept]
-        ids = np.where(values == 0, 0, NUM_RESERVED + values % np.int32(self.num_buckets))
-        return ids.astype(np.int32), owners, places
+    def _hashes(self, texts: list[bytes]) -> token_hashes.TokenHashes:
+        return token_hashes.token_hashes(texts, self._tables, self.seed, self._rules.pairs)
+
+    def _ids(self, values: np.ndarray) -> np.ndarray:
+        ids = NUM_RESERVED + values % np.int32(self.num_buckets)
+        return np.where(values == 0, 0, ids).astype(np.int32)
 
     def _bytes(self) -> bytes:
         return (json.dumps({"buckets": self.get_config()}) + "\n").encode()
@@ -153,15 +129,3 @@ class Buckets:
             return cls(**config)
         except (ValueError, TypeError, KeyError) as error:
             raise ValueError(f"{path}: not the JSON of a Buckets ({error}).") from None
-
-
-def _chunks(texts: list[bytes]) -> Iterator[tuple[int, int]]:
-    """Ranges of texts with some megabytes each, or one text."""
-    begin, size = 0, 0
-    for place, text in enumerate(texts):
-        size += len(text) + 1
-        if size >= _CHUNK:
-            yield begin, place + 1
-            begin, size = place + 1, 0
-    if begin < len(texts):
-        yield begin, len(texts)

@@ -1,6 +1,7 @@
 """Vocabulary: words with their ids, most frequent first."""
 
 import os
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral
@@ -15,7 +16,8 @@ from kerascompact.text import rules as token_rules
 from kerascompact.text.inputs import PAD, UNK
 
 NUM_RESERVED = 2
-_PAD_ID, _UNK_ID = 0, 1
+PADDING, UNKNOWN = 0, 1
+SLOTS = "slots"  # in the first line of the file of a `SlotVocabulary`, before its seed
 
 
 class Vocabulary:
@@ -120,7 +122,12 @@ class Vocabulary:
                 f"Received: {len(counter)} words, none of them so often."
             )
         kept.sort(key=lambda word: (-counter[word], word))
-        return cls(kept if size is None else kept[: size - NUM_RESERVED], rules)
+        return cls._of_best(kept, size, rules)
+
+    @classmethod
+    def _of_best(cls, words: Sequence[str], size: int | None, rules: str) -> Self:
+        """The vocabulary of words of which the best are first."""
+        return cls(words if size is None else words[: size - NUM_RESERVED], rules)
 
     def __len__(self) -> int:
         """Number of ids, the two reserved ones included: `input_dim` of an embedding."""
@@ -141,7 +148,7 @@ class Vocabulary:
 
     def id_of(self, word: str) -> int:
         """Id of a token, 1 if it is unknown."""
-        return self._ids.get(word, _UNK_ID)
+        return self._ids.get(word, UNKNOWN)
 
     def word_of(self, id: int) -> str:
         """Word of an id, `<pad>` and `<unk>` included.
@@ -158,10 +165,10 @@ class Vocabulary:
         """
         if not isinstance(text, str):
             checks.fail("text", "a str", text)
-        ids = [self._ids.get(token, _UNK_ID) for token in self._rules.tokens(text)]
+        ids = [self._ids.get(token, UNKNOWN) for token in self._rules.tokens(text)]
         if sequence_length is None:
             return np.array(ids, np.int32)
-        row = np.full(checks.integer_in("sequence_length", sequence_length, 1), _PAD_ID, np.int32)
+        row = np.full(checks.integer_in("sequence_length", sequence_length, 1), PADDING, np.int32)
         row[: len(ids)] = ids[:sequence_length]
         return row
 
@@ -186,8 +193,10 @@ class Vocabulary:
         return sum(token in self._ids for token in tokens) / len(tokens) if tokens else 0.0
 
     def _bytes(self) -> bytes:
-        first = f"{PAD}\t{self.rules}\t{len(self)}"
-        return ("\n".join([first, UNK, *self._words]) + "\n").encode()
+        return ("\n".join([self._first_line(), UNK, *self._words]) + "\n").encode()
+
+    def _first_line(self) -> str:
+        return f"{PAD}\t{self.rules}\t{len(self)}"
 
     @property
     def num_bytes(self) -> int:
@@ -204,8 +213,8 @@ class Vocabulary:
         return files.write_bytes(path, self._bytes())
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Reads what `save` wrote.
+    def load(cls, path: str | os.PathLike[str]) -> "Vocabulary":
+        """Reads what `save` wrote, of this class or of a `SlotVocabulary`.
 
         Raises: ValueError, naming the file and the line, if it is not UTF-8, not a vocabulary, or
             incomplete; OSError, if it cannot be read.
@@ -222,12 +231,12 @@ class Vocabulary:
             line = data.count(b"\n", 0, error.start) + 1
             raise ValueError(f"{path}, line {line}: not UTF-8 text ({error.reason}).") from None
         first, *fields = lines[0].split("\t")
-        if first != PAD or len(fields) != 2:
+        if first != PAD or len(fields) != 2 and not _has_slots(fields):
             raise ValueError(
                 f"{path}, line 1: not a vocabulary. It must read '{PAD}', the name of the token "
                 f"rules and the number of ids, with tabs between. Received: {lines[0][:80]!r}."
             )
-        rules, size = fields
+        rules, size = fields[:2]
         if rules not in token_rules.RULES:
             known = ", ".join(map(repr, token_rules.RULES))
             raise ValueError(f"{path}, line 1: unknown token rules {rules!r}; there are {known}.")
@@ -244,4 +253,17 @@ class Vocabulary:
             raise ValueError(f"{path}, line {line}: the word {words[index][:80]!r} {complaint}.")
         if not words:
             raise ValueError(f"{path}, line 2: no word follows.")
-        return cls(words, rules)
+        if _has_slots(fields):
+            from kerascompact.text.slot_vocabulary import SlotVocabulary
+
+            return SlotVocabulary(words, rules, int(fields[3]))
+        return Vocabulary(words, rules)
+
+
+def _has_slots(fields: Sequence[str]) -> bool:
+    """Whether the first line of a file says that the words are in slots, and names the seed."""
+    return (
+        len(fields) == 4
+        and fields[2] == SLOTS
+        and re.fullmatch("[1-9][0-9]{0,8}", fields[3]) is not None
+    )

@@ -7,6 +7,7 @@ import numpy as np
 from kerascompact.core import checks
 from kerascompact.initializers.anchors.scored import strongest_rows, weights_of
 from kerascompact.text.fingerprints import index
+from kerascompact.text.slot_vocabulary import SlotVocabulary
 from kerascompact.text.vocabulary import NUM_RESERVED, Vocabulary
 
 
@@ -17,6 +18,8 @@ def choose_words(
     *,
     counts: Any = None,
     file_order: bool = False,
+    slots: bool = False,
+    seed: int = 1,
 ) -> Vocabulary:
     """Keeps the words whose trained vectors have the largest norms, to train again with these.
 
@@ -34,9 +37,13 @@ def choose_words(
         file_order: Whether to sort the words as a file that takes text searches them (`TextToIds`),
             which saves up to 3 bytes a word. Not for layers that need frequent words first, such as
             `MixtureEmbedding`. If not, words keep their order.
+        slots: Whether to make a `SlotVocabulary`, of which a file that takes text stores one byte a
+            word. Each word then needs a free slot: 94 % of the strongest words get one, the next
+            strongest the rest. Not for layers that need frequent words first.
+        seed: Seed of the hash that names the slots.
     Returns: A vocabulary with the same token rules.
-    Raises: ValueError, if the shapes do not fit, a number is not finite, a count is negative, or
-        `size` is not in `[3, V]`.
+    Raises: ValueError, if the shapes do not fit, a number is not finite, a count is negative,
+        `size` is not in `[3, V]`, or both `file_order` and `slots` are given.
     Example:
     >>> words = Vocabulary(["the", "good", "bad"])
     >>> table = np.array([[0.0], [0.0], [0.1], [2.0], [-3.0]])
@@ -57,6 +64,12 @@ def choose_words(
     scores = np.linalg.norm(checks.finite("vectors", table), axis=1)
     if counts is not None:
         scores *= np.sqrt(weights_of("counts", counts, len(table)))
+    if checks.boolean("slots", slots):
+        if file_order:
+            checks.fail("file_order", "False with `slots`, which have an order of their own", True)
+        order = strongest_rows(scores, len(table) - NUM_RESERVED, exclude=range(NUM_RESERVED))
+        ranked = [vocabulary.word_of(int(id)) for id in order]
+        return SlotVocabulary.from_ranked(ranked, size, vocabulary.rules, seed)
     ids = np.sort(strongest_rows(scores, size - NUM_RESERVED, exclude=range(NUM_RESERVED)))
     words = [vocabulary.word_of(int(id)) for id in ids]
     if file_order:

@@ -34,6 +34,7 @@ OTHERS = {
     "TextToBits": (None, TEXTS),
     "TextToBuckets": (None, TEXTS),
     "TextToIds": (None, TEXTS),
+    "TextToSlots": (None, TEXTS),
     "TextConvolution": (dict(filters=3, kernel_size=2), FLOATS),
     "UnknownAsPadding": ({}, IDS),
     "WeightDropGRU": (dict(units=3, weight_dropout=0.5), FLOATS),

@@ -5,7 +5,7 @@ import pytest
 
 from hostile_texts import HOSTILE
 from kerascompact.core.hash32 import GOLDEN, STEP, fmix32
-from kerascompact.text import RULES, Buckets, buckets
+from kerascompact.text import RULES, Buckets, token_hashes
 
 
 def fingerprint(word, seed):
@@ -43,7 +43,7 @@ def test_many_texts_are_encoded_in_chunks(monkeypatch):
     made = Buckets(50, "wordpunct_pairs")
     texts = HOSTILE * 3
     at_once = made.encode_all(texts, 20)
-    monkeypatch.setattr(buckets, "_CHUNK", 64)
+    monkeypatch.setattr(token_hashes, "_CHUNK", 64)
     np.testing.assert_array_equal(made.encode_all(texts, 20), at_once)
     assert made.encode_all([], 4).shape == (0, 4)
 
@@ -95,6 +95,7 @@ def test_refuses(config, message):
     ("call", "message"),
     [
         (lambda made: made.encode(b"a"), "`text` must be a str"),
+        (lambda made: made.encode(b"a", 2), r"`texts\[0\]` must be a str"),
         (lambda made: made.encode("a\ud800"), "`text` must be a str that UTF-8 can hold"),
         (lambda made: made.encode("a", 0), "`sequence_length` must be an integer >= 1"),
         (lambda made: made.encode_all("a", 2), "`texts` must be a list of str"),

@@ -8,7 +8,7 @@ from kerascompact import export
 from kerascompact.core.storage import total_bits
 from kerascompact.layers import TextToIds
 from kerascompact.models import mean_classifier
-from kerascompact.text import Vocabulary
+from kerascompact.text import SlotVocabulary, Vocabulary
 from kerascompact.training import choose_words
 
 WORDS = [f"w{number}" for number in range(300)]
@@ -97,3 +97,14 @@ def test_refuses(vocabulary, change, message):
     size = given.pop("size")
     with pytest.raises(ValueError, match=message):
         choose_words(given.pop("vocabulary"), given.pop("vectors"), size, **given)
+
+
+def test_slots_for_the_strongest_words(vocabulary):
+    vectors = table(np.random.default_rng(4))
+    kept = choose_words(vocabulary, vectors, 92)
+    chosen = choose_words(vocabulary, vectors, 102, slots=True, seed=3)
+    assert isinstance(chosen, SlotVocabulary) and chosen.seed == 3 and len(chosen) == 102
+    assert chosen.rules == vocabulary.rules and not any("<slot" in word for word in chosen.words)
+    assert len({*kept.words} & {*chosen.words}) >= 87  # of 90
+    with pytest.raises(ValueError, match="`file_order` must be False with `slots`"):
+        choose_words(vocabulary, vectors, 102, slots=True, file_order=True)

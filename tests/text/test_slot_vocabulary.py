@@ -1,0 +1,93 @@
+"""Ids by slots against ids by a dictionary, the saved file, and refusals."""
+
+import numpy as np
+import pytest
+
+from hostile_texts import HOSTILE
+from kerascompact.text import NUM_RESERVED, RULES, SlotVocabulary, Vocabulary, fingerprints, slots
+
+WORDS = ["what", "is", "the", "a", "n't", "'s", "ca", "!", "?", "caf\u00e9", "\x00", "x", "ok"]
+WORDS += [f"w{number}" for number in range(200)]
+PAIRS = ["what is", "the ?", "x !?", "a a"]
+
+
+def ranked(rules):
+    return (PAIRS if RULES[rules].pairs else []) + WORDS
+
+
+@pytest.mark.parametrize("rules", RULES)
+def test_ids_are_those_of_a_dictionary_but_for_unknown_words(rules):
+    words = SlotVocabulary.from_ranked(ranked(rules), 302, rules)
+    assert len(words) == 302
+    assert {*ranked(rules)} <= {*words.words}  # there is room enough for all
+    plain = Vocabulary(words.words, rules)
+    texts = [*(text[:300] for text in HOSTILE), " ".join(WORDS), "what is the ? caf\u00e9 !?"]
+    for text in texts:
+        tokens = RULES[rules].tokens(text)
+        found, wanted = words.encode(text), plain.encode(text)
+        np.testing.assert_array_equal(found[wanted > 1], wanted[wanted > 1])
+        for token, id in zip(tokens, found, strict=True):
+            value = fingerprints.fingerprints([token.encode("utf-8", "surrogateescape")], 1)
+            place = slots.find(value, words.tags)[0]
+            assert id == (1 if place < 0 else NUM_RESERVED + place) == words.id_of(token)
+    rows = words.encode_all(texts, 9)
+    for text, row in zip(texts, rows, strict=True):
+        ids = words.encode(text)[:9].tolist()
+        assert row.tolist() == ids + [0] * (9 - len(ids)) == words.encode(text, 9).tolist()
+
+
+def test_the_best_words_first():
+    words = SlotVocabulary.from_ranked([f"w{number}" for number in range(5000)], 502)
+    assert len(words) == 502 and not any("slot" in word for word in words.words)
+    numbers = np.array([int(word[1:]) for word in words.words])
+    assert np.isin(np.arange(450), numbers).mean() > 0.98 and numbers.max() < 1000
+    assert all(words.id_of(word) == id for id, word in enumerate(words.words, NUM_RESERVED))
+    other = SlotVocabulary.from_ranked([f"w{number}" for number in range(5000)], 502, seed=2)
+    assert other.words != words.words
+
+
+def test_build_counts_words():
+    texts = ["the cat sat.", "The cat ran!", "a dog ran ."]
+    words = SlotVocabulary.build(texts)
+    assert {*Vocabulary.build(texts).words} <= {*words.words}
+    assert len(SlotVocabulary.build(texts, size=5)) == 5
+
+
+@pytest.mark.parametrize("rules", ["wordpunct", "wordpunct_pairs"])
+def test_file(rules, tmp_path):
+    words = SlotVocabulary.from_ranked(ranked(rules), 202, rules, seed=7)
+    path = words.save(tmp_path / "vocabulary.txt")
+    assert path.read_text().splitlines()[0] == f"<pad>\t{rules}\t202\tslots\t7"
+    for again in (Vocabulary.load(path), SlotVocabulary.load(path)):
+        assert type(again) is SlotVocabulary and again.sha256 == words.sha256
+        np.testing.assert_array_equal(again.tags, words.tags)
+        np.testing.assert_array_equal(again.encode(HOSTILE[-1]), words.encode(HOSTILE[-1]))
+    plain = Vocabulary(words.words, rules)
+    assert plain.sha256 != words.sha256 and words.num_bytes == path.stat().st_size
+    with pytest.raises(ValueError, match="line 1: a vocabulary without slots"):
+        SlotVocabulary.load(plain.save(path))
+
+
+@pytest.mark.parametrize("more", ["slots", "slots\t0", "slots\tx", "bins\t1", "slots\t1\t1"])
+def test_files_that_are_none(more, tmp_path):
+    path = tmp_path / "vocabulary.txt"
+    path.write_text(f"<pad>\twordpunct\t3\t{more}\n<unk>\na\n")
+    with pytest.raises(ValueError, match="line 1: not a vocabulary"):
+        Vocabulary.load(path)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: SlotVocabulary(["a"], seed=0), "`seed` must be an integer in"),
+        (lambda: SlotVocabulary(["a", "a"]), "`words` must be distinct"),
+        (lambda: SlotVocabulary.from_ranked(["a", "a"], 4), "`words` must be distinct"),
+        (lambda: SlotVocabulary.from_ranked([], 4), "`words` must be a list of at least one word"),
+        (lambda: SlotVocabulary.from_ranked(["a"], 2), "`size` must be an integer >= 3"),
+        (lambda: SlotVocabulary(["a"]).encode(7), "`text` must be a str"),
+        (lambda: SlotVocabulary(["a"]).encode_all(["a"], 0), "`sequence_length` must be"),
+    ],
+)
+def test_refuses(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
