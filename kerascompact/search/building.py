@@ -9,7 +9,9 @@ from kerascompact.search.setting import Setting
 from kerascompact.tasks.methods import METHODS, build_embedding, logit_scale
 
 
-def build(setting: Setting, num_ids: int, num_classes: int, seed: int = 0) -> keras.Model:
+def build(
+    setting: Setting, num_ids: int, num_classes: int, seed: int = 0, multi_label: bool = False
+) -> keras.Model:
     """Builds the model of a setting, untrained.
 
     Args:
@@ -17,6 +19,7 @@ def build(setting: Setting, num_ids: int, num_classes: int, seed: int = 0) -> ke
         num_ids: Number of ids of the vocabulary.
         num_classes: Number of classes.
         seed: Seed of the weights and of the dropout.
+        multi_label: Whether a text may have several classes or none.
 
     Returns: Model, ids `(batch, length)` -> probabilities `(batch, num_classes)`.
 
@@ -38,12 +41,14 @@ def build(setting: Setting, num_ids: int, num_classes: int, seed: int = 0) -> ke
             filter_sizes=setting.filter_sizes,
             num_filters=setting.units,
             dropout=setting.dropout,
+            multi_label=multi_label,
         )
     return models.mean_classifier(
         embedding,
         num_classes,
         hidden_units=setting.units if setting.model == "hidden" else None,
         dropout=setting.dropout,
+        multi_label=multi_label,
         skip_unknown=setting.skip_unknown,
         pooling=setting.model if setting.model in ("weighted", "mean_and_max") else "mean",
     )

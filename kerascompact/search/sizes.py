@@ -45,6 +45,7 @@ class Sizes:
         label_names: Names of the classes, which the file has.
         sequence_length: Words of a text.
         folder: Where measured graphs are kept for other processes; `None`: nowhere.
+        multi_label: Whether a text may have several classes or none.
 
     Example:
     >>> sizes = Sizes(("no", "yes"), 16)
@@ -53,9 +54,14 @@ class Sizes:
     """
 
     def __init__(
-        self, label_names: Sequence[str], sequence_length: int, folder: Path | None = None
+        self,
+        label_names: Sequence[str],
+        sequence_length: int,
+        folder: Path | None = None,
+        multi_label: bool = False,
     ) -> None:
         self.label_names, self.sequence_length = tuple(label_names), sequence_length
+        self.multi_label = multi_label
         self.path = None if folder is None else folder / KEPT
         self.graphs: dict[str, Graph] = {}
         self._tables: dict[Setting, int] = {}
@@ -144,7 +150,8 @@ class Sizes:
 
     def convert(self, setting: Setting, words: Sequence[str]) -> bytes:
         """The file of an untrained model with random weights."""
-        model = build(setting, setting.words, len(self.label_names))
+        classes = len(self.label_names)
+        model = build(setting, setting.words, classes, multi_label=self.multi_label)
         random = np.random.default_rng(0)
         for weight in model.weights:  # equal constants, such as zeros, are stored once
             if str(weight.dtype).startswith("float"):

@@ -14,7 +14,7 @@ from kerascompact.tasks.classification import fit
 from kerascompact.tasks.methods import optimizer_of
 from kerascompact.text.length_batches import LengthBatches
 from kerascompact.text.vocabulary import Vocabulary
-from kerascompact.training.scores import score
+from kerascompact.training.scores import is_multi_label, score
 from kerascompact.training.vocabulary_choice import choose_words
 
 STEPS = 8  # of TensorFlow between two of Python: half of the time goes there
@@ -109,7 +109,8 @@ def train(
         train_rows = np.concatenate([train_rows, np.arange(len(corpus.labels), len(ids))])
     named = {**dict(setting.options), **(options or {})}
     setting_built = setting._replace(options=tuple(named.items()))
-    model = build(setting_built, len(vocabulary), len(corpus.label_names), seed)
+    classes, several = len(corpus.label_names), is_multi_label(corpus.labels)
+    model = build(setting_built, len(vocabulary), classes, seed, several)
     batches = LengthBatches(ids[train_rows], labels[train_rows], setting.batch_size, seed=seed)
     common: dict[str, Any] = {"metric": metric, "steps_per_execution": STEPS}
     fit(

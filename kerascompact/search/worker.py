@@ -23,6 +23,7 @@ from kerascompact.search.task import Task
 from kerascompact.search.training import Trained, train, words_of
 from kerascompact.tasks.folder import save_model
 from kerascompact.text.vocabulary import Vocabulary
+from kerascompact.training.scores import is_multi_label
 
 MODELS = "models"  # folder of the models that are kept
 KEPT = 4  # models of each budget
@@ -60,7 +61,9 @@ class Worker:
             self.task.num_train,
             self.task.distil,
         )
-        self.sizes = Sizes(self.task.label_names, self.corpus.sequence_length, folder=folder)
+        several = is_multi_label(self.corpus.labels)
+        length = self.corpus.sequence_length
+        self.sizes = Sizes(self.task.label_names, length, folder, several)
         names = {budget: self.task.study(budget) for budget in self.task.budgets}
         storage = storage_of(self.task.storage, folder)
         self.studies = Studies(names, storage, seed, defaults(self.facts), folder)

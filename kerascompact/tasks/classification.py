@@ -7,7 +7,7 @@ import keras
 import numpy as np
 
 from kerascompact import models
-from kerascompact.core.keras_graph import has_independent_outputs
+from kerascompact.core.keras_graph import has_independent_outputs, maker_of
 from kerascompact.datasets.base import Dataset
 from kerascompact.optimizers import LazyAdam
 from kerascompact.text.length_batches import LengthBatches
@@ -119,7 +119,10 @@ def fit(
     batches that are floats, `(batch, classes)`, are probabilities, such as a teacher's.
 
     The loss is the cross-entropy; of a model made with `multi_label=True`, the sum of the classes'
-    binary ones. The `metric` that picks the epoch is that of `default_metric`, if none is given.
+    binary ones, and its biases, as long as they are zero, start at the log-odds of the classes: on
+    12 of CLINC150's intents, one or two a text, dev micro F1 was 0.79 instead of 0.40 after 20
+    epochs at rate 0.01, and 0.88 instead of 0.84 at 0.03. The `metric` that picks the epoch is that
+    of `default_metric`, if none is given.
 
     Returns: The history of `fit`, dev scores under "val_" and the metric.
 
@@ -135,6 +138,8 @@ def fit(
             f"{np.shape(dev[1])}. Received: {model.name!r}."
         )
     rate = keras.optimizers.schedules.PolynomialDecay(learning_rate, epochs * len(batches), 0.0)
+    if several:
+        _start_at_shares(model, batches)
     soft = np.asarray(batches[0][1]).dtype.kind == "f"
     loss = "categorical_crossentropy" if soft else "sparse_categorical_crossentropy"
     model.compile(
@@ -159,6 +164,16 @@ def fit(
         verbose=verbose,
     )
     return history.history
+
+
+def _start_at_shares(model: keras.Model, batches: keras.utils.PyDataset) -> None:
+    """Sets zero biases of sigmoids so that each gives the share of the rows with its class."""
+    bias = getattr(maker_of(model.outputs[0]), "bias", None)
+    labels = getattr(batches, "labels", None)
+    if bias is None or labels is None or np.any(keras.ops.convert_to_numpy(bias)):
+        return
+    shares = (np.sum(labels, axis=0, dtype=float) + 0.5) / (len(labels) + 1)
+    bias.assign(np.log(shares / (1 - shares)))
 
 
 class DevScore(keras.callbacks.Callback):

@@ -119,13 +119,24 @@ def test_several_labels_are_learned_and_picked_by_micro_f1():
     assert data.test.ids.shape == (0, 6) and data.test.labels.shape == (0, 3)
     keras.utils.set_random_seed(0)
     model = MODELS["mean"](build_embedding("standard", 8, 4), 3, multi_label=True)
+    shares = (data.train.labels.sum(axis=0) + 0.5) / (len(data.train.labels) + 1)
+    model.get_layer("probabilities").bias.assign(np.log(shares / (1 - shares)))
     before = model.predict(data.train.ids, verbose=0)
+    model.get_layer("probabilities").bias.assign(np.zeros(3))  # `fit` does as above
     history = train(model, data, epochs=15, batch_size=60, learning_rate=0.5)
     wanted = data.train.labels
     entropy = -(wanted * np.log(before) + (1 - wanted) * np.log(1 - before)).sum(axis=1).mean()
     np.testing.assert_allclose(history["loss"][0], entropy, rtol=1e-5)  # one batch an epoch
     found = model.predict(data.dev.ids, verbose=0)
     assert score(found, data.dev.labels, "micro_f1") == max(history["val_micro_f1"]) > 0.8
+
+
+def test_trained_biases_of_several_labels_are_not_set_again():
+    data = several()
+    model = MODELS["mean"](build_embedding("standard", 8, 4), 3, multi_label=True)
+    model.get_layer("probabilities").bias.assign([1.0, 2.0, 3.0])
+    train(model, data, epochs=1, batch_size=60, learning_rate=1e-9)
+    np.testing.assert_allclose(model.get_layer("probabilities").bias, [1, 2, 3], atol=1e-6)
 
 
 def test_soft_labels_of_several_labels():
