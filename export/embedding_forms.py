@@ -17,6 +17,7 @@ from kerascompact.export.recipe import Recipe
 from kerascompact.export.trainable_form import TrainableForm
 from kerascompact.forms.base import Form
 from kerascompact.forms.dense import DenseForm
+from kerascompact.forms.logits import LogitsForm
 from kerascompact.forms.row_scaled_table import RowScaledForm
 
 
@@ -37,6 +38,8 @@ def as_form(layer: keras.layers.Layer, recipe: Recipe) -> Form:
     form: Form
     if isinstance(layer, TrainableForm):
         form = layer.settled()
+    elif isinstance(layer, LogitsForm) and isinstance(layer.part, TrainableForm):
+        form = layer.with_part(layer.part.settled())
     elif isinstance(layer, Form):
         form = type(layer).from_config(float32_config(layer))
         form.build()

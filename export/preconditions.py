@@ -20,6 +20,7 @@ from kerascompact.core.keras_graph import (
 from kerascompact.export.recipe import Recipe
 from kerascompact.forms.base import Form
 from kerascompact.forms.dense import DenseForm
+from kerascompact.forms.logits import LogitsForm
 from kerascompact.layers.unknown_as_padding import UnknownAsPadding
 from kerascompact.text.buckets import Buckets
 from kerascompact.text.slot_vocabulary import SlotVocabulary
@@ -280,11 +281,13 @@ def layer_of(node: str) -> str:
 
 def check_vocabulary(models: list[keras.Model], vocabulary: Vocabulary | Buckets) -> None:
     """Raises a `ValueError` if a vocabulary has another size than the embeddings."""
+    layers = [layer for model in models for layer in all_layers(model)]
+    # rows of a head are outputs, not words
+    heads = {id(i) for layer in layers if isinstance(layer, LogitsForm) for i in all_layers(layer)}
     sizes = [
         layer.input_dim
-        for model in models
-        for layer in all_layers(model)
-        if isinstance(getattr(layer, "input_dim", None), int)
+        for layer in layers
+        if isinstance(getattr(layer, "input_dim", None), int) and id(layer) not in heads
     ]
     if sizes and len(vocabulary) != max(sizes):
         raise ValueError(

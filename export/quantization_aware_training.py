@@ -8,6 +8,7 @@ from kerascompact.core.keras_graph import copy_with
 from kerascompact.export.embedding_forms import as_form, check_reachable, is_embedding
 from kerascompact.export.recipe import Recipe, resolve
 from kerascompact.export.trainable_form import TrainableForm, has_integers
+from kerascompact.forms.logits import LogitsForm
 
 
 def quantization_aware(model: keras.Model, recipe: str | Recipe = "int4") -> keras.Model:
@@ -49,7 +50,10 @@ def quantization_aware(model: keras.Model, recipe: str | Recipe = "int4") -> ker
         form = as_form(layer, recipe)
         if not has_integers(form):  # a form that stores only codes stays as it is
             return form
-        found.append(TrainableForm.over(form))
+        if isinstance(form, LogitsForm):
+            found.append(form.with_part(TrainableForm.over(form.part), trainable=True))
+        else:
+            found.append(TrainableForm.over(form))
         return found[-1]
 
     aware = copy_with(model, replace)

@@ -8,6 +8,7 @@ from kerascompact.forms.dense import DenseForm
 from kerascompact.forms.direction_norm import DirectionNormForm
 from kerascompact.forms.factored import FactoredForm
 from kerascompact.forms.hashed import HashedForm
+from kerascompact.forms.logits import LogitsForm
 from kerascompact.forms.packed_table import PackedTableForm
 from kerascompact.forms.prefix_table import PrefixTableForm
 from kerascompact.forms.projected import ProjectedForm
@@ -25,6 +26,7 @@ __all__ = [
     "FactoredForm",
     "Form",
     "HashedForm",
+    "LogitsForm",
     "ProjectedForm",
     "PrefixTableForm",
     "CodeLSTMForm",
