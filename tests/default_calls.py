@@ -53,6 +53,8 @@ ELSEWHERE = {  # where they are called with their defaults
     "export.from_tf_keras": "tests/export/test_legacy.py: tf_keras needs a process of its own",
     "knowledge.open_wordnet_graph": "tests/knowledge/test_open_wordnet.py: a folder of tables",
     "knowledge.wordnet_graph": "tests/knowledge/test_wordnet.py: data that nltk downloads",
+    "search.Found": "tests/search/test_text_classifier.py: a search makes it",
+    "search.text_classifier": "tests/search/test_text_classifier.py: takes ten minutes",
     "forms.Form": "every subclass: the base class of forms has no arrays",
 }
 SLOW = ("compress.KSVD", "compress.SparseCode", "models.fit_projection")  # 5 s or more
@@ -96,6 +98,7 @@ CALLS = {
     **{f"layers.{name}": ((V, D, *more), both(IDS)) for name, more in EMBEDDINGS.items()},
     **{f"forms.{name}": ((V, D, *more), once(IDS)) for name, more in FORMS.items()},
     "forms.ProjectedForm": ((PROJECTION, D), once(np.array([["turn", "on"]]))),
+    "forms.LogitsForm": ((V, D, DenseForm(V, D)), once(np.ones((2, D), "float32"))),
     "forms.FrozenRNN": (("lstm", D, [3, 3], [0, 0], D), once(SEQUENCES)),
     # layers that are no embeddings
     "layers.ActivationRegularization": ((), both(SEQUENCES)),

@@ -153,6 +153,7 @@ def test_rooms_load_on_first_use_and_others_are_refused():
         *names.split(),
         "regularizers",
         "runtime",
+        "search",
         "size",
         "text",
         "tflite",

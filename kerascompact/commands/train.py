@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    from kerascompact.commands.budget import CHOSEN, add_budget
     from kerascompact.commands.source import add_source
     from kerascompact.export.recipe import UNCALIBRATED
     from kerascompact.tasks.methods import METHODS, OPTIONS, methods_with
@@ -21,6 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_source(parser)
     add = parser.add_argument
     add("--out", type=Path, required=True, metavar="DIR", help="folder to write")
+    add_budget(parser)
     add("--method", choices=METHODS, default="mixture", help="kind of embedding (%(default)s)")
     add("--model", choices=("mean", "lstm"), default="mean", help="classifier (%(default)s)")
     add(
@@ -54,10 +56,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     add("--seed", type=int, default=0, help="seed of random numbers (%(default)s)")
     add("--jit-compile", action="store_true", help="compile with XLA, for long trainings")
+    by_hand = {name: parser.get_default(name) for name in (*CHOSEN, *OPTIONS)}
+    parser.set_defaults(by_hand=by_hand)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Trains and writes, after checking every argument."""
+    if arguments.budget is not None:
+        from kerascompact.commands import budget
+
+        return budget.run(arguments, arguments.by_hand)
     from kerascompact.commands import source
     from kerascompact.core import checks
     from kerascompact.tasks import folder
@@ -161,7 +169,7 @@ def _train_and_write(
         **row,
         "arguments": {k: str(v) if isinstance(v, Path) else v for k, v in vars(arguments).items()},
     }
-    del report["arguments"]["run"]
+    del report["arguments"]["run"], report["arguments"]["by_hand"]
     # What takes text ships without ids and the bits of their words.
     sizes = summary(frozen.model if texts is None else with_bit_input(frozen.model))
     folder.save_model(model, arguments.out / folder.MODEL)

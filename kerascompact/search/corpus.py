@@ -9,7 +9,11 @@ import numpy as np
 
 from kerascompact.core.arrays import load_npz, save_npz
 from kerascompact.text import inputs
+from kerascompact.text.buckets import Buckets
+from kerascompact.text.byte_rules import byte_rules
 from kerascompact.text.rules import named
+from kerascompact.text.slot_vocabulary import SlotVocabulary
+from kerascompact.text.token_hashes import encode_all, token_hashes
 from kerascompact.text.vocabulary import NUM_RESERVED, Vocabulary
 
 MOST_TOKENS = 512  # of a text; longer ones are cut
@@ -54,6 +58,7 @@ class Corpus:
         self.label_names = tuple(label_names)
         self.folder = folder
         self._tokens: dict[str, Tokens] = {}
+        self._found: dict[str, np.ndarray] = {}
 
     def rows(self, fold: int = 0) -> tuple[np.ndarray, np.ndarray]:
         """Rows of train and of dev; fold 0 is the split as given, the others are drawn.
@@ -96,7 +101,7 @@ class Corpus:
         return self._tokens[rules]
 
     def encode(
-        self, vocabulary: Vocabulary, known_only: bool = False, unlabelled: bool = False
+        self, vocabulary: Vocabulary | Buckets, known_only: bool = False, unlabelled: bool = False
     ) -> np.ndarray:
         """Ids of all texts by a vocabulary whose words are among those of `tokens`.
 
@@ -106,6 +111,10 @@ class Corpus:
                 see, so that texts are shorter.
             unlabelled: Whether the texts without a label follow.
         """
+        if isinstance(vocabulary, Buckets | SlotVocabulary):
+            hashes = self._hashes(vocabulary.rules, vocabulary.seed)
+            ids = vocabulary.ids_of(hashes if unlabelled else hashes[: len(self.labels)])
+            return packed(ids) if known_only else ids
         tokens = self.tokens(vocabulary.rules)
         lookup = np.ones(len(tokens.vocabulary), np.int32)
         lookup[0] = 0
@@ -114,6 +123,25 @@ class Corpus:
         rows = len(tokens.ids) if unlabelled else len(self.labels)
         ids = lookup[tokens.ids[:rows, : self.slots(vocabulary.rules)]]
         return packed(ids) if known_only else ids
+
+    def _hashes(self, rules: str, seed: int) -> np.ndarray:
+        """Hashes of all tokens, int32 `(rows, slots)`, 0 behind the last."""
+        key = f"hashes-{rules}-{seed}"
+        if key not in self._found:
+            path = None if self.folder is None else self.folder / f"{key}.npz"
+            if path is not None and path.exists():
+                self._found[key] = load_npz(path)["hashes"]
+            else:
+                pairs, tables = named(rules).pairs, byte_rules(rules)
+                self._found[key] = encode_all(
+                    self.texts,
+                    self.slots(rules),
+                    lambda texts: token_hashes(texts, tables, seed, pairs),
+                    lambda hashes: hashes,
+                )
+                if path is not None:
+                    save_npz(path, hashes=self._found[key])
+        return self._found[key]
 
     def _made(self, rules: str) -> Tokens:
         if named(rules).pairs:

@@ -10,9 +10,10 @@ from kerascompact.datasets.base import Split
 from kerascompact.runtime.classifier import TextClassifier
 from kerascompact.search.setting import Setting
 from kerascompact.search.studies import Run
-from kerascompact.search.training import Trained
-from kerascompact.search.worker import Worker
+from kerascompact.search.training import Trained, Words
+from kerascompact.search.worker import WORDS, Worker
 from kerascompact.tasks.folder import load_model
+from kerascompact.text.buckets import Buckets
 from kerascompact.text.rules import WHITE_SPACE
 from kerascompact.text.vocabulary import Vocabulary
 from kerascompact.training.scores import score
@@ -45,7 +46,7 @@ class Best:
     setting: Setting
     file: bytes = field(repr=False)
     model: keras.Model = field(repr=False)
-    vocabulary: Vocabulary
+    vocabulary: Words
     dev_score: float
     dev_scores: tuple[float, ...]
     test_score: float | None = None
@@ -113,7 +114,8 @@ def _kept(worker: Worker, run: Run) -> Trained:
     """The model of a run, or the same training again, if another machine ran it."""
     folder = worker.place(run)
     if (folder / "model.keras").exists():
-        vocabulary = Vocabulary.load(folder / "vocabulary.txt")
+        kind = Buckets if run.setting.stored == "buckets" else Vocabulary
+        vocabulary = kind.load(folder / WORDS)
         return Trained(run.setting, load_model(folder / "model.keras"), vocabulary, run.score)
     _, vocabulary = worker.words(run.setting, run.budget)
     return worker.train(run.setting, vocabulary, 0, run.fold)

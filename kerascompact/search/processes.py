@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import IO, Any, Self
 
+MODULE = "kerascompact.search.worker"
 RESTARTS = 3  # of each worker
 THREADS = ("TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS", "OMP_NUM_THREADS")
 
@@ -19,17 +20,20 @@ class Processes:
         count: Number of processes, each with one thread.
         seconds: Time of the search.
         begun: When it began, by `time.time`.
+        most: Most trials of all processes.
     """
 
-    def __init__(self, folder: Path, count: int, seconds: float, begun: float) -> None:
+    def __init__(
+        self, folder: Path, count: int, seconds: float, begun: float, most: int | None
+    ) -> None:
         self.folder, self.count = folder, count
-        self.arguments = [str(folder), str(seconds), str(begun)]
+        self.arguments = [str(seconds), str(begun), str(most or 0)]
         self.running: dict[int, subprocess.Popen[bytes]] = {}
         self.started = [0] * count
 
     def __enter__(self) -> Self:
         for place in range(self.count):
-            self._start(place)
+            self._launch(place)
         return self
 
     def __exit__(self, *error: Any) -> None:
@@ -49,17 +53,17 @@ class Processes:
                 continue
             del self.running[place]
             if code not in (0, -signal.SIGTERM, -signal.SIGINT) and self.started[place] <= RESTARTS:
-                self._start(place)
+                self._launch(place)
             elif code not in (0, -signal.SIGTERM, -signal.SIGINT) and not self.running:
                 raise OSError(f"The processes of the search died: {self._last_line(place)}")
         return bool(self.running)
 
-    def _start(self, place: int) -> None:
+    def _launch(self, place: int) -> None:
         self.started[place] += 1
         environment = {"TF_CPP_MIN_LOG_LEVEL": "3", **os.environ, **dict.fromkeys(THREADS, "1")}
         with self._log(place) as log:
             self.running[place] = subprocess.Popen(
-                [sys.executable, "-m", "kerascompact.search.worker", *self.arguments],
+                [sys.executable, "-m", MODULE, str(self.folder), str(place), *self.arguments],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment,
             )  # fmt: skip
 

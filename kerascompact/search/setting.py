@@ -6,6 +6,7 @@ from kerascompact.text.rules import named
 
 MODELS = ("mean", "weighted", "mean_and_max", "hidden", "cnn")
 CHOSEN = ("norm_and_count", "norm", "frequency")
+STORED = ("slots", "fingerprints", "buckets")
 
 
 class Setting(NamedTuple):
@@ -21,6 +22,9 @@ class Setting(NamedTuple):
         rules: Token rules.
         chosen: How words are chosen: by the "norm" of their vectors in a full table, by
             "norm_and_count", or by "frequency".
+        stored: How the file knows words: by "fingerprints" of 4 bytes or more, which are searched;
+            in "slots", by a byte (`text.SlotVocabulary`); or not at all, for all words in
+            "buckets".
         skip_unknown: Whether a mean leaves unknown words out.
         method: Embedding method, one of `tasks.methods.METHODS`.
         options: Options of the method, pairs of name and value.
@@ -47,6 +51,7 @@ class Setting(NamedTuple):
     filter_sizes: tuple[int, ...] = ()
     rules: str = "wordpunct"
     chosen: str = "norm_and_count"
+    stored: str = "fingerprints"
     skip_unknown: bool = False
     method: str = "standard"
     options: tuple[tuple[str, Any], ...] = ()
@@ -91,7 +96,10 @@ class Setting(NamedTuple):
             model += " of known words"
         sizes = "".join(f" {name}={value:g}" for name, value in self.options)
         kind = "words and pairs" if named(self.rules).pairs else "words"
-        by = "" if self.chosen == "frequency" else f" by {self.chosen.replace('_', ' ')}"
+        hashed, plain = self.stored == "buckets", self.chosen == "frequency"
+        kind = f"buckets of {kind}" if hashed else kind
+        by = "" if hashed or plain else f" by {self.chosen.replace('_', ' ')}"
+        by += " in slots" if self.stored == "slots" else ""
         tuned = ", fine-tuned" if self.tuning_epochs else ""
         method = f"{METHODS[self.method].abbreviation}{sizes}, d={self.width}"
         return f"{model}; {method}, {self.words:,} {kind}{by}; {self.recipe}{tuned}"

@@ -19,6 +19,8 @@ from kerascompact.export.recipe import RECIPES, Recipe
 from kerascompact.search.building import build
 from kerascompact.search.setting import Setting
 from kerascompact.text import fingerprints
+from kerascompact.text.buckets import Buckets
+from kerascompact.text.slot_vocabulary import SlotVocabulary
 from kerascompact.text.vocabulary import NUM_RESERVED, Vocabulary
 from kerascompact.tflite.passes import kernels
 
@@ -75,7 +77,10 @@ class Sizes:
                 that of most other words, 200 bytes.
         """
         graph = self._graph(setting)
-        steps = usual_steps(setting.words - NUM_RESERVED) if words is None else steps_of(words)
+        steps = 0
+        if setting.stored == "fingerprints":
+            few = setting.words - NUM_RESERVED
+            steps = usual_steps(few) if words is None else steps_of(words)
         return round(graph.fixed + graph.step * steps) + self.arrays(setting)
 
     def parts(self, setting: Setting) -> dict[str, int]:
@@ -94,11 +99,8 @@ class Sizes:
 
     def arrays(self, setting: Setting) -> int:
         """Bytes of a file's arrays, each up to the next multiple of 16."""
-        words = setting.words - NUM_RESERVED
-        parts = [4 * words, words * (setting.fingerprint_bits - 32) // 8]
-        if setting.method != "standard":  # else ids are in the order of the fingerprints
-            parts.append(math.ceil(words * code_bits(words) / 8))
-        return sum(map(_padded, parts)) + self._table(setting) + self._kernels(setting)
+        rest = self._table(setting) + self._kernels(setting)
+        return sum(map(_padded, word_bytes(setting))) + rest
 
     def _kernels(self, setting: Setting) -> int:
         """Bytes of all kernels and biases behind the embedding."""
@@ -144,6 +146,8 @@ class Sizes:
             words = sample_words(size)
             rest = len(self.convert(small, words)) - self.arrays(small)
             found.append((rest, steps_of(words)))
+        if setting.stored != "fingerprints":
+            return Graph(max(rest for rest, _ in found), 0.0)
         (few, few_steps), (many, many_steps) = found
         step = (many - few) / (many_steps - few_steps)
         return Graph(few - step * few_steps, step)
@@ -155,14 +159,9 @@ class Sizes:
         random = np.random.default_rng(0)
         for weight in model.weights:  # equal constants, such as zeros, are stored once
             if str(weight.dtype).startswith("float"):
-                weight.assign(random.normal(size=weight.shape))
-        rules = setting.rules
-        ordered = list(words)
-        if setting.method == "standard":
-            ordered = [ordered[place] for place in fingerprints.index(ordered).order]
-        return export.convert(
-            model, setting.recipe, text=Vocabulary(ordered, rules), **self.options(setting)
-        )
+                weight.assign(np.abs(random.normal(size=weight.shape)))  # some are variances
+        text = some_words(setting, words)
+        return export.convert(model, setting.recipe, text=text, **self.options(setting))
 
     def options(self, setting: Setting) -> dict[str, Any]:
         """Arguments of `export.convert` for a file of a setting, but for the vocabulary."""
@@ -183,12 +182,39 @@ def kind(setting: Setting, classes: int) -> str:
     """
     options = [name if name in ("unique", "buckets") else (name, v) for name, v in setting.options]
     width = 0 if setting.method == "standard" else setting.width
-    facts = (setting.model, setting.filter_sizes, setting.rules, setting.skip_unknown)
-    storage = (setting.recipe, setting.fingerprint_bits)
+    facts = (*setting.filter_sizes, setting.model, setting.rules, setting.skip_unknown)
+    storage = (setting.recipe, setting.stored, setting.fingerprint_bits)
     rounded = [
         kernels.axis_of_scales(shape, -1, last) for shape, last in kernels_of(setting, classes)
     ]
     return json.dumps([setting.method, width, options, facts, storage, rounded])
+
+
+def word_bytes(setting: Setting) -> list[int]:
+    """Bytes of each array that a file knows words by.
+
+    >>> word_bytes(Setting(1002, 8)), word_bytes(Setting(1002, 8, stored="slots"))
+    ([4000, 0], [1000])
+    """
+    words = setting.words - NUM_RESERVED
+    if setting.stored != "fingerprints":
+        return [words] if setting.stored == "slots" else []
+    parts = [4 * words, words * (setting.fingerprint_bits - 32) // 8]
+    if setting.method != "standard":  # else ids are in the order of the fingerprints
+        parts.append(math.ceil(words * code_bits(max(words, 1)) / 8))
+    return parts
+
+
+def some_words(setting: Setting, words: Sequence[str]) -> Vocabulary | Buckets:
+    """A vocabulary of a setting, of any words."""
+    if setting.stored == "buckets":
+        return Buckets(setting.words - 1, setting.rules)
+    if setting.stored == "slots":
+        return SlotVocabulary.from_ranked(words, setting.words, setting.rules)
+    ordered = list(words)
+    if setting.method == "standard":
+        ordered = [ordered[place] for place in fingerprints.index(ordered).order]
+    return Vocabulary(ordered, setting.rules)
 
 
 def scaled(setting: Setting, words: int) -> Setting:

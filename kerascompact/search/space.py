@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from kerascompact.search.setting import Setting
+from kerascompact.search.setting import CHOSEN, Setting
 
 WIDTHS = (2, 128)  # of a word's vector
 FEWEST_WORDS = 6  # ids, with padding and the unknown word
@@ -12,6 +12,7 @@ FILTER_SIZES = {"1": (1,), "1-2": (1, 2), "1-3": (1, 2, 3), "2-4": (2, 3, 4)}
 TEXTS = {"words": "wordpunct", "pairs": "wordpunct_pairs"}
 # Methods whose files have fewer bits a word than a table of 4 bits.
 COMPACT = ("mixture", "cluster", "low_rank", "kd", "dpq", "compositional", "hashed", "tensor_train")
+IN_ORDER = ("mixture", "cluster", "hashed")  # methods that need frequent words first
 LONG = 200  # tokens of a text; a CNN of longer ones takes too long
 
 
@@ -44,7 +45,7 @@ def usual_width(budget: int, classes: int) -> int:
     data sets.
 
     >>> usual_width(32 * 1024, 150), usual_width(32 * 1024, 4)
-    (28, 8)
+    (30, 8)
     """
     free = max(budget - 9000, 2000)
     width = math.sqrt(free / 500) * (classes / 2) ** (1 / 3)
@@ -76,21 +77,27 @@ def suggest(trial: Any, budget: int, facts: Facts, fit: Fit) -> Setting | None:
     text = draw("text", list(TEXTS))
     models = ["mean", "weighted", "mean_and_max", "hidden"]
     model = draw("model", models if facts.length > LONG else [*models, "cnn"])
-    method = "standard"
-    if draw("family", ["table", "compact"]) == "compact":
+    method, family = "standard", draw("family", ["table", "compact", "buckets"])
+    if family == "compact":
         method = draw("method", list(COMPACT))
     recipe, tuned = "int4", 0
     if method == "standard":
         numbers = draw("numbers", ["int4 tuned", "int4", "int8"])
         recipe = numbers.split()[0]
         tuned = max(1, round(facts.epochs / 4)) if numbers.endswith("tuned") else 0
+    chosen, stored = "norm_and_count", "buckets"
+    if family != "buckets":
+        chosen, stored = draw("chosen", list(CHOSEN)), "fingerprints"
+        if method not in IN_ORDER:
+            stored = draw("stored", ["slots", "fingerprints"])
     setting = Setting(
         words=0,
         width=even(usual_width(budget, facts.classes) * 2 ** trial.suggest_float("width", -2, 2)),
         model=model,
         rules=TEXTS[text],
-        chosen=draw("chosen", ["norm_and_count", "norm", "frequency"]),
-        skip_unknown=model != "cnn" and draw("skip_unknown", [True, False]),
+        chosen=chosen,
+        stored=stored,
+        skip_unknown=model != "cnn" and stored != "buckets" and draw("skip_unknown", [True, False]),
         method=method,
         recipe=recipe,
         tuning_epochs=tuned,
@@ -180,6 +187,7 @@ def defaults(facts: Facts) -> list[dict[str, Any]]:
         "numbers": "int4 tuned",
         "width": 0.0,
         "chosen": "norm_and_count",
+        "stored": "slots",
         "skip_unknown": True,
         "epochs": 1.0,
         "batch_size": 64 if facts.rows < 10_000 else 128,

@@ -3,6 +3,7 @@
 import json
 import logging
 import os
+import secrets
 import warnings
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -65,6 +66,7 @@ class Studies:
         names: Name of the study of each budget.
         storage: Optuna storage.
         seed: Seed of the sampler.
+        number: Number of this process among those of the search, which draw other settings.
         defaults: Parameters of the first trials of each study.
         folder: Folder of the search, where this process says that it lives.
 
@@ -77,6 +79,7 @@ class Studies:
         names: dict[int, str],
         storage: optuna.storages.BaseStorage,
         seed: int,
+        number: int,
         defaults: Sequence[dict[str, Any]],
         folder: Path,
     ) -> None:
@@ -89,7 +92,7 @@ class Studies:
                 multivariate=True,
                 group=True,
                 constant_liar=True,
-                seed=(seed * 1009 + place * 31 + os.getpid()) % 2**32,
+                seed=(seed * 1009 + number * 8191 + place * 31) % 2**32,
             )
             pruner = optuna.pruners.MedianPruner(n_startup_trials=5, n_warmup_steps=WARMUP)
             study = optuna.create_study(
@@ -104,13 +107,19 @@ class Studies:
                 for parameters in defaults:
                     study.enqueue_trial(parameters, skip_if_exists=True)
             self.of[budget] = study
-        self.worker = f"{os.uname().nodename}-{os.getpid()}"
+        self.worker = f"{os.uname().nodename}-{os.getpid()}-{secrets.token_hex(3)}"
         self._lock: int | None = None
 
     def work(self) -> None:
         """Tells other processes that this one lives, for as long as it does."""
         if self._lock is None:
             self._lock = hold(self.folder / f"{self.worker}.lock")
+
+    def rest(self) -> None:
+        """Tells other processes that this one runs no trial any more."""
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
 
     def ask(self, budget: int) -> optuna.Trial:
         """The next trial of a budget, marked as run by this process."""
@@ -125,6 +134,13 @@ class Studies:
             for budget, study in self.of.items()
         }
         return min(counts, key=lambda budget: (counts[budget], budget))
+
+    def count(self) -> int:
+        """Number of trials that were begun and did not fail."""
+        states = (TrialState.COMPLETE, TrialState.PRUNED, TrialState.RUNNING)
+        return sum(
+            len(study.get_trials(deepcopy=False, states=states)) for study in self.of.values()
+        )
 
     def waiting(self, budget: int) -> int:
         """Number of trials that are set and not begun."""

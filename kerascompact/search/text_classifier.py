@@ -38,6 +38,7 @@ def text_classifier(
     distil: bool = True,
     refit: bool | None = None,
     workers: int | None = None,
+    trials: int | None = None,
     folder: str | os.PathLike[str] | None = None,
     resume: bool = False,
     storage: str = "",
@@ -55,7 +56,7 @@ def text_classifier(
         budget: Bytes of the entire file, with words, labels and graph: 65536, "64KiB", "64KB"; or
             several, "16KiB,64KiB" or a list.
         minutes: Time of the search, in minutes. Reading the test split is not counted.
-        seed: Seed of all that is drawn. Which trials fit into the time differs from run to run.
+        seed: Seed of all that is drawn. Which trials the time allows differs from run to run.
         metric: "accuracy", "macro_f1" or "micro_f1". Default: accuracy; micro_f1 if a text may have
             several labels.
         unlabelled: Further texts, on which teachers give soft labels.
@@ -64,6 +65,8 @@ def text_classifier(
             dev has fewer than 2,000 rows.
         workers: Processes that train at once, each with one thread. Default: one for each core, at
             most 4. 1: in this process.
+        trials: Most trials of all budgets together. With one worker, a seed and enough minutes,
+            the search is the same each time.
         folder: Where trials are kept, to go on with after a break. Default: a temporary folder.
         resume: Whether to go on with the search in `folder`.
         storage: Address of an Optuna storage that several machines share, such as
@@ -90,6 +93,8 @@ def text_classifier(
     checks.integer_in("seed", seed, 0)
     workers = min(os.cpu_count() or 1, MOST_WORKERS) if workers is None else workers
     checks.integer_in("workers", workers, 1)
+    if trials is not None:
+        checks.integer_in("trials", trials, 1)
     dataset = data if isinstance(data, Dataset) else datasets.from_texts(*_pair(data), seed=seed)
     metric = metric or ("micro_f1" if dataset.multi_label else "accuracy")
     checks.choice("metric", metric, METRICS)
@@ -99,7 +104,7 @@ def text_classifier(
         worker = Worker(place)
         _check_budgets(worker, sizes)
         seconds = 60 * minutes * SHARE
-        _search(worker, place, workers, seconds, begun, verbose)
+        _search(worker, place, workers, seconds, begun, trials, verbose)
         small = len(dataset.dev.texts) < SMALL
         bests = [finish(worker, size, small if refit is None else refit) for size in sizes]
         facts = {
@@ -191,15 +196,21 @@ def _check_budgets(worker: Worker, sizes: tuple[int, ...]) -> None:
 
 
 def _search(
-    worker: Worker, folder: Path, workers: int, seconds: float, begun: float, verbose: bool
+    worker: Worker,
+    folder: Path,
+    workers: int,
+    seconds: float,
+    begun: float,
+    trials: int | None,
+    verbose: bool,
 ) -> None:
     """Runs trials until the time is over, or until Ctrl-C, which keeps what there is."""
     with Display(worker.studies, seconds, begun, verbose) as display:
         try:
             if workers == 1:
-                worker.work(seconds, begun, told=display.renew)
+                worker.work(seconds, begun, trials, display.renew)
                 return
-            with Processes(folder, workers, seconds, begun) as processes:
+            with Processes(folder, workers, seconds, begun, trials) as processes:
                 while processes.alive() and time.time() < begun + 1.2 * seconds:
                     display.renew()
                     time.sleep(0.5)

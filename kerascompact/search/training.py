@@ -12,11 +12,13 @@ from kerascompact.search.corpus import Corpus
 from kerascompact.search.setting import Setting
 from kerascompact.tasks.classification import fit
 from kerascompact.tasks.methods import optimizer_of
+from kerascompact.text.buckets import Buckets
 from kerascompact.text.length_batches import LengthBatches
 from kerascompact.text.vocabulary import Vocabulary
 from kerascompact.training.scores import is_multi_label, score
 from kerascompact.training.vocabulary_choice import choose_words
 
+Words = Vocabulary | Buckets
 STEPS = 8  # of TensorFlow between two of Python: half of the time goes there
 
 
@@ -25,7 +27,7 @@ class Trained(NamedTuple):
 
     setting: Setting
     model: keras.Model
-    vocabulary: Vocabulary
+    vocabulary: Words
     score: float
 
 
@@ -54,7 +56,7 @@ class Soft(NamedTuple):
         return softer
 
 
-def words_of(corpus: Corpus, setting: Setting, table: np.ndarray | None) -> Vocabulary:
+def words_of(corpus: Corpus, setting: Setting, table: np.ndarray | None) -> Words:
     """The words of a setting.
 
     Args:
@@ -62,19 +64,28 @@ def words_of(corpus: Corpus, setting: Setting, table: np.ndarray | None) -> Voca
         setting: Says how many words, and how they are chosen.
         table: Vectors of all words, trained from a start near zero; only for a choice by norm.
     """
+    if setting.stored == "buckets":
+        return Buckets(setting.words - 1, setting.rules)
     tokens = corpus.tokens(setting.rules)
-    size = min(setting.words, len(tokens.vocabulary))
+    size = min(setting.words, most_words(setting, len(tokens.vocabulary)))
     if setting.chosen == "frequency":
         table = np.ones((len(tokens.vocabulary), 1))
     counts = None if setting.chosen == "norm" else tokens.counts
-    in_order = setting.method == "standard"
-    return choose_words(tokens.vocabulary, table, size, counts=counts, file_order=in_order)
+    slots = setting.stored == "slots"
+    in_order = setting.method == "standard" and not slots
+    order = {"file_order": in_order, "slots": slots}
+    return choose_words(tokens.vocabulary, table, size, counts=counts, **order)
+
+
+def most_words(setting: Setting, known: int) -> int:
+    """Most ids of a setting, of words that are known: some slots stay empty."""
+    return round(known * 10 / 9) if setting.stored == "slots" else known
 
 
 def train(
     setting: Setting,
     corpus: Corpus,
-    vocabulary: Vocabulary,
+    vocabulary: Words,
     *,
     seed: int = 0,
     fold: int = 0,

@@ -1,6 +1,6 @@
 """Worker of a search: draws settings, trains them, keeps the best models.
 
-`python -m kerascompact.search.worker FOLDER SECONDS` is one more process of a search.
+`python -m kerascompact.search.worker FOLDER NUMBER SECONDS BEGUN MOST` is one of its processes.
 """
 
 import functools
@@ -20,16 +20,17 @@ from kerascompact.search.sizes import MARGIN, Sizes, scaled
 from kerascompact.search.space import FEWEST_WORDS, WIDTHS, Facts, at_size, defaults, suggest
 from kerascompact.search.studies import Run, Studies, storage_of, tenths
 from kerascompact.search.task import Task
-from kerascompact.search.training import Trained, train, words_of
+from kerascompact.search.training import Trained, Words, most_words, train, words_of
 from kerascompact.tasks.folder import save_model
-from kerascompact.text.vocabulary import Vocabulary
 from kerascompact.training.scores import is_multi_label
 
+WORDS = "vocabulary.txt"
 MODELS = "models"  # folder of the models that are kept
 KEPT = 4  # models of each budget
 TOKENS = 6_000_000  # that a training of middle length reads
 EPOCHS = (3, 20)  # of such a training
 FIRST = 0.65  # share of the time before the best settings are trained again
+LENT = 4  # one trial in so many has the settings of another budget's best
 SMALL = 2_000  # rows of dev; with fewer, repeats have other rows as dev
 REPEATS = 3  # trainings of a setting, the first one included
 CANDIDATES = 4  # settings of a budget that are trained again
@@ -40,12 +41,13 @@ class Worker:
 
     Args:
         folder: Folder of the search.
+        number: Number of this process among those of the search.
 
     Attributes:
         studies: The trials of all its processes.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, number: int = 0) -> None:
         self.folder = folder
         self.task = Task.load(folder)
         self.corpus = self.task.corpus(folder)
@@ -66,7 +68,7 @@ class Worker:
         self.sizes = Sizes(self.task.label_names, length, folder, several)
         names = {budget: self.task.study(budget) for budget in self.task.budgets}
         storage = storage_of(self.task.storage, folder)
-        self.studies = Studies(names, storage, seed, defaults(self.facts), folder)
+        self.studies = Studies(names, storage, seed, number, defaults(self.facts), folder)
         self.slowest = 0.0  # seconds of a trial
 
     def work(
@@ -81,25 +83,32 @@ class Worker:
         Args:
             seconds: Time of the search.
             begun: When it began, by `time.time`. Default: now.
-            most: Most trials to run.
+            most: Most trials of the search, of all processes.
             told: Called before each trial.
         """
-        self.studies.work()
         begun = time.time() if begun is None else begun
-        done = 0
-        while most is None or done < most:
-            passed = time.time() - begun
-            if passed + 0.7 * self.slowest > seconds:
-                return
+        self.studies.work()
+        try:
+            self._trials(seconds, begun, most, told)
+        finally:
+            self.studies.rest()
+
+    def _trials(
+        self, seconds: float, begun: float, most: int | None, told: Callable[[], object]
+    ) -> None:
+        while True:
             told()
             self.studies.bury()
+            passed, done = time.time() - begun, self.studies.count()
+            share = max(passed / seconds, done / most if most else 0.0)
+            if share >= 1 or passed + 0.7 * self.slowest > seconds:
+                return
             budget = self.studies.next_budget()
-            if passed > FIRST * seconds:
+            if share > FIRST:
                 budget = self._repeat() or budget
-            elif not self.studies.waiting(budget) and done % 4 == 3:
+            elif not self.studies.waiting(budget) and done % LENT == 0:
                 self.studies.lend(budget)
             self.run(budget, begun + seconds)
-            done += 1
 
     def _repeat(self) -> int | None:
         """A budget with another training of one of its best settings, the fewest first."""
@@ -114,7 +123,7 @@ class Worker:
         trial, study = self.studies.ask(budget), self.studies.of[budget]
         start = time.time()
         try:
-            value = self._value(trial, budget, until)
+            value = self._score(trial, budget, until)
         except optuna.TrialPruned:
             study.tell(trial, state=optuna.trial.TrialState.PRUNED)
         except ValueError as error:
@@ -125,14 +134,14 @@ class Worker:
             study.tell(trial, value)
             self._forget(budget)
 
-    def _value(self, trial: optuna.Trial, budget: int, until: float) -> float:
+    def _score(self, trial: optuna.Trial, budget: int, until: float) -> float:
         start = time.time()
         setting = suggest(trial, budget, self.facts, functools.partial(self.fit, budget=budget))
         if setting is None:
             raise ValueError(f"It does not fit {budget:,} bytes with any width.")
         setting, vocabulary = self.words(setting, budget)
         trial.set_user_attr("setting", setting.facts())
-        trial.set_user_attr("bytes", self.sizes.predict(setting, vocabulary.words))
+        trial.set_user_attr("bytes", self.bytes(setting, vocabulary))
         repeat = trial.user_attrs.get("fold", 0)
         small = len(self.corpus.labels) - self.task.num_train < SMALL
         watch = Watch(trial, self.task.metric, until, prunes=not repeat)
@@ -143,12 +152,13 @@ class Worker:
         trial.set_user_attr("seconds", round(time.time() - start, 2))
         return found.score
 
-    def words(self, setting: Setting, budget: int) -> tuple[Setting, Vocabulary]:
+    def words(self, setting: Setting, budget: int) -> tuple[Setting, Words]:
         """The words of a setting, fewer if their search takes more than that of most words."""
-        table = None if setting.chosen == "frequency" else self.guides.table(setting.rules)
+        by_norm = setting.chosen in ("norm", "norm_and_count")
+        table = self.guides.table(setting.rules) if by_norm else None
         while True:
             vocabulary = words_of(self.corpus, setting, table)
-            over = self.sizes.predict(setting, vocabulary.words) - (budget - MARGIN)
+            over = self.bytes(setting, vocabulary) - (budget - MARGIN)
             if over <= 0:
                 return setting, vocabulary
             fewer = max(1, -(-over // (4 + setting.width)))
@@ -156,10 +166,15 @@ class Worker:
                 raise ValueError(f"It does not fit {budget:,} bytes.")
             setting = scaled(setting._replace(words=setting.words), setting.words - fewer)
 
+    def bytes(self, setting: Setting, vocabulary: Words) -> int:
+        """Predicted bytes of the file of a setting and its words."""
+        words = vocabulary.words if setting.stored == "fingerprints" else None  # type: ignore[union-attr]
+        return self.sizes.predict(setting, words)
+
     def train(
         self,
         setting: Setting,
-        vocabulary: Vocabulary,
+        vocabulary: Words,
         fold: int,
         repeat: int,
         *callbacks: keras.callbacks.Callback,
@@ -183,7 +198,9 @@ class Worker:
 
     def fit(self, setting: Setting, budget: int) -> Setting | None:
         """The same setting with the most words that fit a budget; `None`, if none do."""
-        most = len(self.corpus.tokens(setting.rules).vocabulary)
+        most = most_words(setting, len(self.corpus.tokens(setting.rules).vocabulary))
+        if setting.stored == "buckets":
+            most = MOST_IDS
         low, high = 2, min(most, MOST_IDS)  # the first does not count, the second may
         if self._bytes(setting, high) <= budget - MARGIN:
             return at_size(setting._replace(words=high))
@@ -211,7 +228,7 @@ class Worker:
         """Writes a model and its vocabulary."""
         folder = self.folder / MODELS / f"{budget}-{number}"
         save_model(found.model, folder / "model.keras")
-        found.vocabulary.save(folder / "vocabulary.txt")
+        found.vocabulary.save(folder / WORDS)
 
     def _forget(self, budget: int) -> None:
         """Removes models of a budget that will not be its best any more."""
@@ -248,9 +265,9 @@ class Watch(keras.callbacks.Callback):
 
 
 def main(argv: list[str]) -> int:
-    """One process of a search, told its folder, its seconds and when it began."""
-    folder, seconds, begun = Path(argv[0]), float(argv[1]), float(argv[2])
-    Worker(folder).work(seconds, begun)
+    """One process of a search; `MOST` of 0 is no bound of its trials."""
+    folder, number, seconds, begun, most = argv
+    Worker(Path(folder), int(number)).work(float(seconds), float(begun), int(most) or None)
     return 0
 
 

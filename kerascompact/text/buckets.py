@@ -79,21 +79,26 @@ class Buckets:
         """
         if sequence_length is not None:
             return self.encode_all([text], sequence_length)[0]
-        return self._ids(token_hashes.encode(text, self._hashes))
+        return self.ids_of(token_hashes.encode(text, self._hashes))
 
     def encode_all(self, texts: Iterable[str], sequence_length: int) -> np.ndarray:
         """Ids of all texts, int32 `(n, sequence_length)`, cut or padded at the end.
 
         Raises: ValueError, if `texts` is no list of `str` or `sequence_length` no integer >= 1.
         """
-        return token_hashes.encode_all(texts, sequence_length, self._hashes, self._ids)
+        return token_hashes.encode_all(texts, sequence_length, self._hashes, self.ids_of)
 
     def _hashes(self, texts: list[bytes]) -> token_hashes.TokenHashes:
         return token_hashes.token_hashes(texts, self._tables, self.seed, self._rules.pairs)
 
-    def _ids(self, values: np.ndarray) -> np.ndarray:
-        ids = NUM_RESERVED + values % np.int32(self.num_buckets)
-        return np.where(values == 0, 0, ids).astype(np.int32)
+    def ids_of(self, hashes: np.ndarray) -> np.ndarray:
+        """Ids of tokens by their hashes, int32 of the same shape; 0 is padding in both.
+
+        >>> Buckets(1000).ids_of(np.array([1963, 0], np.int32))
+        array([964,   0], dtype=int32)
+        """
+        ids = NUM_RESERVED + hashes % np.int32(self.num_buckets)
+        return np.where(hashes == 0, 0, ids).astype(np.int32)
 
     def _bytes(self) -> bytes:
         return (json.dumps({"buckets": self.get_config()}) + "\n").encode()

@@ -51,7 +51,7 @@ class SlotVocabulary(Vocabulary):
         super().__init__(words, rules)
         self.seed = checks.integer_in("seed", seed, 1, 10**9 - 1)
         self._tables = byte_rules(rules)
-        values = self._hashes_of(self.words)
+        values = self._fingerprints(self.words)
         own = (np.arange(len(values)) == slots.slots_of(values, len(values)).T).any(axis=0)
         self.tags = np.where(own, slots.tags_of(values), 0).astype(np.uint8)
 
@@ -78,7 +78,7 @@ class SlotVocabulary(Vocabulary):
         ranked = inputs.strings("words", words)
         count = checks.integer_in("size", size, NUM_RESERVED + 1) - NUM_RESERVED
         known = cls(ranked, rules, seed)  # checks the words
-        placed = slots.place(known._hashes_of(ranked), count).tolist()
+        placed = slots.place(known._fingerprints(ranked), count).tolist()
         named = [ranked[word] if word >= 0 else f"<slot{slot}>" for slot, word in enumerate(placed)]
         return cls(named, rules, seed)
 
@@ -99,12 +99,12 @@ class SlotVocabulary(Vocabulary):
             raise ValueError(f"{path}, line 1: a vocabulary without slots, see Vocabulary.load.")
         return made
 
-    def _hashes_of(self, words: Iterable[str]) -> np.ndarray:
+    def _fingerprints(self, words: Iterable[str]) -> np.ndarray:
         return fingerprints.fingerprints([word.encode() for word in words], self.seed)
 
     def id_of(self, word: str) -> int:
         """Id of a token, 1 if it is unknown; 1 unknown token in 85 has the id of another word."""
-        return int(self._ids_of(self._hashes_of([word]))[0])
+        return int(self.ids_of(self._fingerprints([word]))[0])
 
     def encode(self, text: str, sequence_length: int | None = None) -> np.ndarray:
         """Ids of the tokens of `text`, int32, cut or padded at the end to a given length.
@@ -113,23 +113,29 @@ class SlotVocabulary(Vocabulary):
         """
         if sequence_length is not None:
             return self.encode_all([text], sequence_length)[0]
-        return self._ids_of(token_hashes.encode(text, self._hashes))
+        return self.ids_of(token_hashes.encode(text, self._hashes))
 
     def encode_all(self, texts: Iterable[str], sequence_length: int) -> np.ndarray:
         """Ids of all texts, int32 `(n, sequence_length)`, cut or padded at the end.
 
         Raises: ValueError, if `texts` is no list of `str` or `sequence_length` no integer >= 1.
         """
-        return token_hashes.encode_all(texts, sequence_length, self._hashes, self._ids_of)
+        return token_hashes.encode_all(texts, sequence_length, self._hashes, self.ids_of)
 
     def _hashes(self, texts: list[bytes]) -> TokenHashes:
         pairs = token_rules.named(self.rules).pairs
         return token_hashes.token_hashes(texts, self._tables, self.seed, pairs)
 
-    def _ids_of(self, values: np.ndarray) -> np.ndarray:
-        found = slots.find(values, self.tags)
+    def ids_of(self, hashes: np.ndarray) -> np.ndarray:
+        """Ids of tokens by their hashes, int32 of the same shape; 0 is padding in both.
+
+        >>> words = SlotVocabulary.from_ranked(["up"], size=3)
+        >>> words.ids_of(np.array([0, 12345], np.int32))
+        array([0, 1], dtype=int32)
+        """
+        found = slots.find(hashes, self.tags)
         ids = np.where(found < 0, UNKNOWN, NUM_RESERVED + found)
-        return np.where(values == 0, 0, ids).astype(np.int32)
+        return np.where(hashes == 0, 0, ids).astype(np.int32)
 
     def _first_line(self) -> str:
         return f"{PAD}\t{self.rules}\t{len(self)}\t{SLOTS}\t{self.seed}"

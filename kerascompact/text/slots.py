@@ -29,7 +29,7 @@ def slots_of(values: np.ndarray, count: int) -> np.ndarray:
     >>> slots_of(np.array([7], np.int32), 100).shape
     (1, 3)
     """
-    return ((values[:, None] * multipliers()) >> SHIFT) % np.int32(count)
+    return ((values[..., None] * multipliers()) >> SHIFT) % np.int32(count)
 
 
 def tags_of(values: np.ndarray) -> np.ndarray:
@@ -52,7 +52,7 @@ def find(values: np.ndarray, tags: np.ndarray) -> np.ndarray:
     True
     """
     slots = slots_of(values, len(tags))
-    return np.where(tags[slots] == tags_of(values)[:, None], slots, -1).max(axis=1)
+    return np.where(tags[slots] == tags_of(values)[..., None], slots, -1).max(axis=-1)
 
 
 def place(values: np.ndarray, count: int) -> np.ndarray:

@@ -43,7 +43,8 @@ def choose_words(
         seed: Seed of the hash that names the slots.
     Returns: A vocabulary with the same token rules.
     Raises: ValueError, if the shapes do not fit, a number is not finite, a count is negative,
-        `size` is not in `[3, V]`, or both `file_order` and `slots` are given.
+        `size` is not in `[3, V]`, with `slots` in `[3, 2 V]`, or both `file_order` and `slots` are
+        given.
     Example:
     >>> words = Vocabulary(["the", "good", "bad"])
     >>> table = np.array([[0.0], [0.0], [0.1], [2.0], [-3.0]])
@@ -60,7 +61,8 @@ def choose_words(
     table = np.asarray(vectors, np.float64)
     if table.ndim != 2 or len(table) != len(vocabulary):
         checks.fail("vectors", f"of the shape ({len(vocabulary)}, width)", table.shape)
-    size = checks.integer_in("size", size, NUM_RESERVED + 1, len(vocabulary))
+    most = 2 * len(vocabulary) if slots else len(vocabulary)  # some slots stay empty
+    size = checks.integer_in("size", size, NUM_RESERVED + 1, most)
     scores = np.linalg.norm(checks.finite("vectors", table), axis=1)
     if counts is not None:
         scores *= np.sqrt(weights_of("counts", counts, len(table)))

@@ -1,0 +1,94 @@
+"""Options of `train --budget`: a search for the best files within budgets of bytes."""
+
+import argparse
+from pathlib import Path
+
+# Options of `train` that fix what a search chooses.
+CHOSEN = (
+    "method", "model", "recipe", "rules", "vocabulary_size", "sequence_length", "width", "dropout",
+    "epochs", "batch_size", "learning_rate", "jit_compile",
+)  # fmt: skip
+
+
+def add_budget(parser: argparse.ArgumentParser) -> None:
+    """Adds `--budget` and its companions to a command."""
+    group = parser.add_argument_group("search within a budget of bytes")
+    add = group.add_argument
+    add(
+        "--budget", metavar="BYTES",
+        help="size of the entire file, text in: 64KiB, 64KB or 65536; several: 16KiB,64KiB. The "
+        "settings below are then chosen by a search",
+    )  # fmt: skip
+    add("--minutes", type=float, default=10, help="time of the search (%(default)s)")
+    add(
+        "--metric", choices=("accuracy", "macro_f1", "micro_f1"),
+        help="what is compared on dev (accuracy; micro_f1 with several labels a text)",
+    )  # fmt: skip
+    add("--workers", type=int, help="processes that train at once (one a core, at most 4)")
+    add("--resume", action="store_true", help="go on with the search in --out")
+    add(
+        "--storage", default="", metavar="ADDRESS",
+        help="Optuna storage that several machines share: a path or postgresql://... (in --out)",
+    )  # fmt: skip
+    add("--unlabelled", type=Path, metavar="FILE", help="more texts for soft labels, one a line")
+    add("--no-distil", action="store_true", help="without soft labels of larger models")
+
+
+def run(arguments: argparse.Namespace, defaults: dict[str, object]) -> int:
+    """Searches and writes.
+
+    Args:
+        arguments: The parsed command line.
+        defaults: Default of each option that a search chooses.
+
+    Raises: ValueError, if one of these was given.
+    """
+    from rich.console import Console
+
+    from kerascompact.commands import source
+    from kerascompact.core import checks
+    from kerascompact.search import budget, text_classifier
+    from kerascompact.tasks import folder
+
+    for name, default in defaults.items():
+        if getattr(arguments, name) != default:
+            option = f"--{name.replace('_', '-')}"
+            raise ValueError(f"{option} cannot be given with --budget: the search chooses it.")
+    budget.several(arguments.budget)
+    checks.number("minutes", arguments.minutes, above=0)
+    folder.check_writable(arguments.out)
+    loaded = source.dataset(arguments, arguments.seed)
+    found = text_classifier(
+        loaded,
+        arguments.budget,
+        arguments.minutes,
+        seed=arguments.seed,
+        metric=arguments.metric,
+        unlabelled=_lines(arguments.unlabelled),
+        distil=not arguments.no_distil,
+        refit=False if getattr(arguments, "dev", None) else None,  # a dev of one's own is kept out
+        workers=arguments.workers,
+        folder=arguments.out / "search",
+        resume=arguments.resume,
+        storage=arguments.storage,
+    )
+    found.save(arguments.out)
+    console = Console()
+    console.print(found.table())
+    console.print(found.why, markup=False, highlight=False)
+    several = len(found.by_budget) > 1
+    for name, best in found.by_budget.items():
+        path = arguments.out / name if several else arguments.out
+        print(f"{path / folder.FILE}: {len(best.file):,} bytes")
+    return 0
+
+
+def _lines(path: Path | None) -> list[str]:
+    """Texts of a file, one in each line that is not empty."""
+    if path is None:
+        return []
+    try:
+        text = path.read_bytes().decode().removeprefix("\ufeff")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path}: not UTF-8 text ({error.reason}).") from None
+    return [line for line in text.split("\n") if line.strip()]

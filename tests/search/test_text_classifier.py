@@ -1,0 +1,102 @@
+"""A search on a small task: files within their budgets, that give Keras' answers."""
+
+import json
+
+import numpy as np
+import pytest
+
+from kerascompact.runtime import TextClassifier
+from kerascompact.search import text_classifier
+from kerascompact.search.sizes import MARGIN
+from tiny_task import dataset
+
+BUDGETS = ["12KiB", "20KB"]
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("search")
+    options = {"workers": 1, "trials": 3, "verbose": False, "folder": folder / "search"}
+    return text_classifier(dataset(), BUDGETS, minutes=9, **options), folder
+
+
+def test_files_keep_their_budgets_and_read_text(found, tmp_path):
+    result, _ = found
+    assert list(result.by_budget) == ["12KiB", "20KB"] and result.best is result.by_budget["20KB"]
+    raw = dataset()
+    for best in result.by_budget.values():
+        assert len(best.file) <= best.budget
+        classifier = TextClassifier(best.file)
+        answers = [classifier.predict(text).label for text in raw.test.texts]
+        right = np.mean(
+            [a == raw.label_names[n] for a, n in zip(answers, raw.test.labels, strict=True)]
+        )
+        assert best.test_score == right > 0.45  # chance is 1/3
+        ids = best.vocabulary.encode_all(raw.test.texts, result.facts["sequence_length"])
+        keras_right = np.mean(best.model.predict(ids, verbose=0).argmax(1) == raw.test.labels)
+        assert abs(keras_right - right) < 0.05  # before rounding
+
+
+def test_predicted_bytes_are_those_of_the_file(found):
+    result, _ = found
+    for best in result.by_budget.values():
+        runs = [run for run in result.trials if run.setting == best.setting]
+        assert runs and -MARGIN <= runs[0].bytes - len(best.file) <= MARGIN
+
+
+def test_saves_what_other_commands_read(found, tmp_path):
+    result, _ = found
+    result.save(tmp_path)
+    for name, best in result.by_budget.items():
+        folder = tmp_path / name
+        assert (folder / "model.tflite").read_bytes() == best.file
+        report = json.loads((folder / "report.json").read_text())
+        assert report["file_bytes"] == len(best.file) and report["recipe"] == best.setting.recipe
+        files = {path.name for path in folder.iterdir()}
+        assert files >= {"model.keras", "vocabulary.txt", "labels.txt"}
+    assert len((tmp_path / "trials.jsonl").read_text().splitlines()) == len(result.trials)
+    assert (tmp_path / "frontier.png").read_bytes()[1:4] == b"PNG"
+    scores = [run.score for run in result.frontier]
+    assert scores == sorted(scores) and max(scores) == max(run.score for run in result.trials)
+
+
+def test_refuses_another_search_in_its_folder(found):
+    result, folder = found
+    options = {"workers": 1, "verbose": False, "folder": folder / "search"}
+    with pytest.raises(ValueError, match="holds a search already"):
+        text_classifier(dataset(), BUDGETS, **options)
+    with pytest.raises(ValueError, match="not of this data"):
+        text_classifier(dataset(seed=1), BUDGETS, resume=True, **options)
+
+
+@pytest.mark.slow
+def test_goes_on_with_the_trials_it_has(found):
+    result, folder = found
+    options = {"workers": 1, "verbose": False, "folder": folder / "search", "resume": True}
+    again = text_classifier(dataset(), BUDGETS, minutes=5, trials=5, **options)
+    before = {(run.budget, run.number): run for run in result.trials}
+    after = {(run.budget, run.number): run for run in again.trials}
+    assert len(after) <= 5  # the last may be pruned
+    assert before.items() <= after.items()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            {"budget": "1KiB"},
+            "`budget` must be at least .* operators and metadata .*Received: 1,024",
+        ),
+        ({"budget": "big"}, "`budget` must be bytes"),
+        ({"minutes": 0}, "`minutes` must be"),
+        ({"metric": "f1"}, "`metric` must be one of"),
+        ({"workers": 0}, "`workers` must be"),
+        ({"trials": 0}, "`trials` must be"),
+        ({"data": ["a", "b"]}, "`data` must be a Dataset, or a tuple"),
+        ({"resume": True}, "`folder` must be"),
+    ],
+)
+def test_refuses(change, message):
+    arguments = {"data": dataset(60), "budget": "12KiB", "workers": 1, "verbose": False}
+    with pytest.raises(ValueError, match=message):
+        text_classifier(**{**arguments, **change})
