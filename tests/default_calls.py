@@ -53,6 +53,8 @@ ELSEWHERE = {  # where they are called with their defaults
     "export.from_tf_keras": "tests/export/test_legacy.py: tf_keras needs a process of its own",
     "knowledge.open_wordnet_graph": "tests/knowledge/test_open_wordnet.py: a folder of tables",
     "knowledge.wordnet_graph": "tests/knowledge/test_wordnet.py: data that nltk downloads",
+    "search.Compacted": "tests/search/test_compact.py: a call of compact makes it",
+    "search.compact": "tests/search/test_compact.py: needs a trained model",
     "search.Found": "tests/search/test_text_classifier.py: a search makes it",
     "search.text_classifier": "tests/search/test_text_classifier.py: takes ten minutes",
     "forms.Form": "every subclass: the base class of forms has no arrays",

@@ -1,0 +1,213 @@
+"""compact: any trained model, stored within a budget of bytes."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import keras
+import numpy as np
+
+from kerascompact import export
+from kerascompact.compress.tables import values_of
+from kerascompact.core import checks
+from kerascompact.core.keras_graph import copy_with, is_graph, reached_layers
+from kerascompact.search.budget import in_bytes
+from kerascompact.search.compacted import Choice, Compacted
+from kerascompact.search.parts import KEPT, Candidate, Part, forms_of, parts_of, stored_bytes
+
+VERIFIED = 32  # examples on which the file is compared with the model
+KERNELS = "other kernels"
+Pick = tuple[Candidate, ...]  # a candidate for each part; the last is that of the other kernels
+
+
+def compact(
+    model: keras.Model,
+    budget: int | str,
+    data: tuple[Any, Any],
+    *,
+    samples: int = 512,
+    joint: int = 4,
+    seed: int = 0,
+) -> Compacted:
+    """Stores a trained model in a file within a budget, at the least loss found.
+
+    Each embedding table (a tied one once) and each large dense kernel is stored in every setting of
+    scalar quantization, low rank and product quantization, one at a time, and the loss measured.
+    Combinations are ordered by the sum of these losses; the first `joint` whose files fit are
+    measured together, and the best is returned. All other kernels are float32 or int8.
+
+    Args:
+        model: Functional or Sequential model, built; it is not changed. If it is not compiled, the
+            loss is the mean squared distance to its own outputs.
+        budget: Bytes of the file, such as `"400KiB"`, see `search.budget.in_bytes`.
+        data: Inputs and targets, as `model.evaluate` takes them.
+        samples: Number of examples, the first after a shuffle, on which losses are measured.
+        joint: Number of combinations that are converted and measured.
+        seed: Seed of the sample and of k-means.
+
+    Returns: A `Compacted`, whose file is never over the budget.
+
+    Raises: ValueError, if an argument is wrong, or the budget below the smallest file found; the
+        error names the bytes of its parts.
+
+    >>> ids = keras.Input((4,), dtype="int32")
+    >>> pooled = keras.layers.GlobalAveragePooling1D()(keras.layers.Embedding(500, 16)(ids))
+    >>> model = keras.Model(ids, keras.layers.Dense(2, activation="softmax")(pooled))
+    >>> model.compile("adam", "sparse_categorical_crossentropy")
+    >>> x, y = np.arange(400).reshape(100, 4), np.arange(100) % 2
+    >>> found = compact(model, "12KiB", data=(x, y), joint=1)
+    >>> len(found.file) <= 12 * 1024
+    True
+
+    Reference: none; choices by loss per byte as in
+    [Shoham & Gersho, TASSP 1988](https://doi.org/10.1109/29.90373), found exactly.
+    """
+    size = in_bytes(budget)
+    checks.integer_in("joint", joint, 1)
+    checks.integer_in("samples", samples, 1)
+    if not isinstance(model, keras.Model) or not is_graph(model):
+        checks.fail("model", "a functional or Sequential keras.Model that is built", model)
+    parts = parts_of(model)
+    if not parts:
+        checks.fail("model", "a model with an Embedding or a large Dense layer", model.name)
+    x, y = _sample(model, data, samples, seed)
+    loss, choices = _measured(model, parts, x, y, seed)
+    best = None
+    for pick in _fitting(model, parts, choices, size, joint):
+        chosen, frozen, file = pick
+        found = _loss(model, frozen.model, x, y)
+        if best is None or found < best[0]:
+            best = found, chosen, frozen, file
+    assert best is not None  # `_fitting` refuses a budget that nothing fits
+    found, chosen, frozen, file = best
+    names = [*(part.layer.name for part in parts), KERNELS]
+    rows = [Choice(name, c.name, c.bytes, c.loss) for name, c in zip(names, chosen, strict=True)]
+    few = keras.tree.map_structure(lambda array: array[:VERIFIED], x)
+    return Compacted(file, frozen.model, rows, found, loss, size, frozen.verify(few, file=file))
+
+
+def _sample(model: keras.Model, data: Any, samples: int, seed: int) -> tuple[Any, Any]:
+    if not isinstance(data, tuple) or len(data) != 2:
+        checks.fail("data", "a pair (inputs, targets)", type(data).__name__)
+    x, y = keras.tree.map_structure(lambda one: None if one is None else np.asarray(one), data)
+    count = len(keras.tree.flatten(x)[0])
+    if not count:
+        checks.fail("data", "at least one example", "none")
+    rows = np.random.default_rng(seed).permutation(count)[:samples]
+    x = keras.tree.map_structure(lambda array: array[rows], x)
+    if not model.compiled:
+        return x, model.predict(x, verbose=0)
+    return x, keras.tree.map_structure(lambda array: None if array is None else array[rows], y)
+
+
+def _compiled(model: keras.Model, copy: keras.Model) -> keras.Model:
+    if model.compiled:
+        copy.compile_from_config({**model.get_compile_config(), "optimizer": "sgd"})
+    else:
+        copy.compile("sgd", "mse")
+    return copy
+
+
+def _loss(model: keras.Model, copy: keras.Model, x: Any, y: Any) -> float:
+    loss = _compiled(model, copy).evaluate(x, y, verbose=0, return_dict=True)["loss"]
+    return loss if np.isfinite(loss) else float("inf")
+
+
+def _measured(
+    model: keras.Model, parts: list[Part], x: Any, y: Any, seed: int
+) -> tuple[float, list[list[Candidate]]]:
+    """The loss as trained, and the candidates of each part with their losses, one at a time.
+
+    Rows are exchanged within one copy of the model, so that it is traced once.
+    """
+    copy = copy_with(model, lambda layer: None)
+    pairs = zip(reached_layers(model), reached_layers(copy), strict=True)
+    twins = {id(layer): Part(twin) for layer, twin in pairs}
+    base = _loss(model, copy, x, y)
+    found = []
+    for part in parts:
+        twin, table = twins[id(part.layer)], part.table
+        candidates = [Candidate(KEPT, None, table.nbytes, base)]
+        for name, form in forms_of(part, seed):
+            twin.assign(values_of(form))
+            loss = copy.evaluate(x, y, verbose=0, return_dict=True)["loss"]
+            if np.isfinite(loss):
+                candidates.append(Candidate(name, form, stored_bytes(form), loss))
+        twin.assign(table)
+        found.append(candidates)
+    rounded = export.freeze(copy, _recipe("int8")).model
+    numbers = _kernel_numbers(model, parts)
+    kernels = [
+        Candidate(KEPT, None, 4 * numbers, base),
+        Candidate("int8", None, numbers, _loss(model, rounded, x, y)),
+    ]
+    return base, [*found, kernels]
+
+
+def _kernel_numbers(model: keras.Model, parts: list[Part]) -> int:
+    inside = {id(part.variable) for part in parts}
+    others = [w for w in model.weights if id(w) not in inside and len(w.shape) > 1]
+    return sum(int(np.prod(weight.shape)) for weight in others)
+
+
+def _recipe(kernels: str) -> export.Recipe:
+    return export.Recipe("compact", "float32", kernels)
+
+
+def combinations(choices: Sequence[Sequence[Candidate]]) -> list[Pick]:
+    """Picks that no other beats in bytes and in the sum of losses, the smallest first.
+
+    >>> a, b, c = (Candidate(n, None, s, l) for n, s, l in [("a", 4, 0), ("b", 1, 2), ("c", 2, 3)])
+    >>> [[one.name for one in pick] for pick in combinations([[a, b, c], [a, b]])]
+    [['b', 'b'], ['b', 'a'], ['a', 'a']]
+    """
+    found: list[tuple[int, float, Pick]] = [(0, 0.0, ())]
+    for candidates in choices:
+        made = [
+            (size + one.bytes, loss + one.loss, (*pick, one))
+            for size, loss, pick in found
+            for one in candidates
+        ]
+        found = []
+        for entry in sorted(made, key=lambda entry: entry[:2]):
+            if not found or entry[1] < found[-1][1]:
+                found.append(entry)
+    return [pick for _, _, pick in found]
+
+
+def _fitting(
+    model: keras.Model, parts: list[Part], choices: list[list[Candidate]], budget: int, joint: int
+) -> list[tuple[Pick, export.Frozen, bytes]]:
+    """The `joint` best combinations whose files fit, with these; at least the smallest."""
+    picks = combinations(choices)
+    smallest = _built(model, parts, picks[0])
+    over = len(smallest[2]) - _bytes(picks[0])  # graph, biases, metadata
+    found: list[tuple[Pick, export.Frozen, bytes]] = []
+    for pick in reversed(picks[1:]):
+        if len(found) == joint:
+            break
+        if _bytes(pick) + over > budget:
+            continue
+        made = _built(model, parts, pick)
+        if len(made[2]) <= budget:
+            found.append(made)
+    if not found and len(smallest[2]) <= budget:
+        found.append(smallest)
+    if found:
+        return found
+    names = [*(part.layer.name for part in parts), KERNELS]
+    sizes = ", ".join(f"{n} {c.bytes:,}" for n, c in zip(names, picks[0], strict=True))
+    expected = f"at least {len(smallest[2]):,} bytes ({sizes}, the rest {over:,})"
+    return checks.fail("budget", expected, budget)
+
+
+def _bytes(pick: Pick) -> int:
+    return sum(one.bytes for one in pick)
+
+
+def _built(model: keras.Model, parts: list[Part], pick: Pick) -> tuple[Pick, export.Frozen, bytes]:
+    """The model with the forms of a pick, frozen, and its file."""
+    pairs = zip(parts, pick[:-1], strict=True)
+    forms = {id(part.layer): part.replaced(c.form) for part, c in pairs if c.form is not None}
+    copy = copy_with(model, lambda layer: forms.get(id(layer)))
+    frozen = export.freeze(copy, _recipe(pick[-1].name))
+    return pick, frozen, frozen.convert()

@@ -1,0 +1,101 @@
+"""A trained model within a budget: never over, near the model, refused when impossible."""
+
+import itertools
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from kerascompact import search
+from kerascompact.search.compact import combinations
+from kerascompact.search.parts import Candidate
+
+RANDOM = np.random.default_rng(0)
+V, LENGTH = 300, 6
+
+
+def next_word():
+    """A masked table, an LSTM and a softmax over all words."""
+    ids = keras.Input((LENGTH,), dtype="int32")
+    table = keras.layers.Embedding(V, 16, mask_zero=True, name="words")
+    states = keras.layers.LSTM(16, return_sequences=True)(table(ids))
+    out = keras.layers.Dense(V, activation="softmax", name="head")(states)
+    return keras.Model(ids, out)
+
+
+def two_inputs():
+    """Two inputs with a table each, one of them read twice, and a batch normalization."""
+    left, right = (keras.Input((LENGTH,), dtype="int32", name=n) for n in ("left", "right"))
+    shared = keras.layers.Embedding(V, 16, name="shared")
+    other = keras.layers.Embedding(V, 8, name="other")
+    pool = keras.layers.GlobalAveragePooling1D()
+    both = [pool(shared(left)), pool(shared(right)), pool(other(right))]
+    joined = keras.layers.BatchNormalization()(keras.layers.Concatenate()(both))
+    return keras.Model([left, right], keras.layers.Dense(3)(joined))
+
+
+def ids(count=48):
+    return RANDOM.integers(1, V, (count, LENGTH))
+
+
+def test_a_language_model_fits_and_its_file_agrees(tmp_path):
+    model = next_word()
+    model.compile("adam", "sparse_categorical_crossentropy")
+    before = [weight.copy() for weight in model.get_weights()]
+    x = ids()
+    found = search.compact(model, "24KiB", data=(x, x), joint=2)
+    assert len(found.file) <= 24 * 1024
+    assert [row.part for row in found.choices] == ["words", "head", "other kernels"]
+    found.save(tmp_path)
+    assert (tmp_path / "model.tflite").read_bytes() == found.file
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    run = tf.lite.Interpreter(model_content=found.file).get_signature_runner()
+    (name,) = run.get_input_details()
+    (answer,) = run(**{name: x[:1].astype("int32")}).values()
+    np.testing.assert_allclose(answer, loaded(x[:1]), atol=1e-5)  # float32 sums of 16 products
+    # The loss, computed without Keras' evaluate:
+    outputs = found.model.predict(x, verbose=0)
+    picked = np.take_along_axis(outputs, x[..., None], -1)
+    np.testing.assert_allclose(found.loss, -np.log(picked).mean(), rtol=1e-4)
+    for old, new in zip(before, model.get_weights(), strict=True):
+        np.testing.assert_array_equal(old, new)
+    assert found.table().row_count == 4
+
+
+def test_several_inputs_without_a_compiled_loss():
+    model, x = two_inputs(), [ids(), ids()]
+    found = search.compact(model, 16_000, data=(x, None), joint=1)
+    assert len(found.file) <= 16_000
+    assert [row.part for row in found.choices] == ["shared", "other", "other kernels"]
+    lost = found.model.predict(x, verbose=0) - model.predict(x, verbose=0)
+    np.testing.assert_allclose(found.loss, np.square(lost).mean(), rtol=1e-3, atol=1e-9)
+    with pytest.raises(ValueError, match=r"`budget` must be at least .* bytes \(shared "):
+        search.compact(model, 1000, data=(x, None), joint=1)
+
+
+def test_combinations_are_the_pareto_front_of_all():
+    parts = [
+        [Candidate("", None, int(b), float(c)) for b, c in RANDOM.integers(1, 50, (5, 2))]
+        for _ in range(3)
+    ]
+    every = [(sum(c.bytes for c in p), sum(c.loss for c in p)) for p in itertools.product(*parts)]
+    front = {a for a in every if not any(b != a and b[0] <= a[0] and b[1] <= a[1] for b in every)}
+    found = [(sum(c.bytes for c in p), sum(c.loss for c in p)) for p in combinations(parts)]
+    assert found == sorted(front)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (dict(budget="much"), "`budget` must be"),
+        (dict(data=np.ones(3)), "`data` must be a pair"),
+        (dict(joint=0), "`joint` must be"),
+        (dict(samples=0), "`samples` must be"),
+        (dict(model=keras.Sequential([keras.Input((3,)), keras.layers.Dense(2)])), "`model` must"),
+    ],
+)
+def test_refuses(change, message):
+    given = {"model": two_inputs(), "budget": 9000, "data": (ids(), None), **change}
+    with pytest.raises(ValueError, match=message):
+        search.compact(**given)
