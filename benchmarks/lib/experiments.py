@@ -44,6 +44,7 @@ FOLDERS: dict[str, dict[str, tuple[str, ...]]] = {
     "product": {
         "phone": ("phone",),
         "budgets": ("budgets", "budgets_dev", "budgets_long"),
+        "fasttext_autotune": ("fasttext_autotune",),
         "text_in": ("text_in",),
         "aware": ("aware",),
         "parity": ("runtimes", "aarch64", "browser"),
