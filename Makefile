@@ -21,7 +21,7 @@ SUPPORTED := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13)
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## */\t/' | expand -t 12
 
-demo: $(VENV)/.has-plot  ## train two models on real data, export, verify; a table and a picture
+demo: $(VENV)/.has-plot  ## three minutes: the best files for 16, 32 and 64 KiB on real data
 	$(BIN)/kerascompact demo $(ARGS)
 
 # Four runs: XLA never frees what it compiled, and in one run a worker would grow past 2 GB.

@@ -45,6 +45,7 @@ FOLDERS: dict[str, dict[str, tuple[str, ...]]] = {
         "phone": ("phone",),
         "budgets": ("budgets", "budgets_dev", "budgets_long"),
         "fasttext_autotune": ("fasttext_autotune",),
+        "search_budgets": ("search_budgets",),
         "text_in": ("text_in",),
         "aware": ("aware",),
         "parity": ("runtimes", "aarch64", "browser"),

@@ -46,6 +46,16 @@ def lstm_classifier(
     return keras.Model(ids, output_layer(num_classes, multi_label)(state), name="lstm_classifier")
 
 
+def classified(
+    hidden: keras.KerasTensor, num_classes: int, multi_label: bool, head_rank: int | None
+) -> keras.KerasTensor:
+    """Probabilities of the classes; with `head_rank`, of a kernel of that rank, `W = A B`."""
+    if head_rank is not None:
+        checks.integer_in("head_rank", head_rank, 1)
+        hidden = keras.layers.Dense(head_rank, use_bias=False, name="low_rank")(hidden)
+    return output_layer(num_classes, multi_label)(hidden)
+
+
 def output_layer(num_classes: int, multi_label: bool = False) -> keras.layers.Layer:
     """The layer of the probabilities: a softmax, or a sigmoid for each class.
 

@@ -4,7 +4,7 @@ import keras
 
 from kerascompact.core import checks
 from kerascompact.layers import MaskedMax, MaskedMean, UnknownAsPadding, WeightedMean
-from kerascompact.models.lstm_classifier import output_layer
+from kerascompact.models.lstm_classifier import classified
 
 POOLING = ("mean", "weighted", "mean_and_max")
 
@@ -19,6 +19,7 @@ def mean_classifier(
     skip_unknown: bool = False,
     pooling: str = "mean",
     multi_label: bool = False,
+    head_rank: int | None = None,
 ) -> keras.Model:
     """Classifies a text by the mean of its words' vectors.
 
@@ -36,6 +37,8 @@ def mean_classifier(
         pooling: "mean"; "weighted", with a weight for each word, which is the last column of the
             embedding (`WeightedMean`); or "mean_and_max", the mean and the maximum side by side.
         multi_label: Whether a text may have several classes or none: a sigmoid for each.
+        head_rank: Rank of the output layer's kernel, which then is a product of two: fewer numbers
+            if there are many classes. `None`: one full kernel.
 
     Returns: Model, `ids` int32 `(batch, length)` -> `probabilities` `(batch, num_classes)`.
 
@@ -58,7 +61,8 @@ def mean_classifier(
     if hidden_units is not None:
         checks.integer_in("hidden_units", hidden_units, 1)
         mean = keras.layers.Dense(hidden_units, activation="relu", name="hidden")(mean)
-    return keras.Model(ids, output_layer(num_classes, multi_label)(mean), name="mean_classifier")
+    outputs = classified(mean, num_classes, multi_label, head_rank)
+    return keras.Model(ids, outputs, name="mean_classifier")
 
 
 def _pooled(vectors: keras.KerasTensor, pooling: str) -> keras.KerasTensor:

@@ -6,7 +6,7 @@ import keras
 
 from kerascompact.core import checks
 from kerascompact.layers.text_convolution import TextConvolution
-from kerascompact.models.lstm_classifier import output_layer
+from kerascompact.models.lstm_classifier import classified
 
 
 def text_cnn(
@@ -18,6 +18,7 @@ def text_cnn(
     dropout: float = 0.5,
     sequence_length: int | None = None,
     multi_label: bool = False,
+    head_rank: int | None = None,
 ) -> keras.Model:
     """Classifies a text by the strongest answer of each filter to any of its windows.
 
@@ -33,6 +34,8 @@ def text_cnn(
         dropout: Share of the maxima dropped in training.
         sequence_length: Fixed number of ids, or `None` for any.
         multi_label: Whether a text may have several classes or none: a sigmoid for each.
+        head_rank: Rank of the output layer's kernel, which then is a product of two: fewer numbers
+            if there are many classes. `None`: one full kernel.
 
     Returns: Model, `ids` int32 `(batch, length)` -> `probabilities` `(batch, num_classes)`.
 
@@ -56,4 +59,5 @@ def text_cnn(
     hidden = keras.layers.Concatenate(name="maxima")(found) if len(found) > 1 else found[0]
     if dropout:
         hidden = keras.layers.Dropout(dropout, name="dropout")(hidden)
-    return keras.Model(ids, output_layer(num_classes, multi_label)(hidden), name="text_cnn")
+    outputs = classified(hidden, num_classes, multi_label, head_rank)
+    return keras.Model(ids, outputs, name="text_cnn")

@@ -5,6 +5,8 @@ from typing import Any
 import keras
 
 from kerascompact import models
+from kerascompact.core.keras_graph import copy_with, maker_of
+from kerascompact.forms import DenseForm, LogitsForm
 from kerascompact.search.setting import Setting
 from kerascompact.tasks.methods import METHODS, build_embedding, logit_scale
 
@@ -42,6 +44,7 @@ def build(
             num_filters=setting.units,
             dropout=setting.dropout,
             multi_label=multi_label,
+            head_rank=setting.head_rank or None,
         )
     return models.mean_classifier(
         embedding,
@@ -49,6 +52,27 @@ def build(
         hidden_units=setting.units if setting.model == "hidden" else None,
         dropout=setting.dropout,
         multi_label=multi_label,
+        head_rank=setting.head_rank or None,
         skip_unknown=setting.skip_unknown,
         pooling=setting.model if setting.model in ("weighted", "mean_and_max") else "mean",
     )
+
+
+def with_form_head(model: keras.Model) -> keras.Model:
+    """A copy whose output layer is a form, which a recipe stores and trains as it does tables.
+
+    >>> with_form_head(build(Setting(words=50, width=4), 50, 3)).layers[-1].part.output_dim
+    4
+    """
+    head = maker_of(model.outputs[0])
+
+    def replace(layer: keras.layers.Layer) -> keras.layers.Layer:
+        if layer is not head:
+            return layer
+        kernel, bias = (keras.ops.convert_to_numpy(one) for one in (layer.kernel, layer.bias))
+        width, classes = kernel.shape
+        arrays = {"table": kernel.T}
+        part = DenseForm.from_arrays(arrays, input_dim=classes, output_dim=width)
+        return LogitsForm.over(part, bias, layer.activation, name=layer.name)
+
+    return copy_with(model, replace)

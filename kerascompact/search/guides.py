@@ -10,6 +10,7 @@ from kerascompact.search.corpus import Corpus
 from kerascompact.search.locks import exclusive
 from kerascompact.search.setting import Setting
 from kerascompact.search.training import Soft, train
+from kerascompact.tasks.classification import outputs_of
 
 START = 0.01  # words that say little about the class stay near it
 MOST_NUMBERS = 50_000_000  # of a teacher's probabilities
@@ -97,8 +98,7 @@ class Guides:
         classes = len(self.corpus.label_names)
         ids = self.corpus.encode(vocabulary, unlabelled=True)
         if len(ids) * classes <= MOST_NUMBERS:
-            found = trained.model.predict(ids, batch_size=500, verbose=0)
-            outputs = found.astype(np.float16)
+            outputs = outputs_of(trained.model, ids).astype(np.float16)
         table = trained.model.get_layer("embedding").embeddings.numpy()
         facts = np.array([trained.score, time.monotonic() - start])
         save_npz(path, table=table, outputs=outputs, facts=facts)

@@ -18,6 +18,8 @@ class Setting(NamedTuple):
         model: What follows the vectors: their "mean"; a "weighted" mean; "mean_and_max"; "hidden",
             a mean and a hidden layer; or "cnn".
         units: Units of the hidden layer, or filters of each size of the CNN.
+        head_rank: Rank of the output layer's kernel; 0: full.
+        head: Numbers of the output layer's kernel: those of the "recipe", or "int4".
         filter_sizes: Sizes of the CNN's filters, in words.
         rules: Token rules.
         chosen: How words are chosen: by the "norm" of their vectors in a full table, by
@@ -49,6 +51,8 @@ class Setting(NamedTuple):
     model: str = "mean"
     units: int = 0
     filter_sizes: tuple[int, ...] = ()
+    head_rank: int = 0
+    head: str = "recipe"
     rules: str = "wordpunct"
     chosen: str = "norm_and_count"
     stored: str = "fingerprints"
@@ -94,6 +98,8 @@ class Setting(NamedTuple):
             model = f"mean, {self.units} hidden units"
         if self.skip_unknown:
             model += " of known words"
+        model += f", head of rank {self.head_rank}" if self.head_rank else ""
+        model += ", int4 head" if self.head == "int4" else ""
         sizes = "".join(f" {name}={value:g}" for name, value in self.options)
         kind = "words and pairs" if named(self.rules).pairs else "words"
         hashed, plain = self.stored == "buckets", self.chosen == "frequency"

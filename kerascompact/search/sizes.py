@@ -16,7 +16,7 @@ from kerascompact.core.keras_graph import direct_layers
 from kerascompact.core.storage import code_bits
 from kerascompact.export.embedding_forms import as_form, is_embedding
 from kerascompact.export.recipe import RECIPES, Recipe
-from kerascompact.search.building import build
+from kerascompact.search.building import build, with_form_head
 from kerascompact.search.setting import Setting
 from kerascompact.text import fingerprints
 from kerascompact.text.buckets import Buckets
@@ -106,13 +106,19 @@ class Sizes:
         """Bytes of all kernels and biases behind the embedding."""
         rounds = RECIPES[setting.recipe].kernels != "float32"
         total, counts = 0, set()
-        for shape, last in kernels_of(setting, len(self.label_names)):
-            axis = kernels.axis_of_scales(shape, -1, last) if rounds else None
+        *inner, head = kernels_of(setting, len(self.label_names))
+        for kernel in inner if setting.head == "int4" else (*inner, head):
+            shape = kernel.shape
+            axis = kernels.axis_of_scales(shape, -1, kernel.last) if rounds else None
             total += _padded(math.prod(shape) * (4 if axis is None else 1))
-            total += _padded(4 * shape[-1])  # the bias
+            total += _padded(4 * shape[-1]) if kernel.bias else 0
             if axis is not None:
                 total += 4 * shape[axis]  # scales
                 counts.add(shape[axis])
+        if setting.head == "int4":  # a form: a row for each class
+            width, classes = head.shape
+            total += _padded(classes * math.ceil(width / 2)) + _padded(4 * width)
+            total += _padded(4 * classes)
         return total + 8 * sum(counts)  # zero points, which kernels share
 
     def _table(self, setting: Setting) -> int:
@@ -156,6 +162,8 @@ class Sizes:
         """The file of an untrained model with random weights."""
         classes = len(self.label_names)
         model = build(setting, setting.words, classes, multi_label=self.multi_label)
+        if setting.head == "int4":
+            model = with_form_head(model)
         random = np.random.default_rng(0)
         for weight in model.weights:  # equal constants, such as zeros, are stored once
             if str(weight.dtype).startswith("float"):
@@ -183,11 +191,13 @@ def kind(setting: Setting, classes: int) -> str:
     options = [name if name in ("unique", "buckets") else (name, v) for name, v in setting.options]
     width = 0 if setting.method == "standard" else setting.width
     facts = (*setting.filter_sizes, setting.model, setting.rules, setting.skip_unknown)
+    head = (bool(setting.head_rank), setting.head)
     storage = (setting.recipe, setting.stored, setting.fingerprint_bits)
     rounded = [
-        kernels.axis_of_scales(shape, -1, last) for shape, last in kernels_of(setting, classes)
+        kernels.axis_of_scales(kernel.shape, -1, kernel.last)
+        for kernel in kernels_of(setting, classes)
     ]
-    return json.dumps([setting.method, width, options, facts, storage, rounded])
+    return json.dumps([setting.method, width, options, facts, head, storage, rounded])
 
 
 def word_bytes(setting: Setting) -> list[int]:
@@ -245,24 +255,35 @@ def form_bytes(embedding: keras.layers.Layer, recipe: Recipe) -> int:
     return sum(_padded(-(-array.total_bits // 8)) for array in stored)
 
 
-def kernels_of(setting: Setting, classes: int) -> list[tuple[tuple[int, ...], bool]]:
-    """Shapes of the kernels behind the embedding, and whether each is the last.
+class Kernel(NamedTuple):
+    """Shape of a kernel, whether its outputs are the model's, and whether it has a bias."""
 
-    >>> kernels_of(Setting(100, 8, model="hidden", units=16), 3)
-    [((8, 16), False), ((16, 3), True)]
+    shape: tuple[int, ...]
+    last: bool = False
+    bias: bool = True
+
+
+def kernels_of(setting: Setting, classes: int) -> list[Kernel]:
+    """The kernels behind the embedding.
+
+    >>> [kernel.shape for kernel in kernels_of(Setting(100, 8, model="hidden", units=16), 3)]
+    [(8, 16), (16, 3)]
     """
     width = setting.width
-    shapes: list[tuple[int, ...]] = []
+    found: list[Kernel] = []
     if setting.model == "cnn":
-        shapes = [(size, width, setting.units) for size in setting.filter_sizes]
+        found = [Kernel((size, width, setting.units)) for size in setting.filter_sizes]
         width = setting.units * len(setting.filter_sizes)
     elif setting.model == "hidden":
-        shapes, width = [(width, setting.units)], setting.units
+        found, width = [Kernel((width, setting.units))], setting.units
     elif setting.model == "mean_and_max":
         width *= 2
     elif setting.model == "weighted":
         width -= 1
-    return [*((shape, False) for shape in shapes), ((width, classes), True)]
+    if setting.head_rank:
+        found.append(Kernel((width, setting.head_rank), bias=False))
+        width = setting.head_rank
+    return [*found, Kernel((width, classes), last=True)]
 
 
 def _padded(size: int) -> int:

@@ -13,6 +13,8 @@ TEXTS = {"words": "wordpunct", "pairs": "wordpunct_pairs"}
 # Methods whose files have fewer bits a word than a table of 4 bits.
 COMPACT = ("mixture", "cluster", "low_rank", "kd", "dpq", "compositional", "hashed", "tensor_train")
 IN_ORDER = ("mixture", "cluster", "hashed")  # methods that need frequent words first
+MANY = 20  # classes, whose output layers may be worth fewer bytes
+NARROW = 20  # of vectors, for which a head of 4 bits has more operators than it saves
 LONG = 200  # tokens of a text; a CNN of longer ones takes too long
 
 
@@ -45,9 +47,9 @@ def usual_width(budget: int, classes: int) -> int:
     data sets.
 
     >>> usual_width(32 * 1024, 150), usual_width(32 * 1024, 4)
-    (30, 8)
+    (28, 8)
     """
-    free = max(budget - 9000, 2000)
+    free = max(budget - 9000 - 15 * classes, 2000)
     width = math.sqrt(free / 500) * (classes / 2) ** (1 / 3)
     return even(width)
 
@@ -116,6 +118,10 @@ def suggest(trial: Any, budget: int, facts: Facts, fit: Fit) -> Setting | None:
         setting = setting._replace(filter_sizes=sizes, units=draw("filters", [16, 32, 64, 128]))
     elif model == "hidden":
         setting = setting._replace(units=draw("units", [16, 32, 64]))
+    if facts.classes >= MANY and tuned:
+        setting = setting._replace(head=draw("head", ["recipe", "int4"]))
+    if facts.classes >= MANY and model in ("cnn", "mean_and_max"):
+        setting = setting._replace(head_rank=draw("head_rank", [0, 16, 32, 64]))
     return fitted(_with_options(setting, trial), fit)
 
 
@@ -175,11 +181,13 @@ def fitted(setting: Setting, fit: Fit) -> Setting | None:
             return None
 
 
-def defaults(facts: Facts) -> list[dict[str, Any]]:
+def defaults(budget: int, facts: Facts) -> list[dict[str, Any]]:
     """Parameters of the first trials, the best guess first: they make a fair file in two minutes.
 
     Made from the settings that were best on dev of five data sets; relative to the budget.
     """
+    many = facts.classes >= MANY
+    narrow = many and usual_width(budget, facts.classes) < NARROW
     first: dict[str, Any] = {
         "text": "words",
         "model": "mean",
@@ -190,15 +198,17 @@ def defaults(facts: Facts) -> list[dict[str, Any]]:
         "stored": "slots",
         "skip_unknown": True,
         "epochs": 1.0,
-        "batch_size": 64 if facts.rows < 10_000 else 128,
+        "batch_size": 64 if facts.rows < 10_000 or narrow else 128,
         "learning_rate": 0.0,
         "tuning_rate": -2.3,
-        "dropout": 0.4,
+        "dropout": 0.1 if narrow else 0.4,
     }
+    if many:
+        first |= {"head": "recipe" if narrow else "int4", "head_rank": 0}
     if facts.soft:
         first |= {"soft": 0.0}
     taught = {"soft": 0.5, "temperature": 1.0} if facts.soft else {}
-    pairs = {"text": "pairs", "chosen": "norm", "dropout": 0.6, "width": -0.6}
+    pairs = {"text": "pairs", "chosen": "norm", "dropout": 0.2 if narrow else 0.6, "width": -0.6}
     found = [
         first,
         first | pairs,

@@ -5,7 +5,7 @@ import logging
 import os
 import secrets
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -67,7 +67,7 @@ class Studies:
         storage: Optuna storage.
         seed: Seed of the sampler.
         number: Number of this process among those of the search, which draw other settings.
-        defaults: Parameters of the first trials of each study.
+        defaults: From a budget to the parameters of its first trials.
         folder: Folder of the search, where this process says that it lives.
 
     Attributes:
@@ -80,7 +80,7 @@ class Studies:
         storage: optuna.storages.BaseStorage,
         seed: int,
         number: int,
-        defaults: Sequence[dict[str, Any]],
+        defaults: Callable[[int], Sequence[dict[str, Any]]],
         folder: Path,
     ) -> None:
         quiet()
@@ -104,7 +104,7 @@ class Studies:
                 load_if_exists=True,
             )
             if not study.get_trials(deepcopy=False):
-                for parameters in defaults:
+                for parameters in defaults(budget):
                     study.enqueue_trial(parameters, skip_if_exists=True)
             self.of[budget] = study
         self.worker = f"{os.uname().nodename}-{os.getpid()}-{secrets.token_hex(3)}"

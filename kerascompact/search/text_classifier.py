@@ -81,7 +81,7 @@ def text_classifier(
     Example:
     >>> texts = ["turn it up", "louder now", "turn it down", "be quiet"] * 20
     >>> labels = ["louder", "louder", "softer", "softer"] * 20
-    >>> found = text_classifier((texts, labels), "24KiB", 0.1, workers=1, verbose=False)
+    >>> found = text_classifier((texts, labels), "24KiB", trials=1, workers=1, verbose=False)
     >>> len(found.best.file) <= 24 * 1024
     True
 

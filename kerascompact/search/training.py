@@ -7,10 +7,10 @@ import keras
 import numpy as np
 
 from kerascompact import export
-from kerascompact.search.building import build
+from kerascompact.search.building import build, with_form_head
 from kerascompact.search.corpus import Corpus
 from kerascompact.search.setting import Setting
-from kerascompact.tasks.classification import fit
+from kerascompact.tasks.classification import fit, outputs_of
 from kerascompact.tasks.methods import optimizer_of
 from kerascompact.text.buckets import Buckets
 from kerascompact.text.length_batches import LengthBatches
@@ -134,10 +134,12 @@ def train(
         callbacks=callbacks,
         **common,
     )
+    if setting.head == "int4":
+        model = with_form_head(model)
     if setting.tuning_epochs:
         model = export.quantization_aware(model, setting.recipe)
         epochs, rate = setting.tuning_epochs, setting.tuning_rate
         fit(model, batches, dev, epochs=epochs, learning_rate=rate, **common)
     frozen = export.freeze(model, setting.recipe).model
-    outputs = frozen.predict(dev[0], batch_size=500, verbose=0)
+    outputs = outputs_of(frozen, dev[0])
     return Trained(setting, model, vocabulary, score(outputs, dev[1], metric))

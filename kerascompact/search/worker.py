@@ -68,7 +68,8 @@ class Worker:
         self.sizes = Sizes(self.task.label_names, length, folder, several)
         names = {budget: self.task.study(budget) for budget in self.task.budgets}
         storage = storage_of(self.task.storage, folder)
-        self.studies = Studies(names, storage, seed, number, defaults(self.facts), folder)
+        first = functools.partial(defaults, facts=self.facts)
+        self.studies = Studies(names, storage, seed, number, first, folder)
         self.slowest = 0.0  # seconds of a trial
 
     def work(

@@ -1,0 +1,117 @@
+"""`search.text_classifier` within several budgets at once, beside fastText.
+
+Each data set has ten minutes for all budgets together, on dev as it is given: nothing is trained
+on dev, as with the rival. Test is read once a file.
+"""
+
+import argparse
+import os
+import time
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from benchmarks.lib import results, runner
+from benchmarks.product.fasttext_autotune import BUDGETS, SETS
+from kerascompact import datasets
+from kerascompact.search import text_classifier
+
+
+class Spec(NamedTuple):
+    """What decides a search, but for the speed of the machine."""
+
+    dataset: str
+    minutes: float = 10.0
+    workers: int = 2
+    distil: bool = True
+    seed: int = 0
+
+
+def benchmark(name: str, arguments: argparse.Namespace) -> list[dict[str, Any]]:
+    """Runs what has no row yet."""
+    specs = [
+        Spec(dataset, arguments.minutes, arguments.workers, not arguments.no_distil, seed)
+        for seed in arguments.seeds or (0, 1, 2)
+        for dataset in arguments.sets or SETS
+    ]
+
+    def run(spec: Spec) -> dict[str, Any]:
+        return searched(spec, arguments.data)
+
+    return runner.run_all(name, specs, run, table)
+
+
+def searched(spec: Spec, data: str | None) -> dict[str, Any]:
+    """The row of a search: one entry for each budget, and what it took."""
+    start, before = time.monotonic(), os.times()
+    found = text_classifier(
+        datasets.load(spec.dataset, data),
+        [f"{budget}KiB" for budget in BUDGETS],
+        spec.minutes,
+        seed=spec.seed,
+        workers=spec.workers,
+        distil=spec.distil,
+        refit=False,
+        verbose=False,
+    )
+    used = [after - past for after, past in zip(os.times()[:4], before[:4], strict=True)]
+    files = [
+        {
+            "budget": best.budget,
+            "bytes": len(best.file),
+            "dev_accuracy": best.dev_score,
+            "trainings": len(best.dev_scores),
+            "file_accuracy": best.test_score,
+            "label": best.setting.label,
+            "setting": best.setting.facts(),
+        }
+        for best in found.by_budget.values()
+    ]
+    facts = {key: found.facts[key] for key in ("trials", "seconds")}
+    seconds = {"total_seconds": time.monotonic() - start, "processor": sum(used)}
+    return {"files": files, **facts, **{key: round(value, 1) for key, value in seconds.items()}}
+
+
+def rivals() -> dict[tuple[str, int], dict[str, list[dict[str, Any]]]]:
+    """Rows of fastText's own search, of its grid and of the lists by hand, by set and budget."""
+    found: dict[tuple[str, int], dict[str, list[dict[str, Any]]]] = {}
+    arms = {"fastText": "grid", "ours": "list"}
+    for row in results.rows("fasttext_autotune"):
+        key = row["spec"]["dataset"], row["spec"]["budget"]
+        found.setdefault(key, {}).setdefault("autotune", []).append(row)
+    for row in (*results.rows("budgets"), *results.rows("budgets_long")):
+        key = row["spec"]["dataset"], row["spec"]["budget"]
+        arm = arms["fastText" if row["spec"]["arm"] == "fastText" else "ours"]
+        found.setdefault(key, {}).setdefault(arm, []).append(row)
+    return found
+
+
+def table(rows: Sequence[dict[str, Any]]) -> str:
+    """Markdown: test accuracy for each data set and budget, mean and spread over seeds."""
+    lines = [
+        "| data set | KiB | minutes | workers | seeds | trials | largest file B | dev | test | "
+        "autotune | grid | list |",
+        "|" + "---|" * 12,
+    ]
+    others = rivals()
+    for group in results.by_seed(rows):
+        spec = group[0]["spec"]
+        for place, first in enumerate(group[0]["files"]):
+            files = [row["files"][place] for row in group]
+            budget = first["budget"] // 1024
+            trials = [sum(sum(one.values()) for one in row["trials"].values()) for row in group]
+            kind = "" if spec["distil"] else " without soft labels"
+            cells = [spec["dataset"] + kind, str(budget), f"{spec['minutes']:g}"]
+            cells += [str(spec["workers"]), str(len(group)), str(round(sum(trials) / len(trials)))]
+            cells += [f"{max(file['bytes'] for file in files):,}"]
+            cells += [results.percent(files, f"{kind}_accuracy") for kind in ("dev", "file")]
+            rival = others.get((spec["dataset"], budget), {})
+            cells += [_accuracy(rival.get(arm, [])) for arm in ("autotune", "grid", "list")]
+            lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def _accuracy(rows: Sequence[dict[str, Any]]) -> str:
+    made = [row for row in rows if row["file_accuracy"] is not None]
+    if not made:
+        return "none" if rows else "-"
+    return results.percent(made, "file_accuracy")
