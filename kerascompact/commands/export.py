@@ -52,13 +52,12 @@ def run(arguments: argparse.Namespace) -> int:
     from kerascompact.core import checks
     from kerascompact.runtime import vocabulary_file
     from kerascompact.tasks import folder
-    from kerascompact.text import Vocabulary
 
     out = arguments.out or arguments.folder / folder.FILE
     if out.is_dir():
         raise ValueError(f"{out} is a folder, and must be a file to write.")
     folder.check_writable(out.parent)
-    vocabulary = Vocabulary.load(arguments.folder / folder.VOCABULARY)
+    vocabulary = folder.load_words(arguments.folder / folder.VOCABULARY)
     labels = folder.read_labels(arguments.folder / folder.LABELS)
     report = arguments.folder / folder.REPORT
     length = arguments.sequence_length or folder.trained_length(report)
@@ -87,7 +86,8 @@ def run(arguments: argparse.Namespace) -> int:
     frozen = export.freeze(model, recipe)
     data = frozen.convert(**options)
     # There is no data set here, so file and model are compared on the words of the vocabulary.
-    texts = [" ".join(vocabulary.words[start::16][:length]) for start in range(16)]
+    words = getattr(vocabulary, "words", ()) or [f"word{number}" for number in range(200)]
+    texts = [" ".join(words[start::16][:length]) for start in range(16)]
     texts = [text for text in texts if text]
     given = texts if text_in else vocabulary.encode_all(texts, length)
     report = frozen.verify(given, vocabulary=vocabulary)

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from kerascompact.runtime.classifier import TextClassifier
-    from kerascompact.text import Vocabulary
+    from kerascompact.text import Buckets, Vocabulary
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -91,11 +91,11 @@ def _ids(classifier: "TextClassifier", texts: "Sequence[str]") -> "np.ndarray":
     return vocabulary.encode_all(texts, max(length, 1))
 
 
-def _vocabulary(classifier: "TextClassifier", model: Path) -> "Vocabulary | None":
+def _vocabulary(classifier: "TextClassifier", model: Path) -> "Vocabulary | Buckets | None":
     """The vocabulary of the model; a file that takes text needs none in its folder."""
     from kerascompact.tasks import folder
-    from kerascompact.text import Vocabulary
 
-    if classifier.vocabulary is not None or not (classifier.text or {}).get("bytes"):
+    inside = classifier.text or {}
+    if classifier.vocabulary is not None or not (inside.get("bytes") or "buckets" in inside):
         return classifier.vocabulary
-    return Vocabulary.load(model.parent / folder.VOCABULARY)
+    return folder.load_words(model.parent / folder.VOCABULARY)

@@ -92,7 +92,7 @@ class Corpus:
 
     def slots(self, rules: str) -> int:
         """Ids of a text: of its tokens, and of the pairs between them."""
-        return 2 * self.sequence_length - 1 if named(rules).pairs else self.sequence_length
+        return ids_of_a_text(self.sequence_length, rules)
 
     def tokens(self, rules: str) -> Tokens:
         """All texts as ids of the most frequent tokens of train, at most 40,000."""
@@ -161,6 +161,15 @@ class Corpus:
         arrays = load_npz(path)
         vocabulary = Vocabulary.load(path.with_suffix(".txt"))
         return Tokens(vocabulary, arrays["ids"], arrays["counts"])
+
+
+def ids_of_a_text(words: int, rules: str) -> int:
+    """Ids of a text of so many words: one for each, and one for each pair of neighbours.
+
+    >>> ids_of_a_text(5, "wordpunct"), ids_of_a_text(5, "wordpunct_pairs")
+    (5, 9)
+    """
+    return 2 * words - 1 if named(rules).pairs else words
 
 
 def packed(ids: np.ndarray) -> np.ndarray:

@@ -12,10 +12,8 @@ from kerascompact.search.setting import Setting
 from kerascompact.search.studies import Run
 from kerascompact.search.training import Trained, Words
 from kerascompact.search.worker import WORDS, Worker
-from kerascompact.tasks.folder import load_model
-from kerascompact.text.buckets import Buckets
+from kerascompact.tasks.folder import load_model, load_words
 from kerascompact.text.rules import WHITE_SPACE
-from kerascompact.text.vocabulary import Vocabulary
 from kerascompact.training.scores import score
 
 CHECKED = 300  # texts of dev that the file is verified on
@@ -114,8 +112,7 @@ def _kept(worker: Worker, run: Run) -> Trained:
     """The model of a run, or the same training again, if another machine ran it."""
     folder = worker.place(run)
     if (folder / "model.keras").exists():
-        kind = Buckets if run.setting.stored == "buckets" else Vocabulary
-        vocabulary = kind.load(folder / WORDS)
+        vocabulary = load_words(folder / WORDS)
         return Trained(run.setting, load_model(folder / "model.keras"), vocabulary, run.score)
     _, vocabulary = worker.words(run.setting, run.budget)
     return worker.train(run.setting, vocabulary, 0, run.fold)

@@ -15,6 +15,7 @@ from rich.table import Table
 from kerascompact import export
 from kerascompact.core import checks, files
 from kerascompact.search import budget as budgets
+from kerascompact.search.corpus import ids_of_a_text
 from kerascompact.search.finishing import Best
 from kerascompact.search.picture import draw
 from kerascompact.search.studies import Run, Studies
@@ -127,6 +128,7 @@ class Found:
         names.write_labels(self.facts["labels"], folder / names.LABELS)
         report = {
             **{key: value for key, value in self.facts.items() if key != "labels"},
+            "sequence_length": ids_of_a_text(self.facts["sequence_length"], best.setting.rules),
             "budget": best.budget,
             "recipe": best.setting.recipe,
             "file_bytes": len(best.file),

@@ -17,6 +17,7 @@ from kerascompact.core.storage import code_bits
 from kerascompact.export.embedding_forms import as_form, is_embedding
 from kerascompact.export.recipe import RECIPES, Recipe
 from kerascompact.search.building import build, with_form_head
+from kerascompact.search.corpus import ids_of_a_text
 from kerascompact.search.setting import Setting
 from kerascompact.text import fingerprints
 from kerascompact.text.buckets import Buckets
@@ -27,6 +28,7 @@ from kerascompact.tflite.passes import kernels
 MARGIN = 96  # bytes: buffers begin at multiples of 16, and numbers in the metadata have digits
 ALIGNED = 16  # bytes that each buffer begins at a multiple of
 SAMPLES = (20, 1500)  # words of the files that are measured: their searches take 3 and 6 steps
+IN_SLOTS = (120, 1500)  # words of the same where no word is searched
 KEPT = "sizes.json"
 
 
@@ -145,9 +147,15 @@ class Sizes:
         return {key: Graph(*values) for key, values in json.loads(self.path.read_bytes()).items()}
 
     def _measured(self, setting: Setting) -> Graph:
-        """Converts two small models of a kind."""
+        """Converts two small models of a kind, or one whose order of words takes as many bits."""
+        if bits := order_bits(setting):
+            small = scaled(setting, 3 * 2**bits // 4 + NUM_RESERVED)
+            words = sample_words(small.words - NUM_RESERVED)
+            step = self._graph(setting._replace(method="standard", options=())).step
+            rest = len(self.convert(small, words)) - self.arrays(small)
+            return Graph(rest - step * steps_of(words), step)
         found = []
-        for size in SAMPLES:
+        for size in SAMPLES if setting.stored == "fingerprints" else IN_SLOTS:
             small = scaled(setting, size + NUM_RESERVED)
             words = sample_words(size)
             rest = len(self.convert(small, words)) - self.arrays(small)
@@ -173,12 +181,11 @@ class Sizes:
 
     def options(self, setting: Setting) -> dict[str, Any]:
         """Arguments of `export.convert` for a file of a setting, but for the vocabulary."""
-        pairs = setting.rules.endswith("_pairs")
         return {
             "labels": self.label_names,
             "names": False,  # no byte of the budget for tools
             "fingerprint_bits": setting.fingerprint_bits,
-            "sequence_length": 2 * self.sequence_length - 1 if pairs else self.sequence_length,
+            "sequence_length": ids_of_a_text(self.sequence_length, setting.rules),
         }
 
 
@@ -188,11 +195,12 @@ def kind(setting: Setting, classes: int) -> str:
     >>> kind(Setting(100, 32), 9) == kind(Setting(9000, 64, dropout=0.1), 9)
     True
     """
-    options = [name if name in ("unique", "buckets") else (name, v) for name, v in setting.options]
+    free = ("unique", "buckets", "ratio")  # which change no operator
+    options = [name if name in free else (name, v) for name, v in setting.options]
     width = 0 if setting.method == "standard" else setting.width
     facts = (*setting.filter_sizes, setting.model, setting.rules, setting.skip_unknown)
     head = (bool(setting.head_rank), setting.head)
-    storage = (setting.recipe, setting.stored, setting.fingerprint_bits)
+    storage = (setting.recipe, setting.stored, setting.fingerprint_bits, order_bits(setting))
     rounded = [
         kernels.axis_of_scales(kernel.shape, -1, kernel.last)
         for kernel in kernels_of(setting, classes)
@@ -211,8 +219,15 @@ def word_bytes(setting: Setting) -> list[int]:
         return [words] if setting.stored == "slots" else []
     parts = [4 * words, words * (setting.fingerprint_bits - 32) // 8]
     if setting.method != "standard":  # else ids are in the order of the fingerprints
-        parts.append(math.ceil(words * code_bits(max(words, 1)) / 8))
+        parts.append(math.ceil(words * order_bits(setting) / 8))
     return parts
+
+
+def order_bits(setting: Setting) -> int:
+    """Bits a word of the order of fingerprints, by which a file unpacks ids; 0, if it has none."""
+    if setting.stored != "fingerprints" or setting.method == "standard":
+        return 0
+    return code_bits(max(setting.words - NUM_RESERVED, 1))
 
 
 def some_words(setting: Setting, words: Sequence[str]) -> Vocabulary | Buckets:

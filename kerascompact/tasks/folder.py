@@ -14,6 +14,8 @@ from kerascompact.core import files
 if TYPE_CHECKING:
     import keras
 
+    from kerascompact.text import Buckets, Vocabulary
+
 MODEL, VOCABULARY, LABELS = "model.keras", "vocabulary.txt", "labels.txt"
 FILE, REPORT = "model.tflite", "report.json"
 
@@ -75,6 +77,18 @@ def save_model(model: "keras.Model", path: Path) -> None:
     with tempfile.TemporaryDirectory() as scratch:
         model.save(Path(scratch) / MODEL)
         files.write_bytes(path, (Path(scratch) / MODEL).read_bytes())
+
+
+def load_words(path: Path) -> "Vocabulary | Buckets":
+    """Reads what a model knows words by: a list of words, or buckets.
+
+    Raises: ValueError, naming the file, if it is neither; OSError, if it cannot be read.
+    """
+    from kerascompact.text import Buckets, Vocabulary
+
+    with open(path, "rb") as file:
+        is_json = file.read(1) == b"{"
+    return Buckets.load(path) if is_json else Vocabulary.load(path)
 
 
 def read_labels(path: Path) -> list[str]:

@@ -1,0 +1,45 @@
+"""Predicted bytes of every method, against files."""
+
+import pytest
+
+from kerascompact.search.setting import Setting
+from kerascompact.search.sizes import MARGIN, Sizes, sample_words
+from kerascompact.search.space import COMPACT, IN_ORDER, at_size
+
+CODES = (("cardinality", 8), ("code_length", 4))
+OPTIONS = {
+    "mixture": (("clusters", 16), ("unique", 0.25)),
+    "cluster": (("clusters", 32),),
+    "low_rank": (("ratio", 0.3),),
+    "tensor_train": (("ratio", 0.3),),
+    "hashed": (("unique", 0.2), ("buckets", 0.1)),
+    **dict.fromkeys(("kd", "dpq", "compositional"), CODES),
+}
+SIZES = Sizes(("a", "b"), 16)
+
+
+def error(method, words, **change):
+    recipe = "int4" if method in ("mixture", "cluster", "low_rank") else "int8"
+    setting = Setting(words + 2, 8, method=method, options=OPTIONS[method], recipe=recipe)
+    setting, known = at_size(setting._replace(**change)), sample_words(words)
+    return len(SIZES.convert(setting, known)) - SIZES.predict(setting, known)
+
+
+@pytest.mark.parametrize("words", [100, pytest.param(298, marks=pytest.mark.slow), 700])
+@pytest.mark.parametrize("method", ["kd", "mixture"])
+def test_words_by_fingerprints(method, words):
+    assert abs(error(method, words)) <= MARGIN
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("words", [120, 200, 298, 600, 2000])
+@pytest.mark.parametrize("method", COMPACT)
+def test_all_methods_by_fingerprints(method, words):
+    assert abs(error(method, words)) <= MARGIN
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("words", [120, 600, 2000])
+@pytest.mark.parametrize("method", [name for name in COMPACT if name not in IN_ORDER])
+def test_words_in_slots(method, words):
+    assert -128 <= error(method, words, stored="slots") <= MARGIN
