@@ -1,6 +1,7 @@
 """Options of `train --budget`: a search for the best files within budgets of bytes."""
 
 import argparse
+import warnings
 from pathlib import Path
 
 # Options of `train` that fix what a search chooses.
@@ -47,6 +48,7 @@ def run(arguments: argparse.Namespace, defaults: dict[str, object]) -> int:
 
     from kerascompact.commands import source
     from kerascompact.core import checks
+    from kerascompact.datasets.base import DataWarning
     from kerascompact.search import budget, text_classifier
     from kerascompact.tasks import folder
 
@@ -58,6 +60,7 @@ def run(arguments: argparse.Namespace, defaults: dict[str, object]) -> int:
     checks.number("minutes", arguments.minutes, above=0)
     folder.check_writable(arguments.out)
     loaded = source.dataset(arguments, arguments.seed)
+    warnings.simplefilter("ignore", DataWarning)  # printed when the data was read
     found = text_classifier(
         loaded,
         arguments.budget,

@@ -52,6 +52,7 @@ def run(arguments: argparse.Namespace) -> int:
     from kerascompact.core import checks
     from kerascompact.runtime import vocabulary_file
     from kerascompact.tasks import folder
+    from kerascompact.text import Vocabulary
 
     out = arguments.out or arguments.folder / folder.FILE
     if out.is_dir():
@@ -70,6 +71,8 @@ def run(arguments: argparse.Namespace) -> int:
     if not text_in:
         if arguments.max_bytes is not None:
             raise ValueError("--max-bytes needs --text-in: only a file that takes text has it.")
+        if not isinstance(vocabulary, Vocabulary):
+            raise ValueError(f"{arguments.folder} has words in buckets, which need --text-in.")
         vocabulary_file.check(out, vocabulary)
 
     from kerascompact import export, tflite
@@ -86,12 +89,13 @@ def run(arguments: argparse.Namespace) -> int:
     frozen = export.freeze(model, recipe)
     data = frozen.convert(**options)
     # There is no data set here, so file and model are compared on the words of the vocabulary.
-    words = getattr(vocabulary, "words", ()) or [f"word{number}" for number in range(200)]
+    listed = vocabulary if isinstance(vocabulary, Vocabulary) else None
+    words = listed.words if listed else [f"word{number}" for number in range(200)]
     texts = [" ".join(words[start::16][:length]) for start in range(16)]
     texts = [text for text in texts if text]
     given = texts if text_in else vocabulary.encode_all(texts, length)
     report = frozen.verify(given, vocabulary=vocabulary)
-    export.save(data, out, vocabulary=None if text_in else vocabulary)
+    export.save(data, out, vocabulary=None if text_in else listed)
     print(summary(with_bit_input(frozen.model) if projection else frozen.model))
     size = f"{out}: {len(data):,} bytes"
     if text_in:

@@ -31,7 +31,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     add(
         "--rules", default="wordpunct",
-        help="token rules: wordpunct, wordpunct_pairs, kim or whitespace (%(default)s)",
+        help="token rules: wordpunct, characters (scripts without spaces), either with _pairs, kim "
+        "or whitespace (%(default)s)",
     )  # fmt: skip
     add(
         "--vocabulary-size", type=int, default=3000,

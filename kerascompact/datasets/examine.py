@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -53,6 +53,16 @@ def problems(dataset: Dataset, rules: str = "wordpunct") -> list[str]:
         *_counts(dataset),
         *_texts(every, words, token_rules),
     ]
+
+
+def without_spaces(texts: Sequence[str]) -> bool:
+    """Whether most texts have no spaces between words, as in Chinese, Japanese or Thai.
+
+    >>> without_spaces(["\u6253\u5f00\u5ba2\u5385\u7684\u706f" * 3]), without_spaces(["lights on"])
+    (True, False)
+    """
+    widths = [len(text) / max(len(text.split()), 1) for text in texts if not text.isascii()]
+    return len(widths) > len(texts) / 2 and bool(np.median(widths) > WIDE)
 
 
 def _keys(texts: list[str], words: list[list[str]], rules: Rules) -> list[str]:
@@ -143,9 +153,8 @@ def _texts(texts: list[str], words: list[list[str]], rules: Rules) -> Iterator[s
             f"{damaged:,} of {len(texts):,} texts have characters that were lost in another "
             "encoding (U+FFFD)."
         )
-    letters = np.fromiter((len(text) for text in texts), np.int64, len(texts))
-    if np.median(letters / np.maximum(lengths, 1)) > WIDE:
+    if not rules.characters and without_spaces(texts):
         yield (
-            "Most texts have no spaces between words, as in Chinese, Japanese or Thai: token rules "
-            "take a sentence for one word. Set words apart by spaces first."
+            "Most texts have no spaces between words, as in Chinese, Japanese or Thai: the rules "
+            f"{rules.name!r} take a sentence for one word. Use the rules 'characters'."
         )

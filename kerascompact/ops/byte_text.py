@@ -12,7 +12,7 @@ import numpy as np
 import tensorflow as tf
 
 from kerascompact.core import checks
-from kerascompact.core.byte_rules import ALONE, ByteRules
+from kerascompact.core.byte_rules import ALONE, JOINED, ByteRules
 from kerascompact.core.hash32 import GOLDEN, STEP, int32
 from kerascompact.ops.hashing import fmix32
 
@@ -64,7 +64,11 @@ def split(
     units = tf.cast(tf.gather(rules.folding, data), tf.int32) if folds else data
     kinds = tf.cast(tf.gather(rules.kinds, data if _is_plain(rules) else units), tf.int32)
     inside = tf.not_equal(kinds, 0)
-    starts = tf.not_equal(kinds, _shifted(kinds, 1))
+    before = _shifted(kinds, 1)
+    starts = tf.not_equal(kinds, before)
+    if JOINED in rules.kinds:
+        begins = tf.logical_or(tf.not_equal(kinds, JOINED), tf.less(before, JOINED))
+        starts = tf.logical_and(starts, begins)
     if rules.kinds.max() >= ALONE:
         starts = tf.logical_or(starts, tf.greater_equal(kinds, ALONE))
     if rules.endings:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kerascompact.core.arrays import load_npz, save_npz
+from kerascompact.datasets.examine import without_spaces
 from kerascompact.text import inputs
 from kerascompact.text.buckets import Buckets
 from kerascompact.text.byte_rules import byte_rules
@@ -84,9 +85,14 @@ class Corpus:
         return np.setdiff1d(everything, dev), dev
 
     @functools.cached_property
+    def rules(self) -> str:
+        """Token rules without pairs: words, or characters for scripts without spaces."""
+        return "characters" if without_spaces(self.texts[: self.num_train]) else "wordpunct"
+
+    @functools.cached_property
     def sequence_length(self) -> int:
         """Tokens of a text that a model reads: of 99 in 100 texts all, at most 512."""
-        tokens = np.count_nonzero(self.tokens("wordpunct").ids, axis=1)
+        tokens = np.count_nonzero(self.tokens(self.rules).ids, axis=1)
         longest = int(max(tokens.max(), 4))
         return longest if longest <= SHORT else max(SHORT, int(np.quantile(tokens, 0.99)))
 

@@ -9,7 +9,7 @@ from kerascompact import export
 from kerascompact.datasets.base import Split
 from kerascompact.runtime.classifier import TextClassifier
 from kerascompact.search.setting import Setting
-from kerascompact.search.studies import Run
+from kerascompact.search.studies import Ranked, Run
 from kerascompact.search.training import Trained, Words
 from kerascompact.search.worker import WORDS, Worker
 from kerascompact.tasks.folder import load_model, load_words
@@ -66,7 +66,7 @@ def finish(worker: Worker, budget: int, refit: bool) -> Best:
     Raises: ValueError, if no setting was trained.
     """
     cause = f"No training of a file of at most {budget:,} bytes ended in time."
-    for runs in ranked(worker, budget)[:MOST_TRIED]:
+    for _, runs, _ in ranked(worker, budget)[:MOST_TRIED]:
         run = max(runs, key=lambda one: one.score)
         found = _again(worker, run) if refit else _kept(worker, run)
         file = converted(worker, found)
@@ -83,23 +83,15 @@ def finish(worker: Worker, budget: int, refit: bool) -> Best:
     raise ValueError(cause)
 
 
-def ranked(worker: Worker, budget: int) -> list[list[Run]]:
-    """Trainings by setting, the best mean first, of all budgets up to one.
-
-    A setting that was trained again comes before those that were trained once.
-    """
+def ranked(worker: Worker, budget: int) -> list[Ranked]:
+    """Settings of all budgets up to one, the best expected score first."""
     found = [
-        runs
+        one
         for smaller in worker.task.budgets
         if smaller <= budget
-        for _, runs in worker.studies.ranking(smaller)
+        for one in worker.studies.ranking(smaller)
     ]
-    most = max((len(runs) for runs in found), default=0)
-
-    def place(runs: list[Run]) -> tuple[bool, float]:
-        return len(runs) >= most - 1, sum(run.score for run in runs) / len(runs)
-
-    return sorted(found, key=place, reverse=True)
+    return sorted(found, key=lambda one: -one.expected.mean)
 
 
 def converted(worker: Worker, found: Trained) -> bytes:

@@ -48,15 +48,16 @@ class Guides:
 
     def __init__(self, corpus: Corpus, folder: Path, epochs: int, metric: str, seed: int) -> None:
         self.corpus, self.folder, self.metric, self.seed = corpus, folder, metric, seed
-        base = Setting(words=0, width=16, epochs=epochs, batch_size=128, learning_rate=1e-2)
+        base = Setting(0, 16, rules=corpus.rules, epochs=epochs, batch_size=128, learning_rate=1e-2)
         wider = base._replace(width=64, dropout=0.6)
         convolution = base._replace(
             model="cnn", width=48, units=128, filter_sizes=(1, 2, 3), learning_rate=2e-3
         )
+        pairs = f"{corpus.rules}_pairs"
         self.settings = {
             "words": base,
-            "pairs": base._replace(rules="wordpunct_pairs"),
-            "wide": wider._replace(rules="wordpunct_pairs"),
+            "pairs": base._replace(rules=pairs),
+            "wide": wider._replace(rules=pairs),
             "cnn": convolution._replace(dropout=0.5),
         }
         self._found: dict[str, Guide] = {}

@@ -34,7 +34,7 @@ class Setting(NamedTuple):
         tuning_epochs: Epochs of quantization-aware fine-tuning; 0: none.
         tuning_rate: First learning rate of the fine-tuning.
         fingerprint_bits: Bits of a word's fingerprint in the file.
-        epochs: Epochs of training.
+        epochs: Epochs of training, each of 3,200 texts or more: of few, each is seen again.
         batch_size: Texts per step.
         learning_rate: First learning rate, which falls to zero.
         dropout: Share of the pooled vector that is dropped in training.
@@ -101,7 +101,9 @@ class Setting(NamedTuple):
         model += f", head of rank {self.head_rank}" if self.head_rank else ""
         model += ", int4 head" if self.head == "int4" else ""
         sizes = "".join(f" {name}={value:g}" for name, value in self.options)
-        kind = "words and pairs" if named(self.rules).pairs else "words"
+        rules = named(self.rules)
+        kind = "characters" if rules.characters else "words"
+        kind += " and pairs" if rules.pairs else ""
         hashed, plain = self.stored == "buckets", self.chosen == "frequency"
         kind = f"buckets of {kind}" if hashed else kind
         by = "" if hashed or plain else f" by {self.chosen.replace('_', ' ')}"

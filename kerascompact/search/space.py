@@ -9,7 +9,7 @@ from kerascompact.search.setting import CHOSEN, Setting
 WIDTHS = (2, 128)  # of a word's vector
 FEWEST_WORDS = 6  # ids, with padding and the unknown word
 FILTER_SIZES = {"1": (1,), "1-2": (1, 2), "1-3": (1, 2, 3), "2-4": (2, 3, 4)}
-TEXTS = {"words": "wordpunct", "pairs": "wordpunct_pairs"}
+TEXTS = {"words": "", "pairs": "_pairs"}  # what follows the name of the token rules
 # Methods whose files have fewer bits a word than a table of 4 bits.
 COMPACT = ("mixture", "cluster", "low_rank", "kd", "dpq", "compositional", "hashed", "tensor_train")
 IN_ORDER = ("mixture", "cluster", "hashed")  # methods that need frequent words first
@@ -27,6 +27,7 @@ class Facts(NamedTuple):
         epochs: Epochs of a training of middle length.
         rows: Number of texts to train on.
         soft: Whether there is a teacher.
+        rules: Token rules without pairs.
     """
 
     classes: int
@@ -34,6 +35,7 @@ class Facts(NamedTuple):
     epochs: int
     rows: int
     soft: bool = True
+    rules: str = "wordpunct"
 
 
 Fit = Callable[[Setting], Setting | None]  # the same setting with the most words that fit
@@ -44,14 +46,15 @@ def usual_width(budget: int, classes: int) -> int:
 
     `sqrt(bytes / 500)` for two classes, times the cube root of half their number: more classes
     need wider vectors, more bytes buy both words and width. Made from the best settings of five
-    data sets.
+    data sets. Never so wide that there are fewer than two words of `width / 2 + 1` bytes for each
+    class, beside its `width / 2` bytes of the output layer.
 
-    >>> usual_width(32 * 1024, 150), usual_width(32 * 1024, 4)
-    (28, 8)
+    >>> usual_width(32 * 1024, 150), usual_width(32 * 1024, 4), usual_width(64 * 1024, 1000)
+    (28, 8, 26)
     """
     free = max(budget - 9000 - 15 * classes, 2000)
     width = math.sqrt(free / 500) * (classes / 2) ** (1 / 3)
-    return even(width)
+    return even(min(width, 2 * (free - 2 * classes) / (3 * classes)))
 
 
 def even(width: float) -> int:
@@ -96,7 +99,7 @@ def suggest(trial: Any, budget: int, facts: Facts, fit: Fit) -> Setting | None:
         words=0,
         width=even(usual_width(budget, facts.classes) * 2 ** trial.suggest_float("width", -2, 2)),
         model=model,
-        rules=TEXTS[text],
+        rules=facts.rules + TEXTS[text],
         chosen=chosen,
         stored=stored,
         skip_unknown=model != "cnn" and stored != "buckets" and draw("skip_unknown", [True, False]),

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import math
 import os
 import secrets
 import warnings
@@ -14,6 +15,7 @@ import optuna
 from optuna.storages.journal import JournalFileBackend
 from optuna.trial import FrozenTrial, TrialState
 
+from kerascompact.search.evidence import Estimate, estimates
 from kerascompact.search.locks import hold, is_held
 from kerascompact.search.setting import Setting
 
@@ -49,6 +51,14 @@ class Run(NamedTuple):
     seconds: float
 
 
+class Ranked(NamedTuple):
+    """A setting with its trainings, and what is expected of it."""
+
+    number: int
+    runs: list[Run]
+    expected: Estimate
+
+
 def storage_of(address: str, folder: Path) -> optuna.storages.BaseStorage:
     """Opens the storage of a search: of an address, such as `sqlite:///search.db`, or the journal
     in its folder; an address without `://` is the path of a shared journal."""
@@ -69,6 +79,7 @@ class Studies:
         number: Number of this process among those of the search, which draw other settings.
         defaults: From a budget to the parameters of its first trials.
         folder: Folder of the search, where this process says that it lives.
+        rows: Number of dev rows.
 
     Attributes:
         worker: Name of this process in the trials that it runs.
@@ -82,8 +93,10 @@ class Studies:
         number: int,
         defaults: Callable[[int], Sequence[dict[str, Any]]],
         folder: Path,
+        rows: int,
     ) -> None:
         quiet()
+        self.rows = rows
         self.folder = folder / WORKERS
         self.of: dict[int, optuna.Study] = {}
         for place, (budget, name) in enumerate(names.items()):
@@ -171,47 +184,56 @@ class Studies:
         self.of[budget].enqueue_trial(parameters, skip_if_exists=True)
         return True
 
-    def repeat(self, budget: int, most: int, candidates: int) -> bool:
-        """Sets another training of one of the best settings, of those with the fewest.
+    def repeats(self) -> int:
+        """Number of trainings of a setting that was trained before, begun ones too."""
+        return sum(
+            "repeat_of" in trial.user_attrs
+            for study in self.of.values()
+            for trial in study.get_trials(deepcopy=False, states=OPEN)
+        )
+
+    def repeat(self, budget: int, most: int) -> bool:
+        """Sets another training of the setting that may be the best of a budget.
+
+        That is the one with the largest expected score plus its spread: of the good ones, the one
+        that least is known of.
 
         Args:
             budget: Bytes.
             most: Most trainings of a setting.
-            candidates: Number of settings that are repeated.
 
         Returns: Whether there is one to set.
         """
-        counts = {number: 0 for number, _ in self.ranking(budget)[:candidates]}
         study = self.of[budget]
+        begun: dict[int, int] = {}
         for trial in study.get_trials(deepcopy=False, states=OPEN):
             first = trial.user_attrs.get("repeat_of", trial.number)
-            if first in counts:
-                counts[first] += 1
-        fewest = min(counts, key=lambda number: counts[number], default=None)
-        if fewest is None or counts[fewest] >= most:
+            begun[first] = begun.get(first, 0) + 1
+
+        def promise(one: Ranked) -> float:
+            open_ones = begun[one.number] - one.expected.trainings
+            shrunk = one.expected.spread / math.sqrt(1 + max(open_ones, 0))
+            return one.expected.mean + shrunk
+
+        found = [one for one in self.ranking(budget) if begun.get(one.number, most) < most]
+        if not found:
             return False
-        parameters = study.get_trials(deepcopy=False)[fewest].params
-        attributes = {"repeat_of": fewest, "fold": counts[fewest]}
+        number = max(found, key=promise).number
+        parameters = study.get_trials(deepcopy=False)[number].params
+        attributes = {"repeat_of": number, "fold": begun[number]}
         study.enqueue_trial(parameters, user_attrs=attributes)
         return True
 
-    def ranking(self, budget: int) -> list[tuple[int, list[Run]]]:
-        """Settings of a budget's study with their trainings, best mean first.
-
-        Settings with the most trainings come before those with fewer, but for one: what was
-        trained once is there by luck.
-        """
+    def ranking(self, budget: int) -> list[Ranked]:
+        """Settings of a budget's study with their trainings, the best expected score first."""
         found: dict[int, list[Run]] = {}
         for run in self.runs():
             if run.budget == budget:
                 found.setdefault(run.of, []).append(run)
-        most = max((len(runs) for runs in found.values()), default=0)
-
-        def place(item: tuple[int, list[Run]]) -> tuple[bool, float]:
-            runs = item[1]
-            return len(runs) >= most - 1, sum(run.score for run in runs) / len(runs)
-
-        return sorted(found.items(), key=place, reverse=True)
+        scores = {key: [(run.fold, run.score) for run in runs] for key, runs in found.items()}
+        expected = estimates(scores, self.rows)
+        ranked = [Ranked(key, runs, expected[key]) for key, runs in found.items()]
+        return sorted(ranked, key=lambda one: -one.expected.mean)
 
     def bury(self) -> int:
         """Fails the trials of processes that died, and sets them again; returns their number."""

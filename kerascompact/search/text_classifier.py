@@ -13,7 +13,7 @@ import numpy as np
 
 from kerascompact import datasets
 from kerascompact.core import checks
-from kerascompact.datasets.base import Dataset
+from kerascompact.datasets.base import Dataset, DataWarning
 from kerascompact.search import budget as budgets
 from kerascompact.search.display import Display
 from kerascompact.search.finishing import finish, score_of
@@ -75,6 +75,8 @@ def text_classifier(
 
     Returns: The files and what was tried, see `Found`.
 
+    Warns: DataWarning, of what `datasets.problems` finds, such as texts of dev that are in train.
+
     Raises: ValueError, if an argument is out of its range, a budget is too small (with the smallest
         possible size and what it consists of), or no training ended in time; OSError.
 
@@ -102,6 +104,9 @@ def text_classifier(
     with _folder(folder, resume) as place:
         task = _task(dataset, sizes, metric, seed, distil, storage, unlabelled, place, resume)
         worker = Worker(place)
+        problems = datasets.problems(dataset, worker.corpus.rules)
+        for problem in problems:
+            warnings.warn(problem, DataWarning, stacklevel=2)
         _check_budgets(worker, sizes)
         seconds = 60 * minutes * SHARE
         _search(worker, place, workers, seconds, begun, trials, verbose)
@@ -115,6 +120,7 @@ def text_classifier(
             "minutes": minutes,
             "workers": workers,
             "seed": seed,
+            "warnings": problems,
             "seconds": round(time.time() - begun, 1),
             "trials": {budgets.shown(k): _states(one) for k, one in worker.studies.of.items()},
         }

@@ -1,5 +1,6 @@
 """Training of one setting: choice of words, training, fine-tuning, dev score of what ships."""
 
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -19,6 +20,7 @@ from kerascompact.training.scores import is_multi_label, score
 from kerascompact.training.vocabulary_choice import choose_words
 
 Words = Vocabulary | Buckets
+LEAST = 3_200  # texts of an epoch, which sees each of fewer several times
 STEPS = 8  # of TensorFlow between two of Python: half of the time goes there
 
 
@@ -114,6 +116,8 @@ def train(
     ids = corpus.encode(vocabulary, known_only, unlabelled=soft is not None)
     train_rows, dev_rows = corpus.rows(fold)
     dev = ids[dev_rows], corpus.labels[dev_rows]
+    passes = math.ceil(LEAST / max(len(train_rows), 1))
+    train_rows = np.tile(train_rows, passes)
     labels = corpus.labels
     if soft is not None:
         labels = soft.mixed(labels, setting)
@@ -122,7 +126,9 @@ def train(
     setting_built = setting._replace(options=tuple(named.items()))
     classes, several = len(corpus.label_names), is_multi_label(corpus.labels)
     model = build(setting_built, len(vocabulary), classes, seed, several)
-    batches = LengthBatches(ids[train_rows], labels[train_rows], setting.batch_size, seed=seed)
+    # Of few rows, those of one length are too few for batches of their own.
+    shuffled: dict[str, Any] = {"seed": seed, "num_buckets": 6 if passes == 1 else 1}
+    batches = LengthBatches(ids[train_rows], labels[train_rows], setting.batch_size, **shuffled)
     common: dict[str, Any] = {"metric": metric, "steps_per_execution": STEPS}
     fit(
         model,

@@ -29,11 +29,10 @@ MODELS = "models"  # folder of the models that are kept
 KEPT = 4  # models of each budget
 TOKENS = 6_000_000  # that a training of middle length reads
 EPOCHS = (3, 20)  # of such a training
-FIRST = 0.65  # share of the time before the best settings are trained again
+FIRST = 0.6  # share of the time before the best settings are trained again
 LENT = 4  # one trial in so many has the settings of another budget's best
 SMALL = 2_000  # rows of dev; with fewer, repeats have other rows as dev
-REPEATS = 3  # trainings of a setting, the first one included
-CANDIDATES = 4  # settings of a budget that are trained again
+REPEATS = 8  # trainings of a setting, the first one included
 
 
 class Worker:
@@ -51,7 +50,7 @@ class Worker:
         self.folder = folder
         self.task = Task.load(folder)
         self.corpus = self.task.corpus(folder)
-        tokens = int((self.corpus.tokens("wordpunct").ids[: self.task.num_train] > 0).sum())
+        tokens = int((self.corpus.tokens(self.corpus.rules).ids[: self.task.num_train] > 0).sum())
         low, high = EPOCHS
         self.epochs = min(max(round(TOKENS / max(tokens, 1)), low), high)
         seed, metric = self.task.seed, self.task.metric
@@ -62,6 +61,7 @@ class Worker:
             self.epochs,
             self.task.num_train,
             self.task.distil,
+            self.corpus.rules,
         )
         several = is_multi_label(self.corpus.labels)
         length = self.corpus.sequence_length
@@ -69,7 +69,8 @@ class Worker:
         names = {budget: self.task.study(budget) for budget in self.task.budgets}
         storage = storage_of(self.task.storage, folder)
         first = functools.partial(defaults, facts=self.facts)
-        self.studies = Studies(names, storage, seed, number, first, folder)
+        num_dev = self.corpus.num_dev
+        self.studies = Studies(names, storage, seed, number, first, folder, num_dev)
         self.slowest = 0.0  # seconds of a trial
 
     def work(
@@ -112,11 +113,12 @@ class Worker:
             self.run(budget, begun + seconds)
 
     def _repeat(self) -> int | None:
-        """A budget with another training of one of its best settings, the fewest first."""
-        for most in range(2, REPEATS + 1):
-            for budget in self.task.budgets:
-                if self.studies.waiting(budget) or self.studies.repeat(budget, most, CANDIDATES):
-                    return budget
+        """The next budget, with another training of one of its best settings."""
+        budgets = self.task.budgets
+        start = self.studies.repeats() % len(budgets)
+        for budget in (*budgets[start:], *budgets[:start]):
+            if self.studies.waiting(budget) or self.studies.repeat(budget, REPEATS):
+                return budget
         return None
 
     def run(self, budget: int, until: float) -> None:
@@ -234,11 +236,9 @@ class Worker:
     def _forget(self, budget: int) -> None:
         """Removes models of a budget that will not be its best any more."""
         ranking = self.studies.ranking(budget)
-        kept = {run.number for _, runs in ranking[:KEPT] for run in runs}
-        for _, runs in ranking[KEPT:]:
-            for run in runs:
-                if run.number not in kept:
-                    shutil.rmtree(self.place(run), ignore_errors=True)
+        for one in ranking[KEPT:]:
+            for run in one.runs:
+                shutil.rmtree(self.place(run), ignore_errors=True)
 
 
 class Watch(keras.callbacks.Callback):

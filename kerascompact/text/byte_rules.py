@@ -6,7 +6,7 @@ from typing import NoReturn
 import numpy as np
 
 from kerascompact.core import checks
-from kerascompact.core.byte_rules import ALONE, ByteRules
+from kerascompact.core.byte_rules import ALONE, JOINED, ByteRules
 from kerascompact.text import rules as token_rules
 from kerascompact.text.rules import Rules
 
@@ -65,9 +65,10 @@ def byte_rules(rules: str | Rules) -> ByteRules:
         if not all(kinds[byte] and not alone[byte] for byte in ending):
             _refuse(ending.decode(), r" \1")
     numbers = np.unique(kinds, return_inverse=True)[1]  # 0 is there, and stays 0
-    return ByteRules(
-        folding, np.where(alone & (kinds > 0), ALONE, numbers).astype(np.uint8), endings
-    )
+    numbers = np.where(alone & (kinds > 0), ALONE, numbers).astype(np.uint8)
+    if rules.characters:
+        numbers[0x80:] = np.where(np.arange(0x80, 0x100) < 0xC0, JOINED, ALONE)
+    return ByteRules(folding, numbers, endings)
 
 
 def _members(pattern: str) -> np.ndarray | None:

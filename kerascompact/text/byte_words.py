@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kerascompact.core import checks
-from kerascompact.core.byte_rules import ALONE, ByteRules
+from kerascompact.core.byte_rules import ALONE, JOINED, ByteRules
 from kerascompact.core.hash32 import GOLDEN, STEP, fmix32
 
 
@@ -54,7 +54,10 @@ def split(texts: Sequence[bytes], rules: ByteRules) -> ByteWords:
     data = np.frombuffer(b"\n".join([*texts, b""]), np.uint8)
     units = rules.folding[data]
     kinds = rules.kinds[units]
-    starts = kinds != np.concatenate([np.zeros(1, kinds.dtype), kinds[:-1]])
+    before = np.concatenate([np.zeros(1, kinds.dtype), kinds[:-1]])
+    starts = kinds != before
+    if JOINED in rules.kinds:
+        starts &= (kinds != JOINED) | (before < JOINED)
     if rules.kinds.max() >= ALONE:
         starts |= kinds >= ALONE
     for ending in rules.endings:

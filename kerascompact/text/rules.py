@@ -4,7 +4,8 @@ A text becomes tokens in three steps:
 
 1. `A-Z` become `a-z`. No other letter changes: full case folding needs tables that a phone may
    have in another Unicode version, or in another language (the Turkish dotless i).
-2. Each `(pattern, replacement)` is applied to the whole text, in order.
+2. Rules of characters set off each character outside ASCII. Each `(pattern, replacement)` is
+   applied to the whole text, in order.
 3. The text is split at runs of ASCII white space, tab to carriage return and the space.
 
 Rules with pairs then insert, after each token but the last, a pair: the token, a space, the next.
@@ -33,6 +34,8 @@ _WORD = r"[^\x00-\x2f\x3a-\x40\x5b-\x5e\x60\x7b-\x7f]+"
 
 _LOWER = {ord(letter): letter.lower() for letter in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"}
 _TOKEN = re.compile(r"[^\t\n\v\f\r ]+")
+# A character outside ASCII, with the bytes of broken UTF-8 that would go on with it.
+_CHARACTER = re.compile(r"[^\x00-\x7f][\udc80-\udcbf]*")
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,8 @@ class Rules:
         lower: Whether `A-Z` become `a-z` first.
         substitutions: Pairs `(pattern, replacement)` applied in order; `\1` is the group.
         pairs: Whether each two neighbours also form a token.
+        characters: Whether each character outside ASCII is a token of its own, which comes before
+            the substitutions.
 
     Example:
     >>> Rules("commas", lower=True, substitutions=((",", " , "),)).tokens("One,Two")
@@ -54,6 +59,7 @@ class Rules:
     lower: bool
     substitutions: tuple[tuple[str, str], ...]
     pairs: bool = False
+    characters: bool = False
 
     def tokens(self, text: str) -> list[str]:
         """Tokens of `text`, none of them empty.
@@ -62,6 +68,8 @@ class Rules:
         """
         if self.lower:
             text = text.translate(_LOWER)
+        if self.characters:
+            text = _CHARACTER.sub(r" \g<0> ", text)
         for pattern, replacement in self.substitutions:
             text = re.sub(pattern, replacement, text)
         # not str.split(), which also splits at U+00A0, U+3000 and U+001C
@@ -76,6 +84,10 @@ class Rules:
 WORDPUNCT = Rules("wordpunct", lower=True, substitutions=((f"({_WORD})", r" \1 "),))
 WORDPUNCT_PAIRS = replace(WORDPUNCT, name="wordpunct_pairs", pairs=True)
 
+# For scripts without spaces.
+CHARACTERS = replace(WORDPUNCT, name="characters", characters=True)
+CHARACTERS_PAIRS = replace(CHARACTERS, name="characters_pairs", pairs=True)
+
 KIM = Rules(
     "kim",
     lower=True,
@@ -88,7 +100,10 @@ KIM = Rules(
 
 WHITESPACE = Rules("whitespace", lower=False, substitutions=())
 
-RULES = {rules.name: rules for rules in (WORDPUNCT, WORDPUNCT_PAIRS, KIM, WHITESPACE)}
+RULES = {
+    rules.name: rules
+    for rules in (WORDPUNCT, WORDPUNCT_PAIRS, CHARACTERS, CHARACTERS_PAIRS, KIM, WHITESPACE)
+}
 
 
 def named(rules: str) -> Rules:
@@ -112,11 +127,14 @@ def tokenize(text: str, rules: str = "wordpunct") -> list[str]:
     endings `'s 've n't 're 'd 'll` and the marks `, ! ( ) ?` are set off, lower-cased.
     `"whitespace"`: split only, for tokenized texts. `"wordpunct_pairs"`: the words of
     `"wordpunct"` and each pair of neighbours, so that a mean of vectors sees order: fastText's
-    bigrams, chosen by `training.choose_words` instead of hashed.
+    bigrams, chosen by `training.choose_words` instead of hashed. `"characters"`: as `"wordpunct"`,
+    but each character outside ASCII is a token, for scripts without spaces, such as Chinese,
+    Japanese and Thai; `"characters_pairs"` with each pair of neighbours.
 
     Args:
         text: Text to split.
-        rules: `"wordpunct"`, `"wordpunct_pairs"`, `"kim"` or `"whitespace"`.
+        rules: `"wordpunct"`, `"wordpunct_pairs"`, `"characters"`, `"characters_pairs"`, `"kim"` or
+            `"whitespace"`.
 
     Raises: ValueError, if `text` is not a `str` or no rules have that name.
     Example:
@@ -126,6 +144,8 @@ def tokenize(text: str, rules: str = "wordpunct") -> list[str]:
     ['do', "n't", 'panic', ',', 'it', "'s", '3', '50', '!']
     >>> tokenize("How many?", rules="wordpunct_pairs")
     ['how', 'how many', 'many', 'many ?', '?']
+    >>> tokenize("\u6253\u5f00 the door", rules="characters") == ["\u6253", "\u5f00", "the", "door"]
+    True
 
     Reference: [Bird et al., NLTK](https://www.nltk.org/api/nltk.tokenize.regexp.html),
     `WordPunctTokenizer`; [Kim, EMNLP 2014](https://aclanthology.org/D14-1181/).

@@ -29,7 +29,7 @@ def tokenize(texts: tf.Tensor, rules: str = "wordpunct") -> tf.RaggedTensor:
 
     Args:
         texts: UTF-8 strings: a tensor, or what becomes one.
-        rules: `"wordpunct"`, `"wordpunct_pairs"`, `"kim"` or `"whitespace"`.
+        rules: A name in `kerascompact.text.rules`, such as `"wordpunct"` or `"kim"`.
     Shapes: texts `(...)`, at least one axis -> tokens `(..., ragged)`; a single text `()` ->
         a plain tensor `(tokens,)`.
     Raises: ValueError, if no rules have that name or the texts are not strings.
@@ -47,6 +47,8 @@ def tokenize(texts: tf.Tensor, rules: str = "wordpunct") -> tf.RaggedTensor:
         return tokenize(texts[tf.newaxis], rules)[0]
     if chosen.lower:
         texts = tf.strings.lower(texts)  # without `encoding` it changes A-Z only
+    if chosen.characters:
+        texts = tf.strings.regex_replace(texts, r"([^\x00-\x7f])", r" \1 ")
     for pattern, replacement in chosen.substitutions:
         texts = tf.strings.regex_replace(texts, pattern, replacement)
     texts = tf.strings.regex_replace(texts, token_rules.SPACES, " ")

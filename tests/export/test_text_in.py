@@ -88,7 +88,7 @@ def test_file_predicts_what_keras_does_on_the_ids(make, length, max_bytes):
 @pytest.mark.parametrize(
     ("name", "rules"),
     [
-        *zip(EMBEDDINGS, RULES, strict=True),
+        *zip([*EMBEDDINGS, "cluster", "cluster"], RULES, strict=True),
         pytest.param("cluster", "kim", marks=pytest.mark.slow),
     ],
 )

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from kerascompact.core.byte_rules import ALONE
+from kerascompact.core.byte_rules import ALONE, JOINED
 from kerascompact.text.byte_rules import byte_rules
 from kerascompact.text.rules import RULES, Rules
 
@@ -23,7 +23,8 @@ def cut(data, tables):
     for place, byte in enumerate(folded):
         kind = tables.kinds[byte]
         ending = any(folded.startswith(one, place) for one in tables.endings)
-        if kind and (kind != before or kind >= ALONE or ending):
+        differs = before < JOINED if kind == JOINED else kind != before
+        if kind and (differs or kind >= ALONE or ending):
             tokens.append(b"")
         if kind:
             tokens[-1] += bytes([byte])

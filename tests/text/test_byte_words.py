@@ -10,7 +10,7 @@ from kerascompact.text.byte_rules import byte_rules
 TEXTS = [*HOSTILE, b"\xff\xfe\x00 up \xc3".decode("utf-8", "surrogateescape"), "n't", "don'tn't 's"]
 
 
-@pytest.mark.parametrize("rules", ["wordpunct", "kim", "whitespace"])
+@pytest.mark.parametrize("rules", ["wordpunct", "characters", "kim", "whitespace"])
 def test_cuts_where_the_rules_cut(rules):
     encoded = [byte_words.utf8("text", text) for text in TEXTS]
     words = byte_words.split(encoded, byte_rules(rules))

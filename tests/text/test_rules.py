@@ -107,11 +107,13 @@ def test_bytes_give_the_same_tokens_as_characters(rules):
         data = text.encode()
         if RULES[rules].lower:
             data = data.lower()  # bytes.lower() is ASCII only
+        if RULES[rules].characters:
+            data = re.sub(rb"([\xc0-\xff][\x80-\xbf]*)", rb" \1 ", data)
         for pattern, replacement in RULES[rules].substitutions:
             data = re.sub(pattern.encode(), replacement.encode(), data)
         tokens = [token for token in re.split(SPACES.encode(), data) if token]
         tokens = [token.decode() for token in tokens]
-        if rules == "wordpunct_pairs":
+        if RULES[rules].pairs:
             tokens = pairs_by_hand(tokens)
         assert tokens == tokenize(text, rules), repr(text)
 
@@ -132,6 +134,13 @@ def test_pairs():
     assert found == ["don", "don '", "'", "' t", "t", "t !", "!"]
 
 
+def test_characters():
+    text = "\u6253\u5f00WiFi 5G\uff0ccaf\u00e9!\u0e44\u0e17\u0e22"
+    whole = ["打", "开", "wifi", "5g", "，", "caf", "é", "!", "ไ", "ท", "ย"]
+    assert tokenize(text, "characters") == whole
+    assert tokenize(text, "characters_pairs") == pairs_by_hand(whole)
+
+
 def test_tokens_again_are_tokens():
     for text in random_texts(200, ASCII, seed=4):
         tokens = tokenize(text)
@@ -141,7 +150,8 @@ def test_tokens_again_are_tokens():
 def test_named():
     assert named("kim") is RULES["kim"]
     assert isinstance(named("kim"), Rules)
-    assert list(RULES) == ["wordpunct", "wordpunct_pairs", "kim", "whitespace"]
+    names = ["wordpunct", "wordpunct_pairs", "characters", "characters_pairs"]
+    assert list(RULES) == [*names, "kim", "whitespace"]
 
 
 @pytest.mark.parametrize("rules", ["nltk", None, 3, RULES["kim"]])

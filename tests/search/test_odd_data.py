@@ -1,0 +1,94 @@
+"""Searches on data that is not as one would like it."""
+
+import numpy as np
+import pytest
+
+from kerascompact.runtime import TextClassifier
+from kerascompact.search import text_classifier
+
+# Trainings as long as these tasks need.
+pytestmark = pytest.mark.usefixtures("short_epochs")
+ONE = {"workers": 1, "trials": 1, "verbose": False, "minutes": 9}
+
+
+@pytest.fixture
+def short_epochs(monkeypatch):
+    monkeypatch.setattr("kerascompact.search.training.LEAST", 1000)
+
+
+def right(found, texts, labels):
+    """Share of right answers of the file itself."""
+    classifier = TextClassifier(found.best.file)
+    answers = [classifier.predict(text).label for text in texts]
+    return np.mean([answer == label for answer, label in zip(answers, labels, strict=True)])
+
+
+def sentences(topics, rows, seed=0):
+    """Sentences without spaces: characters of a topic between others."""
+    random = np.random.default_rng(seed)
+    labels = random.integers(0, len(topics), rows)
+    noise = [chr(0x4E00 + place) for place in range(40)]
+    texts = []
+    for label in labels:
+        letters = random.choice(noise, 14)
+        letters[random.integers(0, 14, 3)] = random.choice(list(topics[label]), 3)
+        texts.append("".join(letters))
+    return texts, [f"topic {label}" for label in labels]
+
+
+def test_a_script_without_spaces():
+    texts, labels = sentences(["\u6253\u5f00\u5173\u95ed", "\u97f3\u4e50\u6b4c\u66f2"], 400)
+    found = text_classifier((texts[:300], labels[:300]), "16KiB", **ONE)
+    assert found.best.setting.rules.startswith("characters")
+    assert right(found, texts[300:], labels[300:]) > 0.9  # chance is 1/2
+
+
+def test_empty_texts_and_a_class_with_one_row():
+    texts = [
+        "turn it up",
+        "make it louder",
+        "",
+        " ",
+        "turn it down",
+        "be quiet \u201cnow\u201d",
+    ] * 20
+    labels = ["up", "up", "none", "none", "down", "down"] * 20
+    with pytest.warns(UserWarning, match="40 of 121 rows have an empty text"):
+        found = text_classifier(([*texts, "\x00 \U0001f600"], [*labels, "odd"]), "16KiB", **ONE)
+    assert found.facts["labels"] == ("down", "odd", "up")
+    assert right(found, texts[:2] + texts[4:6], labels[:2] + labels[4:6]) == 1
+
+
+@pytest.mark.slow
+def test_two_rows_a_class_and_very_long_texts():
+    random = np.random.default_rng(0)
+    words = [f"w{number}" for number in range(300)]
+    texts, labels = [], []
+    for row in range(60):
+        label = f"class {row % 30}"
+        texts.append(
+            " ".join([*random.choice(words, 4), f"sign{row % 30}", "pad " * (row % 3) * 900])
+        )
+        labels.append(label)
+    found = text_classifier((texts, labels), "20KiB", **ONE)
+    assert len(found.best.file) <= 20 * 1024 and right(found, texts, labels) > 0.2  # chance: 1/30
+
+
+@pytest.mark.slow
+def test_warns_of_texts_in_both_splits():
+    texts, labels = ["turn it up", "turn it down"] * 30, ["up", "down"] * 30
+    with pytest.warns(UserWarning, match="of 6 texts .* are in train"):
+        found = text_classifier((texts, labels), "12KiB", **{**ONE, "verbose": True})
+    assert any("are in train" in line for line in found.facts["warnings"])
+
+
+@pytest.mark.slow
+def test_a_thousand_classes():
+    texts = [
+        f"call number {row % 1000} {word}"
+        for word in ["now", "please", "soon"]
+        for row in range(1000)
+    ]
+    labels = [text.split()[2] for text in texts]
+    found = text_classifier((texts, labels), "64KiB", **ONE)
+    assert right(found, texts[:300], labels[:300]) > 0.5
