@@ -1,12 +1,12 @@
 """Evidence of dev scores: what the few, noisy trainings of a setting say of it."""
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 FEW = 4  # settings, from which nothing is learned about the others
+Scores = Mapping[int, Sequence[tuple[int, float]]]  # pairs of fold and score of each setting
 
 
 class Estimate(NamedTuple):
@@ -23,13 +23,13 @@ class Estimate(NamedTuple):
     trainings: int
 
 
-def estimates(scores: Mapping[int, Sequence[tuple[int, float]]], rows: int) -> dict[int, Estimate]:
-    """Expected scores of settings, each drawn to the mean of the good ones by how little is known.
+def estimates(scores: Scores, rows: int) -> dict[int, Estimate]:
+    """Expected scores of settings: the best of many single scores is there by luck.
 
-    The best of many single scores is there by luck. With `k` trainings of mean `m`, noise `s^2` of
-    a training and good settings around `M` with variance `t^2`, the expected score is
-    `(k m / s^2 + M / t^2) / (k / s^2 + 1 / t^2)`. Folds whose rows are harder are put on the level
-    of fold 0 first, by the settings that have both.
+    `score = M + setting + fold + noise`, with normal settings, folds and noises, all solved
+    together: a setting is drawn to the mean `M` of the good ones by how little is known of it, and
+    a fold whose rows are hard is told from a setting whose first score was lucky, since all
+    settings are in the sum.
 
     Args:
         scores: Pairs of fold and score of each setting.
@@ -40,51 +40,66 @@ def estimates(scores: Mapping[int, Sequence[tuple[int, float]]], rows: int) -> d
     >>> found[1].mean < 0.9, found[1].spread > found[2].spread
     (True, True)
 
-    Reference: [Efron and Morris, 1973](https://doi.org/10.1080/01621459.1973.10481350), empirical
-    Bayes.
+    Reference: [Henderson, 1975](https://doi.org/10.2307/2529430), mixed model equations.
     """
     if not scores:
         return {}
-    levels = fold_levels(scores)
-    level = {key: [score - levels[fold] for fold, score in found] for key, found in scores.items()}
-    means = {key: float(np.mean(found)) for key, found in level.items()}
-    noise = _noise(level, max(means.values()), rows)
-    good = sorted(means, key=lambda key: -means[key])[: max(FEW, len(means) // 2)]
-    middle = float(np.mean([means[key] for key in good]))
-    by_luck = noise * float(np.mean([1 / len(level[key]) for key in good]))
-    between = max(float(np.var([means[key] for key in good])) - by_luck, noise / 4)
-    if len(good) < FEW:
-        between = noise
+    keys = list(scores)
+    triples = [(row, fold, score) for row, key in enumerate(keys) for fold, score in scores[key]]
+    places, folds, values = (np.array(column) for column in zip(*triples, strict=True))
+    counts = np.bincount(places)
+    means = np.bincount(places, values) / counts
+    best = float(means.max())
+    flips = max(best * (1 - best), 0.25 / max(rows, 1)) / max(rows, 1)  # coins as many as rows
+    noise = _noise(places, folds, values, flips)
+    good = np.argsort(-means)[: max(FEW, len(means) // 2)]
+    between = noise
+    if len(good) >= FEW:
+        luck = noise * float(np.mean(1 / counts[good]))
+        between = max(float(np.var(means[good])) - luck, noise / 4)
+    among = np.isin(places, good)
+    middle, level, inverse = _solved(places[among], folds[among], values[among], (
+        len(keys), noise, between, flips / 2
+    ))  # fmt: skip
     result = {}
-    for key, found in level.items():
-        certainty = len(found) / noise + 1 / between
-        mean = (len(found) * means[key] / noise + middle / between) / certainty
-        result[key] = Estimate(mean, math.sqrt(1 / certainty), len(found))
+    for row, key in enumerate(keys):
+        if row in good:
+            mean, variance = middle + level[row], float(inverse[row, row])
+        else:  # far below: as it is
+            mean, variance = float(means[row]), noise / counts[row]
+        result[key] = Estimate(float(mean), float(np.sqrt(variance)), int(counts[row]))
     return result
 
 
-def fold_levels(scores: Mapping[int, Sequence[tuple[int, float]]]) -> dict[int, float]:
-    """How much higher the scores of each fold are than those of fold 0, for the same settings.
+def _solved(
+    places: np.ndarray,
+    folds: np.ndarray,
+    values: np.ndarray,
+    sizes: tuple[int, float, float, float],
+) -> tuple[float, np.ndarray, np.ndarray]:
+    """The mean, the effects of settings and folds, and their covariances."""
+    settings, noise, between, of_folds = sizes
+    length = settings + int(folds.max()) + 1
+    design = np.zeros((len(values), length + 1))
+    each = np.arange(len(values))
+    design[each, places] = design[each, settings + folds] = design[:, -1] = 1
+    prior = np.full(length + 1, 1 / between)
+    prior[settings:] = 1 / of_folds
+    prior[-1] = 0  # nothing is known of the mean
+    inverse = np.linalg.inv(design.T @ design / noise + np.diag(prior))
+    found = inverse @ (design.T @ values) / noise
+    return float(found[-1]), found[:-1], inverse
 
-    >>> fold_levels({1: [(0, 0.5), (1, 0.625)], 2: [(0, 0.25)]})
-    {0: 0.0, 1: 0.125}
-    """
-    differences: dict[int, list[float]] = {0: []}
-    for found in scores.values():
-        first = dict(found).get(0)
-        for fold, score in found:
-            differences.setdefault(fold, [])
-            if fold and first is not None:
-                differences[fold].append(score - first)
-    return {fold: float(np.mean(some)) if some else 0.0 for fold, some in differences.items()}
 
-
-def _noise(levels: Mapping[int, Sequence[float]], best: float, rows: int) -> float:
-    """Variance of the score of one training: at least that of as many coin flips as rows."""
-    flips = max(best * (1 - best), 0.25 / max(rows, 1)) / max(rows, 1)
-    repeated = [np.asarray(found) for found in levels.values() if len(found) > 1]
-    freedom = sum(len(found) - 1 for found in repeated)
-    if not freedom:
+def _noise(places: np.ndarray, folds: np.ndarray, values: np.ndarray, flips: float) -> float:
+    """Variance of the score of one training, from settings that were trained again."""
+    again = np.bincount(places)[places] > 1
+    freedom = int(again.sum()) - len(set(places[again])) - len(set(folds[again])) + 1
+    if freedom <= 0:
         return flips
-    squares = sum(float(np.sum((found - found.mean()) ** 2)) for found in repeated)
+    one = np.eye(int(places.max()) + 1)[places[again]]
+    two = np.eye(int(folds.max()) + 1)[folds[again]]
+    design = np.concatenate([one, two], axis=1)
+    fit = design @ np.linalg.lstsq(design, values[again], rcond=None)[0]
+    squares = float(np.sum((values[again] - fit) ** 2))
     return max((squares + FEW * flips) / (freedom + FEW), flips / 2)

@@ -215,12 +215,12 @@ def defaults(budget: int, facts: Facts) -> list[dict[str, Any]]:
     found = [
         first,
         first | pairs,
+        first | pairs | taught | {"dropout": 0.2 if narrow else 0.7, "width": 0.0},
         first | {"width": -1.0} | taught,
         first | {"width": 0.8, "skip_unknown": False},
-        first | pairs | taught | {"dropout": 0.7, "width": 0.0},
     ]
     if facts.length <= LONG:
         convolution = {"model": "cnn", "filter_sizes": "1-3", "filters": 32, "width": -0.5}
-        found.insert(2, first | convolution | {"dropout": 0.5, "learning_rate": 0.0})
-        found.append(first | convolution | {"filters": 64, "chosen": "norm", "dropout": 0.5})
+        found.insert(3, first | convolution | {"dropout": 0.5, "learning_rate": 0.0})
+        found.append(first | convolution | {"filters": 128, "width": 0.5, "dropout": 0.5})
     return found

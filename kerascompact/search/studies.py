@@ -247,7 +247,8 @@ class Studies:
                 except (ValueError, RuntimeError):  # another process was faster
                     continue
                 kept = {k: v for k, v in trial.user_attrs.items() if k in ("repeat_of", "fold")}
-                study.enqueue_trial(trial.params, user_attrs={**kept, "again": trial.number})
+                drawn = {**trial.system_attrs.get("fixed_params", {}), **trial.params}
+                study.enqueue_trial(drawn, user_attrs={**kept, "again": trial.number})
                 count += 1
         return count
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from kerascompact.search.evidence import estimates, fold_levels
+from kerascompact.search.evidence import estimates
 
 ROWS = 500
 
@@ -50,9 +50,17 @@ def test_more_trainings_are_more_certain():
     assert 0.7 < found[2].mean < 0.8
 
 
-def test_levels_of_folds():
-    scores = {0: [(0, 0.8), (1, 0.7)], 1: [(0, 0.6), (1, 0.5)], 2: [(0, 0.9)], 3: [(2, 0.5)]}
-    assert np.allclose(list(fold_levels(scores).values()), [0, -0.1, 0])
+def test_a_hard_fold_is_told_from_a_lucky_score():
+    """All fall by as much on fold 1, or only the one that was best on fold 0 does."""
+    first = [0.84, 0.85, 0.86, 0.9, 0.83, 0.87]
+    hard = {i: [(0, score), (1, score - 0.04)] for i, score in enumerate(first)}
+    lucky = {i: [(0, score)] for i, score in enumerate(first)} | {3: [(0, 0.9), (1, 0.83)]}
+    alone = {i: [(0, score)] for i, score in enumerate(first)}
+    expected = [estimates(scores, ROWS)[3].mean for scores in (alone, hard, lucky)]
+    middle = [estimates(scores, ROWS)[5].mean for scores in (alone, hard, lucky)]
+    assert expected[2] < expected[0] - 0.003
+    lead = np.subtract(expected, middle)
+    assert lead[1] > lead[0] > 2 * lead[2]
 
 
 def test_without_a_training():
