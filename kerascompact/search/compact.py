@@ -5,6 +5,7 @@ from typing import Any
 
 import keras
 import numpy as np
+from rich.progress import track
 
 from kerascompact import export
 from kerascompact.compress.tables import values_of
@@ -12,7 +13,16 @@ from kerascompact.core import checks
 from kerascompact.core.keras_graph import copy_with, is_graph, reached_layers
 from kerascompact.search.budget import in_bytes
 from kerascompact.search.compacted import Choice, Compacted
-from kerascompact.search.parts import KEPT, Candidate, Part, forms_of, parts_of, stored_bytes
+from kerascompact.search.parts import (
+    KEPT,
+    Candidate,
+    Part,
+    counts_of,
+    parts_of,
+    settings_of,
+    stored_bytes,
+)
+from kerascompact.search.tuning import compile_like, tuned
 
 VERIFIED = 32  # examples on which the file is compared with the model
 KERNELS = "other kernels"
@@ -24,25 +34,31 @@ def compact(
     budget: int | str,
     data: tuple[Any, Any],
     *,
+    epochs: int = 0,
     samples: int = 512,
     joint: int = 4,
     seed: int = 0,
+    verbose: bool = True,
 ) -> Compacted:
     """Stores a trained model in a file within a budget, at the least loss found.
 
-    Each embedding table (a tied one once) and each large dense kernel is stored in every setting of
-    scalar quantization, low rank and product quantization, one at a time, and the loss measured.
-    Combinations are ordered by the sum of these losses; the first `joint` whose files fit are
-    measured together, and the best is returned. All other kernels are float32 or int8.
+    Each embedding table (a tied one once) and each large dense kernel is stored by every compressor
+    in several settings, one at a time, and the loss measured. Combinations are ordered by the sum
+    of these losses; the first `joint` whose files fit are measured together, and the best is
+    fine-tuned, if `epochs` says so. All other kernels are float32 or int8.
 
     Args:
         model: Functional or Sequential model, built; it is not changed. If it is not compiled, the
             loss is the mean squared distance to its own outputs.
         budget: Bytes of the file, such as `"400KiB"`, see `search.budget.in_bytes`.
         data: Inputs and targets, as `model.evaluate` takes them.
+        epochs: Epochs of fine-tuning with the rounded numbers of the file, on the examples that no
+            loss is measured on, or on all, if those are fewer; with the model's own optimizer, loss
+            and rate, which falls to zero. The result is kept only if the loss is lower. 0: none.
         samples: Number of examples, the first after a shuffle, on which losses are measured.
         joint: Number of combinations that are converted and measured.
         seed: Seed of the sample and of k-means.
+        verbose: Whether to show progress.
 
     Returns: A `Compacted`, whose file is never over the budget.
 
@@ -54,7 +70,7 @@ def compact(
     >>> model = keras.Model(ids, keras.layers.Dense(2, activation="softmax")(pooled))
     >>> model.compile("adam", "sparse_categorical_crossentropy")
     >>> x, y = np.arange(400).reshape(100, 4), np.arange(100) % 2
-    >>> found = compact(model, "12KiB", data=(x, y), joint=1)
+    >>> found = compact(model, "12KiB", data=(x, y), joint=1, verbose=False)
     >>> len(found.file) <= 12 * 1024
     True
 
@@ -64,13 +80,14 @@ def compact(
     size = in_bytes(budget)
     checks.integer_in("joint", joint, 1)
     checks.integer_in("samples", samples, 1)
+    checks.integer_in("epochs", epochs, 0)
     if not isinstance(model, keras.Model) or not is_graph(model):
         checks.fail("model", "a functional or Sequential keras.Model that is built", model)
     parts = parts_of(model)
     if not parts:
         checks.fail("model", "a model with an Embedding or a large Dense layer", model.name)
-    x, y = _sample(model, data, samples, seed)
-    loss, choices = _measured(model, parts, x, y, seed)
+    (x, y), others = _sample(model, data, samples, seed)
+    loss, choices = _measured(model, parts, x, y, seed, verbose)
     best = None
     for pick in _fitting(model, parts, choices, size, joint):
         chosen, frozen, file = pick
@@ -78,6 +95,8 @@ def compact(
         if best is None or found < best[0]:
             best = found, chosen, frozen, file
     assert best is not None  # `_fitting` refuses a budget that nothing fits
+    if epochs:
+        best = _tuned(model, parts, best, others, (x, y), epochs, size)
     found, chosen, frozen, file = best
     names = [*(part.layer.name for part in parts), KERNELS]
     rows = [Choice(name, c.name, c.bytes, c.loss) for name, c in zip(names, chosen, strict=True)]
@@ -85,23 +104,32 @@ def compact(
     return Compacted(file, frozen.model, rows, found, loss, size, frozen.verify(few, file=file))
 
 
-def _sample(model: keras.Model, data: Any, samples: int, seed: int) -> tuple[Any, Any]:
+def _sample(
+    model: keras.Model, data: Any, samples: int, seed: int
+) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
+    """The examples on which losses are measured, and those for fine-tuning."""
     if not isinstance(data, tuple) or len(data) != 2:
         checks.fail("data", "a pair (inputs, targets)", type(data).__name__)
     x, y = keras.tree.map_structure(lambda one: None if one is None else np.asarray(one), data)
     count = len(keras.tree.flatten(x)[0])
     if not count:
         checks.fail("data", "at least one example", "none")
-    rows = np.random.default_rng(seed).permutation(count)[:samples]
-    x = keras.tree.map_structure(lambda array: array[rows], x)
-    if not model.compiled:
-        return x, model.predict(x, verbose=0)
-    return x, keras.tree.map_structure(lambda array: None if array is None else array[rows], y)
+    rows = np.random.default_rng(seed).permutation(count)
+    rest = rows[samples:] if count >= 2 * samples else rows
+
+    def part(places: np.ndarray) -> tuple[Any, Any]:
+        inputs = keras.tree.map_structure(lambda array: array[places], x)
+        if not model.compiled:
+            return inputs, model.predict(inputs, verbose=0)
+        targets = keras.tree.map_structure(lambda one: None if one is None else one[places], y)
+        return inputs, targets
+
+    return part(rows[:samples]), part(rest)
 
 
 def _compiled(model: keras.Model, copy: keras.Model) -> keras.Model:
     if model.compiled:
-        copy.compile_from_config({**model.get_compile_config(), "optimizer": "sgd"})
+        compile_like(model, copy, "sgd")
     else:
         copy.compile("sgd", "mse")
     return copy
@@ -113,7 +141,7 @@ def _loss(model: keras.Model, copy: keras.Model, x: Any, y: Any) -> float:
 
 
 def _measured(
-    model: keras.Model, parts: list[Part], x: Any, y: Any, seed: int
+    model: keras.Model, parts: list[Part], x: Any, y: Any, seed: int, verbose: bool
 ) -> tuple[float, list[list[Candidate]]]:
     """The loss as trained, and the candidates of each part with their losses, one at a time.
 
@@ -127,7 +155,12 @@ def _measured(
     for part in parts:
         twin, table = twins[id(part.layer)], part.table
         candidates = [Candidate(KEPT, None, table.nbytes, base)]
-        for name, form in forms_of(part, seed):
+        settings = settings_of(part, seed, counts_of(model, part, x))
+        for name, make in track(settings.items(), part.layer.name, disable=not verbose):
+            try:
+                form = make()
+            except ValueError:  # the table is too small for the method's sizes
+                continue
             twin.assign(values_of(form))
             loss = copy.evaluate(x, y, verbose=0, return_dict=True)["loss"]
             if np.isfinite(loss):
@@ -200,14 +233,36 @@ def _fitting(
     return checks.fail("budget", expected, budget)
 
 
+def _tuned(
+    model: keras.Model,
+    parts: list[Part],
+    best: tuple[float, Pick, export.Frozen, bytes],
+    others: tuple[Any, Any],
+    measured: tuple[Any, Any],
+    epochs: int,
+    budget: int,
+) -> tuple[float, Pick, export.Frozen, bytes]:
+    """A pick after fine-tuning, if its loss is lower."""
+    pick = best[1]
+    recipe = _recipe(pick[-1].name)
+    frozen = export.freeze(
+        tuned(model, _with_forms(model, parts, pick), recipe, *others, epochs), recipe
+    )
+    file, loss = frozen.convert(), _loss(model, frozen.model, *measured)
+    return (loss, pick, frozen, file) if loss < best[0] and len(file) <= budget else best
+
+
 def _bytes(pick: Pick) -> int:
     return sum(one.bytes for one in pick)
 
 
 def _built(model: keras.Model, parts: list[Part], pick: Pick) -> tuple[Pick, export.Frozen, bytes]:
     """The model with the forms of a pick, frozen, and its file."""
+    frozen = export.freeze(_with_forms(model, parts, pick), _recipe(pick[-1].name))
+    return pick, frozen, frozen.convert()
+
+
+def _with_forms(model: keras.Model, parts: list[Part], pick: Pick) -> keras.Model:
     pairs = zip(parts, pick[:-1], strict=True)
     forms = {id(part.layer): part.replaced(c.form) for part, c in pairs if c.form is not None}
-    copy = copy_with(model, lambda layer: forms.get(id(layer)))
-    frozen = export.freeze(copy, _recipe(pick[-1].name))
-    return pick, frozen, frozen.convert()
+    return copy_with(model, lambda layer: forms.get(id(layer)))

@@ -1,18 +1,30 @@
 """Parts of a trained model that can be stored smaller: its tables and large kernels."""
 
+import functools
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import keras
 import numpy as np
 
-from kerascompact.compress import ProductQuantization, ScalarQuantization, TruncatedSVD
+from kerascompact.compress import (
+    KSVD,
+    KDCodes,
+    KMeansClusters,
+    ProductQuantization,
+    Pruning,
+    ScalarQuantization,
+    SparseCode,
+    TruncatedSVD,
+)
 from kerascompact.core.keras_graph import is_stock_embedding, reached_layers
 from kerascompact.core.storage import total_bits
 from kerascompact.forms import Form, LogitsForm
 
+FEW = 8192  # rows that a search for codes or anchors learns from
 SMALLEST_KERNEL = 4096  # numbers; below, a form's operators cost more than it saves
 KEPT = "float32"
+WEIGHTED = ("SVD", "PQ", "KD")
 
 
 class Candidate(NamedTuple):
@@ -78,17 +90,44 @@ def _is_part(layer: Any) -> bool:
     return plain and not layer.lora_enabled and int(np.prod(layer.kernel.shape)) >= SMALLEST_KERNEL
 
 
-def forms_of(part: Part, seed: int) -> Iterator[tuple[str, Form]]:
-    """Every setting of every compressor that fits a part, with its name."""
+def counts_of(model: keras.Model, part: Part, x: Any) -> np.ndarray | None:
+    """How often the first call of a table looks up each row, plus 1; `None`, if not known.
+
+    >>> ids = keras.Input((2,), dtype="int32")
+    >>> model = keras.Model(ids, keras.layers.Embedding(4, 2)(ids))
+    >>> counts_of(model, parts_of(model)[0], np.array([[1, 1], [1, 3]])).tolist()
+    [1.0, 4.0, 1.0, 2.0]
+    """
+    if not is_stock_embedding(part.layer):
+        return None
+    try:
+        ids = keras.Model(model.inputs, part.layer.input).predict(x, verbose=0)
+    except (AttributeError, ValueError):  # not called in the graph itself
+        return None
+    rows = len(part.table)
+    found = np.bincount(np.asarray(ids, np.int64).ravel() % rows, minlength=rows)
+    return found + 1.0
+
+
+def settings_of(part: Part, seed: int, counts: np.ndarray | None) -> dict[str, Callable[[], Form]]:
+    """Every setting of every compressor for a part, by its name.
+
+    Args:
+        part: The part.
+        seed: Seed of k-means.
+        counts: Weights of the rows for low rank and codes, which are then made with and without.
+    """
     table = part.table
+    made: dict[str, Callable[[], Form]] = {}
     for name, make in _settings(table.shape, seed):
-        try:
-            yield name, make(table, part.config)
-        except ValueError:  # too small for the method's sizes
-            continue
+        made[name] = functools.partial(make, table, None, part.config)
+        if counts is not None and name.startswith(WEIGHTED):
+            made[f"{name}, by frequency"] = functools.partial(make, table, counts, part.config)
+    return made
 
 
 def _settings(shape: tuple[int, ...], seed: int) -> Iterator[tuple[str, Callable[..., Form]]]:
+    rows, columns = shape
     for bits in (8, 6, 5, 4, 3, 2, 1):
         scale = "column" if bits == 8 else "row"
         yield f"{bits} bits", _fit(ScalarQuantization(bits, scale))
@@ -98,17 +137,28 @@ def _settings(shape: tuple[int, ...], seed: int) -> Iterator[tuple[str, Callable
         for precision in ("int8", "int4"):
             yield f"SVD {rank}, {precision}", _fit(TruncatedSVD(rank), precision)
     for width in (2, 4, 8, 16):
-        if shape[1] % width == 0:
-            cardinality = min(256, max(2, shape[0] // 4))
+        if columns % width == 0:
+            cardinality = min(256, max(2, rows // 4))
             made = ProductQuantization(
-                shape[1] // width, cardinality, seed=seed, max_points=8192, iterations=8
+                columns // width, cardinality, seed=seed, max_points=FEW, iterations=8
             )
-            yield f"PQ {shape[1] // width} x {cardinality}", _fit(made, "int8")
+            yield f"PQ {columns // width} x {cardinality}", _fit(made, "int8")
+    for clusters in (64, 256):
+        yield f"{clusters} clusters", _fit(KMeansClusters(clusters, seed), "int8")
+    for length in (4, 16):
+        codes = KDCodes(32, length, start="residual", iterations=5, seed=seed, max_points=FEW)
+        yield f"KD 32 x {length}", _fit(codes, "int8")
+    for entries in (4, 8):
+        anchors = KSVD(min(256, rows // 4), entries, iterations=3, seed=seed, max_points=FEW)
+        yield f"k-SVD of {entries}", _fit(anchors, "int8")
+    yield "sparse code", _fit(SparseCode(min(256, rows // 4), iterations=50), "int8")
+    for zeros in (0.8, 0.9):
+        yield f"{zeros:.0%} zeros", _fit(Pruning(zeros), "int8")
 
 
 def _fit(compressor: Any, precision: str | None = None) -> Callable[..., Form]:
-    def make(table: np.ndarray, config: dict[str, Any]) -> Form:
-        form = compressor.fit(table, **config)
+    def make(table: np.ndarray, counts: np.ndarray | None, config: dict[str, Any]) -> Form:
+        form = compressor.fit(table, counts, **config)
         return form if precision is None else form.stored_as(precision)
 
     return make

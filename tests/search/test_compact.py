@@ -8,11 +8,21 @@ import pytest
 import tensorflow as tf
 
 from kerascompact import search
+from kerascompact.search import parts
 from kerascompact.search.compact import combinations
 from kerascompact.search.parts import Candidate
 
 RANDOM = np.random.default_rng(0)
 V, LENGTH = 300, 6
+
+
+@pytest.fixture
+def few_settings(monkeypatch):
+    """Every fourth setting: the tests are of what is done with them."""
+    every = parts._settings
+    monkeypatch.setattr(
+        parts, "_settings", lambda *sizes: itertools.islice(every(*sizes), 0, None, 4)
+    )
 
 
 def next_word():
@@ -39,12 +49,12 @@ def ids(count=48):
     return RANDOM.integers(1, V, (count, LENGTH))
 
 
-def test_a_language_model_fits_and_its_file_agrees(tmp_path):
+def test_a_language_model_fits_and_its_file_agrees(tmp_path, few_settings):
     model = next_word()
     model.compile("adam", "sparse_categorical_crossentropy")
     before = [weight.copy() for weight in model.get_weights()]
     x = ids()
-    found = search.compact(model, "24KiB", data=(x, x), joint=2)
+    found = search.compact(model, "24KiB", data=(x, x), joint=2, verbose=False)
     assert len(found.file) <= 24 * 1024
     assert [row.part for row in found.choices] == ["words", "head", "other kernels"]
     found.save(tmp_path)
@@ -63,25 +73,45 @@ def test_a_language_model_fits_and_its_file_agrees(tmp_path):
     assert found.table().row_count == 4
 
 
-def test_several_inputs_without_a_compiled_loss():
+def test_several_inputs_without_a_compiled_loss(few_settings):
     model, x = two_inputs(), [ids(), ids()]
-    found = search.compact(model, 16_000, data=(x, None), joint=1)
+    found = search.compact(model, 16_000, data=(x, None), joint=1, verbose=False)
     assert len(found.file) <= 16_000
     assert [row.part for row in found.choices] == ["shared", "other", "other kernels"]
     lost = found.model.predict(x, verbose=0) - model.predict(x, verbose=0)
     np.testing.assert_allclose(found.loss, np.square(lost).mean(), rtol=1e-3, atol=1e-9)
     with pytest.raises(ValueError, match=r"`budget` must be at least .* bytes \(shared "):
-        search.compact(model, 1000, data=(x, None), joint=1)
+        search.compact(model, 1000, data=(x, None), joint=1, verbose=False)
+
+
+def test_fine_tuning_lowers_the_loss_within_the_budget(few_settings):
+    """Tables of few bits, a tied one, and the optimizer that the model was trained with."""
+    tokens = keras.Input((LENGTH,), dtype="int32")
+    table = keras.layers.ReversibleEmbedding(V, 16, name="tied")
+    mixed = keras.layers.Dense(16, activation="tanh")(table(tokens))
+    model = keras.Model(tokens, keras.layers.Softmax()(table(mixed, reverse=True)))
+    rate = keras.optimizers.schedules.PolynomialDecay(1e-2, 60, 0.0)
+    model.compile(keras.optimizers.Adam(rate), "sparse_categorical_crossentropy")
+    x = ids(128)
+    model.fit(x, x, epochs=15, verbose=0)
+    options = dict(budget="7KiB", data=(x, x), samples=32, joint=1, verbose=False)
+    plain = search.compact(model, **options)
+    found = search.compact(model, **options, epochs=5)
+    assert len(found.file) <= 7 * 1024 and found.loss < 0.98 * plain.loss
+    assert [row.part for row in found.choices] == ["tied", "other kernels"]
+    assert [row.chosen for row in found.choices] == [row.chosen for row in plain.choices]
+    measured = model.evaluate(x, x, verbose=0)
+    assert found.loss_before == pytest.approx(measured, rel=0.3)  # of the sample
 
 
 def test_combinations_are_the_pareto_front_of_all():
-    parts = [
+    several = [
         [Candidate("", None, int(b), float(c)) for b, c in RANDOM.integers(1, 50, (5, 2))]
         for _ in range(3)
     ]
-    every = [(sum(c.bytes for c in p), sum(c.loss for c in p)) for p in itertools.product(*parts)]
+    every = [(sum(c.bytes for c in p), sum(c.loss for c in p)) for p in itertools.product(*several)]
     front = {a for a in every if not any(b != a and b[0] <= a[0] and b[1] <= a[1] for b in every)}
-    found = [(sum(c.bytes for c in p), sum(c.loss for c in p)) for p in combinations(parts)]
+    found = [(sum(c.bytes for c in p), sum(c.loss for c in p)) for p in combinations(several)]
     assert found == sorted(front)
 
 
@@ -96,6 +126,33 @@ def test_combinations_are_the_pareto_front_of_all():
     ],
 )
 def test_refuses(change, message):
-    given = {"model": two_inputs(), "budget": 9000, "data": (ids(), None), **change}
+    given = {
+        "model": two_inputs(),
+        "budget": 9000,
+        "data": (ids(), None),
+        "verbose": False,
+        **change,
+    }
     with pytest.raises(ValueError, match=message):
         search.compact(**given)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_settings_of_every_compressor(weighted):
+    model = next_word()
+    table, head = parts.parts_of(model)
+    counts = parts.counts_of(model, table, ids()) if weighted else None
+    assert parts.counts_of(model, head, ids()) is None
+    names = " ".join(parts.settings_of(table, 0, counts))
+    for one in ("bits", "SVD", "PQ", "clusters", "KD", "k-SVD", "sparse code", "zeros"):
+        assert one in names
+    assert ("by frequency" in names) == weighted
+
+
+def test_counts_are_those_of_the_first_call():
+    model = two_inputs()
+    shared, other = parts.parts_of(model)
+    left, right = ids(), ids()
+    for part, read in ((shared, left), (other, right)):
+        counts = parts.counts_of(model, part, [left, right])
+        np.testing.assert_array_equal(counts, 1 + np.bincount(read.ravel(), minlength=V))

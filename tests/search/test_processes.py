@@ -27,9 +27,7 @@ def prepared(folder, storage=""):
 
 def trials(watcher):
     return [
-        trial
-        for study in watcher.studies.of.values()
-        for trial in study.get_trials(deepcopy=False)
+        trial for study in watcher.studies.of.values() for trial in study.get_trials(deepcopy=False)
     ]
 
 
@@ -79,7 +77,10 @@ def test_two_machines_share_a_storage(tmp_path, address):
     found = text_classifier(
         dataset(), BUDGETS, folder=tmp_path / "two", distil=False, refit=False, **options
     )
-    assert all(len(best.file) <= budget for budget, best in zip(BUDGETS, found.by_budget.values(), strict=True))
+    assert all(
+        len(best.file) <= budget
+        for budget, best in zip(BUDGETS, found.by_budget.values(), strict=True)
+    )
 
 
 def test_ctrl_c_gives_the_best_so_far(tmp_path):

@@ -83,5 +83,3 @@ def test_files_over_the_budget_do_not_count(tmp_path):
     train(one, 100, 0.9, size=101)
     train(one, 100, 0.6, size=100)
     assert [run.score for run in one.runs()] == [0.6]
-
-

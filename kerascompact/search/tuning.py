@@ -1,0 +1,74 @@
+"""Fine-tuning of a compacted model with the rounded numbers of its file."""
+
+import contextlib
+from typing import Any
+
+import keras
+import numpy as np
+
+from kerascompact import export
+
+BATCH = 32
+RATE = 1e-3  # of a model without an optimizer of its own
+
+
+def tuned(
+    model: keras.Model, copy: keras.Model, recipe: export.Recipe, x: Any, y: Any, epochs: int
+) -> keras.Model:
+    """Trains a copy of a model whose tables are forms; codes and scales stay as they are.
+
+    Args:
+        model: Model whose optimizer, loss and first rate are used; without a loss, the mean squared
+            distance to `y`.
+        copy: The copy, which is trained.
+        recipe: Recipe of its file.
+        x: Inputs.
+        y: Targets.
+        epochs: Epochs, over which the rate falls to zero.
+
+    Returns: The model to freeze.
+    """
+    with contextlib.suppress(ValueError):  # no table has integers: only the rest is trained
+        copy = export.quantization_aware(copy, recipe)
+    count = len(keras.tree.flatten(x)[0])
+    if model.compiled:
+        compile_like(model, copy, optimizer_of(model, epochs * -(-count // BATCH)))
+    else:
+        copy.compile(optimizer_of(model, epochs * -(-count // BATCH)), "mse")
+    copy.fit(x, y, batch_size=BATCH, epochs=epochs, verbose=0)
+    return copy
+
+
+def compile_like(model: keras.Model, copy: keras.Model, optimizer: Any) -> None:
+    """Compiles a copy with the loss and metrics of a model and another optimizer.
+
+    >>> model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
+    >>> model.compile("adam", "mae")
+    >>> copy = keras.models.clone_model(model)
+    >>> compile_like(model, copy, "sgd")
+    >>> copy.loss
+    'mae'
+    """
+    if not isinstance(optimizer, str):
+        optimizer = keras.optimizers.serialize(optimizer)
+    copy.compile_from_config({**model.get_compile_config(), "optimizer": optimizer})
+
+
+def optimizer_of(model: keras.Model, steps: int) -> keras.optimizers.Optimizer:
+    """The optimizer of a model from its start, with a rate that falls from its first to zero.
+
+    >>> model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
+    >>> model.compile(keras.optimizers.SGD(0.5), "mse")
+    >>> float(optimizer_of(model, 10).learning_rate)
+    0.5
+    """
+    optimizer = getattr(model, "optimizer", None)
+    optimizer = getattr(optimizer, "inner_optimizer", optimizer)  # behind a scale of the loss
+    config = optimizer.get_config() if optimizer is not None else {"learning_rate": RATE}
+    rate = config["learning_rate"]
+    if isinstance(rate, dict):
+        rate = keras.optimizers.schedules.deserialize(rate)(0)
+    rate = float(np.asarray(rate))
+    schedule = keras.optimizers.schedules.PolynomialDecay(rate, steps, 0.0)
+    kind = keras.optimizers.Adam if optimizer is None else type(optimizer)
+    return kind.from_config({**config, "learning_rate": schedule})
