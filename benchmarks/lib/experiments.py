@@ -46,6 +46,7 @@ FOLDERS: dict[str, dict[str, tuple[str, ...]]] = {
         "budgets": ("budgets", "budgets_dev", "budgets_long"),
         "fasttext_autotune": ("fasttext_autotune",),
         "search_budgets": ("search_budgets",),
+        "search_sizes": ("search_sizes",),
         "text_in": ("text_in",),
         "aware": ("aware",),
         "parity": ("runtimes", "aarch64", "browser"),

@@ -1,0 +1,122 @@
+"""Bytes that `search` predicts before it trains, against the files, for random settings.
+
+Budgets are drawn evenly by their logarithm from 8 KiB to 2 MiB, settings from the search's space by
+chance. Weights are random: the numbers in a file do not change its size.
+"""
+
+import argparse
+import math
+import tempfile
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import optuna
+
+from benchmarks.lib import runner
+from kerascompact import datasets
+from kerascompact.search.space import suggest
+from kerascompact.search.task import Task
+from kerascompact.search.worker import Worker
+
+SETS = ("trec", "clinc150")
+DRAWN = 25  # settings of a row
+BUDGETS = (8 * 1024, 2 * 1024**2)
+
+
+class Spec(NamedTuple):
+    """What decides the settings of a row: the data set and the seed of the draws."""
+
+    dataset: str
+    seed: int = 0
+
+
+def benchmark(name: str, arguments: argparse.Namespace) -> list[dict[str, Any]]:
+    """Runs what has no row yet: ten rows of 25 settings for each data set."""
+    specs = [
+        Spec(dataset, seed)
+        for seed in arguments.seeds or range(10)
+        for dataset in arguments.sets or SETS
+    ]
+
+    def run(spec: Spec) -> dict[str, Any]:
+        return {"files": files(spec, arguments.data)}
+
+    return runner.run_all(name, specs, run, table)
+
+
+def files(spec: Spec, data: str | None) -> list[dict[str, Any]]:
+    """Predicted and real bytes of random settings."""
+    random = np.random.default_rng(spec.seed)
+    found: list[dict[str, Any]] = []
+    with tempfile.TemporaryDirectory() as folder:
+        worker = _worker(Path(folder), spec.dataset, data)
+        least = worker.smallest()[0]
+        study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=spec.seed))
+        while len(found) < DRAWN:
+            low, high = (math.log(size) for size in BUDGETS)
+            budget = int(math.exp(random.uniform(low, high)))
+            if budget < least:
+                continue
+            fit = partial(worker.fit, budget=budget)
+            setting = suggest(study.ask(), budget, worker.facts, fit)
+            if setting is None:
+                continue
+            setting, words = worker.words(setting, budget)
+            listed = words.words if setting.stored == "fingerprints" else _listed(words)
+            file = worker.sizes.convert(setting, listed)
+            found.append(
+                {
+                    "budget": budget,
+                    "method": setting.method,
+                    "stored": setting.stored,
+                    "label": setting.label,
+                    "predicted": worker.bytes(setting, words),
+                    "bytes": len(file),
+                    "all_words": _all_words(worker, setting),
+                }
+            )
+    return found
+
+
+def _listed(words: Any) -> list[str]:
+    return list(getattr(words, "words", ()))
+
+
+def _all_words(worker: Worker, setting: Any) -> bool:
+    """Whether the setting has every word that there is, so that bytes are left."""
+    known = len(worker.corpus.tokens(setting.rules).vocabulary)
+    return setting.stored != "buckets" and setting.words >= 0.99 * known
+
+
+def _worker(folder: Path, dataset: str, data: str | None) -> Worker:
+    loaded = datasets.load(dataset, data)
+    texts = [*loaded.train.texts, *loaded.dev.texts]
+    labels = np.concatenate([loaded.train.labels, loaded.dev.labels])
+    names, count = tuple(loaded.label_names), len(loaded.train.texts)
+    task = Task(dataset, BUDGETS, names, count, "accuracy", 0, False, "", "")
+    task.save(folder, texts, labels)
+    return Worker(folder)
+
+
+def table(rows: Sequence[dict[str, Any]]) -> str:
+    """Markdown: errors of the prediction for each way to store words, and the use of budgets."""
+    every = [file for row in rows for file in row["files"]]
+    lines = [
+        "| words | files | methods | largest error % | below the file by at most, B "
+        "| over the budget | budget used, median % | least % |",
+        "|" + "---|" * 8,
+    ]
+    for stored in (*sorted({file["stored"] for file in every}), "all"):
+        files = [file for file in every if stored in (file["stored"], "all")]
+        errors = [abs(file["predicted"] / file["bytes"] - 1) for file in files]
+        below = max(file["bytes"] - file["predicted"] for file in files)
+        over = sum(file["bytes"] > file["budget"] for file in files)
+        used = [file["bytes"] / file["budget"] for file in files if not file["all_words"]]
+        methods = len({file["method"] for file in files})
+        cells = [stored, str(len(files)), str(methods), f"{100 * max(errors):.2f}", str(below)]
+        cells += [str(over), f"{100 * float(np.median(used)):.1f}", f"{100 * min(used):.1f}"]
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
