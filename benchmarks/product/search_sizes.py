@@ -20,6 +20,7 @@ from kerascompact import datasets
 from kerascompact.search.space import suggest
 from kerascompact.search.task import Task
 from kerascompact.search.worker import Worker
+from kerascompact.text import Buckets
 
 SETS = ("trec", "clinc150")
 DRAWN = 25  # settings of a row
@@ -65,7 +66,7 @@ def files(spec: Spec, data: str | None) -> list[dict[str, Any]]:
             if setting is None:
                 continue
             setting, words = worker.words(setting, budget)
-            listed = words.words if setting.stored == "fingerprints" else _listed(words)
+            listed = [] if isinstance(words, Buckets) else words.words
             file = worker.sizes.convert(setting, listed)
             found.append(
                 {
@@ -79,10 +80,6 @@ def files(spec: Spec, data: str | None) -> list[dict[str, Any]]:
                 }
             )
     return found
-
-
-def _listed(words: Any) -> list[str]:
-    return list(getattr(words, "words", ()))
 
 
 def _all_words(worker: Worker, setting: Any) -> bool:

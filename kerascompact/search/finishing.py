@@ -106,12 +106,12 @@ def _kept(worker: Worker, run: Run) -> Trained:
     if (folder / "model.keras").exists():
         vocabulary = load_words(folder / WORDS)
         return Trained(run.setting, load_model(folder / "model.keras"), vocabulary, run.score)
-    _, vocabulary = worker.words(run.setting, run.budget)
-    return worker.train(run.setting, vocabulary, 0, run.fold)
+    _, vocabulary = worker.words(run.setting, run.budget, run.fold)
+    return worker.train(run.setting, vocabulary, run.fold, run.repeat)
 
 
 def _again(worker: Worker, run: Run) -> Trained:
-    setting, vocabulary = worker.words(run.setting, run.budget)
+    setting, vocabulary = worker.words(run.setting, run.budget, ALL)
     return worker.train(setting, vocabulary, ALL, 0)
 
 

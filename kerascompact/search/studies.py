@@ -15,12 +15,13 @@ import optuna
 from optuna.storages.journal import JournalFileBackend
 from optuna.trial import FrozenTrial, TrialState
 
-from kerascompact.search.evidence import Estimate, estimates
+from kerascompact.search.evidence import Estimate, Known, estimates
 from kerascompact.search.locks import hold, is_held
 from kerascompact.search.setting import Setting
 
 JOURNAL, WORKERS = "journal.log", "workers"
 STARTUP = 10  # trials of a study before the sampler learns from them
+LENT = 3  # best settings of a budget that others try
 WARMUP = 3  # tenths of a training that no trial is stopped in
 LONGEST = timedelta(hours=1)  # of a trial of a process that cannot be asked
 DONE = (TrialState.COMPLETE,)
@@ -37,6 +38,7 @@ class Run(NamedTuple):
         bytes: Size of its file.
         score: Dev score of its frozen model.
         of: Number of the trial that it repeats; its own, if none.
+        repeat: Number among the trainings of its setting.
         fold: Rows that were dev, see `Corpus.rows`.
         seconds: What it took.
     """
@@ -47,6 +49,7 @@ class Run(NamedTuple):
     bytes: int
     score: float
     of: int
+    repeat: int
     fold: int
     seconds: float
 
@@ -169,13 +172,14 @@ class Studies:
         ]
 
     def lend(self, budget: int) -> bool:
-        """Sets the best trial of another budget that this one has not tried; if there is one."""
+        """Sets one of the best settings of other budgets that this one has not tried, if any."""
         tried = {_key(trial) for trial in self.of[budget].get_trials(deepcopy=False)}
         others = [
-            (trial.value or 0.0, trial.params)
+            (one.expected.mean, trial.params)
             for other, study in self.of.items()
             if other != budget
-            for trial in _best(study, 3)
+            for one in self.ranking(other)[:LENT]
+            for trial in [study.get_trials(deepcopy=False)[one.number]]
             if _key(trial) not in tried
         ]
         if not others:
@@ -220,19 +224,26 @@ class Studies:
             return False
         number = max(found, key=promise).number
         parameters = study.get_trials(deepcopy=False)[number].params
-        attributes = {"repeat_of": number, "fold": begun[number]}
+        attributes = {"repeat_of": number, "repeat": begun[number]}
         study.enqueue_trial(parameters, user_attrs=attributes)
         return True
 
     def ranking(self, budget: int) -> list[Ranked]:
         """Settings of a budget's study with their trainings, the best expected score first."""
-        found: dict[int, list[Run]] = {}
+        found: dict[tuple[int, int], list[Run]] = {}
         for run in self.runs():
-            if run.budget == budget:
-                found.setdefault(run.of, []).append(run)
-        scores = {key: [(run.fold, run.score) for run in runs] for key, runs in found.items()}
-        expected = estimates(scores, self.rows)
-        ranked = [Ranked(key, runs, expected[key]) for key, runs in found.items()]
+            found.setdefault((run.budget, run.of), []).append(run)
+        known = []
+        for (of, number), runs in found.items():
+            trial = self.of[of].get_trials(deepcopy=False)[number]
+            known.append(Known(of, _key(trial), [(run.fold, run.score) for run in runs]))
+        ranked = [
+            Ranked(number, runs, expected)
+            for ((of, number), runs), expected in zip(
+                found.items(), estimates(known, self.rows), strict=True
+            )
+            if of == budget
+        ]
         return sorted(ranked, key=lambda one: -one.expected.mean)
 
     def bury(self) -> int:
@@ -246,7 +257,7 @@ class Studies:
                     study.tell(trial.number, state=TrialState.FAIL)
                 except (ValueError, RuntimeError):  # another process was faster
                     continue
-                kept = {k: v for k, v in trial.user_attrs.items() if k in ("repeat_of", "fold")}
+                kept = {k: v for k, v in trial.user_attrs.items() if k in ("repeat_of", "repeat")}
                 drawn = {**trial.system_attrs.get("fixed_params", {}), **trial.params}
                 study.enqueue_trial(drawn, user_attrs={**kept, "again": trial.number})
                 count += 1
@@ -274,14 +285,10 @@ def run_of(budget: int, trial: FrozenTrial) -> Run:
         facts["bytes"],
         float(trial.value if trial.value is not None else float("nan")),
         facts.get("repeat_of", trial.number),
+        facts.get("repeat", 0),
         facts.get("fold", 0),
         facts["seconds"],
     )
-
-
-def _best(study: optuna.Study, count: int) -> list[FrozenTrial]:
-    trials = study.get_trials(deepcopy=False, states=DONE)
-    return sorted(trials, key=lambda trial: trial.value or 0.0, reverse=True)[:count]
 
 
 def _key(trial: FrozenTrial) -> str:

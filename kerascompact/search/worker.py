@@ -31,6 +31,7 @@ TOKENS = 6_000_000  # that a training of middle length reads
 EPOCHS = (3, 20)  # of such a training
 FIRST = 0.6  # share of the time before the best settings are trained again
 LENT = 4  # one trial in so many has the settings of another budget's best
+FOLDS = 4  # splits into train and dev; each has guides of its own
 SMALL = 2_000  # rows of dev; with fewer, repeats have other rows as dev
 REPEATS = 8  # trainings of a setting, the first one included
 
@@ -106,10 +107,9 @@ class Worker:
             if share >= 1 or passed + 0.7 * self.slowest > seconds:
                 return
             budget = self.studies.next_budget()
-            if share > FIRST:
+            lends = not self.studies.waiting(budget) and done % LENT == 0
+            if not (lends and self.studies.lend(budget)) and share > FIRST:
                 budget = self._repeat() or budget
-            elif not self.studies.waiting(budget) and done % LENT == 0:
-                self.studies.lend(budget)
             self.run(budget, begun + seconds)
 
     def _repeat(self) -> int | None:
@@ -142,23 +142,24 @@ class Worker:
         setting = suggest(trial, budget, self.facts, functools.partial(self.fit, budget=budget))
         if setting is None:
             raise ValueError(f"It does not fit {budget:,} bytes with any width.")
-        setting, vocabulary = self.words(setting, budget)
+        repeat = trial.user_attrs.get("repeat", 0)
+        fold = repeat % FOLDS if self.corpus.num_dev < SMALL else 0
+        trial.set_user_attr("fold", fold)
+        setting, vocabulary = self.words(setting, budget, fold)
         trial.set_user_attr("setting", setting.facts())
         trial.set_user_attr("bytes", self.bytes(setting, vocabulary))
-        repeat = trial.user_attrs.get("fold", 0)
-        small = len(self.corpus.labels) - self.task.num_train < SMALL
         watch = Watch(trial, self.task.metric, until, prunes=not repeat)
-        found = self.train(setting, vocabulary, repeat if small else 0, repeat, watch)
+        found = self.train(setting, vocabulary, fold, repeat, watch)
         if watch.late:
             raise optuna.TrialPruned
         self.keep(found, budget, trial.number)
         trial.set_user_attr("seconds", round(time.time() - start, 2))
         return found.score
 
-    def words(self, setting: Setting, budget: int) -> tuple[Setting, Words]:
+    def words(self, setting: Setting, budget: int, fold: int = 0) -> tuple[Setting, Words]:
         """The words of a setting, fewer if their search takes more than that of most words."""
         by_norm = setting.chosen in ("norm", "norm_and_count")
-        table = self.guides.table(setting.rules) if by_norm else None
+        table = self.guides.table(setting.rules, fold) if by_norm else None
         while True:
             vocabulary = words_of(self.corpus, setting, table)
             over = self.bytes(setting, vocabulary) - (budget - MARGIN)
@@ -190,7 +191,7 @@ class Worker:
             seed=self.task.seed + 7919 * repeat,
             fold=fold,
             metric=self.task.metric,
-            soft=self.guides.soft(self.teachers) if setting.soft else None,
+            soft=self.guides.soft(self.teachers, fold) if setting.soft else None,
             callbacks=callbacks,
         )
 

@@ -1,10 +1,18 @@
 """Expected scores of settings, against a simulation whose truth is known."""
 
 import numpy as np
+import pytest
 
-from kerascompact.search.evidence import estimates
+from kerascompact.search.evidence import Known
+from kerascompact.search.evidence import estimates as of_settings
 
 ROWS = 500
+
+
+def estimates(scores, rows):
+    """Expected scores of settings of one budget."""
+    known = [Known(9, str(key), found) for key, found in scores.items()]
+    return dict(zip(scores, of_settings(known, rows), strict=True))
 
 
 def simulated(random, settings=24):
@@ -65,4 +73,56 @@ def test_a_hard_fold_is_told_from_a_lucky_score():
 
 def test_without_a_training():
     assert estimates({}, ROWS) == {}
-    assert estimates({5: [(0, 1.0)]}, 3)[5].mean == 1.0
+    assert estimates({5: [(0, 1.0)]}, 3)[5].mean == pytest.approx(1.0)
+
+
+def test_what_parameters_gave_in_other_budgets_counts():
+    """One score each: the setting that was good in all budgets is expected to be the best."""
+    random = np.random.default_rng(2)
+    known = []
+    for budget, level in ((1, 0.80), (2, 0.84), (3, 0.86)):
+        for parameters in range(8):
+            score = level + random.normal(0, 0.004) + 0.015 * (parameters == 5)
+            score += 0.02 * (budget == 2 and parameters == 3)  # by luck
+            known.append(Known(budget, str(parameters), [(0, score)]))
+    found = of_settings(known, ROWS)
+    of_two = [
+        (one.mean, k.parameters) for one, k in zip(found, known, strict=True) if k.budget == 2
+    ]
+    assert max(of_two)[1] == "5"
+    by_budget = [
+        max(o.mean for o, k in zip(found, known, strict=True) if k.budget == b) for b in (1, 2, 3)
+    ]
+    assert by_budget == sorted(by_budget)
+
+
+def test_spreads_are_those_of_the_equations():
+    """Against the posterior computed by conditioning a joint normal distribution."""
+    scores = [[(0, 0.5), (1, 0.52)], [(0, 0.55)], [(1, 0.51)], [(0, 0.53), (1, 0.5)]]
+    found = of_settings([Known(1, str(i), one) for i, one in enumerate(scores)], 400)
+    pairs = [(i, fold, value) for i, one in enumerate(scores) for fold, value in one]
+    flips = found_best(scores) * (1 - found_best(scores)) / 400
+    noise, between = recomputed(scores, flips)
+    setting, fold, value = (np.array(column) for column in zip(*pairs, strict=True))
+    same = setting[:, None] == setting
+    flat = 1e4  # the prior of the mean
+    covariance = flat + between * same + flips / 2 * (fold[:, None] == fold) + noise * np.eye(6)
+    for i, one in enumerate(found):
+        with_it = flat + between * (setting == i)
+        gain = np.linalg.solve(covariance, with_it)
+        assert abs(gain @ value - one.mean) < 1e-4
+        assert abs(np.sqrt(flat + between - gain @ with_it) - one.spread) < 1e-4
+
+
+def found_best(scores):
+    return max(np.mean([value for _, value in one]) for one in scores)
+
+
+def recomputed(scores, flips):
+    """Variances of noise and of settings: two-way residuals of 0 and 3, and spread of the means."""
+    table = np.array([[0.5, 0.52], [0.53, 0.5]])
+    fit = table.mean(1, keepdims=True) + table.mean(0) - table.mean()
+    noise = max((np.sum((table - fit) ** 2) + 4 * flips) / (1 + 4), flips / 2)
+    means = [np.mean([value for _, value in one]) for one in scores]
+    between = np.var(means) - noise * np.mean([1 / len(one) for one in scores])
+    return noise, max(between, noise / 4)

@@ -74,8 +74,7 @@ def test_the_most_promising_is_trained_again(tmp_path):
         train(one, 100, 0.8)
     trained = {ranked.number: len(ranked.runs) for ranked in one.ranking(100)}
     assert trained == {0: 3, 1: 3, 2: 3}
-    folds = sorted(run.fold for run in one.ranking(100)[0].runs)
-    assert folds == [0, 1, 2]
+    assert sorted(run.repeat for run in one.ranking(100)[0].runs) == [0, 1, 2]
 
 
 def test_files_over_the_budget_do_not_count(tmp_path):
