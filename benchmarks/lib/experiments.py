@@ -47,6 +47,7 @@ FOLDERS: dict[str, dict[str, tuple[str, ...]]] = {
         "fasttext_autotune": ("fasttext_autotune",),
         "search_budgets": ("search_budgets",),
         "search_sizes": ("search_sizes",),
+        "search_compact": ("search_compact",),
         "text_in": ("text_in",),
         "aware": ("aware",),
         "parity": ("runtimes", "aarch64", "browser"),

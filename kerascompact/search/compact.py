@@ -212,7 +212,7 @@ def _fitting(
 ) -> list[tuple[Pick, export.Frozen, bytes]]:
     """The `joint` best combinations whose files fit, with these; at least the smallest."""
     picks = combinations(choices)
-    smallest = _built(model, parts, picks[0])
+    smallest = built(model, parts, picks[0])
     over = len(smallest[2]) - _bytes(picks[0])  # graph, biases, metadata
     found: list[tuple[Pick, export.Frozen, bytes]] = []
     for pick in reversed(picks[1:]):
@@ -220,7 +220,7 @@ def _fitting(
             break
         if _bytes(pick) + over > budget:
             continue
-        made = _built(model, parts, pick)
+        made = built(model, parts, pick)
         if len(made[2]) <= budget:
             found.append(made)
     if not found and len(smallest[2]) <= budget:
@@ -256,8 +256,15 @@ def _bytes(pick: Pick) -> int:
     return sum(one.bytes for one in pick)
 
 
-def _built(model: keras.Model, parts: list[Part], pick: Pick) -> tuple[Pick, export.Frozen, bytes]:
-    """The model with the forms of a pick, frozen, and its file."""
+def built(model: keras.Model, parts: list[Part], pick: Pick) -> tuple[Pick, export.Frozen, bytes]:
+    """The model with the forms of a pick, frozen, and its file.
+
+    >>> ids = keras.Input((4,), dtype="int32")
+    >>> model = keras.Model(ids, keras.layers.Embedding(500, 16)(ids))
+    >>> pick = Candidate(KEPT, None, 32_000, 0.0), Candidate("int8", None, 0, 0.0)
+    >>> len(built(model, parts_of(model), pick)[2]) > 32_000
+    True
+    """
     frozen = export.freeze(_with_forms(model, parts, pick), _recipe(pick[-1].name))
     return pick, frozen, frozen.convert()
 

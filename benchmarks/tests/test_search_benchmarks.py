@@ -1,0 +1,74 @@
+"""The benchmarks of `search`: rivals that ask again, tables of made-up rows, sizes of a few files."""
+
+import numpy as np
+import pytest
+
+from benchmarks.product import fasttext_autotune, search_budgets, search_compact, search_sizes
+
+
+class Files:
+    """Stands for fastText's files: accuracies are given, and files are what the test writes."""
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    def accuracy(self, path, split):
+        return {"dev": 0.5, "test": 0.25}[split]
+
+
+@pytest.mark.parametrize(("sizes", "attempts"), [([900], 1), ([1126, 1000, 980], 3)])
+def test_the_rival_is_asked_for_less_until_its_file_fits(tmp_path, monkeypatch, sizes, attempts):
+    asked = []
+
+    def train(folder, path, size, spec):
+        path.write_bytes(bytes(sizes[len(asked)] * 1024 // 1000))
+        asked.append(size)
+
+    monkeypatch.setattr(fasttext_autotune, "_in_a_process", train)
+    spec = fasttext_autotune.Spec("trec", 1)
+    row = fasttext_autotune.tuned(Files(tmp_path), spec)
+    assert row["attempts"] == attempts and row["bytes"] <= 1024
+    assert (row["dev_accuracy"], row["file_accuracy"], row["error"]) == (0.5, 0.25, None)
+    assert asked[0] == 1024 and asked == sorted(asked, reverse=True)
+
+
+def test_a_rival_that_fails_has_no_accuracy(tmp_path, monkeypatch):
+    monkeypatch.setattr(fasttext_autotune, "_in_a_process", lambda *a: "no model so small")
+    spec = fasttext_autotune.Spec("trec", 16)
+    row = fasttext_autotune.tuned(Files(tmp_path), spec)
+    assert row["bytes"] is None and row["error"] == "no model so small"
+    line = fasttext_autotune.table([{**row, "spec": spec._asdict()}]).splitlines()[-1]
+    assert line.startswith("| trec | 16 | 0 of 1 | none | ")
+
+
+def test_table_of_searches_has_the_rivals_beside(monkeypatch):
+    file = {"budget": 16384, "bytes": 16000, "dev_accuracy": 0.8, "file_accuracy": 0.75}
+    rows = [
+        {
+            "spec": search_budgets.Spec("trec", seed=seed)._asdict(),
+            "files": [{**file, "bytes": 16000 + seed}],
+            "trials": {"16KiB": {"complete": 20 + seed, "pruned": 1}},
+        }
+        for seed in (0, 2)
+    ]
+    others = {("trec", 16): {"grid": [{"file_accuracy": 0.7}], "autotune": [{"file_accuracy": None}]}}
+    monkeypatch.setattr(search_budgets, "rivals", lambda: others)
+    cells = [cell.strip() for cell in search_budgets.table(rows).splitlines()[-1].split("|")[1:-1]]
+    assert cells[:7] == ["trec", "16", "10", "2", "2", "22", "16,002"]
+    assert cells[7].startswith("80.00") and cells[8].startswith("75.00")
+    assert cells[9] == "none" and cells[10].startswith("70.00") and cells[11] == "-"
+
+
+def test_sizes_of_a_few_files(monkeypatch):
+    monkeypatch.setattr(search_sizes, "DRAWN", 3)
+    found = search_sizes.files(search_sizes.Spec("clinc150", 1), None)
+    for file in found:
+        assert file["bytes"] <= file["budget"]
+        assert abs(file["predicted"] / file["bytes"] - 1) < 0.005
+    text = search_sizes.table([{"files": found}])
+    assert text.splitlines()[-1].startswith("| all | 3 | ")
+
+
+def test_windows_of_running_text():
+    x, y = search_compact.windows(np.arange(100))
+    assert x.shape == y.shape == (2, 35) and (y == x + 1).all()
