@@ -1,4 +1,4 @@
-"""The benchmarks of `search`: rivals that ask again, tables of made-up rows, sizes of a few files."""
+"""The benchmarks of `search`: rivals asked again, tables of made-up rows, sizes of a few files."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ class Files:
         return {"dev": 0.5, "test": 0.25}[split]
 
 
-@pytest.mark.parametrize(("sizes", "attempts"), [([900], 1), ([1126, 1000, 980], 3)])
+@pytest.mark.parametrize(("sizes", "attempts"), [([900], 1), ([1126, 1010, 980], 3)])
 def test_the_rival_is_asked_for_less_until_its_file_fits(tmp_path, monkeypatch, sizes, attempts):
     asked = []
 
@@ -51,8 +51,8 @@ def test_table_of_searches_has_the_rivals_beside(monkeypatch):
         }
         for seed in (0, 2)
     ]
-    others = {("trec", 16): {"grid": [{"file_accuracy": 0.7}], "autotune": [{"file_accuracy": None}]}}
-    monkeypatch.setattr(search_budgets, "rivals", lambda: others)
+    arms = {"grid": [{"file_accuracy": 0.7}], "autotune": [{"file_accuracy": None}]}
+    monkeypatch.setattr(search_budgets, "rivals", lambda: {("trec", 16): arms})
     cells = [cell.strip() for cell in search_budgets.table(rows).splitlines()[-1].split("|")[1:-1]]
     assert cells[:7] == ["trec", "16", "10", "2", "2", "22", "16,002"]
     assert cells[7].startswith("80.00") and cells[8].startswith("75.00")

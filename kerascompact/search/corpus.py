@@ -17,6 +17,7 @@ from kerascompact.text.slot_vocabulary import SlotVocabulary
 from kerascompact.text.token_hashes import encode_all, token_hashes
 from kerascompact.text.vocabulary import NUM_RESERVED, Vocabulary
 
+ALL, WHOLE = -1, -2  # folds of the final training
 MOST_TOKENS = 512  # of a text; longer ones are cut
 MOST_IDS = 40_000  # that words are chosen from
 SHORT = 64  # tokens of texts that are never cut
@@ -39,6 +40,7 @@ class Corpus:
         num_train: Number of texts of train.
         label_names: Names of the classes.
         folder: Where token ids are kept for other processes; `None`: nowhere.
+        used: Most rows that a trial trains on, and that the final training does.
 
     Example:
     >>> corpus = Corpus(["turn it up", "turn it down", "up"], np.array([0, 1, 0]), 2, ("u", "d"))
@@ -53,7 +55,9 @@ class Corpus:
         num_train: int,
         label_names: Sequence[str],
         folder: Path | None = None,
+        used: tuple[int, int] = (2**31, 2**31),
     ) -> None:
+        self.used = used
         self.texts, self.labels = texts, np.asarray(labels)
         self.num_train, self.num_dev = num_train, len(self.labels) - num_train
         self.label_names = tuple(label_names)
@@ -64,15 +68,24 @@ class Corpus:
     def rows(self, fold: int = 0) -> tuple[np.ndarray, np.ndarray]:
         """Rows of train and of dev; fold 0 is the split as given, the others are drawn.
 
-        Fold -1 trains on everything; its dev is that of fold 0.
+        The folds `ALL` and `WHOLE` are for the final training: `ALL` trains on everything, `WHOLE`
+        on train; their dev is that of fold 0. Too many rows for the time are drawn from.
 
         >>> corpus = Corpus(["a"] * 9, np.arange(9) % 3, 6, ("x", "y", "z"))
         >>> corpus.rows()[1].tolist(), len(corpus.rows(1)[1])
         ([6, 7, 8], 3)
         """
+        train, dev = self._split(fold)
+        most = self.used[fold < 0]
+        if len(train) > most:
+            train = np.sort(np.random.default_rng(0).permutation(train)[:most])
+        return train, dev
+
+    def _split(self, fold: int) -> tuple[np.ndarray, np.ndarray]:
         everything = np.arange(len(self.labels))
         if fold <= 0:
-            return everything[: None if fold else self.num_train], everything[self.num_train :]
+            train = everything[: None if fold == ALL else self.num_train]
+            return train, everything[self.num_train :]
         order = np.random.default_rng(fold).permutation(everything)
         if self.labels.ndim == 1:  # of each class in proportion: spread the classes evenly
             order = order[np.argsort(self.labels[order], kind="stable")]
@@ -92,9 +105,7 @@ class Corpus:
     @functools.cached_property
     def sequence_length(self) -> int:
         """Tokens of a text that a model reads: of 99 in 100 texts all, at most 512."""
-        tokens = np.count_nonzero(self.tokens(self.rules).ids, axis=1)
-        longest = int(max(tokens.max(), 4))
-        return longest if longest <= SHORT else max(SHORT, int(np.quantile(tokens, 0.99)))
+        return max(4, self.tokens(self.rules).ids.shape[1])
 
     def slots(self, rules: str) -> int:
         """Ids of a text: of its tokens, and of the pairs between them."""
@@ -210,8 +221,11 @@ def _of_words(texts: Sequence[str], num_train: int, rules: str) -> Tokens:
     }
     vocabulary = Vocabulary.from_counts(counter, MOST_IDS, rules=rules)
     lookup = np.array([vocabulary.id_of(word) for word in index], np.int32)
-    ids = np.zeros((len(rows), max(1, int(lengths.max(initial=1)))), np.int32)
-    ids[np.arange(ids.shape[1]) < lengths[:, None]] = lookup[flat]
+    longest = int(lengths.max(initial=1))
+    width = longest if longest <= SHORT else max(SHORT, int(np.quantile(lengths, 0.99)))
+    ids = np.zeros((len(rows), max(1, width)), np.int32)
+    read = np.arange(len(flat)) - np.repeat(np.cumsum(lengths) - lengths, lengths) < width
+    ids[np.arange(ids.shape[1]) < lengths[:, None]] = lookup[flat[read]]
     return Tokens(vocabulary, ids, _counts(ids[:num_train], len(vocabulary)))
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from kerascompact import export
 from kerascompact.datasets.base import Split
 from kerascompact.runtime.classifier import TextClassifier
+from kerascompact.search.corpus import ALL, WHOLE
 from kerascompact.search.setting import Setting
 from kerascompact.search.studies import Ranked, Run
 from kerascompact.search.training import Trained, Words
@@ -18,7 +19,6 @@ from kerascompact.training.scores import score
 
 CHECKED = 300  # texts of dev that the file is verified on
 MOST_TRIED = 5  # settings, if their files should turn out too large or wrong
-ALL = -1  # fold: every row is trained on
 
 
 @dataclass
@@ -65,10 +65,11 @@ def finish(worker: Worker, budget: int, refit: bool) -> Best:
 
     Raises: ValueError, if no setting was trained.
     """
+    fewer = worker.task.num_train > worker.task.used[0]
     cause = f"No training of a file of at most {budget:,} bytes ended in time."
     for _, runs, _ in ranked(worker, budget)[:MOST_TRIED]:
         run = max(runs, key=lambda one: one.score)
-        found = _again(worker, run) if refit else _kept(worker, run)
+        found = _again(worker, run, refit) if refit or fewer else _kept(worker, run)
         file = converted(worker, found)
         if len(file) > budget:
             continue
@@ -110,9 +111,10 @@ def _kept(worker: Worker, run: Run) -> Trained:
     return worker.train(run.setting, vocabulary, run.fold, run.repeat)
 
 
-def _again(worker: Worker, run: Run) -> Trained:
-    setting, vocabulary = worker.words(run.setting, run.budget, ALL)
-    return worker.train(setting, vocabulary, ALL, 0)
+def _again(worker: Worker, run: Run, refit: bool) -> Trained:
+    fold = ALL if refit else WHOLE
+    setting, vocabulary = worker.words(run.setting, run.budget, fold if refit else 0)
+    return worker.train(setting, vocabulary, fold, 0)
 
 
 def _verify(worker: Worker, found: Trained, file: bytes) -> None:

@@ -217,6 +217,7 @@ def defaults(budget: int, facts: Facts) -> list[dict[str, Any]]:
         first | pairs,
         first | pairs | taught | {"dropout": 0.2 if narrow else 0.7, "width": 0.0},
         first | {"width": -1.0} | taught,
+        first | {"model": "mean_and_max", "width": -0.4, "dropout": 0.3, "learning_rate": 0.2},
         first | {"width": 0.8, "skip_unknown": False},
     ]
     if facts.length <= LONG:

@@ -29,6 +29,7 @@ class Task:
         distil: Whether teachers give soft labels.
         storage: Address of an Optuna storage, or "" for a journal in the folder.
         digest: First digits of the SHA-256 of texts and labels.
+        used: Most rows that a trial trains on, and that the final training does.
 
     Example:
     >>> Task("mine", (65536,), ("a", "b"), 100, "accuracy", 0, True, "", "0a1b").study(65536)
@@ -44,6 +45,7 @@ class Task:
     distil: bool
     storage: str
     digest: str
+    used: tuple[int, int] = (2**31, 2**31)
 
     def study(self, budget: int) -> str:
         """Name of the Optuna study of a budget."""
@@ -65,7 +67,7 @@ class Task:
         path = folder / TASK
         try:
             found: dict[str, Any] = json.loads(path.read_bytes())
-            lists = {name: tuple(found[name]) for name in ("budgets", "label_names")}
+            lists = {name: tuple(found[name]) for name in ("budgets", "label_names", "used")}
             return cls(**{**found, **lists})
         except (ValueError, TypeError, KeyError) as error:
             raise ValueError(f"{path} is not the task of a search: {error}") from error
@@ -74,7 +76,8 @@ class Task:
         """Reads the data."""
         text = gzip.decompress((folder / TEXTS).read_bytes()).decode("utf-8", "surrogatepass")
         labels = load_npz(folder / LABELS)["labels"]
-        return Corpus(json.loads(text), labels, self.num_train, self.label_names, folder)
+        texts, names = json.loads(text), self.label_names
+        return Corpus(texts, labels, self.num_train, names, folder, self.used)
 
 
 def digest_of(texts: list[str], labels: np.ndarray, num_train: int) -> str:

@@ -1,6 +1,7 @@
 """Search for the best text classifiers within budgets of bytes."""
 
 import contextlib
+import dataclasses
 import os
 import tempfile
 import time
@@ -16,6 +17,7 @@ from kerascompact.core import checks
 from kerascompact.datasets.base import Dataset, DataWarning
 from kerascompact.search import budget as budgets
 from kerascompact.search.display import Display
+from kerascompact.search.fidelity import rows_in_time
 from kerascompact.search.finishing import finish, score_of
 from kerascompact.search.found import Found, importances
 from kerascompact.search.processes import Processes
@@ -25,6 +27,7 @@ from kerascompact.training.scores import METRICS
 
 MOST_WORKERS = 4  # by default
 SHARE = 0.9  # of the time for trials; the rest makes the files
+SHARE_OF_FEWER = 0.65  # where trials train on a part of the rows, and the files on more
 
 
 def text_classifier(
@@ -102,14 +105,16 @@ def text_classifier(
     checks.choice("metric", metric, METRICS)
     begun = time.time()
     with _folder(folder, resume) as place:
-        task = _task(dataset, sizes, metric, seed, distil, storage, unlabelled, place, resume)
+        seconds = 60 * minutes
+        used = rows_in_time(dataset.train.texts, seconds * workers, len(sizes))
+        task = _task(dataset, sizes, metric, seed, distil, storage, unlabelled, place, resume, used)
         worker = Worker(place)
         problems = datasets.problems(dataset, worker.corpus.rules)
         for problem in problems:
             warnings.warn(problem, DataWarning, stacklevel=2)
         _check_budgets(worker, sizes)
-        seconds = 60 * minutes * SHARE
-        _search(worker, place, workers, seconds, begun, trials, verbose)
+        share = SHARE if used[0] >= task.num_train else SHARE_OF_FEWER
+        _search(worker, place, workers, seconds * share, begun, trials, verbose)
         small = len(dataset.dev.texts) < SMALL
         bests = [finish(worker, size, small if refit is None else refit) for size in sizes]
         facts = {
@@ -167,6 +172,7 @@ def _task(
     unlabelled: Sequence[str],
     folder: Path,
     resume: bool,
+    used: tuple[int, int],
 ) -> Task:
     """Writes the task, or checks that it is the one in the folder."""
     texts = [*dataset.train.texts, *dataset.dev.texts, *unlabelled]
@@ -175,7 +181,7 @@ def _task(
     digest = digest_of(texts, labels, num_train)
     names = tuple(dataset.label_names)
     distil = distil and not dataset.multi_label
-    task = Task(dataset.name, sizes, names, num_train, metric, seed, distil, storage, digest)
+    task = Task(dataset.name, sizes, names, num_train, metric, seed, distil, storage, digest, used)
     if resume:
         before = Task.load(folder)
         if (before.digest, before.metric) != (digest, metric):
@@ -184,6 +190,7 @@ def _task(
                 f"its fingerprint is {before.digest}. Received: {dataset.name!r} by {metric}, "
                 f"{digest}."
             )
+        task = dataclasses.replace(task, used=before.used)
     task.save(folder, texts, labels)
     return task
 

@@ -14,6 +14,7 @@ import keras
 import optuna
 
 from kerascompact.search.corpus import MOST_IDS
+from kerascompact.search.fidelity import usual_epochs
 from kerascompact.search.guides import Guides
 from kerascompact.search.setting import Setting
 from kerascompact.search.sizes import MARGIN, Sizes, scaled
@@ -27,8 +28,6 @@ from kerascompact.training.scores import is_multi_label
 WORDS = "vocabulary.txt"
 MODELS = "models"  # folder of the models that are kept
 KEPT = 4  # models of each budget
-TOKENS = 6_000_000  # that a training of middle length reads
-EPOCHS = (3, 20)  # of such a training
 FIRST = 0.6  # share of the time before the best settings are trained again
 LENT = 4  # one trial in so many has the settings of another budget's best
 FOLDS = 4  # splits into train and dev; each has guides of its own
@@ -52,8 +51,7 @@ class Worker:
         self.task = Task.load(folder)
         self.corpus = self.task.corpus(folder)
         tokens = int((self.corpus.tokens(self.corpus.rules).ids[: self.task.num_train] > 0).sum())
-        low, high = EPOCHS
-        self.epochs = min(max(round(TOKENS / max(tokens, 1)), low), high)
+        self.epochs = usual_epochs(tokens)
         seed, metric = self.task.seed, self.task.metric
         self.guides = Guides(self.corpus, folder / "guides", self.epochs, metric, seed)
         self.facts = Facts(

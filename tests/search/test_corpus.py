@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from kerascompact.search.corpus import Corpus, packed
+from kerascompact.search.corpus import ALL, SHORT, WHOLE, Corpus, packed
 from kerascompact.text import Vocabulary
 from kerascompact.text.rules import tokenize
 from made_up_questions import questions
@@ -57,3 +57,21 @@ def test_a_fold_has_every_class_in_proportion_and_no_row_twice():
 
 def test_packed_keeps_rows_without_a_word():
     assert packed(np.array([[1, 0], [1, 1]])).tolist() == [[0], [0]]
+
+
+def test_rows_of_a_trial_and_of_the_final_training():
+    found = Corpus(TEXTS, LABELS, 40, ("a", "b"), used=(10, 30))
+    for fold in (0, 1):
+        train, dev = found.rows(fold)
+        assert len(set(train)) == 10 and len(dev) == len(LABELS) - 40
+        assert not set(train) & set(dev)
+    whole, dev = found.rows(WHOLE)
+    assert len(set(whole)) == 30 and whole.max() < 40 <= dev.min()
+    assert len(Corpus(TEXTS, LABELS, 40, ("a", "b")).rows(ALL)[0]) == len(LABELS)
+
+
+def test_one_very_long_text_does_not_widen_all(monkeypatch):
+    texts = [*["turn it up"] * 299, "word " * 400]
+    found = Corpus(texts, np.zeros(300, int), 250, ("a", "b"))
+    assert found.sequence_length == SHORT and found.tokens("wordpunct").ids.shape[1] == SHORT
+    assert (found.tokens("wordpunct_pairs").ids[-1] > 0).all()

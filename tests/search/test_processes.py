@@ -21,7 +21,7 @@ BUDGETS = (12 * 1024, 16 * 1024)
 
 def prepared(folder, storage=""):
     folder.mkdir(exist_ok=True)
-    _task(dataset(), BUDGETS, "accuracy", 0, False, storage, (), folder, False)
+    _task(dataset(), BUDGETS, "accuracy", 0, False, storage, (), folder, False, (9999, 9999))
     return Worker(folder)
 
 
