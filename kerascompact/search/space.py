@@ -224,4 +224,7 @@ def defaults(budget: int, facts: Facts) -> list[dict[str, Any]]:
         convolution = {"model": "cnn", "filter_sizes": "1-3", "filters": 32, "width": -0.5}
         found.insert(3, first | convolution | {"dropout": 0.5, "learning_rate": 0.0})
         found.append(first | convolution | {"filters": 128, "width": 0.5, "dropout": 0.5})
+    else:  # one word in many says what the text is about: narrow vectors with weights
+        steps = {"learning_rate": 1.0, "batch_size": 64, "dropout": 0.1}
+        found.insert(2, first | pairs | steps | {"model": "weighted", "width": -1.4})
     return found

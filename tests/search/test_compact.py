@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from kerascompact import search
+from kerascompact import export, models, search
 from kerascompact.search import parts
 from kerascompact.search.compact import combinations
 from kerascompact.search.parts import Candidate
@@ -156,3 +156,43 @@ def test_counts_are_those_of_the_first_call():
     for part, read in ((shared, left), (other, right)):
         counts = parts.counts_of(model, part, [left, right])
         np.testing.assert_array_equal(counts, 1 + np.bincount(read.ravel(), minlength=V))
+
+
+def tagger():
+    table = keras.layers.Embedding(V, 16, mask_zero=True, name="words")
+    made = models.tagger(table, 5, units=8, hidden=8)
+    return made, ids(64), RANDOM.integers(0, 5, (64, LENGTH))
+
+
+def factorization():
+    """Users and items, of which the answer is the product of the vectors."""
+    user, item = (keras.Input((1,), dtype="int32", name=name) for name in ("user", "item"))
+    left = keras.layers.Embedding(V, 8, name="users")(user)
+    right = keras.layers.Embedding(200, 8, name="items")(item)
+    out = keras.layers.Flatten()(keras.layers.Dot(axes=2)([left, right]))
+    x = [RANDOM.integers(0, size, (256, 1)) for size in (V, 200)]
+    return keras.Model([user, item], out), x, RANDOM.normal(size=(256, 1))
+
+
+def mixed():
+    """Mixed precision, whose file is float32."""
+    with_policy = keras.layers.Embedding(V, 16, name="words", dtype="mixed_float16")
+    tokens = keras.Input((LENGTH,), dtype="int32")
+    pooled = keras.layers.GlobalAveragePooling1D(dtype="mixed_float16")(with_policy(tokens))
+    head = keras.layers.Dense(3, activation="softmax", dtype="float32")
+    return keras.Model(tokens, head(pooled)), ids(64), RANDOM.integers(0, 3, 64)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("make", [tagger, factorization, mixed])
+@pytest.mark.parametrize("epochs", [0, 1])
+def test_other_models(make, epochs, few_settings):
+    model, x, y = make()
+    loss = "mse" if make is factorization else "sparse_categorical_crossentropy"
+    model.compile("adam", loss)
+    whole = len(export.convert(model, "float32"))
+    budget = int(0.6 * whole)
+    found = search.compact(model, budget, (x, y), epochs=epochs, joint=2, verbose=False)
+    assert len(found.file) <= budget
+    assert found.loss < 1.05 * found.loss_before + 0.01
+    assert found.report.examples == 32
