@@ -4,25 +4,19 @@ from collections.abc import Sequence
 from typing import Any
 
 import keras
-import numpy as np
-from rich.progress import track
 
 from kerascompact import export
-from kerascompact.compress.tables import values_of
 from kerascompact.core import checks
-from kerascompact.core.keras_graph import copy_with, is_graph, reached_layers
+from kerascompact.core.keras_graph import copy_with, is_graph
 from kerascompact.search.budget import in_bytes
 from kerascompact.search.compacted import Choice, Compacted
+from kerascompact.search.measuring import loss_of, measured, recipe_of, sample
 from kerascompact.search.parts import (
-    KEPT,
     Candidate,
     Part,
-    counts_of,
     parts_of,
-    settings_of,
-    stored_bytes,
 )
-from kerascompact.search.tuning import compile_like, tuned
+from kerascompact.search.tuning import tuned
 
 VERIFIED = 32  # examples on which the file is compared with the model
 KERNELS = "other kernels"
@@ -86,12 +80,12 @@ def compact(
     parts = parts_of(model)
     if not parts:
         checks.fail("model", "a model with an Embedding or a large Dense layer", model.name)
-    (x, y), others = _sample(model, data, samples, seed)
-    loss, choices = _measured(model, parts, x, y, seed, verbose)
+    (x, y), others = sample(model, data, samples, seed)
+    loss, choices = measured(model, parts, x, y, seed, verbose)
     best = None
     for pick in _fitting(model, parts, choices, size, joint):
         chosen, frozen, file = pick
-        found = _loss(model, frozen.model, x, y)
+        found = loss_of(model, frozen.model, x, y)
         if best is None or found < best[0]:
             best = found, chosen, frozen, file
     assert best is not None  # `_fitting` refuses a budget that nothing fits
@@ -102,88 +96,6 @@ def compact(
     rows = [Choice(name, c.name, c.bytes, c.loss) for name, c in zip(names, chosen, strict=True)]
     few = keras.tree.map_structure(lambda array: array[:VERIFIED], x)
     return Compacted(file, frozen.model, rows, found, loss, size, frozen.verify(few, file=file))
-
-
-def _sample(
-    model: keras.Model, data: Any, samples: int, seed: int
-) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
-    """The examples on which losses are measured, and those for fine-tuning."""
-    if not isinstance(data, tuple) or len(data) != 2:
-        checks.fail("data", "a pair (inputs, targets)", type(data).__name__)
-    x, y = keras.tree.map_structure(lambda one: None if one is None else np.asarray(one), data)
-    count = len(keras.tree.flatten(x)[0])
-    if not count:
-        checks.fail("data", "at least one example", "none")
-    rows = np.random.default_rng(seed).permutation(count)
-    rest = rows[samples:] if count >= 2 * samples else rows
-
-    def part(places: np.ndarray) -> tuple[Any, Any]:
-        inputs = keras.tree.map_structure(lambda array: array[places], x)
-        if not model.compiled:
-            return inputs, model.predict(inputs, verbose=0)
-        targets = keras.tree.map_structure(lambda one: None if one is None else one[places], y)
-        return inputs, targets
-
-    return part(rows[:samples]), part(rest)
-
-
-def _compiled(model: keras.Model, copy: keras.Model) -> keras.Model:
-    if model.compiled:
-        compile_like(model, copy, "sgd")
-    else:
-        copy.compile("sgd", "mse")
-    return copy
-
-
-def _loss(model: keras.Model, copy: keras.Model, x: Any, y: Any) -> float:
-    loss = _compiled(model, copy).evaluate(x, y, verbose=0, return_dict=True)["loss"]
-    return loss if np.isfinite(loss) else float("inf")
-
-
-def _measured(
-    model: keras.Model, parts: list[Part], x: Any, y: Any, seed: int, verbose: bool
-) -> tuple[float, list[list[Candidate]]]:
-    """The loss as trained, and the candidates of each part with their losses, one at a time.
-
-    Rows are exchanged within one copy of the model, so that it is traced once.
-    """
-    copy = copy_with(model, lambda layer: None)
-    pairs = zip(reached_layers(model), reached_layers(copy), strict=True)
-    twins = {id(layer): Part(twin) for layer, twin in pairs}
-    base = _loss(model, copy, x, y)
-    found = []
-    for part in parts:
-        twin, table = twins[id(part.layer)], part.table
-        candidates = [Candidate(KEPT, None, table.nbytes, base)]
-        settings = settings_of(part, seed, counts_of(model, part, x))
-        for name, make in track(settings.items(), part.layer.name, disable=not verbose):
-            try:
-                form = make()
-            except ValueError:  # the table is too small for the method's sizes
-                continue
-            twin.assign(values_of(form))
-            loss = copy.evaluate(x, y, verbose=0, return_dict=True)["loss"]
-            if np.isfinite(loss):
-                candidates.append(Candidate(name, form, stored_bytes(form), loss))
-        twin.assign(table)
-        found.append(candidates)
-    rounded = export.freeze(copy, _recipe("int8")).model
-    numbers = _kernel_numbers(model, parts)
-    kernels = [
-        Candidate(KEPT, None, 4 * numbers, base),
-        Candidate("int8", None, numbers, _loss(model, rounded, x, y)),
-    ]
-    return base, [*found, kernels]
-
-
-def _kernel_numbers(model: keras.Model, parts: list[Part]) -> int:
-    inside = {id(part.variable) for part in parts}
-    others = [w for w in model.weights if id(w) not in inside and len(w.shape) > 1]
-    return sum(int(np.prod(weight.shape)) for weight in others)
-
-
-def _recipe(kernels: str) -> export.Recipe:
-    return export.Recipe("compact", "float32", kernels)
 
 
 def combinations(choices: Sequence[Sequence[Candidate]]) -> list[Pick]:
@@ -244,11 +156,11 @@ def _tuned(
 ) -> tuple[float, Pick, export.Frozen, bytes]:
     """A pick after fine-tuning, if its loss is lower."""
     pick = best[1]
-    recipe = _recipe(pick[-1].name)
+    recipe = recipe_of(pick[-1].name)
     frozen = export.freeze(
         tuned(model, _with_forms(model, parts, pick), recipe, *others, epochs), recipe
     )
-    file, loss = frozen.convert(), _loss(model, frozen.model, *measured)
+    file, loss = frozen.convert(), loss_of(model, frozen.model, *measured)
     return (loss, pick, frozen, file) if loss < best[0] and len(file) <= budget else best
 
 
@@ -265,7 +177,7 @@ def built(model: keras.Model, parts: list[Part], pick: Pick) -> tuple[Pick, expo
     >>> len(built(model, parts_of(model), pick)[2]) > 32_000
     True
     """
-    frozen = export.freeze(_with_forms(model, parts, pick), _recipe(pick[-1].name))
+    frozen = export.freeze(_with_forms(model, parts, pick), recipe_of(pick[-1].name))
     return pick, frozen, frozen.convert()
 
 

@@ -3,13 +3,12 @@
 import functools
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import numpy as np
 
 from kerascompact.core.arrays import load_npz, save_npz
 from kerascompact.datasets.examine import without_spaces
-from kerascompact.text import inputs
+from kerascompact.search.tokens import Tokens, tokens_of, with_pairs
 from kerascompact.text.buckets import Buckets
 from kerascompact.text.byte_rules import byte_rules
 from kerascompact.text.rules import named
@@ -18,17 +17,6 @@ from kerascompact.text.token_hashes import encode_all, token_hashes
 from kerascompact.text.vocabulary import NUM_RESERVED, Vocabulary
 
 ALL, WHOLE = -1, -2  # folds of the final training
-MOST_TOKENS = 512  # of a text; longer ones are cut
-MOST_IDS = 40_000  # that words are chosen from
-SHORT = 64  # tokens of texts that are never cut
-
-
-class Tokens(NamedTuple):
-    """All texts by one vocabulary: `ids` int32 `(rows, slots)`, `counts` of each id in train."""
-
-    vocabulary: Vocabulary
-    ids: np.ndarray
-    counts: np.ndarray
 
 
 class Corpus:
@@ -162,9 +150,9 @@ class Corpus:
 
     def _made(self, rules: str) -> Tokens:
         if named(rules).pairs:
-            found = _with_pairs(self.tokens(rules.removesuffix("_pairs")), self.num_train, rules)
+            found = with_pairs(self.tokens(rules.removesuffix("_pairs")), self.num_train, rules)
         else:
-            found = _of_words(self.texts, self.num_train, rules)
+            found = tokens_of(self.texts, self.num_train, rules)
         if self.folder is not None:
             path = self.folder / f"tokens-{rules}.npz"
             found.vocabulary.save(path.with_suffix(".txt"))
@@ -201,75 +189,3 @@ def packed(ids: np.ndarray) -> np.ndarray:
     result = np.zeros((len(ids), width), ids.dtype)
     result[np.arange(width) < counts[:, None]] = ids[known]
     return result
-
-
-def _of_words(texts: Sequence[str], num_train: int, rules: str) -> Tokens:
-    """Counts and numbers the words of all texts in one pass."""
-    split = named(rules).tokens
-    index: dict[str, int] = {}
-    rows = [
-        np.array([index.setdefault(word, len(index)) for word in split(text)[:MOST_TOKENS]], int)
-        for text in texts
-    ]
-    flat = np.concatenate(rows) if rows else np.zeros(0, int)
-    lengths = np.array([len(row) for row in rows])
-    in_train = int(lengths[:num_train].sum())
-    counts = np.bincount(flat[:in_train], minlength=len(index))
-    counter = {word: int(counts[number]) for word, number in index.items() if counts[number]}
-    counter = {
-        word: count for word, count in counter.items() if word not in (inputs.PAD, inputs.UNK)
-    }
-    vocabulary = Vocabulary.from_counts(counter, MOST_IDS, rules=rules)
-    lookup = np.array([vocabulary.id_of(word) for word in index], np.int32)
-    longest = int(lengths.max(initial=1))
-    width = longest if longest <= SHORT else max(SHORT, int(np.quantile(lengths, 0.99)))
-    ids = np.zeros((len(rows), max(1, width)), np.int32)
-    read = np.arange(len(flat)) - np.repeat(np.cumsum(lengths) - lengths, lengths) < width
-    ids[np.arange(ids.shape[1]) < lengths[:, None]] = lookup[flat[read]]
-    return Tokens(vocabulary, ids, _counts(ids[:num_train], len(vocabulary)))
-
-
-def _with_pairs(words: Tokens, num_train: int, rules: str) -> Tokens:
-    """Words and pairs in turns, as the token rules give them, from the ids of words."""
-    left, right = words.ids[:, :-1].astype(np.int64), words.ids[:, 1:]
-    known = (left >= NUM_RESERVED) & (right >= NUM_RESERVED)
-    keys = np.where(known, left * len(words.vocabulary) + right, -1)
-    pairs, times = np.unique(keys[:num_train][known[:num_train]], return_counts=True)
-    pairs, times = pairs[times > 1], times[times > 1]  # a pair met once says nothing
-    order = np.argsort(-times, kind="stable")[:MOST_IDS]
-    names = words.vocabulary.words
-    counter = dict(zip(names, words.counts[NUM_RESERVED:].tolist(), strict=True))
-    for key, count in zip(pairs[order].tolist(), times[order].tolist(), strict=True):
-        first, second = divmod(key, len(words.vocabulary))
-        counter[f"{names[first - NUM_RESERVED]} {names[second - NUM_RESERVED]}"] = count
-    vocabulary = Vocabulary.from_counts(counter, MOST_IDS, rules=rules)
-    ids = np.zeros((len(words.ids), 2 * words.ids.shape[1] - 1), np.int32)
-    ids[:, ::2] = _renumbered(words.vocabulary, vocabulary)[words.ids]
-    ids[:, 1::2] = np.where(right > 0, _pair_ids(keys, words.vocabulary, vocabulary), 0)
-    return Tokens(vocabulary, ids, _counts(ids[:num_train], len(vocabulary)))
-
-
-def _renumbered(old: Vocabulary, new: Vocabulary) -> np.ndarray:
-    return np.array([0, 1, *(new.id_of(word) for word in old.words)], np.int32)
-
-
-def _pair_ids(keys: np.ndarray, words: Vocabulary, vocabulary: Vocabulary) -> np.ndarray:
-    """Ids of pairs by their keys, 1 for unknown ones."""
-    numbers, ids = [], []
-    for id, token in enumerate(vocabulary.words, NUM_RESERVED):
-        first, space, second = token.partition(" ")
-        if space:
-            numbers.append(words.id_of(first) * len(words) + words.id_of(second))
-            ids.append(id)
-    if not numbers:
-        return np.ones(keys.shape, np.int32)
-    order = np.argsort(numbers)
-    sorted_keys, sorted_ids = np.array(numbers)[order], np.array(ids, np.int32)[order]
-    place = np.minimum(np.searchsorted(sorted_keys, keys), len(sorted_keys) - 1)
-    return np.where(sorted_keys[place] == keys, sorted_ids[place], 1)
-
-
-def _counts(ids: np.ndarray, size: int) -> np.ndarray:
-    counts: Any = np.bincount(ids.ravel(), minlength=size)
-    counts[:NUM_RESERVED] = 0
-    return counts

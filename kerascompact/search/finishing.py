@@ -9,8 +9,8 @@ from kerascompact import export
 from kerascompact.datasets.base import Split
 from kerascompact.runtime.classifier import TextClassifier
 from kerascompact.search.corpus import ALL, WHOLE
+from kerascompact.search.runs import Ranked, Run
 from kerascompact.search.setting import Setting
-from kerascompact.search.studies import Ranked, Run
 from kerascompact.search.training import Trained, Words
 from kerascompact.search.worker import WORDS, Worker
 from kerascompact.tasks.folder import load_model, load_words
@@ -36,6 +36,7 @@ class Best:
         test_score: Test score of the file; `None` without a test split.
 
     Example:
+    >>> from kerascompact.text import Vocabulary
     >>> Best(9, Setting(5, 2), b"1234567", None, Vocabulary(["a"]), 0.5, (0.5,)).used
     0.7777777777777778
     """

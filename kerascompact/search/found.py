@@ -18,7 +18,8 @@ from kerascompact.search import budget as budgets
 from kerascompact.search.corpus import ids_of_a_text
 from kerascompact.search.finishing import Best
 from kerascompact.search.picture import draw
-from kerascompact.search.studies import Run, Studies
+from kerascompact.search.runs import Run
+from kerascompact.search.studies import Studies
 from kerascompact.tasks import folder as names
 
 WHY = 5  # settings that are named

@@ -7,7 +7,7 @@ from typing import Any
 
 from kerascompact.core import checks
 from kerascompact.core.extras import require
-from kerascompact.search.studies import Run
+from kerascompact.search.runs import Run
 from kerascompact.tasks.plots import FORMATS, plain, save
 
 GREY, BLUE, ORANGE = "#BBBBBB", "#0072B2", "#D55E00"

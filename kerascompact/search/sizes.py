@@ -1,6 +1,5 @@
 """Bytes of a setting's file, before anything is trained."""
 
-import functools
 import json
 import math
 from collections.abc import Sequence
@@ -13,17 +12,22 @@ import numpy as np
 from kerascompact import export
 from kerascompact.core import files
 from kerascompact.core.keras_graph import direct_layers
-from kerascompact.core.storage import code_bits
 from kerascompact.export.embedding_forms import as_form, is_embedding
 from kerascompact.export.recipe import RECIPES, Recipe
 from kerascompact.search.building import build, with_form_head
 from kerascompact.search.corpus import ids_of_a_text
+from kerascompact.search.kernels import kernels_of
 from kerascompact.search.setting import Setting
-from kerascompact.text import fingerprints
-from kerascompact.text.buckets import Buckets
-from kerascompact.text.slot_vocabulary import SlotVocabulary
-from kerascompact.text.vocabulary import NUM_RESERVED, Vocabulary
-from kerascompact.tflite.passes import kernels
+from kerascompact.search.word_sizes import (
+    order_bits,
+    sample_words,
+    some_words,
+    steps_of,
+    usual_steps,
+    word_bytes,
+)
+from kerascompact.text.vocabulary import NUM_RESERVED
+from kerascompact.tflite.passes.kernels import axis_of_scales
 
 MARGIN = 96  # bytes: buffers begin at multiples of 16, and numbers in the metadata have digits
 ALIGNED = 16  # bytes that each buffer begins at a multiple of
@@ -111,7 +115,7 @@ class Sizes:
         *inner, head = kernels_of(setting, len(self.label_names))
         for kernel in inner if setting.head == "int4" else (*inner, head):
             shape = kernel.shape
-            axis = kernels.axis_of_scales(shape, -1, kernel.last) if rounds else None
+            axis = axis_of_scales(shape, -1, kernel.last) if rounds else None
             total += _padded(math.prod(shape) * (4 if axis is None else 1))
             total += _padded(4 * shape[-1]) if kernel.bias else 0
             if axis is not None:
@@ -202,44 +206,9 @@ def kind(setting: Setting, classes: int) -> str:
     head = (bool(setting.head_rank), setting.head)
     storage = (setting.recipe, setting.stored, setting.fingerprint_bits, order_bits(setting))
     rounded = [
-        kernels.axis_of_scales(kernel.shape, -1, kernel.last)
-        for kernel in kernels_of(setting, classes)
+        axis_of_scales(kernel.shape, -1, kernel.last) for kernel in kernels_of(setting, classes)
     ]
     return json.dumps([setting.method, width, options, facts, head, storage, rounded])
-
-
-def word_bytes(setting: Setting) -> list[int]:
-    """Bytes of each array that a file knows words by.
-
-    >>> word_bytes(Setting(1002, 8)), word_bytes(Setting(1002, 8, stored="slots"))
-    ([4000, 0], [1000])
-    """
-    words = setting.words - NUM_RESERVED
-    if setting.stored != "fingerprints":
-        return [words] if setting.stored == "slots" else []
-    parts = [4 * words, words * (setting.fingerprint_bits - 32) // 8]
-    if setting.method != "standard":  # else ids are in the order of the fingerprints
-        parts.append(math.ceil(words * order_bits(setting) / 8))
-    return parts
-
-
-def order_bits(setting: Setting) -> int:
-    """Bits a word of the order of fingerprints, by which a file unpacks ids; 0, if it has none."""
-    if setting.stored != "fingerprints" or setting.method == "standard":
-        return 0
-    return code_bits(max(setting.words - NUM_RESERVED, 1))
-
-
-def some_words(setting: Setting, words: Sequence[str]) -> Vocabulary | Buckets:
-    """A vocabulary of a setting, of any words."""
-    if setting.stored == "buckets":
-        return Buckets(setting.words - 1, setting.rules)
-    if setting.stored == "slots":
-        return SlotVocabulary.from_ranked(words, setting.words, setting.rules)
-    ordered = list(words)
-    if setting.method == "standard":
-        ordered = [ordered[place] for place in fingerprints.index(ordered).order]
-    return Vocabulary(ordered, setting.rules)
 
 
 def scaled(setting: Setting, words: int) -> Setting:
@@ -270,62 +239,5 @@ def form_bytes(embedding: keras.layers.Layer, recipe: Recipe) -> int:
     return sum(_padded(-(-array.total_bits // 8)) for array in stored)
 
 
-class Kernel(NamedTuple):
-    """Shape of a kernel, whether its outputs are the model's, and whether it has a bias."""
-
-    shape: tuple[int, ...]
-    last: bool = False
-    bias: bool = True
-
-
-def kernels_of(setting: Setting, classes: int) -> list[Kernel]:
-    """The kernels behind the embedding.
-
-    >>> [kernel.shape for kernel in kernels_of(Setting(100, 8, model="hidden", units=16), 3)]
-    [(8, 16), (16, 3)]
-    """
-    width = setting.width
-    found: list[Kernel] = []
-    if setting.model == "cnn":
-        found = [Kernel((size, width, setting.units)) for size in setting.filter_sizes]
-        width = setting.units * len(setting.filter_sizes)
-    elif setting.model == "hidden":
-        found, width = [Kernel((width, setting.units))], setting.units
-    elif setting.model == "mean_and_max":
-        width *= 2
-    elif setting.model == "weighted":
-        width -= 1
-    if setting.head_rank:
-        found.append(Kernel((width, setting.head_rank), bias=False))
-        width = setting.head_rank
-    return [*found, Kernel((width, classes), last=True)]
-
-
 def _padded(size: int) -> int:
     return -(-size // ALIGNED) * ALIGNED
-
-
-def steps_of(words: Sequence[str]) -> int:
-    """Steps of the search for words, by the window of their fingerprints."""
-    found = fingerprints.index(words)
-    return _halvings(found.window)
-
-
-@functools.lru_cache(4096)
-def usual_steps(words: int) -> int:
-    """Steps of the search for as many words as a rule takes: their fingerprints are random, and
-    lie some `0.6 sqrt(n)` places from where they would be if evenly spread."""
-    return _halvings(min(words, math.ceil(1.2 * math.sqrt(words))))
-
-
-def _halvings(window: int) -> int:
-    return max(window - 1, 0).bit_length()
-
-
-def sample_words(count: int) -> list[str]:
-    """Different words without a meaning.
-
-    >>> sample_words(2)
-    ['a0', 'a1']
-    """
-    return [f"a{number}" for number in range(count)]

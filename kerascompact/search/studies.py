@@ -9,15 +9,15 @@ import warnings
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import optuna
 from optuna.storages.journal import JournalFileBackend
 from optuna.trial import FrozenTrial, TrialState
 
-from kerascompact.search.evidence import Estimate, Known, estimates
+from kerascompact.search.evidence import Known, estimates
 from kerascompact.search.locks import hold, is_held
-from kerascompact.search.setting import Setting
+from kerascompact.search.runs import Ranked, Run, run_of
 
 JOURNAL, WORKERS = "journal.log", "workers"
 STARTUP = 10  # trials of a study before the sampler learns from them
@@ -26,40 +26,6 @@ WARMUP = 3  # tenths of a training that no trial is stopped in
 LONGEST = timedelta(hours=1)  # of a trial of a process that cannot be asked
 DONE = (TrialState.COMPLETE,)
 OPEN = (TrialState.COMPLETE, TrialState.RUNNING, TrialState.WAITING)
-
-
-class Run(NamedTuple):
-    """One finished training of a setting.
-
-    Args:
-        budget: Budget of its study.
-        number: Number of the trial in the study.
-        setting: The setting.
-        bytes: Size of its file.
-        score: Dev score of its frozen model.
-        of: Number of the trial that it repeats; its own, if none.
-        repeat: Number among the trainings of its setting.
-        fold: Rows that were dev, see `Corpus.rows`.
-        seconds: What it took.
-    """
-
-    budget: int
-    number: int
-    setting: Setting
-    bytes: int
-    score: float
-    of: int
-    repeat: int
-    fold: int
-    seconds: float
-
-
-class Ranked(NamedTuple):
-    """A setting with its trainings, and what is expected of it."""
-
-    number: int
-    runs: list[Run]
-    expected: Estimate
 
 
 def storage_of(address: str, folder: Path) -> optuna.storages.BaseStorage:
@@ -275,22 +241,6 @@ class Studies:
         return trial.datetime_start is None or datetime.now() - trial.datetime_start < LONGEST
 
 
-def run_of(budget: int, trial: FrozenTrial) -> Run:
-    """A finished trial as a `Run`."""
-    facts = trial.user_attrs
-    return Run(
-        budget,
-        trial.number,
-        Setting.of(facts["setting"]),
-        facts["bytes"],
-        float(trial.value if trial.value is not None else float("nan")),
-        facts.get("repeat_of", trial.number),
-        facts.get("repeat", 0),
-        facts.get("fold", 0),
-        facts["seconds"],
-    )
-
-
 def _key(trial: FrozenTrial) -> str:
     parameters = trial.params or trial.system_attrs.get("fixed_params", {})
     return json.dumps(parameters, sort_keys=True)
@@ -301,12 +251,3 @@ def quiet() -> None:
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     logging.getLogger("optuna").setLevel(logging.ERROR)
     warnings.filterwarnings("ignore", category=optuna.exceptions.ExperimentalWarning)
-
-
-def tenths(done: int, epochs: int) -> range:
-    """Tenths of a training that the last of `done` epochs has ended.
-
-    >>> list(tenths(2, 5)), list(tenths(4, 20)), list(tenths(3, 20))
-    ([3, 4], [2], [])
-    """
-    return range(10 * (done - 1) // epochs + 1, 10 * done // epochs + 1)

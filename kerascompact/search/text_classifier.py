@@ -84,7 +84,8 @@ def text_classifier(
         possible size and what it consists of), or no training ended in time; OSError.
 
     Example:
-    >>> texts = ["turn it up", "louder now", "turn it down", "be quiet"] * 20
+    >>> said = ["turn it up", "louder now", "turn it down", "be quiet"]
+    >>> texts = [f"{text}, {number}" for number in range(20) for text in said]
     >>> labels = ["louder", "louder", "softer", "softer"] * 20
     >>> found = text_classifier((texts, labels), "24KiB", trials=1, workers=1, verbose=False)
     >>> len(found.best.file) <= 24 * 1024

@@ -13,15 +13,17 @@ from pathlib import Path
 import keras
 import optuna
 
-from kerascompact.search.corpus import MOST_IDS
 from kerascompact.search.fidelity import usual_epochs
 from kerascompact.search.guides import Guides
+from kerascompact.search.runs import Run
 from kerascompact.search.setting import Setting
 from kerascompact.search.sizes import MARGIN, Sizes, scaled
 from kerascompact.search.space import FEWEST_WORDS, WIDTHS, Facts, at_size, defaults, suggest
-from kerascompact.search.studies import Run, Studies, storage_of, tenths
+from kerascompact.search.studies import Studies, storage_of
 from kerascompact.search.task import Task
+from kerascompact.search.tokens import MOST_IDS
 from kerascompact.search.training import Trained, Words, most_words, train, words_of
+from kerascompact.search.watch import Watch
 from kerascompact.tasks.folder import save_model
 from kerascompact.training.scores import is_multi_label
 
@@ -238,30 +240,6 @@ class Worker:
         for one in ranking[KEPT:]:
             for run in one.runs:
                 shutil.rmtree(self.place(run), ignore_errors=True)
-
-
-class Watch(keras.callbacks.Callback):
-    """Reports dev scores to Optuna, and stops what is behind the median or out of time.
-
-    Args:
-        trial: The trial.
-        metric: Metric of the dev score.
-        until: When to stop, by `time.time`.
-        prunes: Whether the pruner may stop it.
-    """
-
-    def __init__(self, trial: optuna.Trial, metric: str, until: float, prunes: bool) -> None:
-        super().__init__()
-        self.trial, self.name, self.until, self.prunes = trial, f"val_{metric}", until, prunes
-        self.late = False
-
-    def on_epoch_end(self, epoch: int, logs: dict[str, float] | None = None) -> None:
-        for tenth in tenths(epoch + 1, self.params["epochs"]):
-            self.trial.report((logs or {})[self.name], tenth)
-        if self.prunes and self.trial.should_prune():
-            raise optuna.TrialPruned
-        if time.time() > self.until and epoch + 1 < self.params["epochs"]:
-            self.late = self.model.stop_training = True
 
 
 def main(argv: list[str]) -> int:

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from kerascompact.search.corpus import ALL, SHORT, WHOLE, Corpus, packed
+from kerascompact.search.corpus import ALL, WHOLE, Corpus, packed
+from kerascompact.search.tokens import SHORT
 from kerascompact.text import Vocabulary
 from kerascompact.text.rules import tokenize
 from made_up_questions import questions

@@ -8,8 +8,9 @@ from kerascompact.runtime import TextClassifier
 from kerascompact.search.building import build, with_form_head
 from kerascompact.search.corpus import Corpus
 from kerascompact.search.setting import Setting
-from kerascompact.search.sizes import MARGIN, Sizes, sample_words
+from kerascompact.search.sizes import MARGIN, Sizes
 from kerascompact.search.training import train, words_of
+from kerascompact.search.word_sizes import sample_words
 
 CLASSES = tuple(f"class {number}" for number in range(40))
 SETTING = Setting(200, 16, recipe="int4", stored="slots", tuning_epochs=1, epochs=2)

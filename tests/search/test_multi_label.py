@@ -8,8 +8,9 @@ from kerascompact.core.keras_graph import has_independent_outputs
 from kerascompact.runtime import TextClassifier
 from kerascompact.search.building import build
 from kerascompact.search.setting import MODELS, Setting
-from kerascompact.search.sizes import MARGIN, Sizes, sample_words
+from kerascompact.search.sizes import MARGIN, Sizes
 from kerascompact.search.text_classifier import text_classifier
+from kerascompact.search.word_sizes import sample_words
 
 COLOURS = ("red", "green", "blue", "white")
 SETTING = Setting(words=300, width=8, recipe="int8")

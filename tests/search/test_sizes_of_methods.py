@@ -3,8 +3,9 @@
 import pytest
 
 from kerascompact.search.setting import Setting
-from kerascompact.search.sizes import MARGIN, Sizes, sample_words
+from kerascompact.search.sizes import MARGIN, Sizes
 from kerascompact.search.space import COMPACT, IN_ORDER, at_size
+from kerascompact.search.word_sizes import sample_words
 
 CODES = (("cardinality", 8), ("code_length", 4))
 OPTIONS = {

@@ -1,0 +1,72 @@
+"""What a file has to know words by: bytes of its arrays, steps of its search."""
+
+import functools
+import math
+from collections.abc import Sequence
+
+from kerascompact.core.storage import code_bits
+from kerascompact.search.setting import Setting
+from kerascompact.text import fingerprints
+from kerascompact.text.buckets import Buckets
+from kerascompact.text.slot_vocabulary import SlotVocabulary
+from kerascompact.text.vocabulary import NUM_RESERVED, Vocabulary
+
+
+def word_bytes(setting: Setting) -> list[int]:
+    """Bytes of each array that a file knows words by.
+
+    >>> word_bytes(Setting(1002, 8)), word_bytes(Setting(1002, 8, stored="slots"))
+    ([4000, 0], [1000])
+    """
+    words = setting.words - NUM_RESERVED
+    if setting.stored != "fingerprints":
+        return [words] if setting.stored == "slots" else []
+    parts = [4 * words, words * (setting.fingerprint_bits - 32) // 8]
+    if setting.method != "standard":  # else ids are in the order of the fingerprints
+        parts.append(math.ceil(words * order_bits(setting) / 8))
+    return parts
+
+
+def order_bits(setting: Setting) -> int:
+    """Bits a word of the order of fingerprints, by which a file unpacks ids; 0, if it has none."""
+    if setting.stored != "fingerprints" or setting.method == "standard":
+        return 0
+    return code_bits(max(setting.words - NUM_RESERVED, 1))
+
+
+def some_words(setting: Setting, words: Sequence[str]) -> Vocabulary | Buckets:
+    """A vocabulary of a setting, of any words."""
+    if setting.stored == "buckets":
+        return Buckets(setting.words - 1, setting.rules)
+    if setting.stored == "slots":
+        return SlotVocabulary.from_ranked(words, setting.words, setting.rules)
+    ordered = list(words)
+    if setting.method == "standard":
+        ordered = [ordered[place] for place in fingerprints.index(ordered).order]
+    return Vocabulary(ordered, setting.rules)
+
+
+def steps_of(words: Sequence[str]) -> int:
+    """Steps of the search for words, by the window of their fingerprints."""
+    found = fingerprints.index(words)
+    return _halvings(found.window)
+
+
+@functools.lru_cache(4096)
+def usual_steps(words: int) -> int:
+    """Steps of the search for as many words as a rule takes: their fingerprints are random, and
+    lie some `0.6 sqrt(n)` places from where they would be if evenly spread."""
+    return _halvings(min(words, math.ceil(1.2 * math.sqrt(words))))
+
+
+def _halvings(window: int) -> int:
+    return max(window - 1, 0).bit_length()
+
+
+def sample_words(count: int) -> list[str]:
+    """Different words without a meaning.
+
+    >>> sample_words(2)
+    ['a0', 'a1']
+    """
+    return [f"a{number}" for number in range(count)]
