@@ -173,7 +173,7 @@ def built(model: keras.Model, parts: list[Part], pick: Pick) -> tuple[Pick, expo
 
     >>> ids = keras.Input((4,), dtype="int32")
     >>> model = keras.Model(ids, keras.layers.Embedding(500, 16)(ids))
-    >>> pick = Candidate(KEPT, None, 32_000, 0.0), Candidate("int8", None, 0, 0.0)
+    >>> pick = Candidate("float32", None, 32_000, 0.0), Candidate("int8", None, 0, 0.0)
     >>> len(built(model, parts_of(model), pick)[2]) > 32_000
     True
     """

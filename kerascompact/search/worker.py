@@ -32,7 +32,8 @@ MODELS = "models"  # folder of the models that are kept
 KEPT = 4  # models of each budget
 FIRST = 0.6  # share of the time before the best settings are trained again
 LENT = 4  # one trial in so many has the settings of another budget's best
-FOLDS = 4  # splits into train and dev; each has guides of its own
+FOLDS = 4  # most splits into train and dev; each has guides of its own
+FOR_GUIDES = 0.25  # share of the time that guides of further splits may take
 SMALL = 2_000  # rows of dev; with fewer, repeats have other rows as dev
 REPEATS = 8  # trainings of a setting, the first one included
 
@@ -72,7 +73,7 @@ class Worker:
         first = functools.partial(defaults, facts=self.facts)
         num_dev = self.corpus.num_dev
         self.studies = Studies(names, storage, seed, number, first, folder, num_dev)
-        self.slowest = 0.0  # seconds of a trial
+        self.slowest = self.seconds = 0.0  # of a trial, of the search
 
     def work(
         self,
@@ -90,6 +91,7 @@ class Worker:
             told: Called before each trial.
         """
         begun = time.time() if begun is None else begun
+        self.seconds = seconds
         self.studies.work()
         try:
             self._trials(seconds, begun, most, told)
@@ -143,7 +145,7 @@ class Worker:
         if setting is None:
             raise ValueError(f"It does not fit {budget:,} bytes with any width.")
         repeat = trial.user_attrs.get("repeat", 0)
-        fold = repeat % FOLDS if self.corpus.num_dev < SMALL else 0
+        fold = repeat % self._folds()
         trial.set_user_attr("fold", fold)
         setting, vocabulary = self.words(setting, budget, fold)
         trial.set_user_attr("setting", setting.facts())
@@ -155,6 +157,12 @@ class Worker:
         self.keep(found, budget, trial.number)
         trial.set_user_attr("seconds", round(time.time() - start, 2))
         return found.score
+
+    def _folds(self) -> int:
+        """Splits of a small dev that trainings take turns in: as many as there is time for."""
+        if self.corpus.num_dev >= SMALL:
+            return 1
+        return min(FOLDS, 1 + int(FOR_GUIDES * self.seconds / max(self.guides.seconds, 0.1)))
 
     def words(self, setting: Setting, budget: int, fold: int = 0) -> tuple[Setting, Words]:
         """The words of a setting, fewer if their search takes more than that of most words."""
