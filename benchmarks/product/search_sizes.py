@@ -19,8 +19,9 @@ from benchmarks.lib import runner
 from kerascompact import datasets
 from kerascompact.search.space import suggest
 from kerascompact.search.task import Task
+from kerascompact.search.word_sizes import sample_words
 from kerascompact.search.worker import Worker
-from kerascompact.text import Buckets
+from kerascompact.text import Vocabulary
 
 SETS = ("trec", "clinc150")
 DRAWN = 25  # settings of a row
@@ -66,8 +67,10 @@ def files(spec: Spec, data: str | None) -> list[dict[str, Any]]:
             if setting is None:
                 continue
             setting, words = worker.words(setting, budget)
-            listed = [] if isinstance(words, Buckets) else words.words
-            file = worker.sizes.convert(setting, listed)
+            known = sample_words(setting.words)  # in slots, any words take as many bytes
+            if setting.stored == "fingerprints" and isinstance(words, Vocabulary):
+                known = list(words.words)  # whose search may take another step
+            file = worker.sizes.convert(setting, known)
             found.append(
                 {
                     "budget": budget,
