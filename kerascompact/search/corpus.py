@@ -63,13 +63,13 @@ class Corpus:
         >>> corpus.rows()[1].tolist(), len(corpus.rows(1)[1])
         ([6, 7, 8], 3)
         """
-        train, dev = self._split(fold)
+        train, dev = self._train_and_dev(fold)
         most = self.used[fold < 0]
         if len(train) > most:
             train = np.sort(np.random.default_rng(0).permutation(train)[:most])
         return train, dev
 
-    def _split(self, fold: int) -> tuple[np.ndarray, np.ndarray]:
+    def _train_and_dev(self, fold: int) -> tuple[np.ndarray, np.ndarray]:
         everything = np.arange(len(self.labels))
         if fold <= 0:
             train = everything[: None if fold == ALL else self.num_train]

@@ -153,11 +153,11 @@ class Sizes:
     def _measured(self, setting: Setting) -> Graph:
         """Converts two small models of a kind, or one whose order of words takes as many bits."""
         if bits := order_bits(setting):
-            small = scaled(setting, 3 * 2**bits // 4 + NUM_RESERVED)
-            words = sample_words(small.words - NUM_RESERVED)
             step = self._graph(setting._replace(method="standard", options=())).step
-            rest = len(self.convert(small, words)) - self.arrays(small)
-            return Graph(rest - step * steps_of(words), step)
+            try:
+                return self._of_one(scaled(setting, 3 * 2**bits // 4 + NUM_RESERVED), step)
+            except ValueError:  # so few words are too few for the method's sizes
+                return self._of_one(setting, step)
         found = []
         for size in SAMPLES if setting.stored == "fingerprints" else IN_SLOTS:
             small = scaled(setting, size + NUM_RESERVED)
@@ -169,6 +169,11 @@ class Sizes:
         (few, few_steps), (many, many_steps) = found
         step = (many - few) / (many_steps - few_steps)
         return Graph(few - step * few_steps, step)
+
+    def _of_one(self, setting: Setting, step: float) -> Graph:
+        words = sample_words(setting.words - NUM_RESERVED)
+        rest = len(self.convert(setting, words)) - self.arrays(setting)
+        return Graph(rest - step * steps_of(words), step)
 
     def convert(self, setting: Setting, words: Sequence[str]) -> bytes:
         """The file of an untrained model with random weights."""

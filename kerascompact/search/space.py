@@ -158,8 +158,10 @@ def at_size(setting: Setting) -> Setting:
     >>> at_size(Setting(102, 8, method="mixture", options=(("unique", 0.25),))).options
     (('unique', 25),)
     """
+    words = setting.words - 2
+    most = words - dict(setting.options).get("clusters", 0)  # which have a word at least
     options = tuple(
-        (name, max(1, round(value * (setting.words - 2))))
+        (name, max(1, min(round(value * words), most)))
         if name in ("unique", "buckets") and value < 1
         else (name, value)
         for name, value in setting.options

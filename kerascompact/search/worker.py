@@ -215,17 +215,21 @@ class Worker:
             most = MOST_IDS
         low, high = 2, min(most, MOST_IDS)  # the first does not count, the second may
         if self._bytes(setting, high) <= budget - MARGIN:
-            return at_size(setting._replace(words=high))
+            low = high
         while high - low > 1:
             middle = (low + high) // 2
             if self._bytes(setting, middle) <= budget - MARGIN:
                 low = middle
             else:
                 high = middle
-        return at_size(setting._replace(words=low)) if low > 2 else None
+        return at_size(setting._replace(words=low)) if self._bytes(setting, low) else None
 
     def _bytes(self, setting: Setting, words: int) -> int:
-        return self.sizes.predict(at_size(setting._replace(words=words)))
+        """Bytes of the file, 0 if there are too few words for the method's sizes."""
+        try:
+            return self.sizes.predict(at_size(setting._replace(words=words))) if words > 2 else 0
+        except ValueError:
+            return 0
 
     def smallest(self) -> tuple[int, dict[str, int]]:
         """Bytes of the smallest file that a search makes, and what they consist of."""
