@@ -209,25 +209,35 @@ class Worker:
         return ("words", "pairs", "wide")
 
     def fit(self, setting: Setting, budget: int) -> Setting | None:
-        """The same setting with the most words that fit a budget; `None`, if none do."""
+        """The same setting with the most words that fit a budget, to a thousandth of its bytes.
+
+        Bytes grow nearly in proportion to words, so that interpolation needs few sizes.
+        """
         most = most_words(setting, len(self.corpus.tokens(setting.rules).vocabulary))
         if setting.stored == "buckets":
             most = MOST_IDS
-        low, high = 2, min(most, MOST_IDS)  # the first does not count, the second may
-        if self._bytes(setting, high) <= budget - MARGIN:
-            low = high
-        while high - low > 1:
-            middle = (low + high) // 2
-            if self._bytes(setting, middle) <= budget - MARGIN:
-                low = middle
+        target, low, high = budget - MARGIN, FEWEST_WORDS, min(most, MOST_IDS)
+        smaller, larger = self._bytes(setting, low), self._bytes(setting, high)
+        if smaller > target or high < low:
+            return None
+        if larger <= target:
+            low, smaller = high, larger
+        halve = False
+        while high - low > 1 and target - smaller > budget // 1000:
+            share = 0.5 if halve else (target - smaller) / (larger - smaller)
+            middle = min(max(low + int(share * (high - low)), low + 1), high - 1)
+            found = self._bytes(setting, middle)
+            halve = not halve and middle - low < (high - low) / 2 and found <= target
+            if found <= target:
+                low, smaller = middle, found
             else:
-                high = middle
-        return at_size(setting._replace(words=low)) if self._bytes(setting, low) else None
+                high, larger = middle, found
+        return at_size(setting._replace(words=low)) if smaller else None
 
     def _bytes(self, setting: Setting, words: int) -> int:
         """Bytes of the file, 0 if there are too few words for the method's sizes."""
         try:
-            return self.sizes.predict(at_size(setting._replace(words=words))) if words > 2 else 0
+            return self.sizes.predict(at_size(setting._replace(words=words)))
         except ValueError:
             return 0
 

@@ -1,0 +1,51 @@
+"""The most words that fit, against a search of all numbers."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from kerascompact.search.setting import Setting
+from kerascompact.search.sizes import MARGIN
+from kerascompact.search.worker import Worker
+
+KNOWN = 3000
+
+
+def fit(size, budget, **change):
+    tokens = SimpleNamespace(vocabulary=range(KNOWN))
+    asked = []
+
+    def counted(setting, words):
+        asked.append(words)
+        return size(words)
+
+    worker = SimpleNamespace(corpus=SimpleNamespace(tokens=lambda rules: tokens), _bytes=counted)
+    found = Worker.fit(worker, Setting(0, 8, **change), budget)
+    return (found and found.words), len(asked)
+
+
+SIZES = {
+    "linear": lambda words: 9000 + 6 * words,
+    "steps of bits": lambda words: 9000 + 4 * words + words * words.bit_length() // 8,
+    "rare jumps": lambda words: 9000 + 16 * (words // 5) + 200 * (words > 700),
+    "too few for the method": lambda words: (9000 + 6 * words) * (words > 150),
+}
+
+
+@pytest.mark.parametrize("name", SIZES)
+@pytest.mark.parametrize("budget", [9200, 10_000, 14_321, 20_000, 26_900, 90_000])
+def test_uses_all_but_a_thousandth(name, budget):
+    size = SIZES[name]
+    words, asked = fit(size, budget)
+    fitting = [n for n in range(6, KNOWN + 1) if 0 < size(n) <= budget - MARGIN]
+    if not fitting:
+        assert words is None
+        return
+    left = budget - MARGIN - size(words)
+    assert left >= 0 and (words == KNOWN or left <= budget // 1000 or words + 1 not in fitting)
+    assert asked <= 16
+
+
+def test_slots_and_buckets_may_have_more_ids_than_words():
+    assert fit(SIZES["linear"], 90_000, stored="slots")[0] == 3333
+    assert fit(SIZES["linear"], 90_000, stored="buckets")[0] > 10_000
