@@ -12,6 +12,7 @@ import numpy as np
 from kerascompact import export
 from kerascompact.core import files
 from kerascompact.core.keras_graph import direct_layers
+from kerascompact.core.storage import Stored
 from kerascompact.export.embedding_forms import as_form, is_embedding
 from kerascompact.export.recipe import RECIPES, Recipe
 from kerascompact.search.building import build, with_form_head
@@ -241,7 +242,15 @@ def table_bytes(setting: Setting) -> int:
 def form_bytes(embedding: keras.layers.Layer, recipe: Recipe) -> int:
     """Bytes of the arrays of an embedding's form."""
     stored = as_form(embedding, recipe).storage()
-    return sum(_padded(-(-array.total_bits // 8)) for array in stored)
+    return sum(_padded(_array_bytes(array)) for array in stored)
+
+
+def _array_bytes(array: Stored) -> int:
+    """Bytes of an array: rows of four-bit numbers begin at whole bytes."""
+    if array.bits == 4 and len(array.shape) > 1:
+        *rows, columns = array.shape
+        return math.prod(rows) * math.ceil(columns / 2)
+    return math.ceil(array.total_bits / 8)
 
 
 def _padded(size: int) -> int:

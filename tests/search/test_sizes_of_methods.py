@@ -44,3 +44,12 @@ def test_all_methods_by_fingerprints(method, words):
 @pytest.mark.parametrize("method", [name for name in COMPACT if name not in IN_ORDER])
 def test_words_in_slots(method, words):
     assert -128 <= error(method, words, stored="slots") <= MARGIN
+
+
+@pytest.mark.parametrize("stored", ["slots", "fingerprints"])
+def test_rows_of_one_number_of_four_bits(stored):
+    """A low rank of 1: every row of half a byte takes a whole one."""
+    setting = Setting(3002, 4, method="low_rank", options=(("ratio", 0.3),), recipe="int4")
+    known = sample_words(3000)
+    setting = at_size(setting._replace(stored=stored))
+    assert -300 <= len(SIZES.convert(setting, known)) - SIZES.predict(setting, known) <= MARGIN
