@@ -25,6 +25,7 @@ MODULES = [
 def test_examples(name, tmp_path, monkeypatch):
     module = importlib.import_module(name)
     monkeypatch.chdir(tmp_path)  # an example may write files
+    monkeypatch.setattr("kerascompact.search.training.LEAST", 500)  # or it would train for long
     failed, _ = doctest.testmod(module, extraglobs=NAMES)
     assert failed == 0, "the examples that failed are in the captured output"
 

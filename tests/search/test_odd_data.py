@@ -6,14 +6,7 @@ import pytest
 from kerascompact.runtime import TextClassifier
 from kerascompact.search import text_classifier
 
-# Trainings as long as these tasks need.
-pytestmark = pytest.mark.usefixtures("short_epochs")
 ONE = {"workers": 1, "trials": 1, "verbose": False, "minutes": 9}
-
-
-@pytest.fixture
-def short_epochs(monkeypatch):
-    monkeypatch.setattr("kerascompact.search.training.LEAST", 1000)
 
 
 def right(found, texts, labels):
