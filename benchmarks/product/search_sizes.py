@@ -117,6 +117,9 @@ def table(rows: Sequence[dict[str, Any]]) -> str:
         used = [file["bytes"] / file["budget"] for file in files if not file["all_words"]]
         methods = len({file["method"] for file in files})
         cells = [stored, str(len(files)), str(methods), f"{100 * max(errors):.2f}", str(below)]
-        cells += [str(over), f"{100 * float(np.median(used)):.1f}", f"{100 * min(used):.1f}"]
+        shown = (
+            [f"{100 * share:.1f}" for share in (float(np.median(used)), min(used))] if used else []
+        )
+        cells += [str(over), *(shown or ["-", "-"])]
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)

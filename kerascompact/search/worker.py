@@ -227,7 +227,7 @@ class Worker:
             share = 0.5 if halve else (target - smaller) / (larger - smaller)
             middle = min(max(low + int(share * (high - low)), low + 1), high - 1)
             found = self._bytes(setting, middle)
-            halve = not halve and middle - low < (high - low) / 2 and found <= target
+            halve = not halve  # so that it ends soon, whatever the sizes
             if found <= target:
                 low, smaller = middle, found
             else:
