@@ -220,8 +220,9 @@ def kind(setting: Setting, classes: int) -> str:
 def scaled(setting: Setting, words: int) -> Setting:
     """The setting with so many words, and its counts of words in proportion."""
     share = min(1.0, words / max(setting.words, 1))
+    most = max(2, words - NUM_RESERVED - dict(setting.options).get("clusters", 0))
     options = tuple(
-        (name, max(2, round(value * share)) if name in ("unique", "buckets", "anchors") else value)
+        (name, min(max(2, round(value * share)), most) if name in ("unique", "buckets") else value)
         for name, value in setting.options
     )
     return setting._replace(words=words, options=options)
