@@ -1,7 +1,6 @@
 """Options of `train --budget`: a search for the best files within budgets of bytes."""
 
 import argparse
-import warnings
 from pathlib import Path
 
 # Options of `train` that fix what a search chooses.
@@ -48,7 +47,6 @@ def run(arguments: argparse.Namespace, defaults: dict[str, object]) -> int:
 
     from kerascompact.commands import source
     from kerascompact.core import checks
-    from kerascompact.datasets.base import DataWarning
     from kerascompact.search import budget, text_classifier
     from kerascompact.tasks import folder
 
@@ -59,22 +57,23 @@ def run(arguments: argparse.Namespace, defaults: dict[str, object]) -> int:
     budget.several(arguments.budget)
     checks.number("minutes", arguments.minutes, above=0)
     folder.check_writable(arguments.out)
-    loaded = source.dataset(arguments, arguments.seed)
-    warnings.simplefilter("ignore", DataWarning)  # printed when the data was read
-    found = text_classifier(
-        loaded,
-        arguments.budget,
-        arguments.minutes,
-        seed=arguments.seed,
-        metric=arguments.metric,
-        unlabelled=_lines(arguments.unlabelled),
-        distil=not arguments.no_distil,
-        refit=False if getattr(arguments, "dev", None) else None,  # a dev of one's own is kept out
-        workers=arguments.workers,
-        folder=arguments.out / "search",
-        resume=arguments.resume,
-        storage=arguments.storage,
-    )
+    loaded = source.dataset(arguments, arguments.seed, examine=False)
+    refit = False if getattr(arguments, "dev", None) else None  # a dev of one's own is kept out
+    with source.printed_warnings():
+        found = text_classifier(
+            loaded,
+            arguments.budget,
+            arguments.minutes,
+            seed=arguments.seed,
+            metric=arguments.metric,
+            unlabelled=_lines(arguments.unlabelled),
+            distil=not arguments.no_distil,
+            refit=refit,
+            workers=arguments.workers,
+            folder=arguments.out / "search",
+            resume=arguments.resume,
+            storage=arguments.storage,
+        )
     found.save(arguments.out)
     console = Console()
     console.print(found.table())

@@ -40,12 +40,13 @@ def add_source(parser: argparse.ArgumentParser, splits: bool = True) -> None:
     )  # fmt: skip
 
 
-def dataset(arguments: argparse.Namespace, seed: int = 0) -> "Dataset":
+def dataset(arguments: argparse.Namespace, seed: int = 0, examine: bool = True) -> "Dataset":
     """Loads the data set of `--data` in three splits; prints what is odd about a table.
 
     Args:
         arguments: The parsed command line.
         seed: Seed of the split, for a table.
+        examine: Whether the texts are examined, too, which a search does itself.
 
     Raises: ValueError, if `--data` is neither a table nor a name, or other options do not fit it.
     """
@@ -54,7 +55,7 @@ def dataset(arguments: argparse.Namespace, seed: int = 0) -> "Dataset":
     if not _is_table(arguments):
         return datasets.load(arguments.data, arguments.data_dir)
     text, label, separator = _columns(arguments)
-    with _printed_warnings():
+    with printed_warnings():
         loaded = datasets.table.load(
             arguments.data,
             text,
@@ -64,7 +65,7 @@ def dataset(arguments: argparse.Namespace, seed: int = 0) -> "Dataset":
             dev_path=arguments.dev,
             separator=separator,
         )
-    for problem in datasets.problems(loaded):
+    for problem in datasets.problems(loaded) if examine else ():
         _print_warning(problem)
     return loaded
 
@@ -82,7 +83,7 @@ def all_examples(arguments: argparse.Namespace, label_names: Sequence[str]) -> "
     from kerascompact.datasets.rows import numbered
 
     if _is_table(arguments):
-        with _printed_warnings():
+        with printed_warnings():
             rows = datasets.table.read(arguments.data, *_columns(arguments))
         return numbered(rows, label_names, "the file")
     loaded = datasets.load(arguments.data, arguments.data_dir)
@@ -92,15 +93,14 @@ def all_examples(arguments: argparse.Namespace, label_names: Sequence[str]) -> "
 
 
 @contextlib.contextmanager
-def _printed_warnings() -> Iterator[None]:
-    """Prints a warning about the data as one line on stderr."""
+def printed_warnings() -> Iterator[None]:
+    """Prints each warning, such as one about the data, as a line on stderr, at once."""
     from kerascompact.datasets.base import DataWarning
 
-    with warnings.catch_warnings(record=True) as found:
+    with warnings.catch_warnings():
         warnings.simplefilter("always", DataWarning)
+        warnings.showwarning = lambda message, *rest, **more: _print_warning(message)
         yield
-    for one in found:
-        _print_warning(one.message)
 
 
 def _print_warning(message: object) -> None:

@@ -36,8 +36,9 @@ def compact(
 ) -> Compacted:
     """Stores a trained model in a file within a budget, at the least loss found.
 
-    Each embedding table (a tied one once) and each large dense kernel is stored by every compressor
-    in several settings, one at a time, and the loss measured. Combinations are ordered by the sum
+    Each embedding table (a tied one once) and each large dense kernel is stored in several settings
+    of scalar and product quantization, low rank, clusters, KD codes, k-SVD, sparse codes and
+    pruning, one at a time, and the loss measured. Combinations are ordered by the sum
     of these losses; the first `joint` whose files fit are measured together, and the best is
     fine-tuned, if `epochs` says so. All other kernels are float32 or int8.
 

@@ -108,7 +108,7 @@ def suggest(trial: Any, budget: int, facts: Facts, fit: Fit) -> Setting | None:
         tuning_epochs=tuned,
         epochs=max(1, round(facts.epochs * draw("epochs", [0.5, 1.0, 2.0]))),
         batch_size=draw("batch_size", [32, 64, 128]),
-        learning_rate=_rate(model, facts) * 2 ** trial.suggest_float("learning_rate", -2, 2),
+        learning_rate=_rate(model) * 2 ** trial.suggest_float("learning_rate", -2, 2),
         dropout=trial.suggest_float("dropout", 0.0, 0.8),
         soft=draw("soft", [0.0, 0.5, 0.8]) if facts.soft else 0.0,
     )
@@ -128,7 +128,7 @@ def suggest(trial: Any, budget: int, facts: Facts, fit: Fit) -> Setting | None:
     return fitted(_with_options(setting, trial), fit)
 
 
-def _rate(model: str, facts: Facts) -> float:
+def _rate(model: str) -> float:
     return 2e-3 if model == "cnn" else 1e-2
 
 

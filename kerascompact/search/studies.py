@@ -199,10 +199,11 @@ class Studies:
         found: dict[tuple[int, int], list[Run]] = {}
         for run in self.runs():
             found.setdefault((run.budget, run.of), []).append(run)
-        known = []
-        for (of, number), runs in found.items():
-            trial = self.of[of].get_trials(deepcopy=False)[number]
-            known.append(Known(of, _key(trial), [(run.fold, run.score) for run in runs]))
+        trials = {of: study.get_trials(deepcopy=False) for of, study in self.of.items()}
+        known = [
+            Known(of, _key(trials[of][number]), [(run.fold, run.score) for run in runs])
+            for (of, number), runs in found.items()
+        ]
         ranked = [
             Ranked(number, runs, expected)
             for ((of, number), runs), expected in zip(
