@@ -21,6 +21,7 @@ from kerascompact.commands import (
     inspect,
     neighbours,
     predict,
+    shrink,
     train,
     verify,
 )
@@ -32,6 +33,7 @@ COMMANDS = {
     "export": export,
     "inspect": inspect,
     "doctor": doctor,
+    "shrink": shrink,
     "bench": bench,
     "verify": verify,
     "predict": predict,

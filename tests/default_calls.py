@@ -57,6 +57,7 @@ ELSEWHERE = {  # where they are called with their defaults
     "search.compact": "tests/search/test_compact.py: needs a trained model",
     "search.Found": "tests/search/test_text_classifier.py: a search makes it",
     "search.text_classifier": "tests/search/test_text_classifier.py: takes ten minutes",
+    "tools.shrink": "tests/tools/test_shrink.py: needs a file of another exporter",
     "forms.Form": "every subclass: the base class of forms has no arrays",
 }
 SLOW = ("compress.KSVD", "compress.SparseCode", "models.fit_projection")  # 5 s or more

@@ -164,9 +164,9 @@ def _compressor(arguments: argparse.Namespace) -> "Compressor":
 
 
 def _counts(path: Path, table: "Table") -> "np.ndarray":
-    from kerascompact.compress.tables import read_npy
+    from kerascompact.core.arrays import load_npy
 
-    counts = read_npy(path)
+    counts = load_npy(path)
     if counts.shape != table.vectors.shape[:1]:
         raise ValueError(
             f"{path} must hold a number for each of the {len(table.vectors)} vectors. "

@@ -1,7 +1,6 @@
 """Trained embedding tables, read from arrays, layers, models and files."""
 
 import os
-import tokenize
 import zipfile
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,7 +9,7 @@ import keras
 import numpy as np
 
 from kerascompact.compress.word_vectors import read_word_vectors
-from kerascompact.core import checks
+from kerascompact.core import arrays, checks
 from kerascompact.core.keras_graph import direct_layers, is_stock_embedding
 from kerascompact.forms.base import Form
 from kerascompact.ops.vocabulary_chunks import rows_in_chunks
@@ -52,7 +51,7 @@ def read_table(source: Any, layer: str | None = None, limit: int | None = None) 
         path = Path(source)
         name, ending = path.name, path.suffix.lower()
         if ending == ".npy":
-            vectors = read_npy(path)
+            vectors = arrays.load_npy(path)
         elif ending == ".keras":
             return _of_model(_keras_model(path), layer, limit, str(path))
         else:
@@ -74,23 +73,6 @@ def _checked(vectors: np.ndarray, name: str) -> np.ndarray:
         )
     with np.errstate(over="ignore"):  # numbers beyond float32 are reported as infinite
         return checks.finite(name, np.array(vectors, np.float32))
-
-
-def read_npy(path: str | os.PathLike[str]) -> np.ndarray:
-    """Reads a `.npy` file of numbers.
-
-    Raises: ValueError, naming the file, if it is damaged or holds Python objects; OSError.
-
-    >>> np.save("counts.npy", np.arange(3))
-    >>> read_npy("counts.npy")
-    array([0, 1, 2])
-    """
-    try:
-        with open(path, "rb") as file:
-            return np.lib.format.read_array(file, allow_pickle=False)
-    except (ValueError, EOFError, tokenize.TokenError, MemoryError) as error:  # of a bad header
-        line = (str(error).strip() or type(error).__name__).splitlines()[0]
-        raise ValueError(f"{path} is not a .npy file of numbers: {line}") from error
 
 
 def _keras_model(path: Path) -> keras.Model:

@@ -1,8 +1,9 @@
-"""Arrays as text in a layer's configuration, and in `.npz` files."""
+"""Arrays as text in a layer's configuration, and in `.npy` and `.npz` files."""
 
 import base64
 import io
 import os
+import tokenize
 import zipfile
 import zlib
 from pathlib import Path
@@ -70,3 +71,20 @@ def load_npz(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
             return {name: found[name] for name in found.files}
     except (ValueError, zlib.error, EOFError, zipfile.BadZipFile) as error:
         raise ValueError(f"{path} is no .npz file of arrays: {error}") from error
+
+
+def load_npy(path: str | os.PathLike[str]) -> np.ndarray:
+    """Reads a `.npy` file of numbers.
+
+    Raises: ValueError, naming the file, if it is damaged or holds Python objects; OSError.
+
+    >>> np.save("counts.npy", np.arange(3))
+    >>> load_npy("counts.npy")
+    array([0, 1, 2])
+    """
+    try:
+        with open(path, "rb") as file:
+            return np.lib.format.read_array(file, allow_pickle=False)
+    except (ValueError, EOFError, tokenize.TokenError, MemoryError) as error:  # of a bad header
+        line = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise ValueError(f"{path} is not a .npy file of numbers: {line}") from error

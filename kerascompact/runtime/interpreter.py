@@ -153,9 +153,22 @@ def _cannot_run(error: Exception) -> ValueError:
     return ValueError(f"The file cannot be run: {(str(error) or 'no memory').splitlines()[0]}")
 
 
-def bare(path: str, num_threads: int = 1) -> litert.Interpreter:
-    """LiteRT's own interpreter of a file that is mapped into memory, without any checks."""
-    return litert.Interpreter(model_path=path, num_threads=num_threads)
+def bare(file: str | bytes, num_threads: int = 1, keep_all: bool = False) -> litert.Interpreter:
+    """LiteRT's own interpreter of a file, without any checks.
+
+    Args:
+        file: Path of a file, which is mapped into memory; or its bytes.
+        num_threads: Threads that the runtime may use.
+        keep_all: Whether tensors between operators can be read after a run.
+    """
+    source: dict[str, Any] = (
+        {"model_path": file} if isinstance(file, str) else {"model_content": file}
+    )
+    if keep_all:  # XNNPACK would keep tensors of its own
+        kinds = litert.OpResolverType
+        source["experimental_op_resolver_type"] = kinds.BUILTIN_WITHOUT_DEFAULT_DELEGATES
+        source["experimental_preserve_all_tensors"] = True
+    return litert.Interpreter(num_threads=num_threads, **source)
 
 
 def _first(signatures: Any) -> str:

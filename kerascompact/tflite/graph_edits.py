@@ -81,6 +81,12 @@ def new_tensor(graph: Any, type_: int, shape: Any, buffer: int, scale: Any = Non
     return len(graph.tensors) - 1
 
 
+def dims_of(tensor: Any) -> list[int]:
+    """Size of each dimension of a tensor; -1 for one that is open."""
+    dims = tensor.shape if tensor.shapeSignature is None else tensor.shapeSignature
+    return [] if dims is None else [int(n) for n in dims]
+
+
 def affine(scale: Any, axis: int = 0) -> Any:
     """Quantization parameters with zero points 0.
 

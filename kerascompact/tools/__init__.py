@@ -2,5 +2,6 @@
 
 from kerascompact.tools.doctor import diagnose
 from kerascompact.tools.inspector import inspect
+from kerascompact.tools.shrink import shrink
 
-__all__ = ["diagnose", "inspect"]
+__all__ = ["diagnose", "inspect", "shrink"]

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kerascompact.core import checks
-from kerascompact.runtime.named_inputs import given_texts
 from kerascompact.tflite import flatbuffer
 from kerascompact.tools.random_inputs import given_inputs, random_inputs
 
@@ -130,12 +129,9 @@ def _inputs(file: Path, data: Any, options: dict[str, Any]) -> dict[str, np.ndar
             raise ValueError(
                 f"it must run on built-in operators. Received: a file that needs {names}."
             )
-        takes_text = (flatbuffer.metadata_of(model) or {}).get("text") is not None
-        if data is not None and not takes_text:
-            return given_inputs(model, data)
         if data is not None:
-            options = {**options, "texts": given_texts("data", data)}
-        if not takes_text:
+            return given_inputs(model, data)
+        if (flatbuffer.metadata_of(model) or {}).get("text") is None:
             options = {**options, "texts": None}
         return random_inputs(model, **options)
     except ValueError as error:

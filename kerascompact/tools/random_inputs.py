@@ -7,9 +7,10 @@ import numpy as np
 
 from kerascompact.core import checks
 from kerascompact.runtime import encoding
-from kerascompact.runtime.named_inputs import named_inputs
+from kerascompact.runtime.named_inputs import given_texts, named_inputs
 from kerascompact.tflite import flatbuffer
 from kerascompact.tflite.constants import constants
+from kerascompact.tflite.graph_edits import dims_of
 from kerascompact.tflite.layout import TYPE_NAMES
 
 LETTERS = "etaoinshrdlucmfwypvbgkjqxz"
@@ -21,8 +22,9 @@ def random_inputs(
     *,
     sequence_length: int = 32,
     num_ids: int | None = None,
-    texts: Sequence[str] | None = None,
+    texts: Sequence[str | bytes] | None = None,
     seed: int = 0,
+    graph: int = 0,
 ) -> dict[str, np.ndarray]:
     """Draws inputs for a model: ids within its vocabulary, texts, or normally distributed numbers.
 
@@ -35,8 +37,9 @@ def random_inputs(
             or the number of rows of the smallest table that is looked up.
         texts: Texts for a file that takes text. Default: made-up words.
         seed: Seed of the random numbers.
+        graph: Number of the graph whose inputs are drawn, if the file has several models.
 
-    Returns: An array `(count, ...)` for each input of the first graph, in their order.
+    Returns: An array `(count, ...)` for each input of the graph, in their order.
 
     Raises: ValueError, if an argument does not fit the file.
 
@@ -56,11 +59,11 @@ def random_inputs(
     takes_text = metadata.get("text")
     if texts is not None and (takes_text is None or not len(texts)):
         checks.fail("texts", "None, or at least one text for a file that takes text", texts)
-    graph, found = model.subgraphs[0], {}
-    for place, index in enumerate(graph.inputs):
-        tensor = graph.tensors[index]
+    own, found = model.subgraphs[graph], {}
+    for place, index in enumerate(own.inputs):
+        tensor = own.tensors[index]
         name = f"{place} {(tensor.name or b'').decode('utf-8', 'replace')}"
-        if takes_text is not None and len(graph.inputs) == 1:
+        if takes_text is not None and len(own.inputs) == 1:
             given = (
                 [_words(random, sequence_length) for _ in range(count)] if texts is None else texts
             )
@@ -78,7 +81,7 @@ def given_inputs(model: Any, data: Any) -> dict[str, np.ndarray]:
         model: `ModelT` of the schema.
         data: An array; for several inputs a dictionary of arrays by name, or a list or tuple of
             arrays in the order of the model that the file was made from (in the order of the file,
-            if the metadata do not have it).
+            if the metadata do not have it). A list or array of texts, if the file takes text.
 
     Returns: An array `(examples, 1, ...)` for each input of the first graph, in their order.
 
@@ -91,6 +94,9 @@ def given_inputs(model: Any, data: Any) -> dict[str, np.ndarray]:
     >>> given_inputs(parsed, [[1, 2, 3, 4], [5, 6, 7, 8]])["0 ids"].shape
     (2, 1, 4)
     """
+    if (flatbuffer.metadata_of(model) or {}).get("text") is not None:
+        texts = given_texts("data", data)
+        return random_inputs(model, len(texts), texts=texts)
     graph = model.subgraphs[0]
     names = {n: (graph.tensors[n].name or b"").decode("utf-8", "replace") for n in graph.inputs}
     for signature in (model.signatureDefs or [])[:1]:
@@ -99,7 +105,7 @@ def given_inputs(model: Any, data: Any) -> dict[str, np.ndarray]:
     told = (flatbuffer.metadata_of(model) or {}).get("inputs", [])
     order = told if {*told} == {*names.values()} else [names[index] for index in graph.inputs]
     tensors = {names[index]: graph.tensors[index] for index in graph.inputs}
-    arrays = named_inputs("data", data, {name: len(_dims(tensors[name])) for name in order})
+    arrays = named_inputs("data", data, {name: len(dims_of(tensors[name])) for name in order})
     return {
         f"{place} {names[index]}": _in_batches(
             names[index], arrays[names[index]], graph.tensors[index]
@@ -113,25 +119,20 @@ def _in_batches(name: str, array: np.ndarray, tensor: Any) -> np.ndarray:
 
     The last batch is filled up with the first examples. Where the batch size is open, it is 1.
     """
-    wanted = _dims(tensor)[1:]
+    wanted = dims_of(tensor)[1:]
     fits = array.ndim == len(wanted) + 1 and all(
         n in (-1, found) for n, found in zip(wanted, array.shape[1:], strict=True)
     )
     if not fits:
         checks.fail("data", f"rows of shape {wanted} for {name!r}", array.shape[1:])
-    size = max(1, *_dims(tensor)[:1])
+    size = max(1, *dims_of(tensor)[:1])
     places = np.arange(-(-len(array) // size) * size) % len(array)
     batches = array[places].reshape(-1, size, *array.shape[1:])
     return batches.astype(TYPE_NAMES[tensor.type].lower())
 
 
-def _dims(tensor: Any) -> list[int]:
-    dims = tensor.shape if tensor.shapeSignature is None else tensor.shapeSignature
-    return [] if dims is None else [int(n) for n in dims]
-
-
 def _shape(tensor: Any, sequence_length: int) -> list[int]:
-    dims = _dims(tensor)
+    dims = dims_of(tensor)
     return [(1 if axis == 0 and len(dims) > 1 else sequence_length) if n == -1 else n
             for axis, n in enumerate(dims)]  # fmt: skip
 
@@ -169,7 +170,7 @@ def _words(random: np.random.Generator, count: int) -> str:
     return " ".join("".join(part) for part in np.split(letters, np.cumsum(lengths)[:-1]))
 
 
-def _encoded(texts: Sequence[str], facts: dict[str, Any]) -> np.ndarray:
+def _encoded(texts: Sequence[str | bytes], facts: dict[str, Any]) -> np.ndarray:
     """The bytes of each text, padded to the longest, so that all have one shape."""
     rows = [encoding.encode(text, facts["max_bytes"]).numbers[0] for text in texts]
     longest = max(map(len, rows))

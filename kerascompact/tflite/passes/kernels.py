@@ -135,7 +135,24 @@ def _store(
             options = reader.builtinOptionsType, reader.builtinOptions
             become(model, reader, which, HYBRID[which], *options)
         return
-    stored = new_tensor(graph, TYPE.INT8, kernel.shape, buffer)
+    dequantize_first(model, graph, index, buffer, steps, axis)
+
+
+def dequantize_first(
+    model: Any, graph: Any, index: int, buffer: int, steps: np.ndarray, axis: int
+) -> None:
+    """Makes a float32 constant the result of a `DEQUANTIZE` of int8 numbers, run once.
+
+    Args:
+        model: `ModelT` of the schema, changed in place.
+        graph: Subgraph of the constant.
+        index: Index of its tensor.
+        buffer: Index of the buffer with the int8 numbers.
+        steps: Scales, one for each index of a dimension.
+        axis: This dimension.
+    """
+    tensor = graph.tensors[index]
+    stored = new_tensor(graph, TYPE.INT8, tensor.shape, buffer)
     graph.tensors[stored].quantization = affine(steps, axis)
     tensor.buffer = 0
     node = schema.OperatorT()

@@ -1,0 +1,188 @@
+"""Pass that stores a float32 table that is looked up as integers with scales, or as codes."""
+
+from typing import Any
+
+import numpy as np
+
+from kerascompact.tflite.flatbuffer import schema
+from kerascompact.tflite.graph_edits import (
+    OP,
+    TYPE,
+    become,
+    dims_of,
+    kind,
+    new_buffer,
+    new_tensor,
+    users,
+)
+
+OPTIONS = schema.BuiltinOptions
+
+
+def lookups_of(model: Any, graph: Any, table: int) -> list[Any]:
+    """The operators of a graph that read rows of a table by ids.
+
+    Args:
+        model: `ModelT` of the schema.
+        graph: Subgraph of it.
+        table: Index of the table's tensor.
+    """
+    return [one for one in users(graph, table) if ids_of(model, one, table) is not None]
+
+
+def ids_of(model: Any, operator: Any, table: int) -> int | None:
+    """Index of the tensor of ids; `None` if the operator reads the table in another way."""
+    which, inputs = kind(model, operator), operator.inputs
+    if which == OP.EMBEDDING_LOOKUP and inputs[1] == table:
+        return int(inputs[0])
+    options = operator.builtinOptions
+    if which == OP.GATHER and inputs[0] == table and options is not None:
+        return int(inputs[1]) if options.axis == 0 and options.batchDims == 0 else None
+    return None
+
+
+def store_as_integers(
+    model: Any, graph: Any, table: int, codes: np.ndarray, scale: np.ndarray
+) -> None:
+    """Stores a table as int8 with a scale for each column: `E[i] = scale * codes[i]`.
+
+    Each lookup becomes a `GATHER` of int8 rows, a `CAST` and a `MUL`. `passes.int4` stores the
+    integers in four bits, if all are within [-7, 7].
+
+    Args:
+        model: `ModelT` of the schema, changed in place.
+        graph: Subgraph of the table.
+        table: Index of the table's tensor.
+        codes: int8, of the table's shape.
+        scale: float32, one for each index of the last dimension.
+    """
+    stored = new_tensor(graph, TYPE.INT8, codes.shape, new_buffer(model, codes))
+    factors = _constant(model, graph, scale)
+    for operator in lookups_of(model, graph, table):
+        ids, result = ids_of(model, operator, table), int(operator.outputs[0])
+        rows, numbers = (_like(graph, result, one) for one in (TYPE.INT8, TYPE.FLOAT32))
+        chain = [
+            _gather(model, stored, ids, rows, version=2),
+            _cast(model, rows, numbers, version=3),
+            _node(model, OP.MUL, 1, [numbers, factors], result, OPTIONS.MulOptions),
+        ]
+        _replace(graph, operator, chain)
+
+
+def store_as_codes(
+    model: Any,
+    graph: Any,
+    table: int,
+    codes: np.ndarray,
+    codebooks: np.ndarray,
+    scale: np.ndarray,
+) -> None:
+    """Stores a table as codes of 8 bits: `E[i] = scale * [W_1[c_i1]; ...; W_D[c_iD]]`.
+
+    Each lookup becomes a `GATHER` of codes, one of int8 codebooks and a `MUL`.
+
+    Args:
+        model: `ModelT` of the schema, changed in place.
+        graph: Subgraph of the table.
+        table: Index of the table's tensor, `(V, d)`.
+        codes: `(V, D)`, integers below `K <= 256`.
+        codebooks: `(D, K, d / D)` int8.
+        scale: `(d,)` float32.
+    """
+    count, cardinality, width = codebooks.shape
+    small = new_tensor(graph, TYPE.UINT8, codes.shape, new_buffer(model, codes.astype(np.uint8)))
+    books = codebooks.reshape(-1, width)
+    rows_of = new_tensor(graph, TYPE.INT8, books.shape, new_buffer(model, books))
+    first = _constant(model, graph, np.arange(count, dtype=np.int32) * cardinality)
+    factors = _constant(model, graph, scale)
+    for operator in lookups_of(model, graph, table):
+        ids, result = ids_of(model, operator, table), int(operator.outputs[0])
+        found = _like(graph, result, TYPE.UINT8, count)
+        wide, placed = (_like(graph, result, TYPE.INT32, count) for _ in range(2))
+        parts, numbers = (
+            _like(graph, result, one, count, width) for one in (TYPE.INT8, TYPE.FLOAT32)
+        )
+        beside = _like(graph, result, TYPE.FLOAT32)
+        chain = [
+            _gather(model, small, ids, found, version=1),
+            _cast(model, found, wide, version=1),
+            _node(model, OP.ADD, 1, [wide, first], placed, OPTIONS.AddOptions),
+            _gather(model, rows_of, placed, parts, version=2),
+            _cast(model, parts, numbers, version=3),
+            *_reshape(model, graph, numbers, beside),
+            _node(model, OP.MUL, 1, [beside, factors], result, OPTIONS.MulOptions),
+        ]
+        _replace(graph, operator, chain)
+
+
+def _reshape(model: Any, graph: Any, source: int, target: int) -> list[Any]:
+    """Operators that join the last two dimensions; one dimension at most may be open."""
+    dims = dims_of(graph.tensors[target])
+    if dims.count(-1) < 2:
+        shape = _constant(model, graph, np.array(dims, np.int32))
+        return [_node(model, OP.RESHAPE, 1, [source, shape], target)]
+    # Several open dimensions: the shape is known only in a run.
+    rank = len(dims)
+    whole, outer = (new_tensor(graph, TYPE.INT32, [size], 0) for size in (rank + 1, rank - 1))
+    shape = new_tensor(graph, TYPE.INT32, [rank], 0)
+    begin, size, last = (
+        _constant(model, graph, np.array(numbers, np.int32))
+        for numbers in ([0], [rank - 1], [dims[-1]])
+    )
+    return [
+        _node(model, OP.SHAPE, 1, [source], whole, OPTIONS.ShapeOptions, outType=TYPE.INT32),
+        _node(model, OP.SLICE, 1, [whole, begin, size], outer, OPTIONS.SliceOptions),
+        _node(
+            model, OP.CONCATENATION, 1, [outer, last], shape, OPTIONS.ConcatenationOptions, axis=0
+        ),
+        _node(model, OP.RESHAPE, 1, [source, shape], target),
+    ]
+
+
+def _gather(model: Any, table: int, ids: Any, rows: int, version: int) -> Any:
+    return _node(model, OP.GATHER, version, [table, ids], rows, OPTIONS.GatherOptions)
+
+
+def _cast(model: Any, source: int, target: int, version: int) -> Any:
+    return _node(model, OP.CAST, version, [source], target)
+
+
+def _node(
+    model: Any,
+    which: int,
+    version: int,
+    inputs: list[Any],
+    output: int,
+    option_kind: int = 0,
+    **fields: int,
+) -> Any:
+    node = schema.OperatorT()
+    node.inputs, node.outputs = np.array(inputs, np.int32), np.array([output], np.int32)
+    options = None
+    if option_kind:
+        names = {value: name for name, value in vars(OPTIONS).items()}
+        options = getattr(schema, names[option_kind] + "T")()
+        for name, value in fields.items():
+            setattr(options, name, value)
+    become(model, node, which, version, option_kind, options)
+    return node
+
+
+def _constant(model: Any, graph: Any, numbers: np.ndarray) -> int:
+    type_ = TYPE.INT32 if numbers.dtype == np.int32 else TYPE.FLOAT32
+    return new_tensor(graph, type_, numbers.shape, new_buffer(model, numbers))
+
+
+def _like(graph: Any, result: int, type_: int, *last: int) -> int:
+    """A tensor of another type, and with other last dimensions, than the result of a lookup."""
+    tensor = graph.tensors[result]
+    made = new_tensor(graph, type_, [*tensor.shape[: -1 if last else None], *last], 0)
+    if tensor.shapeSignature is not None:
+        signature = [*tensor.shapeSignature[: -1 if last else None], *last]
+        graph.tensors[made].shapeSignature = np.array(signature, np.int32)
+    return made
+
+
+def _replace(graph: Any, operator: Any, chain: list[Any]) -> None:
+    place = next(i for i, one in enumerate(graph.operators) if one is operator)
+    graph.operators[place : place + 1] = chain

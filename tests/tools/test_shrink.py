@@ -1,0 +1,278 @@
+"""Files of other exporters, made smaller: every number against NumPy, every refusal."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from export_models import mean
+from kerascompact import export, runtime, tflite, tools
+from kerascompact.core.quantize import quantize_columns
+from kerascompact.runtime.interpreter import bare
+from kerascompact.text import Vocabulary
+from kerascompact.tflite import flatbuffer
+from kerascompact.tflite.associated_files import associated_files, with_files
+from kerascompact.tflite.constants import constants
+from kerascompact.tflite.graph_edits import OP, become, kind
+
+V, WIDTH = 900, 8
+
+
+def table(rows=V, width=WIDTH, seed=0):
+    return np.random.default_rng(seed).normal(size=(rows, width)).astype(np.float32)
+
+
+def convert(function, *specs, float16=False):
+    """By TensorFlow's own converter."""
+    function = tf.function(function).get_concrete_function(*specs)
+    converter = tf.lite.TFLiteConverter.from_concrete_functions([function])
+    if float16:
+        converter.optimizations = [tf.lite.Optimize.DEFAULT]
+        converter.target_spec.supported_types = [tf.float16]
+    return converter.convert()
+
+
+def ids_of(*shape):
+    return tf.TensorSpec(shape, tf.int32, name="ids")
+
+
+IDS = np.random.default_rng(1).integers(0, V, (5, 1, 4)).astype(np.int32)
+
+
+def answers(file, inputs=IDS):
+    """The first output for each row of inputs."""
+    run, found = bare(file), []
+    (given,) = run.get_input_details()
+    run.resize_tensor_input(given["index"], inputs.shape[1:])
+    run.allocate_tensors()
+    for row in inputs:
+        run.set_tensor(given["index"], row.astype(given["dtype"]))
+        run.invoke()
+        found.append(run.get_tensor(run.get_output_details()[0]["index"]))
+    return np.stack(found)
+
+
+def gather(values, shape=(1, 4), **settings):
+    values = tf.constant(values)
+    return convert(lambda ids: {"y": tf.gather(values, ids)}, ids_of(*shape), **settings)
+
+
+def types(data):
+    return {(one.dtype, one.shape) for one in constants(flatbuffer.parse(data))}
+
+
+@pytest.mark.parametrize(
+    ("recipe", "bits", "width"), [("int8", 8, 8), ("int4", 4, 8), ("int4", 4, 7)]
+)
+def test_a_table_is_integers_times_a_scale_for_each_column(recipe, bits, width):
+    values = table(width=width)
+    found = tools.shrink(gather(values), recipe)
+    codes, scale = quantize_columns(values, bits)
+    np.testing.assert_array_equal(answers(found.data), (codes * scale)[IDS])
+    stored = -(-width * bits // 8) * V  # a row is whole bytes
+    assert max(one.num_bytes for one in constants(flatbuffer.parse(found.data))) == stored
+    error = np.linalg.norm(codes * scale - values, axis=1) / np.linalg.norm(values, axis=1)
+    assert found.changes[0].error == pytest.approx(error.mean(), rel=1e-5)
+
+
+@pytest.mark.parametrize("shape", [(1, 4), (None, 4), (None, None)], ids=str)
+def test_codes_select_vectors_of_codebooks_for_open_shapes_too(shape):
+    values = table()
+    found = tools.shrink(gather(values, shape), "codes", numbers_per_code=4)
+    stored = {one.dtype: one.values() for one in constants(flatbuffer.parse(found.data))}
+    codes = stored["uint8"].reshape(V, 2)
+    books = stored["int8"].reshape(2, 256, 4)
+    scale = stored["float32"].reshape(2, 1, 4)
+    wanted = np.concatenate([(books * scale)[j][codes[:, j]] for j in range(2)], axis=1)
+    np.testing.assert_array_equal(answers(found.data), wanted[IDS])
+    nearest = np.argmin(
+        np.square(values[:50, None, :4] - (books * scale)[0][None]).sum(axis=2), axis=1
+    )
+    assert np.mean(nearest == codes[:50, 0]) > 0.95  # but for the rounding of the codebooks
+    if shape == (None, None):
+        many = np.tile(IDS, (1, 3, 2))
+        np.testing.assert_array_equal(answers(found.data, many), wanted[many])
+
+
+def test_rows_that_occur_get_the_better_codes():
+    values, rows = table(2000), np.random.default_rng(2).integers(0, 300, (64, 4))
+    file = gather(values)
+    plain = tools.shrink(file, "codes")
+    counted = tools.shrink(file, "codes", calibrate=rows)
+    assert counted.outputs[-1].inputs == "given" and counted.outputs[-1].rows == 64
+    error = [
+        np.abs(answers(f.data, rows[:, None]) - values[rows][:, None]).mean()
+        for f in (plain, counted)
+    ]
+    assert error[1] < 0.95 * error[0]
+
+
+def test_embedding_lookup_becomes_a_gather():
+    file = export.convert(looked_up(), "float32")
+    model = flatbuffer.parse(file)
+    graph = model.subgraphs[0]
+    node = next(one for one in graph.operators if kind(model, one) == OP.GATHER)
+    node.inputs = np.array(node.inputs[::-1], np.int32)
+    become(model, node, OP.EMBEDDING_LOOKUP, 1)
+    other = flatbuffer.pack(model)
+    assert flatbuffer.operator_names(flatbuffer.parse(other))[0] == "EMBEDDING_LOOKUP"
+    np.testing.assert_array_equal(
+        answers(tools.shrink(other).data, IDS[:, 0]), answers(tools.shrink(file).data, IDS[:, 0])
+    )
+
+
+def looked_up():
+    ids = keras.Input(batch_shape=(4,), dtype="int32", name="ids")
+    return keras.Model(ids, keras.layers.Embedding(V, WIDTH)(ids))
+
+
+def test_kernels_are_integers_with_a_scale_for_each_output():
+    kernel = table(64, 32)
+    product = convert(
+        lambda x: {"y": tf.matmul(x, tf.constant(kernel))}, tf.TensorSpec((2, 64), name="x")
+    )
+    found = tools.shrink(product)
+    codes, scale = quantize_columns(kernel)
+    x = np.random.default_rng(0).normal(size=(3, 2, 64)).astype(np.float32)
+    np.testing.assert_allclose(answers(found.data, x), x @ (codes * scale), rtol=1e-5, atol=1e-5)
+    assert ("int8", (32, 64)) in types(found.data)
+
+
+@pytest.mark.parametrize("recipe", ["int8", "int4"])
+def test_a_tied_table_is_stored_once_and_means_the_same_both_ways(recipe):
+    values = table()
+
+    def model(ids):
+        vector = tf.reduce_mean(tf.gather(tf.constant(values), ids), axis=1)
+        return {"y": tf.matmul(vector, tf.constant(values), transpose_b=True)}
+
+    found = tools.shrink(convert(model, ids_of(1, 4)), recipe)
+    codes, scale = quantize_columns(values)
+    stored = codes * scale
+    np.testing.assert_allclose(
+        answers(found.data), stored[IDS].mean(axis=2) @ stored.T, rtol=1e-4, atol=1e-5
+    )
+    assert [
+        one.shape for one in constants(flatbuffer.parse(found.data)) if one.num_bytes > 500
+    ] == [values.shape]
+
+
+def test_float16_files_shrink_too():
+    values = table()
+    file = gather(values, float16=True)
+    assert ("float16", values.shape) in types(file)
+    found = tools.shrink(file)
+    codes, scale = quantize_columns(values.astype(np.float16).astype(np.float32))
+    np.testing.assert_array_equal(answers(found.data), (codes * scale)[IDS])
+    assert "float16" not in {dtype for dtype, _ in types(found.data)}
+    kernel = table(64, 32)
+    product = convert(
+        lambda x: {"y": tf.matmul(x, tf.constant(kernel))},
+        tf.TensorSpec((2, 64), name="x"),
+        float16=True,
+    )
+    assert ("int8", (32, 64)) in types(tools.shrink(product).data)
+
+
+def test_names_signatures_metadata_and_files_stay():
+    model = mean(standard_wide())
+    labels = ["a", "b", "c"]
+    file = with_files(export.convert(model, "float32", labels=labels), {"labels.txt": b"a\nb\nc"})
+    found = tools.shrink(file)
+    assert associated_files(found.data) == {"labels.txt": b"a\nb\nc"}
+    assert tflite.read_metadata(found.data)["labels"] == labels
+    assert "recipe" not in tflite.read_metadata(found.data)
+    before, after = tools.inspect(file), tools.inspect(found.data)
+    assert (before.signatures, before.inputs, before.outputs) == (
+        after.signatures, after.inputs, after.outputs
+    )  # fmt: skip
+    with pytest.raises(ValueError, match="truncated or damaged"):
+        flatbuffer.read(found.data[:-1] + bytes([found.data[-1] ^ 1]))
+
+
+def standard_wide():
+    return keras.layers.Embedding(V, WIDTH, mask_zero=True, name="embedding")
+
+
+def test_a_file_that_takes_text_is_checked_on_texts():
+    words = Vocabulary([f"w{n}" for n in range(V - 2)])
+    file = export.convert(mean(standard_wide()), "float32", text=words, labels=["a", "b", "c"])
+    found = tools.shrink(file, "int4", calibrate=["w1 w2", "w3"])
+    assert [one.inputs for one in found.outputs] == ["random", "given"]
+    assert found.outputs[1].rows == 2
+    assert runtime.TextClassifier(found.data).predict("w1 w2").label in "abc"
+
+
+def test_a_file_without_signatures():
+    model = flatbuffer.parse(gather(table()))
+    model.signatureDefs = None
+    assert len(tools.shrink(flatbuffer.pack(model)).outputs) == 1
+
+
+def test_every_model_of_a_file_is_checked():
+    models = {name: keras.Model(*of(name)) for name in ("first", "second")}
+    found = tools.shrink(export.convert(models, "float32"))
+    assert sorted(one.output for one in found.outputs) == ["first_out", "second_out"]
+
+
+def of(name):
+    ids = keras.Input((4,), dtype="int32", name=f"{name}_ids")
+    return ids, keras.layers.Embedding(V, WIDTH, name=f"{name}_out")(ids)
+
+
+def test_what_would_change_too_much_gets_more_bits_or_stays():
+    values = table()
+    values[0] = 4000  # an entry 1,000 times the others: four bits leave zeros
+    found = tools.shrink(gather(values), "int4", max_error=1)
+    assert found.changes[0].now.startswith("int8")
+    values[0], values[1] = np.inf, 1
+    with pytest.raises(ValueError, match="nothing to shrink.*not finite"):
+        tools.shrink(gather(values))
+
+
+def test_keeps_what_is_named():
+    pair = convert(
+        lambda ids: {
+            "y": tf.gather(tf.constant(table(), name="one"), ids)
+            + tf.gather(tf.constant(table(seed=1), name="two"), ids)
+        },
+        ids_of(1, 4),
+    )
+    names = [one.name for one in constants(flatbuffer.parse(pair)) if one.is_table]
+    found = tools.shrink(pair, keep=[names[0]])
+    assert {"int8", "float32"} == {
+        one.dtype for one in constants(flatbuffer.parse(found.data)) if one.is_table
+    }
+    assert [change.name for change in found.changes] == [names[1]]
+
+
+def test_refuses_what_it_cannot_keep(tmp_path):
+    file = gather(table())
+    with pytest.raises(ValueError, match="`max_error` is 1e-06.*largest error is"):
+        tools.shrink(file, max_error=1e-6)
+    with pytest.raises(ValueError, match="`min_agreement` is 100.00%"):
+        tools.shrink(file, "codes", min_agreement=1, max_error=2)
+    with pytest.raises(ValueError, match="nothing to shrink"):
+        tools.shrink(tools.shrink(file).data)
+    with pytest.raises(ValueError, match="`recipe` must be"):
+        tools.shrink(file, "int2")
+    with pytest.raises(ValueError, match="`keep` must be names of float constants"):
+        tools.shrink(file, keep=["none"])
+    with pytest.raises(ValueError, match="`data` must be rows of shape"):
+        tools.shrink(file, calibrate=np.zeros((2, 9), "int32"))
+    with pytest.raises(ValueError, match="complete TFLite model"):
+        tools.shrink(file[:-40])
+    flex = tf.function(lambda x: {"y": tf.strings.length(x)}).get_concrete_function(
+        tf.TensorSpec((1,), tf.string, name="x")
+    )
+    converter = tf.lite.TFLiteConverter.from_concrete_functions([flex])
+    converter.target_spec.supported_ops = [tf.lite.OpsSet.SELECT_TF_OPS]
+    with pytest.raises(ValueError, match="must run on built-in operators"):
+        tools.shrink(converter.convert())
+    (tmp_path / "cut.tflite").write_bytes(with_files(file, {"a.txt": b"a" * 99})[:-4])
+
+
+def test_the_report_names_bytes_and_errors():
+    text = str(tools.shrink(gather(table())))
+    assert "times smaller" in text and "int8, a scale for each of 8 columns" in text
+    assert "on 32 random inputs" in text
