@@ -161,9 +161,7 @@ def bare(file: str | bytes, num_threads: int = 1, keep_all: bool = False) -> lit
         num_threads: Threads that the runtime may use.
         keep_all: Whether tensors between operators can be read after a run.
     """
-    source: dict[str, Any] = (
-        {"model_path": file} if isinstance(file, str) else {"model_content": file}
-    )
+    source: dict[str, Any] = {"model_path" if isinstance(file, str) else "model_content": file}
     if keep_all:  # XNNPACK would keep tensors of its own
         kinds = litert.OpResolverType
         source["experimental_op_resolver_type"] = kinds.BUILTIN_WITHOUT_DEFAULT_DELEGATES
