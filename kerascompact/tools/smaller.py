@@ -13,6 +13,7 @@ from kerascompact.tools.float_constants import FloatConstant, Use
 
 NUMBERS_PER_CODE = 4
 CARDINALITY = 256  # vectors in a codebook: a code is a byte
+LARGEST = np.finfo(np.float32).max / 256
 TOO_FAR = 0.5  # error with which a constant is no longer the same
 GRAPH = {"int8": 300, "int4": 300, "codes": 800}  # bytes of operators, measured and rounded up
 OUTPUTS_FIRST = (
@@ -80,8 +81,8 @@ def shrink_constant(
 
     if found.others or not (found.is_table or found.is_kernel):
         return change(f"stays, for it is read by {', '.join(found.others) or 'nothing'}")
-    if not np.isfinite(found.values).all():
-        return change("stays, for it has numbers that are not finite")
+    if not np.abs(found.values).max() < LARGEST:
+        return change("stays, for it has numbers that are not finite, or too large to be rounded")
     if not found.is_table:
         return _shrink_kernel(model, found, change)
     weights = sum(counts[key] for use in found.uses if (key := (use.graph, use.tensor)) in counts)
