@@ -12,7 +12,7 @@ import tensorflow as tf
 
 import kerascompact
 from kerascompact.core import checks, files
-from kerascompact.export import lstm_fusion, metadata, preconditions
+from kerascompact.export import lstm_fusion, mediapipe_tasks, metadata, preconditions
 from kerascompact.export.freezing import Frozen
 from kerascompact.export.recipe import RECIPES, Recipe, resolve
 from kerascompact.export.signature import SINGLE, Signature, Sizes, TextOptions, for_each, signature
@@ -41,6 +41,7 @@ def convert(
     representative: Any = None,
     fused_lstm: bool = False,
     names: bool | None = None,
+    mediapipe: bool = False,
 ) -> bytes:
     """Converts a trained model into the bytes of a TFLite file with built-in operators only.
 
@@ -99,6 +100,12 @@ def convert(
             converter's names, which contain the layer. `False` drops them: the smallest file, which
             litert-quantizer cannot read. Default: `True` from 64 KiB on; numbers in smaller files,
             the shortest names that litert-quantizer reads, 11 to 22 bytes per tensor.
+        mediapipe: Whether MediaPipe Tasks can run the file, as a `TextClassifier` if there are
+            labels, else as a `TextEmbedder`, on Android, iOS, the web and in Python. The vocabulary
+            and the labels are in the file, in MediaPipe's metadata. The model takes ids of a fixed
+            length, and `vocabulary` has the token rules "mediapipe" or "mediapipe_bert". With the
+            latter the file takes two ids more than the model: MediaPipe puts one token before the
+            text and one behind, which are padding here.
 
     Returns: The bytes of the file. Converting twice gives the same bytes.
 
@@ -121,6 +128,9 @@ def convert(
     preconditions.check_fused(fused_lstm, recipe)
     tensor_names.check(names)
     preconditions.check_batch(batch_size, text is not None, fused_lstm)
+    if checks.boolean("mediapipe", mediapipe):
+        vocabulary = mediapipe_tasks.check(vocabulary, text, batch_size, model)
+        sequence_length = mediapipe_tasks.length_of_file(vocabulary, sequence_length)
     several = isinstance(model, dict)
     for one in models.values():
         if isinstance(one, Frozen):
@@ -158,6 +168,10 @@ def convert(
             "batch_size": metadata.of_batch(batch_size),
             **({} if several else signatures[SINGLE].metadata),
         }
+        if mediapipe and vocabulary is not None:
+            only = signatures[SINGLE]
+            shapes = only.module.output_shapes
+            entries["mediapipe"] = mediapipe_tasks.facts(vocabulary, only.specs, shapes)
         if several:
             entries["embeddings"] = metadata.of_embeddings(every)
             entries["signatures"] = {
@@ -176,7 +190,11 @@ def convert(
         lstm_fusion.forget_states(parsed)
     flatbuffer.slim(parsed)
     flatbuffer.add_metadata(parsed, {k: v for k, v in entries.items() if v})
+    if mediapipe and vocabulary is not None:
+        mediapipe_tasks.add_metadata(parsed, vocabulary, labels is not None)
     data = tensor_names.pack(parsed, names)
+    if mediapipe and vocabulary is not None:
+        data = mediapipe_tasks.finish(data, vocabulary, entries["labels"])
     for name, one in signatures.items():
         _check_runs(data, one.specs, name)
     return data
@@ -230,7 +248,7 @@ def save(
         data = model
     else:
         data = convert(model, vocabulary=vocabulary, **options)
-    if vocabulary is not None:
+    if vocabulary is not None and b"TFLITE_METADATA" not in data:  # the words are inside
         vocabulary_file.check(Path(path), vocabulary)
         vocabulary.save(Path(path).parent / vocabulary_file.NAME)
     return files.write_bytes(path, data)

@@ -29,6 +29,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="longest text in bytes, with --text-in (default: any length)",
     )  # fmt: skip
     parser.add_argument(
+        "--mediapipe", action="store_true",
+        help="write a file that MediaPipe Tasks runs, with the vocabulary and the labels inside; "
+        "the model must be trained with --rules mediapipe or mediapipe_bert",
+    )  # fmt: skip
+    parser.add_argument(
         "--batch-size",
         type=batch_size,
         default=1,
@@ -73,10 +78,14 @@ def run(arguments: argparse.Namespace) -> int:
             raise ValueError("--max-bytes needs --text-in: only a file that takes text has it.")
         if not isinstance(vocabulary, Vocabulary):
             raise ValueError(f"{arguments.folder} has words in buckets, which need --text-in.")
-        vocabulary_file.check(out, vocabulary)
+        if not arguments.mediapipe:
+            vocabulary_file.check(out, vocabulary)
+    elif arguments.mediapipe:
+        raise ValueError("--mediapipe is for files of ids, whose texts MediaPipe cuts itself.")
 
     from kerascompact import export, tflite
     from kerascompact.models import with_bit_input
+    from kerascompact.runtime.interpreter import Interpreter
     from kerascompact.size import summary
 
     options: dict[str, Any] = {"labels": labels, "sequence_length": length}
@@ -85,7 +94,7 @@ def run(arguments: argparse.Namespace) -> int:
         text = vocabulary.rules if projection else vocabulary
         options |= {"text": text, "max_bytes": arguments.max_bytes}
     else:
-        options |= {"vocabulary": vocabulary}
+        options |= {"vocabulary": vocabulary, "mediapipe": arguments.mediapipe}
     frozen = export.freeze(model, recipe)
     data = frozen.convert(**options)
     # There is no data set here, so file and model are compared on the words of the vocabulary.
@@ -93,7 +102,10 @@ def run(arguments: argparse.Namespace) -> int:
     words = listed.words if listed else [f"word{number}" for number in range(200)]
     texts = [" ".join(words[start::16][:length]) for start in range(16)]
     texts = [text for text in texts if text]
-    given = texts if text_in else vocabulary.encode_all(texts, length)
+    given: Any = texts
+    if not text_in:
+        ((_, port),) = Interpreter(data).inputs.items()
+        given = vocabulary.encode_all(texts, int(port["shape"][1]))
     report = frozen.verify(given, vocabulary=vocabulary)
     export.save(data, out, vocabulary=None if text_in else listed)
     print(summary(with_bit_input(frozen.model) if projection else frozen.model))
@@ -101,6 +113,8 @@ def run(arguments: argparse.Namespace) -> int:
     if text_in:
         inside = tflite.read_metadata(data)["text"]["bytes"]
         print(f"{size}, text in; {f'{inside:,} of them are the' if inside else 'no'} vocabulary")
+    elif arguments.mediapipe:
+        print(f"{size}, for MediaPipe Tasks; the vocabulary and the labels are inside")
     else:
         print(f"{size}; {vocabulary_file.NAME} in the same folder: {vocabulary.num_bytes:,} bytes")
     print(f"compared on the words of the vocabulary: {report}")

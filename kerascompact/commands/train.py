@@ -31,8 +31,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     add(
         "--rules", default="wordpunct",
-        help="token rules: wordpunct, characters (scripts without spaces), either with _pairs, kim "
-        "or whitespace (%(default)s)",
+        help="token rules: wordpunct, characters (scripts without spaces), either with _pairs, "
+        "kim, whitespace, or mediapipe, mediapipe_bert for `export --mediapipe` (%(default)s)",
     )  # fmt: skip
     add(
         "--vocabulary-size", type=int, default=3000,

@@ -12,6 +12,7 @@ from kerascompact.core.answers import likely
 from kerascompact.runtime import encoding, vocabulary_file
 from kerascompact.runtime.batches import batches
 from kerascompact.runtime.interpreter import Interpreter
+from kerascompact.runtime.mediapipe_vocabulary import mediapipe_vocabulary
 from kerascompact.text import rules
 from kerascompact.text.vocabulary import NUM_RESERVED, Vocabulary
 
@@ -60,7 +61,8 @@ class TextClassifier:
         file: Path or bytes of a file that `kerascompact.export.convert` wrote with a vocabulary or
             with text input.
         vocabulary: The `Vocabulary` that the model was trained with, or its path. Default:
-            `vocabulary.txt` in the folder of the file; a file with text input needs none.
+            `vocabulary.txt` in the folder of the file; a file with text input, or for MediaPipe,
+            needs none.
         num_threads: Threads that the runtime may use.
         signature: Name of the model to run, if the file has several. Default: the first.
 
@@ -102,6 +104,8 @@ class TextClassifier:
         if self.text is None or vocabulary is not None:
             if not facts:
                 checks.fail("vocabulary", "None: the file has no list of words", vocabulary)
+            if vocabulary is None and "mediapipe" in (self.interpreter.metadata or {}):
+                vocabulary = mediapipe_vocabulary(data)
             self.vocabulary, source = _vocabulary(vocabulary, path)
             if self.vocabulary.sha256 != facts["sha256"]:
                 raise ValueError(
@@ -113,6 +117,10 @@ class TextClassifier:
         self._input, self._output, self.sequence_length, classes = _ports(self.interpreter, name)
         if self.text is not None:
             self.sequence_length = self.text["length"] or self.text["max_words"]
+        padded, self._padding = self.sequence_length, 0
+        if told := (self.interpreter.metadata or {}).get("mediapipe"):
+            self.sequence_length = told["words"]
+            self._padding = (padded or 0) - told["words"]
         names = (self.interpreter.metadata or {}).get("labels") or map(str, range(classes))
         self.labels: tuple[str, ...] = tuple(names)
         self.multi_label = bool((self.interpreter.metadata or {}).get("multi_label"))
@@ -174,7 +182,8 @@ class TextClassifier:
             if not known:
                 notes.insert(0, "no word of the text is in the vocabulary")
         if self.text is None:
-            numbers = np.pad(ids, (0, max(0, (self.sequence_length or 0) - len(ids))))
+            missing = max(0, (self.sequence_length or 0) - len(ids))
+            numbers = np.pad(ids, (0, missing + self._padding))
         return _Encoded(numbers, tokens, known, tuple(notes))
 
     def _predictions(self, texts: list["_Encoded"]) -> list[Prediction]:

@@ -9,6 +9,7 @@ from ai_edge_litert import interpreter as litert
 from kerascompact.core import checks
 from kerascompact.runtime import encoding
 from kerascompact.tflite import flatbuffer
+from kerascompact.tflite.mediapipe_metadata import UNUSED
 
 
 class Interpreter:
@@ -60,7 +61,11 @@ class Interpreter:
             self._runner = self._runtime.get_signature_runner(name)
         except (ValueError, RuntimeError, MemoryError) as error:
             raise _cannot_run(error) from error
-        self.inputs: dict[str, dict[str, Any]] = self._runner.get_input_details()
+        found: dict[str, dict[str, Any]] = self._runner.get_input_details()
+        # MediaPipe gives inputs that no operator reads.
+        self._unread = {name: np.zeros(found.pop(name)["shape"], np.int32) for name in UNUSED
+                        if name in found}  # fmt: skip
+        self.inputs = found
         self.outputs: dict[str, dict[str, Any]] = self._runner.get_output_details()
 
     @property
@@ -125,7 +130,7 @@ class Interpreter:
             checks.fail("inputs", f"a dictionary with the keys {sorted(self.inputs)}", inputs)
         fitted = {name: self._fitted(name, value) for name, value in inputs.items()}
         try:
-            return self._runner(**fitted)
+            return self._runner(**fitted, **self._unread)
         except (RuntimeError, MemoryError) as error:  # the file is damaged: ids are checked above
             raise _cannot_run(error) from error
 

@@ -26,7 +26,8 @@ def byte_rules(rules: str | Rules) -> ByteRules:
 
     Returns: Tables that cut the UTF-8 bytes of any text where `rules.tokens` cuts the text.
 
-    Raises: ValueError, naming the pattern, if a substitution is of another kind.
+    Raises: ValueError, naming the pattern, if a substitution is of another kind; or if the rules
+        are those of MediaPipe, which cuts texts itself.
 
     >>> tables = byte_rules("wordpunct")
     >>> [int(tables.kinds[byte]) for byte in b"a1_ ,!"], chr(tables.folding[ord("Q")])
@@ -35,6 +36,11 @@ def byte_rules(rules: str | Rules) -> ByteRules:
     rules = token_rules.named(rules) if isinstance(rules, str) else rules
     if not isinstance(rules, Rules):
         checks.fail("rules", "the name of token rules, or kerascompact.text.Rules", rules)
+    if rules.mediapipe is not None:
+        raise ValueError(
+            "`rules` must be rules that a file can apply to the bytes of a text. Received: "
+            f"{rules.name!r}, for files of ids whose texts MediaPipe cuts (`mediapipe=True`)."
+        )
     folding = np.arange(256, dtype=np.uint8)
     if rules.lower:
         folding[ord("A") : ord("Z") + 1] += ord("a") - ord("A")

@@ -11,9 +11,9 @@ A text becomes tokens in three steps:
 Rules with pairs then insert, after each token but the last, a pair: the token, a space, the next.
 
 Patterns use only what Python's `re` and RE2 (`tf.strings.regex_replace`) read alike: literals,
-ASCII classes and their negations, one group, `+`. No class names a character outside ASCII, so
-whether a pattern runs on characters (Python) or on UTF-8 bytes (C++, Java, Swift) is the same: a
-byte >= 0x80 is in every negated class and in no plain one.
+ASCII classes and their negations, one group, `+`. But for the rules of MediaPipe, no class names a
+character outside ASCII, so whether a pattern runs on characters (Python) or on UTF-8 bytes (C++,
+Java, Swift) is the same: a byte >= 0x80 is in every negated class and in no plain one.
 
 This file imports neither TensorFlow nor Keras; `kerascompact.text.tokenize` runs the same rules
 inside `tf.data`.
@@ -24,6 +24,7 @@ import re
 from dataclasses import dataclass, replace
 
 from kerascompact.core import checks
+from kerascompact.text import mediapipe_rules
 
 WHITE_SPACE = "\t\n\v\f\r "
 SPACES = r"[\t\n\v\f\r ]+"
@@ -49,6 +50,8 @@ class Rules:
         pairs: Whether each two neighbours also form a token.
         characters: Whether each character outside ASCII is a token of its own, which comes before
             the substitutions.
+        mediapipe: Which tokenizer of MediaPipe cuts in the same way, "regex" or "bert". A file with
+            such rules takes ids, and MediaPipe cuts the text.
 
     Example:
     >>> Rules("commas", lower=True, substitutions=((",", " , "),)).tokens("One,Two")
@@ -60,6 +63,7 @@ class Rules:
     substitutions: tuple[tuple[str, str], ...]
     pairs: bool = False
     characters: bool = False
+    mediapipe: str | None = None
 
     def tokens(self, text: str) -> list[str]:
         """Tokens of `text`, none of them empty.
@@ -100,10 +104,27 @@ KIM = Rules(
 
 WHITESPACE = Rules("whitespace", lower=False, substitutions=())
 
+MEDIAPIPE = Rules("mediapipe", lower=False, substitutions=mediapipe_rules.REGEX, mediapipe="regex")
+MEDIAPIPE_BERT = Rules(
+    "mediapipe_bert", lower=True, substitutions=mediapipe_rules.BERT, mediapipe="bert"
+)
+
 RULES = {
     rules.name: rules
-    for rules in (WORDPUNCT, WORDPUNCT_PAIRS, CHARACTERS, CHARACTERS_PAIRS, KIM, WHITESPACE)
+    for rules in (
+        WORDPUNCT,
+        WORDPUNCT_PAIRS,
+        CHARACTERS,
+        CHARACTERS_PAIRS,
+        KIM,
+        WHITESPACE,
+        MEDIAPIPE,
+        MEDIAPIPE_BERT,
+    )
 }
+
+# The names of those that a file can apply to the bytes of a text.
+IN_FILES = tuple(name for name, rules in RULES.items() if rules.mediapipe is None)
 
 
 def named(rules: str) -> Rules:
@@ -129,12 +150,15 @@ def tokenize(text: str, rules: str = "wordpunct") -> list[str]:
     `"wordpunct"` and each pair of neighbours, so that a mean of vectors sees order: fastText's
     bigrams, chosen by `training.choose_words` instead of hashed. `"characters"`: as `"wordpunct"`,
     but each character outside ASCII is a token, for scripts without spaces, such as Chinese,
-    Japanese and Thai; `"characters_pairs"` with each pair of neighbours.
+    Japanese and Thai; `"characters_pairs"` with each pair of neighbours. `"mediapipe"` and
+    `"mediapipe_bert"`: what MediaPipe Tasks does before it calls a file of
+    `export.convert(..., mediapipe=True)`. The first drops all ASCII but letters, digits, `_` and
+    `'`, and keeps capitals; the second lower-cases `A-Z` and sets off each mark and ideograph.
 
     Args:
         text: Text to split.
-        rules: `"wordpunct"`, `"wordpunct_pairs"`, `"characters"`, `"characters_pairs"`, `"kim"` or
-            `"whitespace"`.
+        rules: `"wordpunct"`, `"wordpunct_pairs"`, `"characters"`, `"characters_pairs"`, `"kim"`,
+            `"whitespace"`, `"mediapipe"` or `"mediapipe_bert"`.
 
     Raises: ValueError, if `text` is not a `str` or no rules have that name.
     Example:
@@ -146,6 +170,8 @@ def tokenize(text: str, rules: str = "wordpunct") -> list[str]:
     ['how', 'how many', 'many', 'many ?', '?']
     >>> tokenize("\u6253\u5f00 the door", rules="characters") == ["\u6253", "\u5f00", "the", "door"]
     True
+    >>> tokenize("Don't panic!", rules="mediapipe"), tokenize("It's", rules="mediapipe_bert")
+    (["Don't", 'panic'], ['it', "'", 's'])
 
     Reference: [Bird et al., NLTK](https://www.nltk.org/api/nltk.tokenize.regexp.html),
     `WordPunctTokenizer`; [Kim, EMNLP 2014](https://aclanthology.org/D14-1181/).
@@ -153,7 +179,8 @@ def tokenize(text: str, rules: str = "wordpunct") -> list[str]:
     NLTK gives for `text.lower()`. Outside ASCII every character is a word character here, so that
     bytes decide: an em dash, a curly quote, an emoji or a no-break space stays inside its word,
     where NLTK would cut, and `É` keeps its case. "kim" lower-cases first, so that `IT'S` is cut
-    like `it's`, and writes no backslash before `(`, `)` and `?`.
+    like `it's`, and writes no backslash before `(`, `)` and `?`. MediaPipe's BERT tokenizer cuts
+    words into pieces; a file of ours has entire words, and any other is unknown.
     """
     if not isinstance(text, str):
         checks.fail("text", "a str", text)

@@ -25,6 +25,7 @@ _Fields = dict[str, Callable[[Any], bool]]
 NEEDED: dict[str, _Fields] = {
     "embeddings": {"form": _is_text, "input_dim": _is_size, "output_dim": _is_count,
                    "stored_bits": _is_count},
+    "mediapipe": {"tokenizer": _is_text, "words": _is_count},
     "recipe": {"name": _is_text, "tables": _is_text},
     "text": {"input": _is_text, "max_bytes": _is_size, "length": _is_size, "max_words": _is_size,
              "rules": _is_text, "bytes": _is_count},

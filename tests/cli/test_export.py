@@ -105,3 +105,18 @@ def test_files_of_several_texts_at_once(folder, tmp_path, given, recorded):
     for found, expected in zip(TextClassifier(out).predict_many(texts), alone, strict=True):
         # the same float32 products, added in another order
         assert found.probabilities == pytest.approx(expected.probabilities, abs=1e-6)
+
+
+def test_a_file_for_mediapipe_has_its_words_inside(folder, tmp_path, capsys, fails):
+    out = tmp_path / "app" / "model.tflite"
+    wrong = fails("export", folder, "--mediapipe", "--out", out)
+    assert "`vocabulary` must be a text.Vocabulary with the rules mediapipe or" in wrong
+    for rules in ("mediapipe", "mediapipe_bert"):
+        words = Vocabulary(Vocabulary.load(folder / "vocabulary.txt").words, rules)
+        words.save(folder / "vocabulary.txt")
+        assert main(["export", str(folder), "--mediapipe", "--out", str(out)]) == 0
+        assert "for MediaPipe Tasks; the vocabulary and the labels" in capsys.readouterr().out
+        assert [one.name for one in out.parent.iterdir()] == ["model.tflite"]
+        assert TextClassifier(out).vocabulary.words == words.words
+    both = fails("export", folder, "--mediapipe", "--text-in", "--out", out)
+    assert "whose texts MediaPipe cuts itself" in both

@@ -9,6 +9,7 @@ from kerascompact import export, models, tflite, tools
 from kerascompact.runtime import TextClassifier, encoding
 from kerascompact.runtime.interpreter import Interpreter
 from kerascompact.text import RULES, Vocabulary
+from kerascompact.text.rules import IN_FILES
 
 WORDS = ["turn", "it", "up", "down", "off", "n't", "'s", "do", "'", ",", "!", "?", "caf\u00e9"]
 WORDS += ["\u65e5\u672c\u8a9e", "\U0001f600", "\x00", "don", "t", "TURN", "please", "I", "!!"]
@@ -88,7 +89,7 @@ def test_file_predicts_what_keras_does_on_the_ids(make, length, max_bytes):
 @pytest.mark.parametrize(
     ("name", "rules"),
     [
-        *zip([*EMBEDDINGS, "cluster", "cluster"], RULES, strict=True),
+        *zip([*EMBEDDINGS, "cluster", "cluster"], IN_FILES, strict=True),
         pytest.param("cluster", "kim", marks=pytest.mark.slow),
     ],
 )
@@ -190,7 +191,7 @@ def test_hundreds_of_random_bytes(model, data):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("rules", RULES)
+@pytest.mark.parametrize("rules", IN_FILES)
 def test_twenty_thousand_random_bytes(rules):
     vocabulary = Vocabulary(VOCABULARY.words, rules)
     model = shuffled(mean(cluster()))

@@ -9,6 +9,7 @@ from kerascompact.core.projection import Projection
 from kerascompact.layers import ProjectionEmbedding, TextToBits
 from kerascompact.text import RULES
 from kerascompact.text.ngrams import projection_bits
+from kerascompact.text.rules import IN_FILES
 
 SMALL = Projection(num_projections=4, projection_dim=8)
 TEXTS = [
@@ -50,7 +51,7 @@ def expected(text, rules, projection, length, together=False):
         Projection(4, 8, boundaries=False, lower=False, seed=3),
     ],
 )
-@pytest.mark.parametrize("rules", [name for name in RULES if not RULES[name].pairs])
+@pytest.mark.parametrize("rules", [name for name in IN_FILES if not RULES[name].pairs])
 @pytest.mark.parametrize("together", [False, True])
 def test_equals_numpy_on_the_tokens(rules, projection, together):
     found = TextToBits(projection, rules, sequence_length=8, together=together)(

@@ -8,10 +8,11 @@ import tensorflow as tf
 from hostile_texts import HOSTILE, padded
 from kerascompact.layers import TextToBuckets
 from kerascompact.ops import byte_text
-from kerascompact.text import RULES, Buckets, Vocabulary
+from kerascompact.text import Buckets, Vocabulary
+from kerascompact.text.rules import IN_FILES
 
 
-@pytest.fixture(scope="module", params=RULES)
+@pytest.fixture(scope="module", params=IN_FILES)
 def buckets(request):
     return Buckets(501, request.param, seed=3)
 

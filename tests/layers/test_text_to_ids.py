@@ -13,6 +13,7 @@ from kerascompact.ops import byte_text
 from kerascompact.text import RULES, Vocabulary
 from kerascompact.text.byte_rules import byte_rules
 from kerascompact.text.fingerprints import fingerprints
+from kerascompact.text.rules import IN_FILES
 
 WORDS = ["what", "is", "the", "a", "to", "n't", "'s", "ca", "can", "'", "!", "?", "!?", "caf\u00e9"]
 PAIRS = ["what is", "the ?", "x !?", "caf\u00e9 ,", "a a", "\U0001f600 ok", "please ?"]
@@ -23,7 +24,7 @@ def expected(vocabulary, texts, length):
     return vocabulary.encode_all(texts, length)
 
 
-@pytest.fixture(scope="module", params=RULES)
+@pytest.fixture(scope="module", params=IN_FILES)
 def vocabulary(request):
     return Vocabulary(WORDS + PAIRS * RULES[request.param].pairs, request.param)
 
@@ -39,7 +40,7 @@ def test_equals_the_vocabulary_on_hostile_texts(vocabulary, fingerprint_bits):
 
 @pytest.mark.few(3)
 @pytest.mark.parametrize("fingerprint_bits", [32, 40, 64])
-@pytest.mark.parametrize("rules", RULES)
+@pytest.mark.parametrize("rules", IN_FILES)
 def test_no_odd_character_is_taken_for_no_word(rules, fingerprint_bits):
     """Of none of which the vocabulary knows: a NUL alone, letters of one byte, broken UTF-8."""
     few = Vocabulary(["up"], rules)
@@ -60,7 +61,7 @@ def test_as_many_ids_as_there_are_words(vocabulary):
 
 
 @pytest.mark.few(2)
-@pytest.mark.parametrize("rules", RULES)
+@pytest.mark.parametrize("rules", IN_FILES)
 def test_equals_the_vocabulary_on_clinc(rules):
     data = clinc150.load(out_of_scope=True)
     vocabulary = Vocabulary.build(data.train.texts, size=3000, rules=rules)

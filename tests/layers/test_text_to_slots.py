@@ -8,13 +8,14 @@ from hostile_texts import HOSTILE, padded
 from kerascompact.core.storage import total_bits
 from kerascompact.layers import TextToSlots
 from kerascompact.text import RULES, SlotVocabulary, Vocabulary
+from kerascompact.text.rules import IN_FILES
 
 WORDS = ["what", "is", "the", "a", "n't", "'s", "!", "?", "caf\u00e9", "\x00", "x", "I", "please"]
 # so many unknown words that some pass for known ones
 TEXTS = [*HOSTILE, *(" ".join(f"u{n}" for n in range(b, b + 25)) for b in range(0, 500, 25))]
 
 
-@pytest.fixture(scope="module", params=RULES)
+@pytest.fixture(scope="module", params=IN_FILES)
 def words(request):
     ranked = [*(["what is", "a a"] if RULES[request.param].pairs else []), *WORDS]
     return SlotVocabulary.from_ranked([*ranked, *(f"w{n}" for n in range(99))], 90, request.param)

@@ -6,6 +6,7 @@ import pytest
 from hostile_texts import HOSTILE
 from kerascompact.core.hash32 import GOLDEN, STEP, fmix32
 from kerascompact.text import RULES, Buckets, token_hashes
+from kerascompact.text.rules import IN_FILES
 
 
 def fingerprint(word, seed):
@@ -23,7 +24,7 @@ def bucket(word, size, seed):
     return 1 + (value - 2**32 * (value >= 2**31)) % size
 
 
-@pytest.mark.parametrize("rules", RULES)
+@pytest.mark.parametrize("rules", IN_FILES)
 @pytest.mark.parametrize(("size", "seed"), [(1, 1), (97, 2), (2**24, 5)])
 def test_ids_are_the_fingerprints_of_tokens(rules, size, seed):
     made = Buckets(size, rules, seed)

@@ -5,9 +5,9 @@ import pytest
 
 from kerascompact.core.byte_rules import ALONE, JOINED
 from kerascompact.text.byte_rules import byte_rules
-from kerascompact.text.rules import RULES, Rules
+from kerascompact.text.rules import IN_FILES, RULES, Rules
 
-WORDS = [name for name, rules in RULES.items() if not rules.pairs]  # bytes are cut into words
+WORDS = [name for name in IN_FILES if not RULES[name].pairs]  # bytes are cut into words
 PIECES = [
     *map(chr, range(128)),
     *"aZ_'`!? \n\t\0",

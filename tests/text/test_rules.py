@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from kerascompact.text.rules import RULES, SPACES, Rules, named, tokenize
+from kerascompact.text.rules import IN_FILES, RULES, SPACES, Rules, named, tokenize
 
 SPACE = "\t\n\v\f\r "
 ASCII = "".join(map(chr, range(128)))
@@ -100,7 +100,7 @@ def test_whitespace_only_splits():
     assert tokenize("<unk> N\u00a0Y\v,", rules="whitespace") == ["<unk>", "N\u00a0Y", ","]
 
 
-@pytest.mark.parametrize("rules", RULES)
+@pytest.mark.parametrize("rules", IN_FILES)
 def test_bytes_give_the_same_tokens_as_characters(rules):
     """What a phone does: the same patterns on UTF-8 bytes."""
     for text in random_texts(300, ASCII + "\u00e9\u0130\u00a0\u2014\u65e5\U0001f600", seed=3):
@@ -151,7 +151,7 @@ def test_named():
     assert named("kim") is RULES["kim"]
     assert isinstance(named("kim"), Rules)
     names = ["wordpunct", "wordpunct_pairs", "characters", "characters_pairs"]
-    assert list(RULES) == [*names, "kim", "whitespace"]
+    assert list(RULES) == [*names, "kim", "whitespace", "mediapipe", "mediapipe_bert"]
 
 
 @pytest.mark.parametrize("rules", ["nltk", None, 3, RULES["kim"]])

@@ -5,6 +5,7 @@ import pytest
 
 from hostile_texts import HOSTILE
 from kerascompact.text import NUM_RESERVED, RULES, SlotVocabulary, Vocabulary, fingerprints, slots
+from kerascompact.text.rules import IN_FILES
 
 WORDS = ["what", "is", "the", "a", "n't", "'s", "ca", "!", "?", "caf\u00e9", "\x00", "x", "ok"]
 WORDS += [f"w{number}" for number in range(200)]
@@ -15,7 +16,7 @@ def ranked(rules):
     return (PAIRS if RULES[rules].pairs else []) + WORDS
 
 
-@pytest.mark.parametrize("rules", RULES)
+@pytest.mark.parametrize("rules", IN_FILES)
 def test_ids_are_those_of_a_dictionary_but_for_unknown_words(rules):
     words = SlotVocabulary.from_ranked(ranked(rules), 302, rules)
     assert len(words) == 302
