@@ -1,15 +1,11 @@
 """Names of tensors: which a file has, what they cost, and who reads them."""
 
-from pathlib import Path
-
-import keras
 import numpy as np
 import pytest
 from ai_edge_litert.interpreter import Interpreter
 
-from export_models import V, cluster, lstm, mean, mixture, some_ids, standard
+from export_models import V, cluster, lstm, mean
 from kerascompact import export
-from kerascompact.text import Vocabulary
 from kerascompact.tflite import flatbuffer, tensor_names
 from kerascompact.tflite.tensor_names import NAMED_FROM
 
@@ -93,27 +89,3 @@ def test_refuses_other_names():
         ValueError, match=r"`names` must be True, False or None\. Received: names=1"
     ):
         export.convert(mean(cluster()), names=1)
-
-
-@pytest.mark.slow
-def test_every_file_opens_in_litert_quantizer():
-    """Of every recipe, with loops, fused operators, several signatures, text in and its words."""
-    quantizer = pytest.importorskip("litert_quantizer.quantizer")
-    recipe = pytest.importorskip("litert_quantizer.recipe").dynamic_wi8_afp32()
-    rows, words = some_ids(rows=20), Vocabulary([f"w{i}" for i in range(V - 2)])
-    files = {}
-    for name, one in export.RECIPES.items():
-        given = {"representative": rows} if one.kernels == "full_int8" else {}
-        files[name] = export.convert(mean(standard(), sequence_length=9), name, **given)
-    table = cluster()
-    files["loop"] = export.convert({"a": mean(table), "b": lstm(table)}, sequence_length=9)
-    files["fused"] = export.convert(lstm(standard()), sequence_length=9, fused_lstm=True)
-    files["text"] = export.convert(mean(cluster()), text=words)
-    files["names"] = export.convert(mean(mixture()), names=True)
-    files["64 KiB"] = export.convert(mean(keras.layers.Embedding(3000, 32)), sequence_length=9)
-    files["shipped"] = (Path(export.__file__).parent / "testvectors/intents.tflite").read_bytes()
-    for data in files.values():
-        assert quantizer.Quantizer(data, recipe).quantize().quantized_model
-    with pytest.raises(AttributeError, match="'NoneType' object has no attribute 'decode'"):
-        none = export.convert(mean(cluster()), names=False)  # as the docstring of `convert` says
-        quantizer.Quantizer(none, recipe).quantize()
