@@ -48,6 +48,8 @@ FOLDERS: dict[str, dict[str, tuple[str, ...]]] = {
         "search_budgets": ("search_budgets",),
         "search_sizes": ("search_sizes",),
         "search_compact": ("search_compact",),
+        "shrunk": ("shrunk",),
+        "in_mediapipe": ("in_mediapipe",),
         "text_in": ("text_in",),
         "aware": ("aware",),
         "parity": ("runtimes", "aarch64", "browser"),

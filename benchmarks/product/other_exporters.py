@@ -56,10 +56,14 @@ def by_quantizer(
 
     Raises: ImportError, without the package litert-quantizer.
     """
+    return quantized(by_keras(model), recipe, rows)
+
+
+def quantized(file: bytes, recipe: str, rows: np.ndarray | None = None) -> bytes:
+    """litert-quantizer over a file with one input of ids; arguments as of `by_quantizer`."""
     quantizer = require("litert_quantizer.quantizer", "bench")
     recipes = require("litert_quantizer.recipe", "bench")
     with quiet(native=True), contextlib.redirect_stdout(io.StringIO()):  # rows tell more
-        file = by_keras(model)
         made = quantizer.Quantizer(file, getattr(recipes, recipe)())
         ranges = None
         if made.need_calibration:

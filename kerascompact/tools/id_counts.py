@@ -6,8 +6,9 @@ import numpy as np
 
 from kerascompact.runtime.interpreter import bare
 from kerascompact.tflite import flatbuffer
-from kerascompact.tflite.passes.lookups import ids_of, lookups_of
+from kerascompact.tflite.passes.lookups import ids_of
 from kerascompact.tools.differences import set_shapes
+from kerascompact.tools.float_constants import float_constants
 
 
 def id_counts(data: bytes, inputs: Mapping[str, np.ndarray]) -> dict[tuple[int, int], np.ndarray]:
@@ -21,20 +22,19 @@ def id_counts(data: bytes, inputs: Mapping[str, np.ndarray]) -> dict[tuple[int, 
         often each row was read.
 
     >>> ids = keras.Input((4,), dtype="int32", name="ids")
-    >>> model = keras.Model(ids, keras.layers.Embedding(5, 2)(ids))
+    >>> model = keras.Model(ids, keras.layers.Embedding(50, 2)(ids))
     >>> data = kerascompact.export.convert(model, "float32")
     >>> [counts] = id_counts(data, {"ids": np.array([[[1, 2, 2, 4]]], "int32")}).values()
-    >>> counts.tolist()
+    >>> counts[:5].tolist()
     [0, 1, 2, 0, 1]
     """
     model = flatbuffer.parse(data)
-    graph = model.subgraphs[0]
-    lookups = {
-        table: [ids_of(model, one, table) for one in lookups_of(model, graph, table)]
-        for table in range(len(graph.tensors))
-    }
-    lookups = {table: found for table, found in lookups.items() if found}
-    counts = {table: np.zeros(graph.tensors[table].shape[0], np.int64) for table in lookups}
+    lookups, counts = {}, {}
+    for found in float_constants(model):
+        for use in found.uses:
+            if use.graph == 0 and use.lookups:
+                lookups[use.tensor] = [ids_of(model, one, use.tensor) for one in use.lookups]
+                counts[use.tensor] = np.zeros(len(found.values), np.int64)
     runtime = bare(data, keep_all=True)
     set_shapes(runtime, inputs)
     for rows in zip(*inputs.values(), strict=True):

@@ -6,19 +6,19 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kerascompact.core.quantize import quantize_columns
-from kerascompact.tflite.graph_edits import OP, kind, new_buffer
-from kerascompact.tflite.passes.kernels import dequantize_first, pays
-from kerascompact.tflite.passes.lookups import store_as_codes, store_as_integers
+from kerascompact.tflite.passes.lookups import Finer, store_as_codes, store_as_integers
 from kerascompact.tools.float_constants import FloatConstant, Use
+from kerascompact.tools.smaller_kernels import StoredKernel, kernel_as_int8, write_kernel
 
 NUMBERS_PER_CODE = 4
 CARDINALITY = 256  # vectors in a codebook: a code is a byte
 LARGEST = np.finfo(np.float32).max / 256
+FREQUENT = 0.85  # share of lookups whose rows get 8 bits more
+FEW = 0.125  # share of the rows that these may be
+DAMPED = 0.75  # power of the counts by which rows weigh: without it, rare words get no codes
+SLIGHT = 0.002  # share of the file that a kernel must save
 TOO_FAR = 0.5  # error with which a constant is no longer the same
 GRAPH = {"int8": 300, "int4": 300, "codes": 800}  # bytes of operators, measured and rounded up
-OUTPUTS_FIRST = (
-    OP.FULLY_CONNECTED, OP.CONV_2D, OP.TRANSPOSE_CONV, OP.UNIDIRECTIONAL_SEQUENCE_LSTM,
-)  # fmt: skip
 # The ways of storing a table by recipe; the first that serves is taken.
 WAYS = {"int8": ("int8",), "int4": ("int4", "int8"), "codes": ("codes", "int4", "int8")}
 
@@ -49,28 +49,36 @@ class _Stored(NamedTuple):
     now: str
     after: int
     values: np.ndarray
-    write: Callable[[Any, Any, Use], None]
+    write: Callable[[Any, Any, Use, Finer | None], None]
 
 
-def shrink_constant(
-    model: Any,
-    found: FloatConstant,
-    recipe: str,
-    counts: Mapping[tuple[int, int], np.ndarray],
-    numbers_per_code: int,
-    seed: int,
-    steps: Callable[[int, str], Iterable[int]],
-) -> Change:
-    """Stores a constant in fewer bytes, or leaves it and says why.
+class Options(NamedTuple):
+    """How tables are stored.
 
     Args:
-        model: `ModelT` of the schema, changed in place.
-        found: The constant, from `float_constants`.
         recipe: "int8", "int4" or "codes".
         counts: How often each row of a table occurs, by number of the graph and of the tensor.
         numbers_per_code: Numbers for which a code stands.
         seed: Seed of the codes.
         steps: Function that returns `range(count)`, perhaps with a progress bar.
+        file_bytes: Size of the file.
+    """
+
+    recipe: str
+    counts: Mapping[tuple[int, int], np.ndarray]
+    numbers_per_code: int
+    seed: int
+    steps: Callable[[int, str], Iterable[int]]
+    file_bytes: int
+
+
+def shrink_constant(model: Any, found: FloatConstant, options: Options) -> Change:
+    """Stores a constant in fewer bytes, or leaves it and says why.
+
+    Args:
+        model: `ModelT` of the schema, changed in place.
+        found: The constant, from `float_constants`.
+        options: How tables are stored.
 
     Returns: What became of it.
     """
@@ -83,26 +91,48 @@ def shrink_constant(
         return change(f"stays, for it is read by {', '.join(found.others) or 'nothing'}")
     if not np.abs(found.values).max() < LARGEST:
         return change("stays, for it has numbers that are not finite, or too large to be rounded")
-    if not found.is_table:
-        return _shrink_kernel(model, found, change)
-    weights = sum(counts[key] for use in found.uses if (key := (use.graph, use.tensor)) in counts)
+    if found.is_table:
+        return _shrink_table(model, found, options, change)
+    stored = kernel_as_int8(model, found, SLIGHT * options.file_bytes)
+    if isinstance(stored, str):
+        return change(f"stays, for {stored}")
+    error = _error(found.values, stored.values)
+    if error > TOO_FAR:
+        return change(f"stays, for int8 would change it by {error:.2f} of its size")
+    for use in found.uses:
+        write_kernel(model, model.subgraphs[use.graph], use.tensor, stored)
+    return change(stored.now, stored.after, error)
+
+
+def _shrink_table(
+    model: Any, found: FloatConstant, options: Options, change: Callable[..., Change]
+) -> Change:
+    """Stores a table in the first way of the recipe that serves."""
+    keys = [(use.graph, use.tensor) for use in found.uses]
+    known = [options.counts[key] for key in keys if key in options.counts]
+    counts = np.sum(known, axis=0) if known else None
     tied = found.is_kernel or found.values.ndim != 2
     reason = ""
-    for way in ("int8",) if tied else WAYS[recipe]:
+    for way in ("int8",) if tied else WAYS[options.recipe]:
         if way == "codes":
-            stored = _codes(found.values, weights, numbers_per_code, seed, steps)
+            stored = _codes(found.values, counts, options)
         else:
             stored = _integers(found.values, 8 if way == "int8" else 4)
         error = _error(found.values, stored.values)
         if stored.after + GRAPH[way] >= found.num_bytes:
             reason = f"{way} costs more"
-            continue
-        if error > TOO_FAR:
+        elif error > TOO_FAR:
             reason = f"{way} would change it by {error:.2f} of its size"
-            continue
-        for use in found.uses:
-            stored.write(model, model.subgraphs[use.graph], use)
-        return change(stored.now, stored.after, error)
+        else:
+            finer = None if tied or counts is None else _finer(found.values, stored.values, counts)
+            for use in found.uses:
+                stored.write(model, model.subgraphs[use.graph], use, finer)
+            now, after, values = stored.now, stored.after, stored.values.copy()
+            if finer is not None:
+                values[: len(finer.codes)] += finer.codes * finer.scale
+                after += finer.codes.size + 4 * len(finer.scale)
+                now += f"; 8 bits more for the first {len(finer.codes)} rows"
+            return change(now, after, _error(found.values, values))
     return change(f"stays, for {reason}")
 
 
@@ -113,83 +143,54 @@ def _integers(values: np.ndarray, bits: int) -> _Stored:
     now = f"int{bits}, a scale for each of {len(scale)} columns"
     rows = codes.reshape(values.shape)
 
-    def write(model: Any, graph: Any, use: Use) -> None:
+    def write(model: Any, graph: Any, use: Use, finer: Finer | None) -> None:
         if use.lookups:
-            store_as_integers(model, graph, use.tensor, rows, scale)
+            store_as_integers(model, graph, use.tensor, rows, scale, finer)
         if use.kernels:  # a tied table: the same bytes, with the same scales
-            _write_kernel(model, graph, use.tensor, rows, scale, values.ndim - 1)
+            tied = StoredKernel(now, 0, rows, scale, values.ndim - 1)
+            write_kernel(model, graph, use.tensor, tied)
 
     return _Stored(now, -(-codes.size * bits // 8) + 4 * len(scale), rows * scale, write)
 
 
-def _codes(
-    values: np.ndarray,
-    weights: Any,
-    numbers_per_code: int,
-    seed: int,
-    steps: Callable[[int, str], Iterable[int]],
-) -> _Stored:
-    """A table as product codes of 8 bits, with int8 codebooks."""
+def _codes(values: np.ndarray, counts: np.ndarray | None, options: Options) -> _Stored:
+    """A table as product codes of 8 bits, with float16 codebooks."""
     from kerascompact.ops.product_codes import product_codes
 
     rows, width = values.shape
-    length = -(-width // numbers_per_code)
+    length = -(-width // options.numbers_per_code)
     while width % length:  # the next number of parts that are equally wide
         length += 1
-    counted = None if np.ndim(weights) == 0 else weights + 1  # words that did not occur count, too
     codes, books = product_codes(
-        values, length, min(CARDINALITY, rows), counted, seed=seed, max_points=16_384, steps=steps
+        values,
+        length,
+        min(CARDINALITY, rows),
+        None if counts is None else (counts + 1.0) ** DAMPED,
+        seed=options.seed,
+        max_points=16_384,
+        steps=options.steps,
     )
-    small, scale = quantize_columns(books)
-    exact = small * scale[:, None, :]
-    found = np.concatenate([exact[j][codes[:, j]] for j in range(length)], axis=1)
-    now = f"{length} codes of 8 bits, int8 codebooks"
-    factors = scale.reshape(-1)
+    small = books.astype(np.float16)
+    found = np.concatenate([small[j][codes[:, j]] for j in range(length)], axis=1)
+    now = f"{length} codes of 8 bits, float16 codebooks"
 
-    def write(model: Any, graph: Any, use: Use) -> None:
-        store_as_codes(model, graph, use.tensor, codes, small, factors)
+    def write(model: Any, graph: Any, use: Use, finer: Finer | None) -> None:
+        store_as_codes(model, graph, use.tensor, codes, small, finer)
 
-    return _Stored(now, codes.size + small.size + 4 * width, found, write)
+    return _Stored(now, codes.size + 2 * small.size, found.astype(np.float32), write)
 
 
-def _shrink_kernel(model: Any, found: FloatConstant, change: Callable[..., Change]) -> Change:
-    """Stores a kernel as int8, with a scale for each output or, if these are fewer, each input."""
-    values, use = found.values, found.uses[0]
-    axis = _axis(model, use.kernels[0], use.tensor, values.ndim)
-    if values.ndim == 2 and values.shape[axis] > values.shape[1 - axis]:
-        axis = 1 - axis
-    if not pays(values.shape, axis):
-        return change("stays, for int8 costs more")
-    moved = np.moveaxis(values, axis, -1)
-    rounded, scale = quantize_columns(moved.reshape(-1, moved.shape[-1]))
-    exact, codes = (
-        np.moveaxis(array.reshape(moved.shape), -1, axis) for array in (rounded * scale, rounded)
-    )
-    error = _error(values, exact)
-    if error > TOO_FAR:
-        return change(f"stays, for int8 would change it by {error:.2f} of its size")
-    for one in found.uses:
-        _write_kernel(model, model.subgraphs[one.graph], one.tensor, codes, scale, axis)
-    now = f"int8, a scale for each of {len(scale)} {'rows' if axis == 0 else 'columns'}"
-    return change(now, codes.size + 12 * len(scale), error)
+def _finer(values: np.ndarray, stored: np.ndarray, counts: np.ndarray) -> Finer | None:
+    """What the most frequent rows lack, if these are the first ones; else `None`.
 
-
-def _axis(model: Any, operator: Any, index: int, rank: int) -> int:
-    """The dimension of a kernel's outputs."""
-    which, options = kind(model, operator), operator.builtinOptions
-    if which == OP.BATCH_MATMUL:  # (inputs, outputs) as the second factor
-        second = operator.inputs[1] == index
-        swapped = bool(options.adjY if second else options.adjX)
-        return rank - 1 if second != swapped else rank - 2
-    return 0 if which in OUTPUTS_FIRST else rank - 1
-
-
-def _write_kernel(
-    model: Any, graph: Any, index: int, codes: np.ndarray, scale: np.ndarray, axis: int
-) -> None:
-    unpacks = [o for o in graph.operators if index in o.outputs]  # a float16 constant, if any
-    graph.operators = [o for o in graph.operators if not any(o is one for one in unpacks)]
-    dequantize_first(model, graph, index, new_buffer(model, codes), scale, axis)
+    Words are usually numbered by frequency. The first rows that hold most lookups are few then, and
+    in them a small error counts often: that of padding, in a mean of words, in every word.
+    """
+    shares = np.cumsum(counts) / max(1, counts.sum())
+    count = int(np.searchsorted(shares, FREQUENT)) + 1
+    if count > len(values) * FEW or not counts.sum():
+        return None
+    return Finer(*quantize_columns(values[:count] - stored[:count]))
 
 
 def _error(values: np.ndarray, stored: np.ndarray) -> float:

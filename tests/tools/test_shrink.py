@@ -81,30 +81,52 @@ def test_codes_select_vectors_of_codebooks_for_open_shapes_too(shape):
     found = tools.shrink(gather(values, shape), "codes", numbers_per_code=4)
     stored = {one.dtype: one.values() for one in constants(flatbuffer.parse(found.data))}
     codes = stored["uint8"].reshape(V, 2)
-    books = stored["int8"].reshape(2, 256, 4)
-    scale = stored["float32"].reshape(2, 1, 4)
-    wanted = np.concatenate([(books * scale)[j][codes[:, j]] for j in range(2)], axis=1)
+    books = stored["float16"].reshape(2, 256, 4).astype(np.float32)
+    wanted = np.concatenate([books[j][codes[:, j]] for j in range(2)], axis=1)
     np.testing.assert_array_equal(answers(found.data), wanted[IDS])
-    nearest = np.argmin(
-        np.square(values[:50, None, :4] - (books * scale)[0][None]).sum(axis=2), axis=1
-    )
-    assert np.mean(nearest == codes[:50, 0]) > 0.95  # but for the rounding of the codebooks
+    nearest = np.argmin(np.square(values[:, None, :4] - books[0][None]).sum(axis=2), axis=1)
+    assert np.mean(nearest == codes[:, 0]) > 0.99  # but for the rounding of the codebooks
     if shape == (None, None):
         many = np.tile(IDS, (1, 3, 2))
         np.testing.assert_array_equal(answers(found.data, many), wanted[many])
 
 
-def test_rows_that_occur_get_the_better_codes():
-    values, rows = table(2000), np.random.default_rng(2).integers(0, 300, (64, 4))
+@pytest.mark.parametrize("recipe", ["int8", "int4", "codes"])
+@pytest.mark.parametrize("dtype", [tf.int32, tf.int64])
+def test_the_first_rows_get_8_bits_more_if_they_hold_most_lookups(recipe, dtype):
+    values, draw = table(2000), np.random.default_rng(2)
+    rows = np.where(draw.random((64, 4)) < 0.9, draw.integers(0, 90, (64, 4)),
+                    draw.integers(0, 2000, (64, 4)))  # fmt: skip
+    one = tf.constant(values)
+    file = convert(lambda ids: {"y": tf.gather(one, ids)}, tf.TensorSpec((None, 4), dtype, "ids"))
+    counts = np.bincount(rows.reshape(-1), minlength=2000)
+    first = int(np.searchsorted(np.cumsum(counts) / counts.sum(), 0.85)) + 1
+    plain, counted = (tools.shrink(file, recipe, calibrate=one) for one in (None, rows))
+    assert counted.changes[0].now.endswith(f"8 bits more for the first {first} rows")
+    every = np.arange(2000).reshape(-1, 1, 4)
+    errors = np.abs(answers(counted.data, every).reshape(2000, 8) - values)
+    before = np.abs(answers(plain.data, every).reshape(2000, 8) - values)
+    assert errors[:first].max() < (before.max() + (recipe == "codes")) / 120
+    if recipe != "codes":
+        np.testing.assert_array_equal(errors[first:], before[first:])
+    given = counted.outputs[-1]
+    assert (given.inputs, given.rows) == ("given", 64) and given.relative < plain.outputs[
+        0
+    ].relative
+    assert len(counted.data) - len(plain.data) < (first + 1) * 8 + 900
+
+
+def test_rows_that_occur_anywhere_get_the_better_codes():
+    values, draw = table(2000), np.random.default_rng(2)
+    rows = draw.choice(2000, 200)[draw.integers(0, 200, (64, 4))]
     file = gather(values)
-    plain = tools.shrink(file, "codes")
-    counted = tools.shrink(file, "codes", calibrate=rows)
-    assert counted.outputs[-1].inputs == "given" and counted.outputs[-1].rows == 64
-    error = [
-        np.abs(answers(f.data, rows[:, None]) - values[rows][:, None]).mean()
-        for f in (plain, counted)
-    ]
-    assert error[1] < 0.95 * error[0]
+    plain, counted = (tools.shrink(file, "codes", calibrate=one) for one in (None, rows))
+    assert "more for the first" not in counted.changes[0].now
+    exact = values[rows][:, None]
+    before, after = (
+        np.abs(answers(one.data, rows[:, None]) - exact).mean() for one in (plain, counted)
+    )
+    assert after < 0.95 * before
 
 
 def test_embedding_lookup_becomes_a_gather():
@@ -218,6 +240,15 @@ def test_every_model_of_a_file_is_checked():
 def of(name):
     ids = keras.Input((4,), dtype="int32", name=f"{name}_ids")
     return ids, keras.layers.Embedding(V, WIDTH, name=f"{name}_out")(ids)
+
+
+def test_a_kernel_that_saves_next_to_nothing_stays():
+    def model(ids):
+        vectors = tf.reduce_mean(tf.gather(tf.constant(table(9000)), ids), axis=1)
+        return {"y": tf.matmul(vectors, tf.constant(table(8, 20)))}
+
+    found = tools.shrink(convert(model, ids_of(1, 4)))
+    assert [one.now[:5] for one in found.changes] == ["int8,", "stays"]
 
 
 def test_what_would_change_too_much_gets_more_bits_or_stays():

@@ -1,6 +1,7 @@
 """Pass that stores a float32 table that is looked up as integers with scales, or as codes."""
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -41,8 +42,23 @@ def ids_of(model: Any, operator: Any, table: int) -> int | None:
     return None
 
 
+class Finer(NamedTuple):
+    """What is added to the first rows of a table: `codes * scale`.
+
+    `codes`: int8 `(rows, d)`; `scale`: float32 `(d,)`.
+    """
+
+    codes: np.ndarray
+    scale: np.ndarray
+
+
 def store_as_integers(
-    model: Any, graph: Any, table: int, codes: np.ndarray, scale: np.ndarray
+    model: Any,
+    graph: Any,
+    table: int,
+    codes: np.ndarray,
+    scale: np.ndarray,
+    finer: Finer | None = None,
 ) -> None:
     """Stores a table as int8 with a scale for each column: `E[i] = scale * codes[i]`.
 
@@ -55,18 +71,15 @@ def store_as_integers(
         table: Index of the table's tensor.
         codes: int8, of the table's shape.
         scale: float32, one for each index of the last dimension.
+        finer: What is added to the first rows.
     """
     stored = new_tensor(graph, TYPE.INT8, codes.shape, new_buffer(model, codes))
     factors = _constant(model, graph, scale)
-    for operator in lookups_of(model, graph, table):
-        ids, result = ids_of(model, operator, table), int(operator.outputs[0])
-        rows, numbers = (_like(graph, result, one) for one in (TYPE.INT8, TYPE.FLOAT32))
-        chain = [
-            _gather(model, stored, ids, rows, version=2),
-            _cast(model, rows, numbers, version=3),
-            _node(model, OP.MUL, 1, [numbers, factors], result, OPTIONS.MulOptions),
-        ]
-        _replace(graph, operator, chain)
+
+    def chain(ids: int, result: int) -> list[Any]:
+        return _scaled_rows(model, graph, stored, factors, ids, result)
+
+    _rewrite(model, graph, table, chain, finer)
 
 
 def store_as_codes(
@@ -75,44 +88,88 @@ def store_as_codes(
     table: int,
     codes: np.ndarray,
     codebooks: np.ndarray,
-    scale: np.ndarray,
+    finer: Finer | None = None,
 ) -> None:
-    """Stores a table as codes of 8 bits: `E[i] = scale * [W_1[c_i1]; ...; W_D[c_iD]]`.
+    """Stores a table as codes of 8 bits: `E[i] = [W_1[c_i1]; ...; W_D[c_iD]]`.
 
-    Each lookup becomes a `GATHER` of codes, one of int8 codebooks and a `MUL`.
+    Each lookup becomes a `GATHER` of codes and one of the codebooks, which are float16 in the file;
+    the runtime turns them into float32 once.
 
     Args:
         model: `ModelT` of the schema, changed in place.
         graph: Subgraph of the table.
         table: Index of the table's tensor, `(V, d)`.
         codes: `(V, D)`, integers below `K <= 256`.
-        codebooks: `(D, K, d / D)` int8.
-        scale: `(d,)` float32.
+        codebooks: `(D, K, d / D)` float16.
+        finer: What is added to the first rows.
     """
     count, cardinality, width = codebooks.shape
     small = new_tensor(graph, TYPE.UINT8, codes.shape, new_buffer(model, codes.astype(np.uint8)))
     books = codebooks.reshape(-1, width)
-    rows_of = new_tensor(graph, TYPE.INT8, books.shape, new_buffer(model, books))
+    stored = new_tensor(graph, TYPE.FLOAT16, books.shape, new_buffer(model, books))
+    unpacked = new_tensor(graph, TYPE.FLOAT32, books.shape, 0)
     first = _constant(model, graph, np.arange(count, dtype=np.int32) * cardinality)
-    factors = _constant(model, graph, scale)
-    for operator in lookups_of(model, graph, table):
-        ids, result = ids_of(model, operator, table), int(operator.outputs[0])
+
+    def chain(ids: int, result: int) -> list[Any]:
         found = _like(graph, result, TYPE.UINT8, count)
         wide, placed = (_like(graph, result, TYPE.INT32, count) for _ in range(2))
-        parts, numbers = (
-            _like(graph, result, one, count, width) for one in (TYPE.INT8, TYPE.FLOAT32)
-        )
-        beside = _like(graph, result, TYPE.FLOAT32)
-        chain = [
+        parts = _like(graph, result, TYPE.FLOAT32, count, width)
+        return [
             _gather(model, small, ids, found, version=1),
             _cast(model, found, wide, version=1),
             _node(model, OP.ADD, 1, [wide, first], placed, OPTIONS.AddOptions),
-            _gather(model, rows_of, placed, parts, version=2),
-            _cast(model, parts, numbers, version=3),
-            *_reshape(model, graph, numbers, beside),
-            _node(model, OP.MUL, 1, [beside, factors], result, OPTIONS.MulOptions),
+            _gather(model, unpacked, placed, parts, version=1),
+            *_reshape(model, graph, parts, result),
         ]
-        _replace(graph, operator, chain)
+
+    _rewrite(model, graph, table, chain, finer)
+    graph.operators.insert(0, _node(model, OP.DEQUANTIZE, 3, [stored], unpacked))
+
+
+def _rewrite(
+    model: Any,
+    graph: Any,
+    table: int,
+    chain: Callable[[int, int], list[Any]],
+    finer: Finer | None,
+) -> None:
+    """Replaces each lookup of a table by a chain of operators from the ids to its result."""
+    if finer is not None:  # all ids from the last row on read zeros
+        rows = np.pad(finer.codes, ((0, 1), (0, 0)))
+        added = new_tensor(graph, TYPE.INT8, rows.shape, new_buffer(model, rows))
+        factors = _constant(model, graph, finer.scale)
+    for operator in lookups_of(model, graph, table):
+        ids, result = ids_of(model, operator, table), int(operator.outputs[0])
+        assert ids is not None
+        if finer is None:
+            made = chain(ids, result)
+        else:
+            coarse, fine = (_like(graph, result, TYPE.FLOAT32) for _ in range(2))
+            kind_of_ids = np.int64 if graph.tensors[ids].type == TYPE.INT64 else np.int32
+            last = _constant(model, graph, np.array(len(finer.codes), kind_of_ids))
+            near = new_tensor(graph, graph.tensors[ids].type, graph.tensors[ids].shape, 0)
+            graph.tensors[near].shapeSignature = graph.tensors[ids].shapeSignature
+            low = OPTIONS.MaximumMinimumOptions
+            made = [
+                *chain(ids, coarse),
+                _node(model, OP.MINIMUM, 1, [ids, last], near, low),
+                *_scaled_rows(model, graph, added, factors, near, fine),
+                _node(model, OP.ADD, 1, [coarse, fine], result, OPTIONS.AddOptions),
+            ]
+        place = next(i for i, one in enumerate(graph.operators) if one is operator)
+        graph.operators[place : place + 1] = made
+
+
+def _scaled_rows(
+    model: Any, graph: Any, stored: int, factors: int, ids: int, result: int
+) -> list[Any]:
+    """Operators that look up int8 rows and multiply them with a scale for each column."""
+    rows, numbers = (_like(graph, result, one) for one in (TYPE.INT8, TYPE.FLOAT32))
+    return [
+        _gather(model, stored, ids, rows, version=2),
+        _cast(model, rows, numbers, version=3),
+        _node(model, OP.MUL, 1, [numbers, factors], result, OPTIONS.MulOptions),
+    ]
 
 
 def _reshape(model: Any, graph: Any, source: int, target: int) -> list[Any]:
@@ -169,7 +226,8 @@ def _node(
 
 
 def _constant(model: Any, graph: Any, numbers: np.ndarray) -> int:
-    type_ = TYPE.INT32 if numbers.dtype == np.int32 else TYPE.FLOAT32
+    kinds = {"int32": TYPE.INT32, "int64": TYPE.INT64, "float32": TYPE.FLOAT32}
+    type_ = kinds[str(numbers.dtype)]
     return new_tensor(graph, type_, numbers.shape, new_buffer(model, numbers))
 
 
@@ -181,8 +239,3 @@ def _like(graph: Any, result: int, type_: int, *last: int) -> int:
         signature = [*tensor.shapeSignature[: -1 if last else None], *last]
         graph.tensors[made].shapeSignature = np.array(signature, np.int32)
     return made
-
-
-def _replace(graph: Any, operator: Any, chain: list[Any]) -> None:
-    place = next(i for i, one in enumerate(graph.operators) if one is operator)
-    graph.operators[place : place + 1] = chain
