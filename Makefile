@@ -15,7 +15,7 @@ export PYTHON VENV
 
 SUPPORTED := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))
 
-.PHONY: help demo test test-slow test-lab lint bench web clean
+.PHONY: help demo test test-slow test-others test-in test-lab lint bench web clean
 .DELETE_ON_ERROR:
 
 help:  ## this list
@@ -44,6 +44,14 @@ endif
 
 test-slow: $(VENV)/.has-test  ## the slow tests: long loops, entire notebooks, other processes
 	$(PYTEST) -m slow $(ARGS)
+
+OTHERS = tests/export/test_in_mediapipe.py tests/export/test_other_tools.py
+test-others:  ## our files in MediaPipe, Netron, Model Explorer, litert-quantizer; in .venv-others
+	$(MAKE) --no-print-directory .venv-others/.has-others VENV=.venv-others
+	$(MAKE) --no-print-directory test-in VENV=.venv-others ARGS="-m slow $(OTHERS) $(ARGS)"
+
+test-in:  # in an environment that is there
+	$(PYTEST) $(ARGS)
 
 test-lab: $(VENV)/.has-test  ## the tests of benchmarks/
 	$(PYTEST) benchmarks/tests $(ARGS)

@@ -1,8 +1,10 @@
 // Web page that classifies a text while it is typed.
 
-import {Classifier} from './classifier.js';
+import {TextClassifier} from './package/index.js';
 
 const MODEL = '/testvectors/intents.tflite';
+// Where `npm ci` puts the runtime; nothing comes from another server.
+const WASM = new URL('./node_modules/@litertjs/core/wasm/', import.meta.url).pathname;
 const $ = (id) => document.getElementById(id);
 
 function show(best) {
@@ -21,7 +23,7 @@ function show(best) {
 
 async function main() {
   const asked = new URLSearchParams(location.search).get('model'); // ?model=/my.tflite
-  const classifier = await Classifier.load(asked ?? MODEL);
+  const classifier = await TextClassifier.load(asked ?? MODEL, {wasm: WASM});
   const times = [];
   const classify = async () => {
     const text = $('text').value;

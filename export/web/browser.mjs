@@ -1,4 +1,4 @@
-// Headless Chromium with the page, for drive.mjs and forms.mjs.
+// Headless Chromium with a page, for drive.mjs, forms.mjs and mediapipe.mjs.
 
 import assert from 'node:assert/strict';
 import {existsSync} from 'node:fs';
@@ -7,8 +7,8 @@ import {chromium} from 'playwright-core';
 
 import {serve} from './server.mjs';
 
-/** Opens the page; `foreign` collects the addresses that it requests from other servers. */
-export async function open() {
+/** Opens a page; `foreign` collects the addresses that it requests from other servers. */
+export async function open(name = '') {
   const executablePath = process.env.CHROMIUM ?? '/usr/bin/chromium';
   assert(existsSync(executablePath), `There is no ${executablePath}: apt install chromium`);
   const {url, close: stop} = await serve();
@@ -25,8 +25,8 @@ export async function open() {
     const foreign = [];
     const here = (asked) => asked.startsWith('data:') || asked.startsWith(new URL('/', url).href);
     page.on('request', (asked) => here(asked.url()) || foreign.push(asked.url()));
-    await page.goto(url);
-    await page.waitForSelector('body[data-state]');
+    await page.goto(url + name);
+    await page.waitForSelector('body[data-state]', {state: 'attached'});
     assert.equal(await page.textContent('#error'), '');
     return {browser, page, foreign, close};
   } catch (error) {

@@ -1,9 +1,9 @@
-// Test of textin.js in Node: the numbers of every test vector, and the labels of the file.
+// Test of package/textin.js in Node: the numbers of every test vector, and the labels of the file.
 
 import assert from 'node:assert/strict';
 import {readFile} from 'node:fs/promises';
 
-import {encode, readMetadata} from './textin.js';
+import {encode, readMetadata} from './package/textin.js';
 import {FOLDER, given, read} from './vectors.mjs';
 
 const {file, max_bytes: size, vectors} = await read();

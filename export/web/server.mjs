@@ -9,6 +9,7 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url)); // the folder export
 const TYPES = {
   '.html': 'text/html; charset=utf-8',
   '.js': 'text/javascript',
+  '.mjs': 'text/javascript',
   '.json': 'application/json',
   '.tflite': 'application/octet-stream',
   '.wasm': 'application/wasm',

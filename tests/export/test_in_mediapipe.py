@@ -1,6 +1,9 @@
 """Files in MediaPipe Tasks itself: its tokenizers, classifier and embedder against ours."""
 
+import json
 import random
+import subprocess
+from pathlib import Path
 
 import keras
 import numpy as np
@@ -14,6 +17,7 @@ tasks = pytest.importorskip("mediapipe.tasks.python", reason="pip install mediap
 text = pytest.importorskip("mediapipe.tasks.python.text")
 pytestmark = pytest.mark.slow
 
+WEB = Path(__file__).parents[2] / "export" / "web"
 NAMES = ["mediapipe", "mediapipe_bert"]
 ALPHABET = [*"abcXYZ019_'\"-.,!? \t\n\v\f\r\x00\x01\x1c\x7f<>[]{}|~`@#$%^&*()+=/\\:;"]
 ALPHABET += [*"\u00e9\u00df\u0130\u0131\u00c0\u00a0\u2014\u201c\u3000\u4e00\u5b57\u65e5\U0001f600"]
@@ -84,6 +88,30 @@ def test_classes_and_probabilities_are_those_of_keras(rules):
         (best,) = run.classify(one).classifications[0].categories
         assert best.category_name == data.label_names[int(row.argmax())]
         assert best.score == pytest.approx(row.max(), abs=1e-5)
+
+
+@pytest.mark.parametrize("rules", NAMES)
+def test_in_a_browser_too(rules, tmp_path):
+    """MediaPipe's runtime for the web, which its apps for Android and iOS share the C++ with."""
+    if not (WEB / "node_modules" / "@mediapipe").is_dir() or not Path("/usr/bin/chromium").exists():
+        pytest.skip("needs Chromium and the packages of export/web: make web")
+    data = datasets.load("clinc150")
+    words = Vocabulary.build(data.train.texts, size=2000, rules=rules)
+    keras.utils.set_random_seed(0)
+    table = keras.layers.Embedding(len(words), 16, mask_zero=True)
+    model = models.mean_classifier(table, len(data.label_names))
+    path = tmp_path / "model.tflite"
+    export.save(model, path, vocabulary=words, labels=data.label_names, sequence_length=32,
+                recipe="int4", mediapipe=True)  # fmt: skip
+    texts = [*data.test.texts[:500], "\u201cCaf\u00e9\u201d \u4e00\u4e8c!", ""]
+    (tmp_path / "texts.json").write_text(json.dumps(texts), encoding="utf-8")
+    done = subprocess.run(["node", "mediapipe.mjs", path, tmp_path / "texts.json"], cwd=WEB,
+                          capture_output=True, text=True)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    run = classifier(path.read_bytes(), max_results=1)
+    for one, (label, score) in zip(texts, json.loads(done.stdout.splitlines()[-1]), strict=True):
+        (best,) = run.classify(one).classifications[0].categories
+        assert best.category_name == label and score == pytest.approx(best.score, abs=1e-5)
 
 
 def test_an_encoder_is_an_embedder_and_smaller_files_still_run():

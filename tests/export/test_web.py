@@ -43,6 +43,17 @@ def test_the_encoder_gives_pythons_numbers_and_reads_the_labels():
 @pytest.mark.slow
 @needs_node
 @needs_packages
+def test_the_npm_package_is_small_typed_and_gives_pythons_answers_in_node():
+    types = subprocess.run(["npm", "run", "--silent", "types"], cwd=WEB, capture_output=True)
+    assert types.returncode == 0, types.stdout
+    report = json.loads(node("packed.mjs").splitlines()[-1])
+    assert report["texts"] >= 100 and report["bytes"] < 20_480
+    assert report["largest_difference"] < 1e-5
+
+
+@pytest.mark.slow
+@needs_node
+@needs_packages
 @needs_chromium
 def test_the_page_predicts_what_python_does(tmp_path):
     report = json.loads(
@@ -73,5 +84,5 @@ def test_what_is_fetched_is_pinned():
 
 
 def test_the_page_loads_nothing_from_elsewhere():
-    for name in ("index.html", "app.js", "classifier.js", "textin.js"):
-        assert "http" not in (WEB / name).read_text(encoding="utf-8"), name
+    for name in ("index.html", "app.js", "package/classifier.js", "package/textin.js"):
+        assert "://" not in (WEB / name).read_text(encoding="utf-8"), name

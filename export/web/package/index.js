@@ -1,0 +1,2 @@
+export {TextClassifier} from './classifier.js';
+export {encode, readMetadata} from './textin.js';
