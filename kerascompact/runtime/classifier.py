@@ -162,29 +162,29 @@ class TextClassifier:
     def _encoded(self, text: str | bytes) -> "_Encoded":
         text, notes = _decoded(text), []
         named = rules.named(self._rules)
-        tokens = len(named.tokens(text))
+        tokens = read = named.tokens(text)
         if not tokens:
             raise ValueError("`text` has no token: it is empty or white space only.")
-        read = text
         if self.text is not None:
             size, data = self.text["max_bytes"], text.encode()
             encoded, used = encoding.encode(data, size)
             numbers = encoded[0]
             if used < len(data):
                 notes.append(f"text cut to its first {used} of {len(data)} bytes")
-                read = data[:used].decode("utf-8", "surrogateescape")
-        if self.sequence_length is not None and len(named.tokens(read)) > self.sequence_length:
-            notes.append(f"text cut to its first {self.sequence_length} of {tokens} tokens")
+                read = named.tokens(data[:used].decode("utf-8", "surrogateescape"))
+        if self.sequence_length is not None and len(read) > self.sequence_length:
+            notes.append(f"text cut to its first {self.sequence_length} of {len(tokens)} tokens")
         known = None
         if self.vocabulary is not None:
-            ids = self.vocabulary.encode(read)[: self.sequence_length]
+            words = read[: self.sequence_length]
+            ids = np.array([self.vocabulary.id_of(token) for token in words], np.int32)
             known = int(np.count_nonzero(ids >= NUM_RESERVED))
             if not known:
                 notes.insert(0, "no word of the text is in the vocabulary")
         if self.text is None:
             missing = max(0, (self.sequence_length or 0) - len(ids))
             numbers = np.pad(ids, (0, missing + self._padding))
-        return _Encoded(numbers, tokens, known, tuple(notes))
+        return _Encoded(numbers, len(tokens), known, tuple(notes))
 
     def _predictions(self, texts: list["_Encoded"]) -> list[Prediction]:
         examples = [{self._input: one.numbers} for one in texts]
