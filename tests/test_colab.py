@@ -319,7 +319,10 @@ def test_one_file_takes_text_and_says_what_it_holds(phone):
     assert "the vocabulary is inside" in printed["inspect"] and "int4" in printed["inspect"]
     assert "nothing to save" in printed["doctor-again"]
     assert printed["damage"].count("truncated or damaged") == 2
-    names = {"plain.tflite", "ids.tflite", "intents.tflite", "treemap.png"}
+    assert "8 bits more for the first" in printed["shrink"]
+    compared = printed["mediapipe-run"]
+    assert compared.startswith(("mediapipe is not installed", "100.00 % of "))
+    names = {"plain.tflite", "ids.tflite", "intents.tflite", "app.tflite", "treemap.png"}
     assert {path.name for path in (work / "to_the_phone").iterdir()} == names
     pictures = [cell.id for cell in notebook.cells if "image/png" in str(cell.get("outputs"))]
     assert pictures == ["picture"]
