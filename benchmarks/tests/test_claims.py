@@ -77,6 +77,29 @@ def test_fasttext_of_the_readme():
     assert f"by {behind[0]}, {behind[1]}, {behind[2]} and {behind[3]} points at 16" in README
 
 
+def test_files_whose_models_are_lost():
+    ours = [row for row in results.rows("shrunk") if "quantizer" not in row["spec"]["route"]]
+    files = {(row["spec"]["file"], row["spec"]["route"], row["spec"]["seed"]) for row in ours}
+    assert len(files) == len(ours) == 4 * 3 + 3 + 2
+    times = [row["bytes_before"] / row["bytes_after"] for row in ours]
+    assert f"{min(times):.1f} to {max(times):.1f} times" in RESULTS
+    codes = [row for row in ours if row["spec"]["route"] == "codes of 2"]
+    assert f"{mean(row['bytes_after'] for row in codes):,.0f} bytes keeps 99.9 %" in RESULTS
+    assert min(row["outputs"][0]["same_class"] for row in codes) >= 0.999
+    assert {row["outputs"][0]["rows"] for row in codes} == {25_000}
+    large = [row for row in ours if "30,522" in row["spec"]["file"]]
+    first, second = (row["bytes_before"] / row["bytes_after"] for row in large)
+    assert f"large one {first:.2f} times smaller, int4 {second:.2f} times" in RESULTS
+
+
+def test_every_text_has_the_class_of_keras_in_mediapipe():
+    rows = results.rows("in_mediapipe")
+    sets = {row["spec"]["dataset"]: row["test_rows"] for row in rows}
+    assert f"For all {sum(sets.values()):,} test texts of three sets" in RESULTS
+    assert all(share == 1 for row in rows for share in row["same_class"].values())
+    assert len(rows) == 27
+
+
 def test_low_rank_on_penn_treebank():
     rows = {row["label"]: row for row in results.rows("ptb")}
     best_first = ["KD PDG", "LR 0.1", "KD", "SE"]
