@@ -168,7 +168,7 @@ class Frozen:
         trained, recipe = self.trained, self.recipe
         rounded = []
         if recipe.kernels != "float32":
-            rounded = round_kernels(trained, recipe.kernels != "dynamic")
+            rounded = round_kernels(trained, recipe.kernels != "dynamic", recipe.float_layers)
             self.kernels = [one.codes for one in rounded]
         try:
             with lent(trained, self._lent):
@@ -276,7 +276,8 @@ def frozen_copy(model: keras.Model, recipe: Recipe) -> tuple[keras.Model, list[n
     frozen = copy_with(model, replace, float32_config)
     if recipe.kernels == "float32":
         return frozen, []
-    return frozen, [one.codes for one in round_kernels(frozen, recipe.kernels != "dynamic")]
+    rounded = round_kernels(frozen, recipe.kernels != "dynamic", recipe.float_layers)
+    return frozen, [one.codes for one in rounded]
 
 
 def _same_function(layer: Any) -> keras.layers.Layer:

@@ -1,11 +1,12 @@
 """Rounding of a model's kernels to the int8 numbers that a file stores."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import keras
 import numpy as np
 
+from kerascompact.core import checks
 from kerascompact.core.keras_graph import direct_layers, is_graph, maker_of, own_variables
 from kerascompact.core.quantize import quantize_columns
 from kerascompact.export.embedding_forms import is_embedding
@@ -88,18 +89,26 @@ class Rounded(NamedTuple):
     codes: np.ndarray
 
 
-def round_kernels(model: Any, by_inputs: bool = True) -> list[Rounded]:
+def round_kernels(
+    model: Any, by_inputs: bool = True, float_layers: Sequence[str] = ()
+) -> list[Rounded]:
     """Rounds the kernels of a model, except for its embeddings, to multiples of int8 scales.
 
     Args:
         model: Model whose variables are changed in place.
         by_inputs: Whether a dense kernel may have one scale per input, which must not be if it is
             multiplied as int8.
+        float_layers: Names of layers whose kernels stay as they are.
 
     Returns: The rounded kernels, including those of layers that were trained to round.
+
+    Raises: ValueError, if the model has no layer of such a name.
     """
     found: dict[int, Rounded] = {}
-    for layer in _others(model):
+    unknown = {*float_layers} - {layer.name for layer in _others(model)} if float_layers else ()
+    if unknown:
+        checks.fail("float_layers", f"names of layers of {model.name!r}", sorted(unknown))
+    for layer in _others(model, float_layers):
         for variable in own_variables(layer):
             if variable.dtype != "float32":
                 continue
@@ -129,12 +138,12 @@ def _integers_of(variable: Any) -> dict[int, Rounded]:
     return {}
 
 
-def _others(layer: keras.layers.Layer) -> Iterator[Any]:
-    """A layer and all layers inside, except for embeddings."""
+def _others(layer: keras.layers.Layer, but: Sequence[str] = ()) -> Iterator[Any]:
+    """A layer and all layers inside, except for embeddings and for layers of some names."""
     yield layer
     for inner in direct_layers(layer):
-        if not is_embedding(inner):
-            yield from _others(inner)
+        if not is_embedding(inner) and inner.name not in but:
+            yield from _others(inner, but)
 
 
 def _is_last(layer: Any, model: Any) -> bool:

@@ -34,6 +34,7 @@ class Recipe(NamedTuple):
             scale for each column; "rows", read by `EMBEDDING_LOOKUP`, with a scale for each row (12
             bytes each in the file); or "blocks", read by `EMBEDDING_LOOKUP`, with a float16 scale
             for each 32 numbers of four bits.
+        float_layers: Names of layers whose kernels stay float32, for "int8" and "dynamic" kernels.
 
     Example:
     >>> recipe = Recipe("mine", tables="int4", kernels="float32")
@@ -45,6 +46,7 @@ class Recipe(NamedTuple):
     tables: str
     kernels: str = "float32"
     stock_table: str = "columns"
+    float_layers: tuple[str, ...] = ()
 
     @property
     def exact(self) -> bool:
@@ -56,7 +58,7 @@ class Recipe(NamedTuple):
         """Whether the file's numbers differ from those that were trained."""
         return self.tables != "float32" or self.kernels != "float32"
 
-    def facts(self) -> dict[str, str]:
+    def facts(self) -> dict[str, Any]:
         """The recipe as entries of a file's metadata, from which `Recipe(**facts)` restores it."""
         defaults = self._field_defaults
         return {k: v for k, v in self._asdict().items() if defaults.get(k) != v}
@@ -105,6 +107,13 @@ def resolve(recipe: str | Recipe) -> Recipe:
         if (field, value) in REASONS:
             checks.fail(field, f"another type: {REASONS[field, value]}", value)
         checks.choice(field, value, allowed)
+    names = recipe.float_layers
+    if isinstance(names, str) or not all(isinstance(name, str) for name in names):
+        checks.fail("float_layers", "names of layers", names)
+    if names and recipe.kernels not in ("int8", "dynamic"):
+        expected = "empty, unless `kernels` is 'int8' or 'dynamic': others are stored alike"
+        checks.fail("float_layers", expected, names)
+    recipe = recipe._replace(float_layers=tuple(names))  # a list in the metadata of a file
     if recipe.stock_table == "blocks" and recipe.tables != "int4":
         checks.fail("tables", "'int4', the only type that is stored in blocks", recipe.tables)
     if recipe.stock_table == "rows" and recipe.tables == "float32":

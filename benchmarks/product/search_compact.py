@@ -16,11 +16,10 @@ import numpy as np
 
 from benchmarks.data import ptb
 from benchmarks.lib import runner
-from kerascompact import search
-from kerascompact.search.compact import built
-from kerascompact.search.parts import Candidate, parts_of, settings_of
+from kerascompact.search.parts import Candidate, settings_of
+from kerascompact.search.plan import Plan
 
-WORDS, EPOCHS, BATCH, UNITS = 35, 6, 32, 200
+WORDS, EPOCHS, BATCH, UNITS = 35, 4, 32, 200
 SHARES = (4, 8, 16, 32)
 HANDS = {"int8": "8 bits", "4 bits": "4 bits, columns", "SVD": "SVD", "PQ": "PQ"}
 
@@ -38,9 +37,14 @@ def benchmark(name: str, arguments: argparse.Namespace) -> list[dict[str, Any]]:
     seeds = arguments.seeds or (0,)
     specs = [Spec(share, tuned, seed) for seed in seeds for tuned in (0, 1) for share in SHARES]
 
+    corpus = ptb.load(arguments.data)
+    plans: dict[int, Plan] = {}  # of each seed: what is measured once serves all shares
+
     def run(spec: Spec) -> dict[str, Any]:
-        corpus = ptb.load(arguments.data)
-        return compared(spec, trained(corpus, spec.seed, Path(arguments.work)), corpus)
+        if spec.seed not in plans:
+            model = trained(corpus, spec.seed, Path(arguments.work))
+            plans[spec.seed] = Plan.of(model, windows(corpus.dev), seed=spec.seed)
+        return compared(spec, plans[spec.seed], corpus)
 
     return runner.run_all(name, specs, run, table)
 
@@ -65,7 +69,7 @@ def trained(corpus: ptb.Corpus, seed: int, work: Path) -> keras.Model:
     ids = keras.Input((WORDS,), dtype="int32")
     vectors = keras.layers.Embedding(len(corpus.words), UNITS, name="words")(ids)
     states = keras.layers.Dropout(0.3)(vectors)
-    states = keras.layers.LSTM(UNITS, return_sequences=True)(states)
+    states = keras.layers.LSTM(UNITS, return_sequences=True, name="lstm")(states)
     states = keras.layers.Dropout(0.3)(states)
     model = keras.Model(ids, keras.layers.Dense(len(corpus.words), name="next")(states))
     x, y = windows(corpus.train)
@@ -89,12 +93,12 @@ def trained(corpus: ptb.Corpus, seed: int, work: Path) -> keras.Model:
     return model
 
 
-def compared(spec: Spec, model: keras.Model, corpus: ptb.Corpus) -> dict[str, Any]:
+def compared(spec: Spec, plan: Plan, corpus: ptb.Corpus) -> dict[str, Any]:
     """The row: perplexities on test and bytes of files."""
+    model = plan.model
     whole = 4 * model.count_params()
     budget = whole // spec.share
-    data = windows(corpus.dev)
-    found = search.compact(model, budget, data, epochs=spec.epochs, seed=spec.seed, verbose=False)
+    found = plan.within(budget, epochs=spec.epochs)
     row: dict[str, Any] = {
         "whole_bytes": whole,
         "whole_perplexity": perplexity(model, model, corpus.test),
@@ -105,7 +109,7 @@ def compared(spec: Spec, model: keras.Model, corpus: ptb.Corpus) -> dict[str, An
     }
     hands = {}
     if not spec.epochs:
-        for name, pick in by_hand(model, budget):
+        for name, pick in by_hand(plan, budget):
             hands[name] = {
                 "bytes": len(pick[2]),
                 "perplexity": perplexity(model, pick[1].model, corpus.test),
@@ -120,17 +124,16 @@ def perplexity(model: keras.Model, copy: keras.Model, tokens: np.ndarray) -> flo
     return math.exp(copy.evaluate(*windows(tokens), verbose=0, batch_size=64))
 
 
-def by_hand(model: keras.Model, budget: int) -> Iterator[tuple[str, Any]]:
+def by_hand(plan: Plan, budget: int) -> Iterator[tuple[str, Any]]:
     """Each method on both tables, with int8 kernels, at its largest setting that fits, if any."""
-    parts = parts_of(model)
-    settings = [settings_of(part, 0, None) for part in parts]
+    settings = [settings_of(part, 0, None) for part in plan.parts]
     for name, prefix in HANDS.items():
         exact = name in ("int8", "4 bits")
         names = [one for one in settings[0] if (one == prefix if exact else one.startswith(prefix))]
         best = None
         for one in names:
             pick = [Candidate(one, every[one](), 0, 0.0) for every in settings]
-            made = built(model, parts, (*pick, Candidate("int8", None, 0, 0.0)))
+            made = plan.built((*pick, Candidate("int8", None, 0, 0.0)))
             if len(made[2]) <= budget and (best is None or len(made[2]) > len(best[2])):
                 best = made
         if best is not None:

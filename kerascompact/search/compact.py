@@ -1,26 +1,14 @@
 """compact: any trained model, stored within a budget of bytes."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import keras
 
-from kerascompact import export
 from kerascompact.core import checks
-from kerascompact.core.keras_graph import copy_with, is_graph
+from kerascompact.core.keras_graph import is_graph
 from kerascompact.search.budget import in_bytes
-from kerascompact.search.compacted import Choice, Compacted
-from kerascompact.search.measuring import loss_of, measured, recipe_of, sample
-from kerascompact.search.parts import (
-    Candidate,
-    Part,
-    parts_of,
-)
-from kerascompact.search.tuning import tuned
-
-VERIFIED = 32  # examples on which the file is compared with the model
-KERNELS = "other kernels"
-Pick = tuple[Candidate, ...]  # a candidate for each part; the last is that of the other kernels
+from kerascompact.search.compacted import Compacted
+from kerascompact.search.plan import Plan
 
 
 def compact(
@@ -31,6 +19,7 @@ def compact(
     epochs: int = 0,
     samples: int = 512,
     joint: int = 4,
+    sequence_length: int | None = None,
     seed: int = 0,
     verbose: bool = True,
 ) -> Compacted:
@@ -38,9 +27,9 @@ def compact(
 
     Each embedding table (a tied one once) and each large dense kernel is stored in several settings
     of scalar and product quantization, low rank, clusters, KD codes, k-SVD, sparse codes and
-    pruning, one at a time, and the loss measured. Combinations are ordered by the sum
-    of these losses; the first `joint` whose files fit are measured together, and the best is
-    fine-tuned, if `epochs` says so. All other kernels are float32 or int8.
+    pruning, one at a time, and the loss measured; so are the other kernels of each layer as int8.
+    Combinations are ordered by the sum of these losses; the first `joint` whose files fit are
+    measured together, and the best is fine-tuned, if `epochs` says so.
 
     Args:
         model: Functional or Sequential model, built; it is not changed. If it is not compiled, the
@@ -52,13 +41,15 @@ def compact(
             and rate, which falls to zero. The result is kept only if the loss is lower. 0: none.
         samples: Number of examples, the first after a shuffle, on which losses are measured.
         joint: Number of combinations that are converted and measured.
+        sequence_length: Length of the file's inputs, where the model leaves it open. Default: it
+            stays open, which some models (Gemma of KerasHub) cannot be converted with.
         seed: Seed of the sample and of k-means.
         verbose: Whether to show progress.
 
     Returns: A `Compacted`, whose file is never over the budget.
 
-    Raises: ValueError, if an argument is wrong, or the budget below the smallest file found; the
-        error names the bytes of its parts.
+    Raises: ValueError, if an argument is wrong, the model cannot be converted, or the budget is
+        below the smallest file found; the error names the bytes of its parts.
 
     >>> ids = keras.Input((4,), dtype="int32")
     >>> pooled = keras.layers.GlobalAveragePooling1D()(keras.layers.Embedding(500, 16)(ids))
@@ -78,111 +69,5 @@ def compact(
     checks.integer_in("epochs", epochs, 0)
     if not isinstance(model, keras.Model) or not is_graph(model):
         checks.fail("model", "a functional or Sequential keras.Model that is built", model)
-    parts = parts_of(model)
-    if not parts:
-        checks.fail("model", "a model with an Embedding or a large Dense layer", model.name)
-    (x, y), others = sample(model, data, samples, seed)
-    loss, choices = measured(model, parts, x, y, seed, verbose)
-    best = None
-    for pick in _fitting(model, parts, choices, size, joint):
-        chosen, frozen, file = pick
-        found = loss_of(model, frozen.model, x, y)
-        if best is None or found < best[0]:
-            best = found, chosen, frozen, file
-    assert best is not None  # `_fitting` refuses a budget that nothing fits
-    if epochs:
-        best = _tuned(model, parts, best, others, (x, y), epochs, size)
-    found, chosen, frozen, file = best
-    names = [*(part.layer.name for part in parts), KERNELS]
-    rows = [Choice(name, c.name, c.bytes, c.loss) for name, c in zip(names, chosen, strict=True)]
-    few = keras.tree.map_structure(lambda array: array[:VERIFIED], x)
-    return Compacted(file, frozen.model, rows, found, loss, size, frozen.verify(few, file=file))
-
-
-def combinations(choices: Sequence[Sequence[Candidate]]) -> list[Pick]:
-    """Picks that no other beats in bytes and in the sum of losses, the smallest first.
-
-    >>> a, b, c = (Candidate(n, None, s, l) for n, s, l in [("a", 4, 0), ("b", 1, 2), ("c", 2, 3)])
-    >>> [[one.name for one in pick] for pick in combinations([[a, b, c], [a, b]])]
-    [['b', 'b'], ['b', 'a'], ['a', 'a']]
-    """
-    found: list[tuple[int, float, Pick]] = [(0, 0.0, ())]
-    for candidates in choices:
-        made = [
-            (size + one.bytes, loss + one.loss, (*pick, one))
-            for size, loss, pick in found
-            for one in candidates
-        ]
-        found = []
-        for entry in sorted(made, key=lambda entry: entry[:2]):
-            if not found or entry[1] < found[-1][1]:
-                found.append(entry)
-    return [pick for _, _, pick in found]
-
-
-def _fitting(
-    model: keras.Model, parts: list[Part], choices: list[list[Candidate]], budget: int, joint: int
-) -> list[tuple[Pick, export.Frozen, bytes]]:
-    """The `joint` best combinations whose files fit, with these; at least the smallest."""
-    picks = combinations(choices)
-    smallest = built(model, parts, picks[0])
-    over = len(smallest[2]) - _bytes(picks[0])  # graph, biases, metadata
-    found: list[tuple[Pick, export.Frozen, bytes]] = []
-    for pick in reversed(picks[1:]):
-        if len(found) == joint:
-            break
-        if _bytes(pick) + over > budget:
-            continue
-        made = built(model, parts, pick)
-        if len(made[2]) <= budget:
-            found.append(made)
-    if not found and len(smallest[2]) <= budget:
-        found.append(smallest)
-    if found:
-        return found
-    names = [*(part.layer.name for part in parts), KERNELS]
-    sizes = ", ".join(f"{n} {c.bytes:,}" for n, c in zip(names, picks[0], strict=True))
-    expected = f"at least {len(smallest[2]):,} bytes ({sizes}, the rest {over:,})"
-    return checks.fail("budget", expected, budget)
-
-
-def _tuned(
-    model: keras.Model,
-    parts: list[Part],
-    best: tuple[float, Pick, export.Frozen, bytes],
-    others: tuple[Any, Any],
-    measured: tuple[Any, Any],
-    epochs: int,
-    budget: int,
-) -> tuple[float, Pick, export.Frozen, bytes]:
-    """A pick after fine-tuning, if its loss is lower."""
-    pick = best[1]
-    recipe = recipe_of(pick[-1].name)
-    frozen = export.freeze(
-        tuned(model, _with_forms(model, parts, pick), recipe, *others, epochs), recipe
-    )
-    file, loss = frozen.convert(), loss_of(model, frozen.model, *measured)
-    return (loss, pick, frozen, file) if loss < best[0] and len(file) <= budget else best
-
-
-def _bytes(pick: Pick) -> int:
-    return sum(one.bytes for one in pick)
-
-
-def built(model: keras.Model, parts: list[Part], pick: Pick) -> tuple[Pick, export.Frozen, bytes]:
-    """The model with the forms of a pick, frozen, and its file.
-
-    >>> ids = keras.Input((4,), dtype="int32")
-    >>> model = keras.Model(ids, keras.layers.Embedding(500, 16)(ids))
-    >>> pick = Candidate("float32", None, 32_000, 0.0), Candidate("int8", None, 0, 0.0)
-    >>> len(built(model, parts_of(model), pick)[2]) > 32_000
-    True
-    """
-    frozen = export.freeze(_with_forms(model, parts, pick), recipe_of(pick[-1].name))
-    return pick, frozen, frozen.convert()
-
-
-def _with_forms(model: keras.Model, parts: list[Part], pick: Pick) -> keras.Model:
-    pairs = zip(parts, pick[:-1], strict=True)
-    forms = {id(part.layer): part.replaced(c.form) for part, c in pairs if c.form is not None}
-    return copy_with(model, lambda layer: forms.get(id(layer)))
+    plan = Plan.of(model, data, samples, sequence_length, seed, verbose)
+    return plan.within(size, joint, epochs)

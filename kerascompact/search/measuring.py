@@ -1,5 +1,6 @@
 """Losses of a trained model with each part stored in each way, one at a time."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import keras
@@ -10,8 +11,12 @@ from kerascompact import export
 from kerascompact.compress.tables import values_of
 from kerascompact.core import checks
 from kerascompact.core.keras_graph import copy_with, reached_layers
+from kerascompact.export.embedding_forms import is_embedding
+from kerascompact.export.kernel_rounding import round_kernels
 from kerascompact.search.parts import KEPT, Candidate, Part, counts_of, settings_of, stored_bytes
 from kerascompact.search.tuning import compile_like
+
+INT8 = "int8"  # kernels with a scale for each output
 
 
 def sample(
@@ -53,19 +58,25 @@ def loss_of(model: keras.Model, copy: keras.Model, x: Any, y: Any) -> float:
 
 def measured(
     model: keras.Model, parts: list[Part], x: Any, y: Any, seed: int, verbose: bool
-) -> tuple[float, list[list[Candidate]]]:
+) -> tuple[float, list[list[Candidate]], dict[str, list[Candidate]]]:
     """The loss as trained, and the candidates of each part with their losses, one at a time.
 
-    Rows are exchanged within one copy of the model, so that it is traced once.
+    Numbers are exchanged within one copy of the model, so that it is traced once.
+
+    Returns: The loss; candidates of each part; those of the other kernels by the layer's name.
     """
     copy = copy_with(model, lambda layer: None)
     pairs = zip(reached_layers(model), reached_layers(copy), strict=True)
     twins = {id(layer): Part(twin) for layer, twin in pairs}
     base = loss_of(model, copy, x, y)
+    if not np.isfinite(base):
+        checks.fail("data", "inputs and targets on which the model's loss is finite", base)
     found = []
     for part in parts:
         twin, table = twins[id(part.layer)], part.table
         candidates = [Candidate(KEPT, None, table.nbytes, base)]
+        if not is_embedding(twin.layer):
+            candidates = _rounded(copy, [twin.layer], x, y, base)
         settings = settings_of(part, seed, counts_of(model, part, x))
         for name, make in track(settings.items(), part.layer.name, disable=not verbose):
             try:
@@ -78,21 +89,43 @@ def measured(
                 candidates.append(Candidate(name, form, stored_bytes(form), loss))
         twin.assign(table)
         found.append(candidates)
-    rounded = export.freeze(copy, recipe_of("int8")).model
-    numbers = _kernel_numbers(model, parts)
-    kernels = [
-        Candidate(KEPT, None, 4 * numbers, base),
-        Candidate("int8", None, numbers, loss_of(model, rounded, x, y)),
-    ]
-    return base, [*found, kernels]
+    kernels: dict[str, list[Candidate]] = {}
+    for name, layers in _others(copy, [twins[id(part.layer)].layer for part in parts]).items():
+        if candidates := _rounded(copy, layers, x, y, base):
+            kernels[name] = candidates
+    return base, found, kernels
 
 
-def _kernel_numbers(model: keras.Model, parts: list[Part]) -> int:
-    inside = {id(part.variable) for part in parts}
-    others = [w for w in model.weights if id(w) not in inside and len(w.shape) > 1]
-    return sum(int(np.prod(weight.shape)) for weight in others)
+def _rounded(model: keras.Model, layers: list[Any], x: Any, y: Any, base: float) -> list[Candidate]:
+    """Kernels of layers as they are and as int8; none, if they are too small to be rounded."""
+    rounded = [one for layer in layers for one in round_kernels(layer, by_inputs=False)]
+    numbers = sum(one.codes.size for one in rounded)
+    loss = model.evaluate(x, y, verbose=0, return_dict=True)["loss"] if rounded else base
+    for one in rounded:
+        one.variable.assign(one.before)
+    made = [Candidate(KEPT, None, 4 * numbers, base), Candidate(INT8, None, numbers, loss)]
+    return [one for one in made if numbers and np.isfinite(one.loss)]
 
 
-def recipe_of(kernels: str) -> export.Recipe:
-    """The recipe of a file whose tables are forms: only the other kernels are left to it."""
-    return export.Recipe("compact", "float32", kernels)
+def _others(model: keras.Model, parts: list[Any]) -> dict[str, list[Any]]:
+    """Layers that are no parts and no embeddings, by their names; those of one name together."""
+    found: dict[str, list[Any]] = {}
+    for layer in reached_layers(model):
+        if not is_embedding(layer) and not any(layer is part for part in parts):
+            found.setdefault(layer.name, []).append(layer)
+    return found
+
+
+def recipe_of(kernels: Mapping[str, str]) -> export.Recipe:
+    """The recipe of a file whose tables are forms: only the other kernels are left to it.
+
+    Args:
+        kernels: "int8" or "float32" for each layer.
+
+    >>> recipe_of({"lstm": "int8", "head": "float32"}).float_layers
+    ('head',)
+    """
+    if INT8 not in kernels.values():
+        return export.Recipe("compact", "float32")
+    floats = tuple(name for name, kept in kernels.items() if kept == KEPT)
+    return export.Recipe("compact", "float32", INT8, float_layers=floats)

@@ -23,6 +23,7 @@ from kerascompact.forms import Form, LogitsForm
 
 FEW = 8192  # rows that a search for codes or anchors learns from
 SMALLEST_KERNEL = 4096  # numbers; below, a form's operators cost more than it saves
+SMALLEST_TABLE = 256  # the same of a table, which is looked up in either case
 KEPT = "float32"
 WEIGHTED = ("SVD", "PQ", "KD")
 
@@ -72,10 +73,10 @@ class Part(NamedTuple):
 
 
 def parts_of(model: keras.Model) -> list[Part]:
-    """Embeddings and large dense kernels, each once.
+    """Embeddings and large dense kernels, each once; tables of a few numbers stay as they are.
 
     >>> ids = keras.Input((4,), dtype="int32")
-    >>> model = keras.Model(ids, keras.layers.Embedding(9, 2, name="words")(ids))
+    >>> model = keras.Model(ids, keras.layers.Embedding(90, 20, name="words")(ids))
     >>> [part.layer.name for part in parts_of(model)]
     ['words']
     """
@@ -85,7 +86,7 @@ def parts_of(model: keras.Model) -> list[Part]:
 
 def _is_part(layer: Any) -> bool:
     if is_stock_embedding(layer):
-        return True
+        return int(np.prod(layer.embeddings.shape)) >= SMALLEST_TABLE
     plain = type(layer) is keras.layers.Dense and not layer.quantization_mode
     return plain and not layer.lora_enabled and int(np.prod(layer.kernel.shape)) >= SMALLEST_KERNEL
 
@@ -95,7 +96,7 @@ def counts_of(model: keras.Model, part: Part, x: Any) -> np.ndarray | None:
 
     >>> ids = keras.Input((2,), dtype="int32")
     >>> model = keras.Model(ids, keras.layers.Embedding(4, 2)(ids))
-    >>> counts_of(model, parts_of(model)[0], np.array([[1, 1], [1, 3]])).tolist()
+    >>> counts_of(model, Part(model.layers[1]), np.array([[1, 1], [1, 3]])).tolist()
     [1.0, 4.0, 1.0, 2.0]
     """
     if not is_stock_embedding(part.layer):
@@ -110,7 +111,7 @@ def counts_of(model: keras.Model, part: Part, x: Any) -> np.ndarray | None:
 
 
 def settings_of(part: Part, seed: int, counts: np.ndarray | None) -> dict[str, Callable[[], Form]]:
-    """Every setting of every compressor for a part, by its name.
+    """Every setting of every compressor for a part, by its name; some may not fit its sizes.
 
     Args:
         part: The part.
@@ -128,6 +129,7 @@ def settings_of(part: Part, seed: int, counts: np.ndarray | None) -> dict[str, C
 
 def _settings(shape: tuple[int, ...], seed: int) -> Iterator[tuple[str, Callable[..., Form]]]:
     rows, columns = shape
+    num_anchors = min(256, max(2, rows // 4))
     for bits in (8, 6, 5, 4, 3, 2, 1):
         scale = "column" if bits == 8 else "row"
         yield f"{bits} bits", _fit(ScalarQuantization(bits, scale))
@@ -149,9 +151,9 @@ def _settings(shape: tuple[int, ...], seed: int) -> Iterator[tuple[str, Callable
         codes = KDCodes(32, length, start="residual", iterations=5, seed=seed, max_points=FEW)
         yield f"KD 32 x {length}", _fit(codes, "int8")
     for entries in (4, 8):
-        anchors = KSVD(min(256, rows // 4), entries, iterations=3, seed=seed, max_points=FEW)
+        anchors = KSVD(num_anchors, entries, iterations=3, seed=seed, max_points=FEW)
         yield f"k-SVD of {entries}", _fit(anchors, "int8")
-    yield "sparse code", _fit(SparseCode(min(256, rows // 4), iterations=50), "int8")
+    yield "sparse code", _fit(SparseCode(num_anchors, iterations=50), "int8")
     for zeros in (0.8, 0.9):
         yield f"{zeros:.0%} zeros", _fit(Pruning(zeros), "int8")
 

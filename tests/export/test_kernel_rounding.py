@@ -4,6 +4,7 @@ import keras
 import numpy as np
 import pytest
 
+from kerascompact import export
 from kerascompact.export.kernel_rounding import as_integers, round_kernels, rounded
 
 
@@ -58,3 +59,22 @@ def test_a_layer_has_a_scale_for_each_output(layer, shape, outputs):
     steps = np.abs(before).max(others, keepdims=True) / 127
     assert np.all(np.abs(layer.kernel.numpy() - before) <= 0.501 * steps)
     np.testing.assert_array_equal(np.abs(found.codes).max(others), 127)
+
+
+def test_layers_by_name_stay_float32_up_to_the_file():
+    x = keras.Input((30,))
+    inner = keras.Sequential([keras.Input((30,)), keras.layers.Dense(25, name="kept")])
+    model = keras.Model(x, keras.layers.Dense(20, name="other")(inner(x)))
+    recipe = export.Recipe("mine", "int8", "int8", float_layers=("kept",))
+    frozen = export.freeze(model, recipe)
+    kept, rounded = frozen.model.layers[1].get_layer("kept"), frozen.model.get_layer("other")
+    np.testing.assert_array_equal(kept.kernel, inner.get_layer("kept").kernel)
+    assert np.abs(rounded.kernel - model.get_layer("other").kernel).max() > 0
+    file, every = frozen.convert(), export.convert(model, "int8")
+    saved = 3 * 30 * 25 - 12 * 25  # but for a scale of 12 bytes for each output
+    assert saved - 150 < len(file) - len(every) <= saved
+    rows = np.random.default_rng(0).normal(size=(8, 30)).astype("float32")
+    for one in (frozen, model):  # the recipe in the file says which layers
+        assert export.verify(one, file, rows).largest_difference < 1e-5
+    with pytest.raises(ValueError, match="`float_layers` must be names of layers of"):
+        export.freeze(model, recipe._replace(float_layers=("kept", "lost")))

@@ -1,12 +1,14 @@
 """Recipes by name, and refused ones."""
 
+import json
+
 import pytest
 
 from kerascompact.export.recipe import RECIPES, TABLE_RECIPES, Recipe, resolve
 
 
 def test_the_recipes():
-    assert {name: recipe[1:] for name, recipe in RECIPES.items()} == {
+    assert {name: recipe[1:4] for name, recipe in RECIPES.items()} == {
         "float32": ("float32", "float32", "columns"),
         "int8_tables": ("int8", "float32", "columns"),
         "int4_tables": ("int4", "float32", "columns"),
@@ -27,6 +29,12 @@ def test_what_a_file_says_of_a_recipe_is_the_recipe():
         "tables": "int8",
     }  # as in older files
     assert all(Recipe(**recipe.facts()) == recipe for recipe in RECIPES.values())
+
+
+def test_layers_whose_kernels_stay_float32_survive_the_metadata():
+    recipe = resolve(Recipe("mine", "int8", "int8", float_layers=("head",)))
+    stored = json.loads(json.dumps(recipe.facts()))
+    assert stored["float_layers"] == ["head"] and resolve(Recipe(**stored)) == recipe
 
 
 def test_only_integers_between_layers_differ_from_keras():
@@ -55,6 +63,11 @@ def test_refuses_others(recipe):
             {"tables": "int8", "kernels": "int4"},
             "`kernels` must be one of 'float32', 'int8',",
         ),
+        (
+            {"tables": "int8", "kernels": "int8", "float_layers": "head"},
+            "`float_layers` must be n",
+        ),
+        ({"tables": "int8", "float_layers": ["head"]}, "`float_layers` must be empty, unless"),
         (
             {"tables": "int8", "stock_table": "flat"},
             "`stock_table` must be one of 'columns', 'rows'",

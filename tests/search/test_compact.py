@@ -8,9 +8,9 @@ import pytest
 import tensorflow as tf
 
 from kerascompact import export, models, search
-from kerascompact.search import parts
-from kerascompact.search.compact import combinations
+from kerascompact.search import parts, plan
 from kerascompact.search.parts import Candidate
+from kerascompact.search.plan import combinations
 
 RANDOM = np.random.default_rng(0)
 V, LENGTH = 300, 6
@@ -42,7 +42,7 @@ def two_inputs():
     pool = keras.layers.GlobalAveragePooling1D()
     both = [pool(shared(left)), pool(shared(right)), pool(other(right))]
     joined = keras.layers.BatchNormalization()(keras.layers.Concatenate()(both))
-    return keras.Model([left, right], keras.layers.Dense(3)(joined))
+    return keras.Model([left, right], keras.layers.Dense(3, name="out")(joined))
 
 
 def ids(count=48):
@@ -56,7 +56,7 @@ def test_a_language_model_fits_and_its_file_agrees(tmp_path, few_settings):
     x = ids()
     found = search.compact(model, "24KiB", data=(x, x), joint=2, verbose=False)
     assert len(found.file) <= 24 * 1024
-    assert [row.part for row in found.choices] == ["words", "head", "other kernels"]
+    assert [row.part for row in found.choices] == ["words", "head", "lstm"]
     found.save(tmp_path)
     assert (tmp_path / "model.tflite").read_bytes() == found.file
     loaded = keras.models.load_model(tmp_path / "model.keras")
@@ -77,7 +77,7 @@ def test_several_inputs_without_a_compiled_loss(few_settings):
     model, x = two_inputs(), [ids(), ids()]
     found = search.compact(model, 16_000, data=(x, None), joint=1, verbose=False)
     assert len(found.file) <= 16_000
-    assert [row.part for row in found.choices] == ["shared", "other", "other kernels"]
+    assert [row.part for row in found.choices] == ["shared", "other", "out"]
     lost = found.model.predict(x, verbose=0) - model.predict(x, verbose=0)
     np.testing.assert_allclose(found.loss, np.square(lost).mean(), rtol=1e-3, atol=1e-9)
     with pytest.raises(ValueError, match=r"`budget` must be at least .* bytes \(shared "):
@@ -88,7 +88,7 @@ def test_fine_tuning_lowers_the_loss_within_the_budget(few_settings):
     """Tables of few bits, a tied one, and the optimizer that the model was trained with."""
     tokens = keras.Input((LENGTH,), dtype="int32")
     table = keras.layers.ReversibleEmbedding(V, 16, name="tied")
-    mixed = keras.layers.Dense(16, activation="tanh")(table(tokens))
+    mixed = keras.layers.Dense(16, activation="tanh", name="dense")(table(tokens))
     model = keras.Model(tokens, keras.layers.Softmax()(table(mixed, reverse=True)))
     rate = keras.optimizers.schedules.PolynomialDecay(1e-2, 60, 0.0)
     model.compile(keras.optimizers.Adam(rate), "sparse_categorical_crossentropy")
@@ -98,10 +98,50 @@ def test_fine_tuning_lowers_the_loss_within_the_budget(few_settings):
     plain = search.compact(model, **options)
     found = search.compact(model, **options, epochs=5)
     assert len(found.file) <= 7 * 1024 and found.loss < 0.98 * plain.loss
-    assert [row.part for row in found.choices] == ["tied", "other kernels"]
+    assert [row.part for row in found.choices] == ["tied", "dense"]
     assert [row.chosen for row in found.choices] == [row.chosen for row in plain.choices]
     measured = model.evaluate(x, x, verbose=0)
     assert found.loss_before == pytest.approx(measured, rel=0.3)  # of the sample
+
+
+def test_each_kernel_has_a_precision_of_its_own(few_settings):
+    """One kernel has a number so large that int8 leaves nothing of the others beside it."""
+    x = keras.Input((40,))
+    fragile = keras.layers.Dense(20, name="fragile")
+    model = keras.Model(x, keras.layers.Dense(20, name="sturdy")(fragile(x)))
+    kernel = fragile.kernel.numpy()
+    kernel[0] = 1000.0
+    fragile.kernel.assign(kernel)
+    rows = RANDOM.normal(size=(64, 40)).astype("float32")
+    rows[:, 0] = 0
+    found = search.compact(model, 5500, data=(rows, None), joint=1, verbose=False)
+    assert [(one.part, one.chosen) for one in found.choices] == [
+        ("fragile", "float32"),
+        ("sturdy", "int8"),
+    ]
+    assert [one.bytes for one in found.choices] == [4 * 800, 400]
+    np.testing.assert_array_equal(found.model.get_layer("fragile").kernel, kernel)
+    assert found.loss < 1e-3
+    small = search.compact(model, len(found.file) - 1000, (rows, None), joint=1, verbose=False)
+    assert small.choices[0].chosen == "int8" and small.loss > 100 * found.loss
+
+
+def test_what_cannot_be_converted_is_refused_before_the_work(monkeypatch):
+    monkeypatch.setattr(plan, "measured", None)  # is not reached
+    x = keras.Input((4, 4))
+    model = keras.Model(x, keras.layers.Lambda(tf.linalg.inv)(x))
+    with pytest.raises(ValueError, match="`model` must have operators that TFLite has"):
+        search.compact(model, "9KiB", data=(np.ones((2, 4, 4)), None), verbose=False)
+
+
+def test_a_length_for_a_model_that_leaves_it_open(few_settings):
+    tokens = keras.Input((None,), dtype="int32")
+    vectors = keras.layers.Embedding(V, 16, name="words")(tokens)
+    model = keras.Model(tokens, keras.layers.GlobalAveragePooling1D()(vectors))
+    options = dict(data=(ids(), None), joint=1, verbose=False)
+    found = search.compact(model, "12KiB", sequence_length=LENGTH, **options)
+    (port,) = tf.lite.Interpreter(model_content=found.file).get_input_details()
+    assert port["shape"].tolist() == port["shape_signature"].tolist() == [1, LENGTH]
 
 
 def test_combinations_are_the_pareto_front_of_all():
@@ -122,7 +162,13 @@ def test_combinations_are_the_pareto_front_of_all():
         (dict(data=np.ones(3)), "`data` must be a pair"),
         (dict(joint=0), "`joint` must be"),
         (dict(samples=0), "`samples` must be"),
-        (dict(model=keras.Sequential([keras.Input((3,)), keras.layers.Dense(2)])), "`model` must"),
+        (
+            dict(
+                model=keras.Sequential([keras.Input((3,)), keras.layers.Dense(2)]),
+                data=(np.ones((4, 3)), None),
+            ),
+            "`model` must be a model with tables or kernels worth rounding",
+        ),
     ],
 )
 def test_refuses(change, message):

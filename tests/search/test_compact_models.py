@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 from kerascompact import search
-from kerascompact.search.compact import Plan
 from kerascompact.search.measuring import loss_of
 from kerascompact.search.parts import Candidate, parts_of, settings_of
+from kerascompact.search.plan import Plan
 
 pytestmark = pytest.mark.slow
 RANDOM = np.random.default_rng(0)
@@ -78,15 +78,11 @@ MODELS = {
 def test_within_the_bytes_of_4_bits_it_is_never_worse(name):
     model, data, length = MODELS[name]()
     parts = parts_of(model)
-    found = search.compact(model, "1MiB", data, samples=ROWS, joint=1, verbose=False, **length)
-    kernels = [one.part for one in found.choices[len(parts) :]]
-    plan = Plan(model, parts, kernels, length)
+    plan = Plan(model, parts, ["all"], [], options=length)
     bits = [settings_of(part, 0, None)["4 bits"]() for part in parts]
     pick = [Candidate("4 bits", form, 0, 0.0) for form in bits]
-    _, frozen, file = plan.built((*pick, *(Candidate("int8", None, 0, 0.0) for _ in kernels)))
+    _, frozen, file = plan.built((*pick, Candidate("int8", None, 0, 0.0)))
     x, y = data
     wanted = loss_of(model, frozen.model, x, model.predict(x, verbose=0) if y is None else y)
     small = search.compact(model, len(file), data, samples=ROWS * 16, verbose=False, **length)
-    assert len(small.file) <= len(file) < len(found.file)
-    assert small.loss <= 1.005 * wanted
-    assert small.report.agreement == 1 if hasattr(small.report, "agreement") else True
+    assert len(small.file) <= len(file) and small.loss <= 1.005 * wanted
