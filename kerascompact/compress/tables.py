@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 import keras
 import numpy as np
 
-from kerascompact.compress.word_vectors import read_word_vectors
 from kerascompact.core import arrays, checks
 from kerascompact.core.keras_graph import direct_layers, is_stock_embedding
 from kerascompact.forms.base import Form
 from kerascompact.ops.vocabulary_chunks import rows_in_chunks
+from kerascompact.text.word_vector_files import read_word_vectors
 
 
 class Table(NamedTuple):

@@ -88,3 +88,30 @@ def load_npy(path: str | os.PathLike[str]) -> np.ndarray:
     except (ValueError, EOFError, tokenize.TokenError, MemoryError) as error:  # of a bad header
         line = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise ValueError(f"{path} is not a .npy file of numbers: {line}") from error
+
+
+def map_npy(path: str | os.PathLike[str]) -> np.ndarray:
+    """Maps a `.npy` file of numbers into memory: only what is used is read.
+
+    Raises: ValueError, naming the file, if it is damaged or holds Python objects; OSError.
+
+    >>> np.save("numbers.npy", np.arange(3))
+    >>> map_npy("numbers.npy").tolist()
+    [0, 1, 2]
+    """
+    try:
+        return np.load(path, mmap_mode="r", allow_pickle=False)
+    except (ValueError, EOFError, tokenize.TokenError) as error:
+        line = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise ValueError(f"{path} is not a .npy file of numbers: {line}") from error
+
+
+def save_npy(path: str | os.PathLike[str], array: np.ndarray) -> Path:
+    """Writes a `.npy` file in one step.
+
+    >>> load_npy(save_npy("saved.npy", np.arange(3))).tolist()
+    [0, 1, 2]
+    """
+    data = io.BytesIO()
+    np.save(data, array, allow_pickle=False)
+    return files.write_bytes(path, data.getvalue())

@@ -12,5 +12,6 @@ from kerascompact.text.buckets import Buckets
 from kerascompact.text.rules import RULES
 from kerascompact.text.slot_vocabulary import SlotVocabulary
 from kerascompact.text.vocabulary import NUM_RESERVED, Vocabulary
+from kerascompact.text.word_vectors import WordVectors
 
-__all__ = ["NUM_RESERVED", "RULES", "Buckets", "SlotVocabulary", "Vocabulary"]
+__all__ = ["NUM_RESERVED", "RULES", "Buckets", "SlotVocabulary", "Vocabulary", "WordVectors"]

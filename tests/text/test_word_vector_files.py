@@ -7,7 +7,7 @@ import struct
 import numpy as np
 import pytest
 
-from kerascompact.compress.word_vectors import read_word_vectors
+from kerascompact.text.word_vector_files import read_word_vectors
 
 GLOVE = "the 0.5 -1e-3\nof 1 2\n. . . 3 4\nat name@domain.com 5 6\ncafé -7 +8.\n"
 WORDS = ["the", "of", ". . .", "at name@domain.com", "café"]
