@@ -142,9 +142,11 @@ CALLS = {
     "optimizers.lazy": (("adam",), stepped),
     # training: an epoch of one batch
     "training.CodeStatistics": ((), coded),
+    "training.Distiller": ((), lambda made: made(made.targets(np.eye(2)), np.full((2, 2), 0.5))),
     "training.EpochDecay": ((1.0, 0.5, 2, 10), once(25)),
     "training.GeometricDecay": ((1.0, 0.5, 10), once(5)),
     "training.CatchUp": ((), dense_one),
+    "training.LabelAccuracy": ((), lambda made: made(np.array([0, 1]), np.eye(2))),
     "training.MagnitudePruning": ((lambda step: (True, 0.5),), dense_one),
     "training.NTASGD": ((), dense_one),
     "training.NearestWords": (
@@ -247,4 +249,9 @@ CALLS = {
     "text.Buckets": ((V,), lambda made: made.encode("w3 w4")),
     "text.SlotVocabulary": ((WORDS,), lambda made: made.encode("w3 w4")),
     "text.Vocabulary": ((WORDS,), lambda made: made.encode("w3 w4")),
+    "text.WordVectors": (
+        (np.eye(len(WORDS)),),
+        lambda made: made.of(["w3", "w4 w5"]),
+        {"words": WORDS},
+    ),
 }

@@ -9,6 +9,7 @@ from kerascompact.training.anchors import (
 from kerascompact.training.annealing import NoiseAnnealing, TemperatureAnnealing
 from kerascompact.training.callbacks import CatchUp, ResetStates
 from kerascompact.training.code_statistics import CodeStatistics
+from kerascompact.training.distiller import Distiller, LabelAccuracy
 from kerascompact.training.inspection import plot_clusters, words_per_cluster, words_per_code
 from kerascompact.training.losses import SampledSoftmaxCrossEntropy, SparseSoftmaxCrossEntropy
 from kerascompact.training.metrics import Perplexity
@@ -24,8 +25,10 @@ from kerascompact.training.vocabulary_choice import choose_words
 __all__ = [
     "CatchUp",
     "CodeStatistics",
+    "Distiller",
     "EpochDecay",
     "GeometricDecay",
+    "LabelAccuracy",
     "METRICS",
     "MagnitudePruning",
     "NearestWords",

@@ -1,0 +1,144 @@
+"""Distillation: the loss by NumPy and SciPy, its limits, and what a fit with it meets."""
+
+import keras
+import numpy as np
+import pytest
+from scipy.special import log_softmax, rel_entr, softmax
+
+from kerascompact.layers import ClusterEmbedding
+from kerascompact.models import mean_classifier
+from kerascompact.training import Distiller, LabelAccuracy
+
+RANDOM = np.random.default_rng(0)
+ROWS, CLASSES = 12, 4
+TEACHER = RANDOM.normal(size=(ROWS, CLASSES)).astype(np.float32)
+STUDENT = RANDOM.normal(size=(ROWS, CLASSES)).astype(np.float32)
+LABELS = np.array([0, 1, 2, 3, -1, -1] * 2)
+
+
+def by_hand(weight, temperature):
+    """The formula, a row at a time."""
+    found = []
+    for student, teacher, label in zip(STUDENT, TEACHER, LABELS, strict=True):
+        soft = rel_entr(softmax(teacher / temperature), softmax(student / temperature)).sum()
+        soft *= temperature**2
+        hard = -log_softmax(student)[label]
+        found.append(soft if label < 0 else (1 - weight) * hard + weight * soft)
+    return np.array(found)
+
+
+@pytest.mark.parametrize("pair", [(0.5, 2.0), (0.0, 1.0), (1.0, 4.0), (0.3, 0.7)])
+@pytest.mark.parametrize("from_logits", [True, False])
+def test_equals_the_formula(pair, from_logits):
+    loss = Distiller(*pair, from_logits, reduction="none")
+    targets = loss.targets(TEACHER, labels=LABELS, logits=True)
+    outputs = STUDENT if from_logits else softmax(STUDENT, axis=1)
+    np.testing.assert_allclose(loss(targets, outputs), by_hand(*pair), atol=2e-6)
+
+
+def test_without_weight_it_is_keras_cross_entropy():
+    labels = np.abs(LABELS)
+    loss = Distiller(0.0)
+    targets = loss.targets(softmax(TEACHER, axis=1), labels=labels)
+    keras_loss = keras.losses.SparseCategoricalCrossentropy()(labels, softmax(STUDENT, axis=1))
+    assert float(loss(targets, softmax(STUDENT, axis=1))) == pytest.approx(float(keras_loss), 1e-5)
+
+
+def test_probabilities_and_logits_are_one_teacher():
+    loss = Distiller()
+    one = loss(loss.targets(TEACHER, logits=True), softmax(STUDENT, axis=1))
+    other = loss(loss.targets(softmax(TEACHER, axis=1)), softmax(STUDENT, axis=1))
+    assert float(one) == pytest.approx(float(other), rel=1e-5)
+
+
+def student():
+    keras.utils.set_random_seed(1)
+    return mean_classifier(ClusterEmbedding(30, 8, 5, mask_zero=True), CLASSES)
+
+
+def texts(count=64):
+    return np.random.default_rng(2).integers(1, 30, (count, 6)).astype("int32")
+
+
+@pytest.mark.parametrize("jit_compile", [True, False])
+def test_a_student_learns_what_its_teacher_knows(jit_compile):
+    """Of no label at all, from a model, a function and an array alike."""
+    x = texts(256)
+    ids = keras.Input((6,), dtype="int32")
+    pooled = keras.layers.GlobalAveragePooling1D()(keras.layers.Embedding(30, CLASSES)(ids))
+    teacher = keras.Model(ids, keras.layers.Dense(CLASSES, "softmax")(pooled * 30))
+    loss = Distiller(temperature=1.5)
+    targets = loss.targets(teacher, x)
+    np.testing.assert_allclose(targets, loss.targets(lambda rows: teacher(rows), x), atol=1e-5)
+    np.testing.assert_array_equal(targets, loss.targets(teacher.predict(x, verbose=0)))
+    model = student()
+    model.compile(
+        keras.optimizers.Adam(0.03), loss, metrics=[LabelAccuracy()], jit_compile=jit_compile
+    )
+    model.fit(x, targets, epochs=30, batch_size=64, verbose=0)
+    same = model.predict(x, verbose=0).argmax(1) == teacher.predict(x, verbose=0).argmax(1)
+    assert same.mean() > 0.8
+
+
+def test_goes_on_after_saving(tmp_path):
+    x, loss = texts(), Distiller(0.3, 3.0)
+    targets = loss.targets(softmax(RANDOM.normal(size=(64, CLASSES)), axis=1), labels=x[:, 0] % 4)
+    model = student()
+    model.compile("adam", loss, metrics=[LabelAccuracy()])
+    model.fit(x, targets, epochs=1, verbose=0)
+    model.save(tmp_path / "student.keras")
+    loaded = keras.models.load_model(tmp_path / "student.keras")
+    assert (loaded.loss.weight, loaded.loss.temperature) == (0.3, 3.0)
+    found, wanted = (m.evaluate(x, targets, verbose=0, return_dict=True) for m in (loaded, model))
+    assert found == pytest.approx(wanted) and 0 <= found["accuracy"] <= 1
+    loaded.fit(x, targets, epochs=1, verbose=0)
+
+
+def test_mixed_precision_and_sample_weights():
+    keras.config.set_dtype_policy("mixed_float16")
+    try:
+        model = student()
+    finally:
+        keras.config.set_dtype_policy("float32")
+    x, loss = texts(), Distiller()
+    targets = loss.targets(softmax(RANDOM.normal(size=(64, CLASSES)), axis=1))
+    model.compile("adam", loss)
+    weights = np.arange(64) % 2
+    found = model.evaluate(x, targets, sample_weight=weights, verbose=0)
+    rows = weights == 1  # Keras divides by the number of rows, weighted or not
+    wanted = float(loss(targets[rows], model.predict(x[rows], verbose=0))) / 2
+    assert found == pytest.approx(wanted, rel=5e-3)  # half precision
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (dict(weight=1.5), r"`weight` must be"),
+        (dict(temperature=0), "`temperature` must be"),
+        (dict(from_logits=1), "`from_logits` must be"),
+    ],
+)
+def test_rejects_arguments(change, message):
+    with pytest.raises(ValueError, match=message):
+        Distiller(**change)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (dict(teacher=TEACHER), "`teacher` must be probabilities, or `logits=True`"),
+        (dict(teacher=TEACHER[0]), r"`teacher` must be answers of shape \(examples, classes\)"),
+        (dict(teacher=np.full((2, 2), np.nan)), "`teacher`"),
+        (dict(teacher=np.eye(2), labels=[0]), "`labels` must be an integer for each of 2"),
+        (dict(teacher=np.eye(2), labels=[0, 2]), r"`labels` must be integers in \[-1, 1\]"),
+        (dict(teacher=np.eye(2), labels=[0.0, 1.0]), "`labels` must be an integer"),
+    ],
+)
+def test_rejects_targets(given, message):
+    with pytest.raises(ValueError, match=message):
+        Distiller().targets(**given)
+
+
+def test_plain_labels_are_refused_by_name():
+    with pytest.raises(ValueError, match=r"`y_true` must be those of `targets`, \(batch, 2, 4\)"):
+        Distiller()(np.eye(4)[:2], softmax(STUDENT[:2], axis=1))
