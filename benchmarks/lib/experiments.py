@@ -43,9 +43,10 @@ FOLDERS: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "product": {
         "phone": ("phone",),
-        "budgets": ("budgets", "budgets_dev", "budgets_long"),
+        "budgets": ("budgets",),
         "fasttext_autotune": ("fasttext_autotune",),
-        "search_budgets": ("search_budgets",),
+        "fasttext_grid": ("fasttext_grid", "fasttext_grid_dev"),
+        "by_hand": ("by_hand", "by_hand_dev"),
         "search_sizes": ("search_sizes",),
         "search_compact": ("search_compact",),
         "shrunk": ("shrunk",),

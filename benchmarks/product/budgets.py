@@ -1,175 +1,115 @@
-"""Accuracy within a budget of bytes, text in and the whole file counted, beside fastText's.
+"""`search.text_classifier` within several budgets at once, beside fastText.
 
-Each arm tries all its settings and keeps, for every budget, the one that is best on dev; that one
-is trained with each seed, and the test split is read once a file. `budgets` is CLINC150 and
-TREC; `budgets_long` the news and the reviews, whose runs take longer.
+Each data set has ten minutes for all budgets together, on dev as it is given: nothing is trained
+on dev, as with the rival. Test is read once a file.
 """
 
 import argparse
-import json
-import tempfile
+import os
+import time
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from benchmarks.clusters.cluster_paper import KIB, SEEDS
-from benchmarks.lib import results
-from benchmarks.product.budget_models import Config, Models, mixture
-from benchmarks.product.fasttext_files import Files, Setting
+from benchmarks.lib import results, runner
+from benchmarks.product.fasttext_autotune import BUDGETS, SETS
 from kerascompact import datasets
+from kerascompact.search import text_classifier
 
-BUDGETS = (16, 32, 64, 128)  # KiB
-SPARE = 1 / 64  # of a budget: with another seed other n-grams are kept, whose words are longer
-SETS = {"budgets": ("clinc150", "trec"), "budgets_long": ("ag_news", "imdb")}
-LENGTHS = {"clinc150": 32, "trec": 40, "ag_news": 100, "imdb": 400}
-MAX_BYTES = {"clinc150": 256, "trec": 256, "ag_news": 2048, "imdb": 16_384}  # no file is larger
-BY_COUNT: dict[str, Any] = {"chosen": "count"}
-KNOWN: dict[str, Any] = {**BY_COUNT, "skip": True}
-LONG: dict[str, Any] = {**KNOWN, "epochs": 5, "tuning_epochs": 1}  # more texts, and longer ones
-PAIRS: dict[str, Any] = {"chosen": "norm", "skip": True, "rules": "wordpunct_pairs", "epochs": 25}
-OFTEN_DROPPED: dict[str, Any] = {**PAIRS, "dropout": 0.7, "batch_size": 64}
-SLOW: dict[str, Any] = {"rate": 5e-3, "dropout": 0.5, "batch_size": 64, "epochs": 25}
-CONFIGS = {
-    "clinc150": (
-        Config(265, 12, **BY_COUNT),
-        Config(255, 12, **KNOWN),
-        Config(162, 16, **KNOWN),
-        Config(1035, 24, **BY_COUNT),
-        Config(1025, 24, **KNOWN),
-        Config(750, 32, **KNOWN),
-        Config(1600, 48, **BY_COUNT),
-        Config(1590, 48, **KNOWN),
-        mixture(4500, 32, 150, 800),
-        Config(5080, 32, **BY_COUNT),
-        Config(3900, 48, **BY_COUNT),
-        Config(3890, 48, **KNOWN),
-    ),
-    "trec": (
-        Config(565, 16, **BY_COUNT),
-        Config(555, 16, **KNOWN),
-        Config(555, 16, chosen="norm", skip=True),
-        Config(250, 8, (1, 2, 3, 16), **BY_COUNT),
-        Config(1550, 12, (1, 2, 3, 32), chosen="norm"),
-        Config(1550, 12, (1, 2, 3, 32), **BY_COUNT),
-        Config(3710, 16, (1, 2, 3, 48), chosen="norm"),
-        Config(3710, 16, (1, 2, 3, 48), **BY_COUNT),
-        Config(7000, 16, (1, 2, 3, 64)),
-        Config(1550, 12, (1, 2, 3, 32), chosen="norm", **SLOW),
-        Config(3710, 16, (1, 2, 3, 48), chosen="norm", **SLOW),
-        Config(740, 8, **PAIRS, dropout=0.6),
-        Config(740, 8, **OFTEN_DROPPED),
-        Config(1790, 16, **OFTEN_DROPPED),
-        Config(2690, 8, **PAIRS, dropout=0.6),
-        Config(3900, 16, **PAIRS, dropout=0.6),
-        Config(6600, 8, **OFTEN_DROPPED),
-        Config(14_500, 8, **OFTEN_DROPPED),
-    ),
-    "ag_news": (
-        Config(1100, 4, **LONG),
-        Config(800, 8, **LONG),
-        Config(2800, 8, **LONG),
-        Config(6800, 8, **LONG),
-        Config(14_800, 8, **LONG),
-        Config(9800, 16, **LONG),
-    ),
-    "imdb": (
-        Config(1100, 4, **LONG),
-        Config(800, 8, **LONG),
-        Config(2800, 8, **LONG),
-        Config(6800, 8, **LONG),
-        Config(14_800, 8, **LONG),
-        Config(12_950, 8, **LONG, rules="wordpunct_pairs", fingerprint_bits=40),
-    ),
-}
-# Dims, n-grams and cutoffs. 150 vectors of classes are too few for fastText's `qout`.
-SHAPES = (
-    (4, 2, (280, 300)),
-    (8, 1, (500,)),
-    (8, 2, (500, 830, 1500, 2800, 6500)),
-    (16, 1, (1250, 1500, 4500)),
-    (16, 2, (500, 1500, 4000)),
-)
-EPOCHS = {"budgets": (40,), "budgets_long": (5, 10, 25)}  # of fastText, with each of its rates
-RATES = (0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0)
+RIVALS = {"autotune": "fasttext_autotune", "grid": "fasttext_grid", "by hand": "by_hand"}
 
 
-def peers(name: str) -> list[Setting]:
-    """What fastText chooses from."""
-    return [
-        Setting(dim, ngrams, cutoff, epochs, rate)
-        for dim, ngrams, cutoffs in SHAPES
-        for cutoff in cutoffs
-        for epochs in EPOCHS[name]
-        for rate in RATES
-    ]
+class Spec(NamedTuple):
+    """What decides a search, but for the speed of the machine."""
+
+    dataset: str
+    minutes: float = 10.0
+    workers: int = 2
+    distil: bool = True
+    seed: int = 0
 
 
 def benchmark(name: str, arguments: argparse.Namespace) -> list[dict[str, Any]]:
-    """Runs what has no row yet; `NAME_dev` has the rows of all settings."""
-    name = name.removesuffix("_dev")
-    for dataset in SETS[name]:
-        loaded = datasets.load(dataset, arguments.data)
-        ours = Models(loaded, CONFIGS[dataset], LENGTHS[dataset], MAX_BYTES[dataset])
-        run(ours, name, arguments.seeds or SEEDS)
-        with tempfile.TemporaryDirectory() as folder:
-            try:
-                peer = Files(loaded, peers(name), Path(folder))
-            except ImportError as error:
-                print(f"fastText is left out. {error}", flush=True)
-                continue
-            run(peer, name, arguments.seeds or SEEDS)
-    return results.rows(name)
+    """Runs what has no row yet."""
+    specs = [
+        Spec(dataset, arguments.minutes, arguments.workers, not arguments.no_distil, seed)
+        for seed in arguments.seeds or (0, 1, 2)
+        for dataset in arguments.sets or SETS
+    ]
+
+    def run(spec: Spec) -> dict[str, Any]:
+        return searched(spec, arguments.data)
+
+    return runner.run_all(name, specs, run, table)
 
 
-def run(arm: Models | Files, name: str, seeds: Sequence[int]) -> None:
-    """Chooses on dev for every budget, then measures test with every seed."""
-    of_arm = {"dataset": arm.dataset.name, "arm": arm.arm}
-    tried = []
-    for setting in arm.settings:
-        spec = {**of_arm, **setting._asdict()}
-        if results.find(f"{name}_dev", spec) is None:
-            for row in arm.on_dev(setting):  # type: ignore[arg-type]
-                results.append(f"{name}_dev", {"spec": spec, **row})
-        wanted = json.loads(json.dumps(spec))
-        tried += [(setting, row) for row in results.rows(f"{name}_dev") if row["spec"] == wanted]
-    for budget in BUDGETS:
-        fitting = [one for one in tried if one[1]["bytes"] <= budget * KIB * (1 - SPARE)]
-        if not fitting:
-            smallest = min(row["bytes"] for _, row in tried)
-            spec = {**of_arm, "budget": budget}
-            if results.find(name, spec) is None:
-                row = {"label": "none", "bytes": smallest, "dev_accuracy": None}
-                results.append(name, {"spec": spec, **row, "file_accuracy": None})
-            continue
-        setting, best = max(fitting, key=lambda one: (one[1]["dev_accuracy"], -one[1]["bytes"]))
-        for seed in seeds:
-            spec = {**of_arm, "budget": budget, **setting._asdict()}
-            spec |= {"recipe": best["recipe"], "seed": seed}
-            if results.find(name, spec) is None:
-                found = arm.on_test(setting, best["recipe"], seed)  # type: ignore[arg-type]
-                row = {"spec": spec, "label": best["label"], **found}
-                results.append(name, row)
-                print(table([row]).splitlines()[-1], flush=True)
+def searched(spec: Spec, data: str | None) -> dict[str, Any]:
+    """The row of a search: one entry for each budget, and what it took."""
+    start, before = time.monotonic(), os.times()
+    found = text_classifier(
+        datasets.load(spec.dataset, data),
+        [f"{budget}KiB" for budget in BUDGETS],
+        spec.minutes,
+        seed=spec.seed,
+        workers=spec.workers,
+        distil=spec.distil,
+        refit=False,
+        verbose=False,
+    )
+    used = [after - past for after, past in zip(os.times()[:4], before[:4], strict=True)]
+    files = [
+        {
+            "budget": best.budget,
+            "bytes": len(best.file),
+            "dev_accuracy": best.dev_score,
+            "trainings": len(best.dev_scores),
+            "file_accuracy": best.test_score,
+            "label": best.setting.label,
+            "setting": best.setting.facts(),
+        }
+        for best in found.by_budget.values()
+    ]
+    facts = {key: found.facts[key] for key in ("trials", "seconds")}
+    seconds = {"total_seconds": time.monotonic() - start, "processor": sum(used)}
+    return {"files": files, **facts, **{key: round(value, 1) for key, value in seconds.items()}}
+
+
+def rivals() -> dict[tuple[str, int], dict[str, list[dict[str, Any]]]]:
+    """Rows of fastText's own search, of its grid and of settings by hand, by set and budget."""
+    found: dict[tuple[str, int], dict[str, list[dict[str, Any]]]] = {}
+    for arm, name in RIVALS.items():
+        for row in results.rows(name):
+            key = row["spec"]["dataset"], row["spec"]["budget"]
+            found.setdefault(key, {}).setdefault(arm, []).append(row)
+    return found
 
 
 def table(rows: Sequence[dict[str, Any]]) -> str:
-    """Markdown: a line for each budget and arm, mean and spread over seeds, the largest file."""
+    """Markdown: test accuracy for each data set and budget, mean and spread over seeds."""
     lines = [
-        "| data set | KiB | arm | chosen on dev | seeds | file B | dev | test |",
-        "|" + "---|" * 8,
+        "| data set | KiB | minutes | workers | seeds | trials | largest file B | dev | test | "
+        "autotune | grid | by hand |",
+        "|" + "---|" * 12,
     ]
-    for group in sorted(results.by_seed(rows), key=_place):
-        spec, largest = group[0]["spec"], max(row["bytes"] for row in group)
-        size = f"{largest:,}" if group[0]["dev_accuracy"] is not None else f"from {largest:,}"
-        cells = [spec["dataset"], str(spec.get("budget", "-")), spec["arm"], group[0]["label"]]
-        cells += [str(len(group)), size]
-        cells += [results.percent(group, f"{kind}_accuracy") for kind in ("dev", "file")]
-        lines.append("| " + " | ".join(cells) + " |")
+    others = rivals()
+    for group in results.by_seed(rows):
+        spec = group[0]["spec"]
+        for place, first in enumerate(group[0]["files"]):
+            files = [row["files"][place] for row in group]
+            budget = first["budget"] // 1024
+            trials = [sum(sum(one.values()) for one in row["trials"].values()) for row in group]
+            kind = "" if spec["distil"] else " without soft labels"
+            cells = [spec["dataset"] + kind, str(budget), f"{spec['minutes']:g}"]
+            cells += [str(spec["workers"]), str(len(group)), str(round(sum(trials) / len(trials)))]
+            cells += [f"{max(file['bytes'] for file in files):,}"]
+            cells += [results.percent(files, f"{kind}_accuracy") for kind in ("dev", "file")]
+            rival = others.get((spec["dataset"], budget), {})
+            cells += [_accuracy(rival.get(arm, [])) for arm in RIVALS]
+            lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
 
-def _place(group: list[dict[str, Any]]) -> tuple[int, int, str]:
-    """Where in the table: sets and budgets in order, ours first."""
-    spec = group[0]["spec"]
-    place = [*CONFIGS, spec["dataset"]].index(spec["dataset"])
-    return place, spec.get("budget", 0), spec["arm"] != Models.arm
+def _accuracy(rows: Sequence[dict[str, Any]]) -> str:
+    made = [row for row in rows if row["file_accuracy"] is not None]
+    if not made:
+        return "none" if rows else "-"
+    return results.percent(made, "file_accuracy")

@@ -35,7 +35,7 @@ class Setting(NamedTuple):
 
 
 class Files:
-    """Trains on a data set and writes quantized files of it: an arm of `budgets`.
+    """Trains on a data set and writes quantized files of it.
 
     Args:
         dataset: Every split of it is written as fastText reads it.
@@ -44,8 +44,6 @@ class Files:
 
     Raises: ImportError, without the package fasttext.
     """
-
-    arm = "fastText"
 
     def __init__(self, dataset: Dataset, settings: Sequence[Setting], folder: Path) -> None:
         self.fasttext: Any = require("fasttext", "bench")
@@ -96,13 +94,13 @@ class Files:
     def on_dev(self, setting: Setting) -> list[dict[str, Any]]:
         """Bytes and dev accuracy of a setting's file; none, if its rate was too high."""
         try:
-            return [{"label": setting.label, "recipe": "ftz", **self._sized(setting, 0)[1]}]
+            return [{"label": setting.label, **self._sized(setting, 0)[1]}]
         except RuntimeError as error:
             if "NaN" not in str(error):
                 raise
             return []
 
-    def on_test(self, setting: Setting, recipe: str, seed: int) -> dict[str, Any]:
+    def on_test(self, setting: Setting, seed: int) -> dict[str, Any]:
         """The same with another seed, and the test accuracy."""
         path, found = self._sized(setting, seed)
         return found | {"file_accuracy": self.accuracy(path, "test")}

@@ -1,17 +1,20 @@
 """Picture of the README: accuracy of whole files over their bytes, ours and fastText's.
 
-`python -m benchmarks.product.picture` draws it anew from the rows of the benchmark `budgets`.
+`python -m benchmarks.product.picture` draws it anew from the rows of the benchmarks `budgets` and
+`fasttext_grid`.
 """
 
 import argparse
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from statistics import mean
 from typing import Any
 
 from benchmarks.lib import results
 from benchmarks.lib.experiments import ROOT
-from benchmarks.product.budgets import BUDGETS
+from benchmarks.product.budgets import Spec
+from benchmarks.product.fasttext_autotune import BUDGETS
 from kerascompact.core.extras import require
 from kerascompact.tasks import plots
 
@@ -24,18 +27,27 @@ def points(dataset: str) -> dict[str, list[tuple[float, float, float]]]:
     """For each arm, its files by size: KiB, mean accuracy in percent, and standard deviation.
 
     Args:
-        dataset: Name of a data set of the benchmark `budgets`.
+        dataset: Name of a data set of both benchmarks.
     """
-    groups: dict[tuple[str, int], list[dict[str, Any]]] = {}
-    for row in results.rows("budgets"):
-        if row["spec"]["dataset"] == dataset:
-            groups.setdefault((row["spec"]["arm"], row["spec"]["budget"]), []).append(row)
-    found: dict[str, list[tuple[float, float, float]]] = {arm: [] for arm in STYLES}
-    for (arm, _), group in sorted(groups.items()):
+    ours = [
+        (file["budget"] // 1024, file)
+        for row in results.rows("budgets")
+        if row["spec"] == Spec(dataset, seed=row["spec"]["seed"])._asdict()
+        for file in row["files"]
+    ]
+    theirs = [
+        (row["spec"]["budget"], row)
+        for row in results.rows("fasttext_grid")
+        if row["spec"]["dataset"] == dataset
+    ]
+    return {arm: list(_means(files)) for arm, files in zip(STYLES, (ours, theirs), strict=True)}
+
+
+def _means(files: list[tuple[int, dict[str, Any]]]) -> Iterator[tuple[float, float, float]]:
+    for budget in BUDGETS:
+        group = [file for size, file in files if size == budget]
         accuracy, deviation = results.spread(group, "file_accuracy")
-        size = mean(row["bytes"] for row in group) / 1024
-        found[arm].append((size, 100 * accuracy, 100 * deviation))
-    return found
+        yield mean(file["bytes"] for file in group) / 1024, 100 * accuracy, 100 * deviation
 
 
 def draw(path: Path) -> Path:

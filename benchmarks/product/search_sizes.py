@@ -66,7 +66,10 @@ def files(spec: Spec, data: str | None) -> list[dict[str, Any]]:
             setting = suggest(study.ask(), budget, worker.facts, fit)
             if setting is None:
                 continue
-            setting, words = worker.words(setting, budget)
+            try:
+                setting, words = worker.words(setting, budget)
+            except ValueError:  # as in a search, where such a trial fails: its words are too few
+                continue
             known = sample_words(setting.words)  # in slots, any words take as many bytes
             if setting.stored == "fingerprints" and isinstance(words, Vocabulary):
                 known = list(words.words)  # whose search may take another step

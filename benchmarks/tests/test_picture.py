@@ -14,14 +14,13 @@ def test_points_are_means_of_the_rows():
     assert [len(group) for group in found.values()] == [4, 4]
     rows = [
         row
-        for row in results.rows("budgets")
-        if (row["spec"]["arm"], row["spec"]["dataset"], row["spec"]["budget"])
-        == ("fastText", "clinc150", 32)
+        for row in results.rows("fasttext_grid")
+        if (row["spec"]["dataset"], row["spec"]["budget"]) == ("clinc150", 32)
     ]
     size, accuracy, deviation = found["fastText"][1]
     assert len(rows) == 3 and size == sum(row["bytes"] for row in rows) / 3 / 1024
     assert accuracy == pytest.approx(100 * sum(row["file_accuracy"] for row in rows) / 3)
-    assert deviation == pytest.approx(0.36, abs=0.005)  # as the table of `budgets` prints it
+    assert deviation == pytest.approx(0.36, abs=0.005)  # as its table prints it
 
 
 def test_is_drawn_from_the_rows(tmp_path, capsys):

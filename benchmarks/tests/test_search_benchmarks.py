@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from benchmarks.product import fasttext_autotune, search_budgets, search_compact, search_sizes
+from benchmarks.product import budgets, fasttext_autotune, search_compact, search_sizes
 
 
 class Files:
@@ -45,15 +45,15 @@ def test_table_of_searches_has_the_rivals_beside(monkeypatch):
     file = {"budget": 16384, "bytes": 16000, "dev_accuracy": 0.8, "file_accuracy": 0.75}
     rows = [
         {
-            "spec": search_budgets.Spec("trec", seed=seed)._asdict(),
+            "spec": budgets.Spec("trec", seed=seed)._asdict(),
             "files": [{**file, "bytes": 16000 + seed}],
             "trials": {"16KiB": {"complete": 20 + seed, "pruned": 1}},
         }
         for seed in (0, 2)
     ]
     arms = {"grid": [{"file_accuracy": 0.7}], "autotune": [{"file_accuracy": None}]}
-    monkeypatch.setattr(search_budgets, "rivals", lambda: {("trec", 16): arms})
-    cells = [cell.strip() for cell in search_budgets.table(rows).splitlines()[-1].split("|")[1:-1]]
+    monkeypatch.setattr(budgets, "rivals", lambda: {("trec", 16): arms})
+    cells = [cell.strip() for cell in budgets.table(rows).splitlines()[-1].split("|")[1:-1]]
     assert cells[:7] == ["trec", "16", "10", "2", "2", "22", "16,002"]
     assert cells[7].startswith("80.00") and cells[8].startswith("75.00")
     assert cells[9] == "none" and cells[10].startswith("70.00") and cells[11] == "-"
