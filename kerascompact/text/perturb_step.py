@@ -5,6 +5,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from kerascompact.text.augment_steps import seeded_step
 from kerascompact.text.perturb import LETTERS, OPERATIONS, SHORTEST, check_options
 
 
@@ -82,22 +83,12 @@ def misspell_step(
     """
     check_options(probability, n, operations)
 
-    def misspelt(texts: tf.Tensor, seeds: tf.Tensor) -> tf.Tensor:
-        words = perturb_strings(tf.strings.split(texts), seeds, probability, n, operations)
-        return tf.strings.reduce_join(words, axis=-1, separator=" ")
+    def misspelt(texts: tf.Tensor, *rest: Any, seed: tf.Tensor) -> Any:
+        words = perturb_strings(tf.strings.split(texts), seed, probability, n, operations)
+        found = tf.strings.reduce_join(words, axis=-1, separator=" ")
+        return (found, *rest) if rest else found
 
-    def apply(dataset: tf.data.Dataset) -> tf.data.Dataset:
-        random = tf.data.Dataset.random(seed=seed, rerandomize_each_iteration=True).batch(2)
-
-        def step(element: Any, drawn: tf.Tensor) -> Any:
-            seeds = tf.cast(drawn, tf.int32)
-            if isinstance(element, tuple):
-                return misspelt(element[0], seeds), *element[1:]
-            return misspelt(element, seeds)
-
-        return tf.data.Dataset.zip(dataset, random).map(step, num_parallel_calls=tf.data.AUTOTUNE)
-
-    return apply
+    return seeded_step(misspelt, seed)
 
 
 def _length(words: tf.Tensor) -> tf.Tensor:
