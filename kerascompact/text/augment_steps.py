@@ -50,7 +50,7 @@ def word_dropout_step(probability: float = 0.1, seed: int = 0) -> Step:
     >>> texts = tf.data.Dataset.from_tensor_slices((["turn it up now"], [3]))
     >>> for text, label in texts.apply(word_dropout_step(0.3, seed=5)):
     ...     print(text.numpy().decode(), int(label))
-    turn it 3
+    turn 3
 
     Reference: [Iyyer et al., ACL 2015](https://aclanthology.org/P15-1162), sec. 3.3.
     """
