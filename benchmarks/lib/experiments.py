@@ -48,6 +48,7 @@ FOLDERS: dict[str, dict[str, tuple[str, ...]]] = {
         "fasttext_grid": ("fasttext_grid", "fasttext_grid_dev"),
         "by_hand": ("by_hand", "by_hand_dev"),
         "search_sizes": ("search_sizes",),
+        "search_files": ("search_files",),
         "search_compact": ("search_compact",),
         "shrunk": ("shrunk",),
         "in_mediapipe": ("in_mediapipe",),

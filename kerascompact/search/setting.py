@@ -7,6 +7,7 @@ from kerascompact.text.rules import named
 MODELS = ("mean", "weighted", "mean_and_max", "hidden", "cnn")
 CHOSEN = ("norm_and_count", "norm", "frequency")
 STORED = ("slots", "fingerprints", "buckets")
+STARTS = ("random", "full")
 
 
 class Setting(NamedTuple):
@@ -27,6 +28,7 @@ class Setting(NamedTuple):
         stored: How the file knows words: by "fingerprints" of 4 bytes or more, which are searched;
             in "slots", by a byte (`text.SlotVocabulary`); or not at all, for all words in
             "buckets".
+        start: How the table starts: "random", or at the vectors of the full table, see `starts`.
         skip_unknown: Whether a mean leaves unknown words out.
         method: Embedding method, one of `tasks.methods.METHODS`.
         options: Options of the method, pairs of name and value.
@@ -56,6 +58,7 @@ class Setting(NamedTuple):
     rules: str = "wordpunct"
     chosen: str = "norm_and_count"
     stored: str = "fingerprints"
+    start: str = "random"
     skip_unknown: bool = False
     method: str = "standard"
     options: tuple[tuple[str, Any], ...] = ()

@@ -130,7 +130,7 @@ class Sizes:
 
     def _table(self, setting: Setting) -> int:
         """Bytes of the embedding's arrays."""
-        key = setting._replace(rules="", chosen="", epochs=0, batch_size=0, dropout=0.0)
+        key = setting._replace(rules="", chosen="", start="", epochs=0, batch_size=0, dropout=0.0)
         if key not in self._tables:
             self._tables[key] = table_bytes(setting)
         return self._tables[key]

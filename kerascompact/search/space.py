@@ -4,7 +4,8 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from kerascompact.search.setting import CHOSEN, Setting
+from kerascompact.search.setting import CHOSEN, STARTS, Setting
+from kerascompact.search.starts import can_start
 
 WIDTHS = (2, 128)  # of a word's vector
 FEWEST_WORDS = 6  # ids, with padding and the unknown word
@@ -15,6 +16,7 @@ COMPACT = ("mixture", "cluster", "low_rank", "kd", "dpq", "compositional", "hash
 IN_ORDER = ("mixture", "cluster", "hashed")  # methods that need frequent words first
 MANY = 20  # classes, whose output layers may be worth fewer bytes
 NARROW = 20  # of vectors, for which a head of 4 bits has more operators than it saves
+SHORT = 8  # epochs of middle length, in which a random start gets less far than the full table
 LONG = 200  # tokens of a text; a CNN of longer ones takes too long
 
 
@@ -112,6 +114,8 @@ def suggest(trial: Any, budget: int, facts: Facts, fit: Fit) -> Setting | None:
         dropout=trial.suggest_float("dropout", 0.0, 0.8),
         soft=draw("soft", [0.0, 0.5, 0.8]) if facts.soft else 0.0,
     )
+    if can_start(setting):
+        setting = setting._replace(start=draw("start", list(STARTS)))
     setting = setting._replace(temperature=draw("temperature", [1.0, 2.0]) if setting.soft else 1.0)
     if tuned:
         rate = setting.learning_rate * 2 ** trial.suggest_float("tuning_rate", -4, 0)
@@ -201,6 +205,7 @@ def defaults(budget: int, facts: Facts) -> list[dict[str, Any]]:
         "width": 0.0,
         "chosen": "norm_and_count",
         "stored": "slots",
+        "start": "full" if facts.epochs < SHORT else "random",
         "skip_unknown": True,
         "epochs": 1.0,
         "batch_size": 64 if facts.rows < 10_000 or narrow else 128,

@@ -13,18 +13,21 @@ from pathlib import Path
 import keras
 import optuna
 
+from kerascompact.search.corpus import WHOLE
 from kerascompact.search.fidelity import usual_epochs
 from kerascompact.search.guides import Guides
 from kerascompact.search.runs import Run
 from kerascompact.search.setting import Setting
 from kerascompact.search.sizes import MARGIN, Sizes, scaled
 from kerascompact.search.space import FEWEST_WORDS, WIDTHS, Facts, at_size, defaults, suggest
+from kerascompact.search.starts import start_table
 from kerascompact.search.studies import Studies, storage_of
 from kerascompact.search.task import Task
 from kerascompact.search.tokens import MOST_IDS
 from kerascompact.search.training import Trained, Words, most_words, train, words_of
 from kerascompact.search.watch import Watch
 from kerascompact.tasks.folder import save_model
+from kerascompact.text.vocabulary import Vocabulary
 from kerascompact.training.scores import is_multi_label
 
 WORDS = "vocabulary.txt"
@@ -192,15 +195,21 @@ class Worker:
         *callbacks: keras.callbacks.Callback,
     ) -> Trained:
         """Trains a setting on the corpus; each repeat has a seed of its own."""
+        seed, options = self.task.seed + 7919 * repeat, {}
+        if setting.start == "full" and isinstance(vocabulary, Vocabulary):
+            tokens = self.corpus.tokens(setting.rules)
+            table = self.guides.table(setting.rules, 0 if fold == WHOLE else fold)
+            options["weights"] = start_table(setting, vocabulary, tokens, table, seed)
         return train(
             setting,
             self.corpus,
             vocabulary,
-            seed=self.task.seed + 7919 * repeat,
+            seed=seed,
             fold=fold,
             metric=self.task.metric,
             soft=self.guides.soft(self.teachers, fold) if setting.soft else None,
             callbacks=callbacks,
+            options=options,
         )
 
     @property
