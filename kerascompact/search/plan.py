@@ -57,7 +57,7 @@ class Plan(NamedTuple):
 
         Raises: ValueError, if the model cannot be converted, or has nothing to round.
         """
-        options = {"sequence_length": sequence_length}
+        options: dict[str, Any] = {"sequence_length": sequence_length}
         export.convert(model, "int8", **options)  # what cannot be is refused before the work
         parts = parts_of(model)
         measured_on, others = sample(model, data, samples, seed)
