@@ -87,6 +87,29 @@ def test_fasttext_of_the_readme():
     assert f"behind by {-trec[1]:.1f} and {-trec[3]:.1f} at 32 and 128" in README
 
 
+def test_a_trained_model_within_a_budget():
+    rows = [row for row in results.rows("search_compact") if not row["spec"]["epochs"]]
+    assert [row["spec"]["share"] for row in rows] == [4, 8, 16, 32]
+    lost = [100 * (row["perplexity"] / row["whole_perplexity"] - 1) for row in rows]
+    shown = f"{lost[0]:.1f}, {lost[1]:.1f}, {lost[2]:.0f} and {lost[3]:.0f} % of perplexity"
+    assert shown in RESULTS
+    for row in rows:
+        hands = [hand["perplexity"] for hand in row["hands"].values()]
+        assert row["bytes"] <= row["budget"]
+        assert all(row["perplexity"] <= 1.005 * hand for hand in hands)
+    assert f"perplexity on test is {rows[0]['whole_perplexity']:.1f}" in RESULTS
+
+
+def test_sizes_before_training():
+    files = [file for row in results.rows("search_sizes") for file in row["files"]]
+    error = max(abs(file["predicted"] / file["bytes"] - 1) for file in files)
+    assert f"Within {100 * error:.2f} %, of {len(files)} settings." in RESULTS
+    assert all(file["bytes"] <= file["budget"] for file in files)
+    below = {file["method"]: file["bytes"] - file["predicted"] for file in files}
+    assert below["standard"] <= 96
+    assert max(file["bytes"] - file["predicted"] for file in files) == 168
+
+
 def test_files_whose_models_are_lost():
     ours = [row for row in results.rows("shrunk") if "quantizer" not in row["spec"]["route"]]
     files = {(row["spec"]["file"], row["spec"]["route"], row["spec"]["seed"]) for row in ours}

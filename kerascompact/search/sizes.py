@@ -30,7 +30,9 @@ from kerascompact.search.word_sizes import (
 from kerascompact.text.vocabulary import NUM_RESERVED
 from kerascompact.tflite.passes.kernels import axis_of_scales
 
-MARGIN = 96  # bytes: buffers begin at multiples of 16, and numbers in the metadata have digits
+# Bytes of a budget that are kept: buffers begin at multiples of 16, and numbers in the metadata
+# have digits; operators of methods other than a plain table have shapes, too.
+MARGIN, MARGIN_OF_METHODS = 96, 192
 ALIGNED = 16  # bytes that each buffer begins at a multiple of
 SAMPLES = (20, 1500)  # words of the files that are measured: their searches take 3 and 6 steps
 IN_SLOTS = (120, 1500)  # words of the same where no word is searched
@@ -215,6 +217,15 @@ def kind(setting: Setting, classes: int) -> str:
         axis_of_scales(kernel.shape, -1, kernel.last) for kernel in kernels_of(setting, classes)
     ]
     return json.dumps([setting.method, width, options, facts, head, storage, rounded])
+
+
+def margin(setting: Setting) -> int:
+    """Bytes that a file may be larger than predicted.
+
+    >>> margin(Setting(90, 8)), margin(Setting(90, 8, method="hashed"))
+    (96, 192)
+    """
+    return MARGIN if setting.method == "standard" else MARGIN_OF_METHODS
 
 
 def scaled(setting: Setting, words: int) -> Setting:

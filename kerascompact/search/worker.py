@@ -18,7 +18,7 @@ from kerascompact.search.fidelity import usual_epochs
 from kerascompact.search.guides import Guides
 from kerascompact.search.runs import Run
 from kerascompact.search.setting import Setting
-from kerascompact.search.sizes import MARGIN, Sizes, scaled
+from kerascompact.search.sizes import MARGIN, Sizes, margin, scaled
 from kerascompact.search.space import FEWEST_WORDS, WIDTHS, Facts, at_size, defaults, suggest
 from kerascompact.search.starts import start_table
 from kerascompact.search.studies import Studies, storage_of
@@ -173,7 +173,7 @@ class Worker:
         table = self.guides.table(setting.rules, fold) if by_norm else None
         while True:
             vocabulary = words_of(self.corpus, setting, table)
-            over = self.bytes(setting, vocabulary) - (budget - MARGIN)
+            over = self.bytes(setting, vocabulary) - (budget - margin(setting))
             if over <= 0:
                 return setting, vocabulary
             fewer = max(1, -(-over // (4 + setting.width)))
@@ -225,7 +225,7 @@ class Worker:
         most = most_words(setting, len(self.corpus.tokens(setting.rules).vocabulary))
         if setting.stored == "buckets":
             most = MOST_IDS
-        target, low, high = budget - MARGIN, FEWEST_WORDS, min(most, MOST_IDS)
+        target, low, high = budget - margin(setting), FEWEST_WORDS, min(most, MOST_IDS)
         smaller, larger = self._bytes(setting, low), self._bytes(setting, high)
         if smaller > target or high < low:
             return None
