@@ -17,7 +17,7 @@ from kerascompact import datasets
 from kerascompact.search import text_classifier
 
 DRAWN = 10  # budgets of a search
-SMALLEST = 11 * 1024  # bytes: below, there is no file for the classes of CLINC150
+SMALLEST = 12 * 1024  # bytes: the classes of CLINC150 alone take 11 KiB
 
 
 class Spec(NamedTuple):

@@ -3,7 +3,13 @@
 import numpy as np
 import pytest
 
-from benchmarks.product import budgets, fasttext_autotune, search_compact, search_sizes
+from benchmarks.product import (
+    budgets,
+    fasttext_autotune,
+    search_compact,
+    search_files,
+    search_sizes,
+)
 
 
 class Files:
@@ -67,6 +73,16 @@ def test_sizes_of_a_few_files(monkeypatch):
         assert abs(file["predicted"] / file["bytes"] - 1) < 0.005
     text = search_sizes.table([{"files": found}])
     assert text.splitlines()[-1].startswith("| all | 3 | ")
+
+
+def test_table_of_files_counts_those_over_their_budget():
+    made = [(20_000, 19_900), (30_000, 30_001), (2_000_000, 500_000)]
+    files = [{"budget": budget, "bytes": size} for budget, size in made]
+    assert search_files.table([{"files": files[:1]}, {"files": files[1:]}]).splitlines()[2:] == [
+        "| 8 to 32 | 2 | 1 | 99.8 | 99.5 |",
+        "| 512 to 2048 | 1 | 0 | 25.0 | 25.0 |",
+        "| 8 to 2048 | 3 | 1 | 99.5 | 25.0 |",
+    ]
 
 
 def test_windows_of_running_text():
