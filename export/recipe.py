@@ -108,7 +108,8 @@ def resolve(recipe: str | Recipe) -> Recipe:
             checks.fail(field, f"another type: {REASONS[field, value]}", value)
         checks.choice(field, value, allowed)
     names = recipe.float_layers
-    if isinstance(names, str) or not all(isinstance(name, str) for name in names):
+    listed = isinstance(names, list | tuple)  # what a file says may be anything
+    if not listed or not all(isinstance(name, str) for name in names):
         checks.fail("float_layers", "names of layers", names)
     if names and recipe.kernels not in ("int8", "dynamic"):
         expected = "empty, unless `kernels` is 'int8' or 'dynamic': others are stored alike"

@@ -251,8 +251,9 @@ class WordVectors:
             checks.fail("self", "vectors of words", self)
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
-        arrays.save_npy(folder / "vectors.npy", np.asarray(self.vectors, np.float32))
         words = sorted(self._rows, key=self._rows.__getitem__)
+        rows = [self._rows[word] for word in words]  # of a word that stands twice, the first
+        arrays.save_npy(folder / "vectors.npy", np.asarray(self.vectors[rows], np.float32))
         files.write_bytes(folder / "words.txt", "".join(f"{w}\n" for w in words).encode())
         return folder
 

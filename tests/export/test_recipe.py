@@ -67,6 +67,7 @@ def test_refuses_others(recipe):
             {"tables": "int8", "kernels": "int8", "float_layers": "head"},
             "`float_layers` must be n",
         ),
+        ({"tables": "int8", "kernels": "int8", "float_layers": 3}, "`float_layers` must be names"),
         ({"tables": "int8", "float_layers": ["head"]}, "`float_layers` must be empty, unless"),
         (
             {"tables": "int8", "stock_table": "flat"},

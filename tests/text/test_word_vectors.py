@@ -87,6 +87,13 @@ def test_reads_text_npy_and_its_own_folder(tmp_path):
     assert len(WordVectors.load(tmp_path / "v.txt", limit=3).vectors) == 3
 
 
+def test_a_word_that_stands_twice_is_its_first_row(tmp_path):
+    twice = WordVectors(VECTORS[:3], ["a", "a", "b"])
+    loaded = WordVectors.load(twice.save(tmp_path))
+    for one in (twice, loaded):
+        np.testing.assert_array_equal(one.of(["a", "b"])[0], VECTORS[[0, 2]])
+
+
 def safetensors(path, kind="F16", dtype=np.float16, **more):
     """Written by the page of the format: the length of the header, the header, the numbers."""
     data = VECTORS.astype(dtype).tobytes()
