@@ -23,6 +23,9 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--minutes", type=float, default=10, help="of a search (%(default)s)")
     made.add_argument("--workers", type=int, default=2, help="of a search (%(default)s)")
     made.add_argument("--no-distil", action="store_true", help="a search without soft labels")
+    made.add_argument(
+        "--labels", type=int, nargs="+", help="of `few_labels`; default: as in tables"
+    )
     made.add_argument("--sets", nargs="+", help="data sets of a search; default: as in the tables")
     made.add_argument("--verbose", type=int, default=0, help="of `model.fit`")
     made.add_argument("--sizes", action="store_true", help="count bytes anew, train nothing")

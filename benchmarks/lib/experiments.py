@@ -50,6 +50,8 @@ FOLDERS: dict[str, dict[str, tuple[str, ...]]] = {
         "search_sizes": ("search_sizes",),
         "search_files": ("search_files",),
         "search_compact": ("search_compact",),
+        "few_labels": ("few_labels",),
+        "few_labels_rivals": ("few_labels_rivals",),
         "shrunk": ("shrunk",),
         "in_mediapipe": ("in_mediapipe",),
         "text_in": ("text_in",),

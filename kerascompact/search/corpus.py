@@ -29,6 +29,7 @@ class Corpus:
         label_names: Names of the classes.
         folder: Where token ids are kept for other processes; `None`: nowhere.
         used: Most rows that a trial trains on, and that the final training does.
+        more: Words that are known besides those of the texts, the most frequent first.
 
     Example:
     >>> corpus = Corpus(["turn it up", "turn it down", "up"], np.array([0, 1, 0]), 2, ("u", "d"))
@@ -44,8 +45,9 @@ class Corpus:
         label_names: Sequence[str],
         folder: Path | None = None,
         used: tuple[int, int] = (2**31, 2**31),
+        more: Sequence[str] = (),
     ) -> None:
-        self.used = used
+        self.used, self.more = used, more
         self.texts, self.labels = texts, np.asarray(labels)
         self.num_train, self.num_dev = num_train, len(self.labels) - num_train
         self.label_names = tuple(label_names)
@@ -100,7 +102,7 @@ class Corpus:
         return ids_of_a_text(self.sequence_length, rules)
 
     def tokens(self, rules: str) -> Tokens:
-        """All texts as ids of the most frequent tokens of train, at most 40,000."""
+        """All texts as ids of the most frequent tokens of the texts but dev, at most 40,000."""
         if rules not in self._tokens:
             self._tokens[rules] = self._kept(rules) or self._made(rules)
         return self._tokens[rules]
@@ -148,11 +150,18 @@ class Corpus:
                     save_npz(path, hashes=self._found[key])
         return self._found[key]
 
+    @property
+    def _counted(self) -> np.ndarray:
+        """Mask of the texts whose words are counted: all but dev, which stands for new texts."""
+        mask = np.ones(len(self.texts), bool)
+        mask[self.num_train : len(self.labels)] = False
+        return mask
+
     def _made(self, rules: str) -> Tokens:
         if named(rules).pairs:
-            found = with_pairs(self.tokens(rules.removesuffix("_pairs")), self.num_train, rules)
+            found = with_pairs(self.tokens(rules.removesuffix("_pairs")), self._counted, rules)
         else:
-            found = tokens_of(self.texts, self.num_train, rules)
+            found = tokens_of(self.texts, self._counted, rules, self.more)
         if self.folder is not None:
             path = self.folder / f"tokens-{rules}.npz"
             found.vocabulary.save(path.with_suffix(".txt"))

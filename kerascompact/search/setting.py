@@ -7,7 +7,7 @@ from kerascompact.text.rules import named
 MODELS = ("mean", "weighted", "mean_and_max", "hidden", "cnn")
 CHOSEN = ("norm_and_count", "norm", "frequency")
 STORED = ("slots", "fingerprints", "buckets")
-STARTS = ("random", "full")
+STARTS = ("random", "full", "vectors")
 
 
 class Setting(NamedTuple):
@@ -28,7 +28,8 @@ class Setting(NamedTuple):
         stored: How the file knows words: by "fingerprints" of 4 bytes or more, which are searched;
             in "slots", by a byte (`text.SlotVocabulary`); or not at all, for all words in
             "buckets".
-        start: How the table starts: "random", or at the vectors of the full table, see `starts`.
+        start: How table and output layer start: "random"; at those of a "full" table, trained on
+            all words; or of a classifier over pre-trained "vectors", see `starts`.
         skip_unknown: Whether a mean leaves unknown words out.
         method: Embedding method, one of `tasks.methods.METHODS`.
         options: Options of the method, pairs of name and value.

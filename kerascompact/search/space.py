@@ -30,6 +30,8 @@ class Facts(NamedTuple):
         rows: Number of texts to train on.
         soft: Whether there is a teacher.
         rules: Token rules without pairs.
+        vectors: Whether there are pre-trained vectors.
+        unlabelled: Whether there are texts without a label, and a teacher for them.
     """
 
     classes: int
@@ -38,6 +40,8 @@ class Facts(NamedTuple):
     rows: int
     soft: bool = True
     rules: str = "wordpunct"
+    vectors: bool = False
+    unlabelled: bool = False
 
 
 Fit = Callable[[Setting], Setting | None]  # the same setting with the most words that fit
@@ -115,7 +119,11 @@ def suggest(trial: Any, budget: int, facts: Facts, fit: Fit) -> Setting | None:
         soft=draw("soft", [0.0, 0.5, 0.8]) if facts.soft else 0.0,
     )
     if can_start(setting):
-        setting = setting._replace(start=draw("start", list(STARTS)))
+        start = draw("start", list(STARTS if facts.vectors else STARTS[:2]))
+        setting = setting._replace(start=start)
+        if start != "random" and facts.vectors:  # good already: small steps
+            rate = setting.learning_rate * 2 ** trial.suggest_float("slower", -5, 0)
+            setting = setting._replace(learning_rate=rate)
     setting = setting._replace(temperature=draw("temperature", [1.0, 2.0]) if setting.soft else 1.0)
     if tuned:
         rate = setting.learning_rate * 2 ** trial.suggest_float("tuning_rate", -4, 0)
@@ -234,4 +242,25 @@ def defaults(budget: int, facts: Facts) -> list[dict[str, Any]]:
     else:  # one word in many says what the text is about: narrow vectors with weights
         steps = {"learning_rate": 1.0, "batch_size": 64, "dropout": 0.1}
         found.insert(2, first | pairs | steps | {"model": "weighted", "width": -1.4})
-    return found
+    return _of_few_labels(found, budget, facts) if facts.vectors or facts.unlabelled else found
+
+
+def _of_few_labels(found: list[dict[str, Any]], budget: int, facts: Facts) -> list[dict[str, Any]]:
+    """First trials with pre-trained vectors, or with texts that only teachers have labels for."""
+    taught: dict[str, Any] = {}
+    if facts.unlabelled:
+        taught = {"soft": 0.8, "temperature": 1.0, "batch_size": 128}
+    if not facts.vectors:
+        return [one | taught for one in found[:4]] + found
+    usual = usual_width(budget, facts.classes)
+    width = math.log2(even(min(facts.classes, usual)) / usual)  # of a classifier over vectors
+    start = {"start": "vectors", "slower": -2.0, "dropout": 0.1, "epochs": 0.5, **taught}
+    plain, pairs = found[0] | start, found[1] | start
+    return [
+        plain | {"width": max(width, -2.0)},
+        pairs | {"width": max(width, -2.0)},
+        plain | {"start": "full"},
+        pairs | {"start": "full", "slower": -1.0},
+        plain | {"slower": -4.0, "width": max(width, -2.0)},
+        *found,
+    ]

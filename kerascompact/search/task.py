@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -30,6 +31,7 @@ class Task:
         storage: Address of an Optuna storage, or "" for a journal in the folder.
         digest: First digits of the SHA-256 of texts and labels.
         used: Most rows that a trial trains on, and that the final training does.
+        vectors: What pre-trained vectors there are, in a few words; "": none.
 
     Example:
     >>> Task("mine", (65536,), ("a", "b"), 100, "accuracy", 0, True, "", "0a1b").study(65536)
@@ -46,6 +48,7 @@ class Task:
     storage: str
     digest: str
     used: tuple[int, int] = (2**31, 2**31)
+    vectors: str = ""
 
     def study(self, budget: int) -> str:
         """Name of the Optuna study of a budget."""
@@ -76,15 +79,21 @@ class Task:
         """Reads the data."""
         text = gzip.decompress((folder / TEXTS).read_bytes()).decode("utf-8", "surrogatepass")
         labels = load_npz(folder / LABELS)["labels"]
-        texts, names = json.loads(text), self.label_names
-        return Corpus(texts, labels, self.num_train, names, folder, self.used)
+        return self.corpus_of(folder, json.loads(text), labels)
+
+    def corpus_of(
+        self, folder: Path, texts: list[str], labels: np.ndarray, more: Sequence[str] = ()
+    ) -> Corpus:
+        """The corpus of its texts; `more` are words that are known besides theirs."""
+        names = self.label_names
+        return Corpus(texts, labels, self.num_train, names, folder, self.used, more)
 
 
-def digest_of(texts: list[str], labels: np.ndarray, num_train: int) -> str:
+def digest_of(texts: list[str], labels: np.ndarray, num_train: int, *more: str) -> str:
     """A short fingerprint of the data, by which searches of several machines know each other.
 
     >>> digest_of(["a"], np.zeros(1, np.int32), 1)
     '07d9dccebf12'
     """
-    whole = json.dumps([texts, np.asarray(labels).tolist(), num_train])
+    whole = json.dumps([texts, np.asarray(labels).tolist(), num_train, *more])
     return files.sha256(whole.encode("utf-8", "surrogatepass"))[:12]

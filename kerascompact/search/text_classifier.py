@@ -1,28 +1,25 @@
 """Search for the best text classifiers within budgets of bytes."""
 
-import contextlib
-import dataclasses
 import os
-import tempfile
 import time
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from kerascompact import datasets
 from kerascompact.core import checks
 from kerascompact.datasets.base import Dataset, DataWarning
 from kerascompact.search import budget as budgets
+from kerascompact.search.beyond_labels import Beyond, Teacher, vectors_of
 from kerascompact.search.display import Display
 from kerascompact.search.fidelity import rows_in_time
 from kerascompact.search.finishing import finish, score_of
 from kerascompact.search.found import Found, importances
+from kerascompact.search.preparing import folder_of, held_out, prepare
 from kerascompact.search.processes import Processes
-from kerascompact.search.task import TASK, Task, digest_of
 from kerascompact.search.worker import SMALL, Worker
+from kerascompact.text.word_vectors import WordVectors
 from kerascompact.training.scores import METRICS
 
 MOST_WORKERS = 4  # by default
@@ -37,6 +34,8 @@ def text_classifier(
     *,
     seed: int = 0,
     metric: str | None = None,
+    vectors: WordVectors | str | os.PathLike[str] | None = None,
+    teacher: Teacher | None = None,
     unlabelled: Sequence[str] = (),
     distil: bool = True,
     refit: bool | None = None,
@@ -58,11 +57,20 @@ def text_classifier(
         data: A `Dataset`, or texts and labels, of which a tenth becomes dev.
         budget: Bytes of the entire file, with words, labels and graph: 65536, "64KiB", "64KB"; or
             several, "16KiB,64KiB" or a list.
-        minutes: Time of the search, in minutes. Reading the test split is not counted.
+        minutes: Time of the search, in minutes. What the teacher takes to answer, and reading the
+            test split, are not counted.
         seed: Seed of all that is drawn. Which trials the time allows differs from run to run.
         metric: "accuracy", "macro_f1" or "micro_f1". Default: accuracy; micro_f1 if a text may have
             several labels.
-        unlabelled: Further texts, on which teachers give soft labels.
+        vectors: Pre-trained vectors of words, worth having where labels are few: `WordVectors`, the
+            path of their file, or the name of an installed package, see `WordVectors.installed`.
+            Words that no text has are then known as well. Takes scikit-learn.
+        teacher: A model whose answers the small ones learn from: a function from a list of texts
+            to probabilities `(texts, classes)`, in the order of the labels; a Keras model of texts;
+            a `TextClassifier` or the path of its file; or the answers themselves, for the texts of
+            train, of dev, and `unlabelled`. It should not have seen dev. Not with several labels.
+        unlabelled: Further texts, whose words are counted, and on which teachers, the given one and
+            models of all words, give soft labels.
         distil: Whether trials may learn from the soft labels of models of all words.
         refit: Whether the chosen setting is trained again on train and dev together. Default: if
             dev has fewer than 2,000 rows.
@@ -101,14 +109,21 @@ def text_classifier(
     checks.integer_in("workers", workers, 1)
     if trials is not None:
         checks.integer_in("trials", trials, 1)
-    dataset = data if isinstance(data, Dataset) else datasets.from_texts(*_pair(data), seed=seed)
+    dataset = data if isinstance(data, Dataset) else held_out(data, seed)
     metric = metric or ("micro_f1" if dataset.multi_label else "accuracy")
     checks.choice("metric", metric, METRICS)
-    begun = time.time()
-    with _folder(folder, resume) as place:
+    beyond = Beyond(vectors_of(vectors), teacher, tuple(unlabelled))
+    if teacher is not None and (dataset.multi_label or not distil):
+        expected = "None if a text may have several labels, or with `distil=False`"
+        checks.fail("teacher", expected, teacher)
+    with folder_of(folder, resume) as place:
         seconds = 60 * minutes
         used = rows_in_time(dataset.train.texts, seconds * workers, len(sizes))
-        task = _task(dataset, sizes, metric, seed, distil, storage, unlabelled, place, resume, used)
+        task = prepare(
+            dataset, beyond, place, resume, budgets=sizes, metric=metric, seed=seed, distil=distil,
+            storage=storage, used=used,
+        )  # fmt: skip
+        begun = time.time()
         worker = Worker(place)
         problems = datasets.problems(dataset, worker.corpus.rules)
         for problem in problems:
@@ -126,6 +141,7 @@ def text_classifier(
             "minutes": minutes,
             "workers": workers,
             "seed": seed,
+            "vectors": task.vectors,
             "warnings": problems,
             "seconds": round(time.time() - begun, 1),
             "trials": {budgets.shown(k): _states(one) for k, one in worker.studies.of.items()},
@@ -134,66 +150,6 @@ def text_classifier(
             for best in bests:
                 best.test_score = score_of(best.file, dataset.test, metric)
         return Found(bests, worker.studies.runs(), importances(worker.studies), facts)
-
-
-def _pair(data: Any) -> tuple[Any, Any]:
-    if not isinstance(data, tuple) or len(data) != 2:
-        checks.fail("data", "a Dataset, or a tuple of texts and labels", type(data))
-    return data
-
-
-@contextlib.contextmanager
-def _folder(folder: str | os.PathLike[str] | None, resume: bool) -> Iterator[Path]:
-    """The folder of a search: a new one, or one to go on with."""
-    if folder is None:
-        if resume:
-            checks.fail("folder", "the folder of the search to resume", folder)
-        with tempfile.TemporaryDirectory(prefix="kerascompact-search-") as made:
-            yield Path(made)
-        return
-    path = Path(folder)
-    if (path / TASK).exists() and not resume:
-        raise ValueError(
-            f"{path} holds a search already. Go on with it (`resume=True`, --resume), name another "
-            "folder, or remove it."
-        )
-    if resume and not (path / TASK).exists():
-        raise ValueError(f"{path} holds no search to resume: there is no {TASK}.")
-    path.mkdir(parents=True, exist_ok=True)
-    yield path
-
-
-def _task(
-    dataset: Dataset,
-    sizes: tuple[int, ...],
-    metric: str,
-    seed: int,
-    distil: bool,
-    storage: str,
-    unlabelled: Sequence[str],
-    folder: Path,
-    resume: bool,
-    used: tuple[int, int],
-) -> Task:
-    """Writes the task, or checks that it is the one in the folder."""
-    texts = [*dataset.train.texts, *dataset.dev.texts, *unlabelled]
-    labels = np.concatenate([dataset.train.labels, dataset.dev.labels])
-    num_train = len(dataset.train.texts)
-    digest = digest_of(texts, labels, num_train)
-    names = tuple(dataset.label_names)
-    distil = distil and not dataset.multi_label
-    task = Task(dataset.name, sizes, names, num_train, metric, seed, distil, storage, digest, used)
-    if resume:
-        before = Task.load(folder)
-        if (before.digest, before.metric) != (digest, metric):
-            raise ValueError(
-                f"{folder} holds a search of {before.name!r} by {before.metric}, not of this data: "
-                f"its fingerprint is {before.digest}. Received: {dataset.name!r} by {metric}, "
-                f"{digest}."
-            )
-        task = dataclasses.replace(task, used=before.used)
-    task.save(folder, texts, labels)
-    return task
 
 
 def _check_budgets(worker: Worker, sizes: tuple[int, ...]) -> None:

@@ -11,6 +11,7 @@ from kerascompact import export
 from kerascompact.search.building import build, with_form_head
 from kerascompact.search.corpus import Corpus
 from kerascompact.search.setting import Setting
+from kerascompact.search.starts import Start
 from kerascompact.tasks.classification import fit, outputs_of
 from kerascompact.tasks.methods import optimizer_of
 from kerascompact.text.buckets import Buckets
@@ -21,6 +22,7 @@ from kerascompact.training.vocabulary_choice import choose_words
 
 Words = Vocabulary | Buckets
 LEAST = 3_200  # texts of an epoch, which sees each of fewer several times
+MOST_READ = 2  # times as many texts as without those that have no label; epochs are fewer then
 STEPS = 8  # of TensorFlow between two of Python: half of the time goes there
 
 
@@ -93,6 +95,7 @@ def train(
     fold: int = 0,
     metric: str = "accuracy",
     soft: Soft | None = None,
+    start: Start | None = None,
     callbacks: Sequence[keras.callbacks.Callback] = (),
     options: dict[str, Any] | None = None,
 ) -> Trained:
@@ -106,6 +109,7 @@ def train(
         fold: Which rows are dev, see `Corpus.rows`.
         metric: One of `training.scores.METRICS`.
         soft: A teacher's probabilities; only a setting with `soft` above 0 reads them.
+        start: Where the table and the output layer start. Default: drawn.
         callbacks: Callbacks of the training, not of the fine-tuning.
         options: Further options of the embedding.
 
@@ -118,14 +122,22 @@ def train(
     dev = ids[dev_rows], corpus.labels[dev_rows]
     passes = math.ceil(LEAST / max(len(train_rows), 1))
     train_rows = np.tile(train_rows, passes)
-    labels = corpus.labels
+    labels, share = corpus.labels, 1.0
     if soft is not None:
         labels = soft.mixed(labels, setting)
-        train_rows = np.concatenate([train_rows, np.arange(len(corpus.labels), len(ids))])
+        labelled = len(train_rows)
+        more = np.arange(len(corpus.labels), len(ids))
+        more = np.random.default_rng(seed).permutation(more)
+        train_rows = np.concatenate([train_rows, more[: MOST_READ * setting.epochs * labelled]])
+        share = min(1.0, MOST_READ * labelled / len(train_rows))
     named = {**dict(setting.options), **(options or {})}
+    if start is not None:
+        named["weights"] = start.table
     setting_built = setting._replace(options=tuple(named.items()))
     classes, several = len(corpus.label_names), is_multi_label(corpus.labels)
     model = build(setting_built, len(vocabulary), classes, seed, several)
+    if start is not None:
+        start.set_head(model, setting)
     # Of few rows, those of one length are too few for batches of their own.
     shuffled: dict[str, Any] = {"seed": seed, "num_buckets": 6 if passes == 1 else 1}
     batches = LengthBatches(ids[train_rows], labels[train_rows], setting.batch_size, **shuffled)
@@ -134,7 +146,7 @@ def train(
         model,
         batches,
         dev,
-        epochs=setting.epochs,
+        epochs=max(1, round(share * setting.epochs)),
         learning_rate=setting.learning_rate,
         optimizer=optimizer_of(setting.method),
         callbacks=callbacks,
@@ -144,7 +156,7 @@ def train(
         model = with_form_head(model)
     if setting.tuning_epochs:
         model = export.quantization_aware(model, setting.recipe)
-        epochs, rate = setting.tuning_epochs, setting.tuning_rate
+        epochs, rate = max(1, round(share * setting.tuning_epochs)), setting.tuning_rate
         fit(model, batches, dev, epochs=epochs, learning_rate=rate, **common)
     frozen = export.freeze(model, setting.recipe).model
     outputs = outputs_of(frozen, dev[0])

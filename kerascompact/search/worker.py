@@ -20,7 +20,7 @@ from kerascompact.search.runs import Run
 from kerascompact.search.setting import Setting
 from kerascompact.search.sizes import MARGIN, Sizes, margin, scaled
 from kerascompact.search.space import FEWEST_WORDS, WIDTHS, Facts, at_size, defaults, suggest
-from kerascompact.search.starts import start_table
+from kerascompact.search.starts import start_at
 from kerascompact.search.studies import Studies, storage_of
 from kerascompact.search.task import Task
 from kerascompact.search.tokens import MOST_IDS
@@ -59,7 +59,7 @@ class Worker:
         tokens = int((self.corpus.tokens(self.corpus.rules).ids[: self.task.num_train] > 0).sum())
         self.epochs = usual_epochs(tokens)
         seed, metric = self.task.seed, self.task.metric
-        self.guides = Guides(self.corpus, folder / "guides", self.epochs, metric, seed)
+        self.guides = Guides(self.corpus, folder, self.epochs, metric, seed)
         self.facts = Facts(
             len(self.task.label_names),
             self.corpus.sequence_length,
@@ -67,6 +67,8 @@ class Worker:
             self.task.num_train,
             self.task.distil,
             self.corpus.rules,
+            "vectors" in self.guides.given,
+            self.task.distil and len(self.corpus.texts) > len(self.corpus.labels),
         )
         several = is_multi_label(self.corpus.labels)
         length = self.corpus.sequence_length
@@ -170,7 +172,8 @@ class Worker:
     def words(self, setting: Setting, budget: int, fold: int = 0) -> tuple[Setting, Words]:
         """The words of a setting, fewer if their search takes more than that of most words."""
         by_norm = setting.chosen in ("norm", "norm_and_count")
-        table = self.guides.table(setting.rules, fold) if by_norm else None
+        start = "vectors" if setting.start == "vectors" else "full"
+        table = self.guides.whole(setting.rules, fold, start).table if by_norm else None
         while True:
             vocabulary = words_of(self.corpus, setting, table)
             over = self.bytes(setting, vocabulary) - (budget - margin(setting))
@@ -195,11 +198,11 @@ class Worker:
         *callbacks: keras.callbacks.Callback,
     ) -> Trained:
         """Trains a setting on the corpus; each repeat has a seed of its own."""
-        seed, options = self.task.seed + 7919 * repeat, {}
-        if setting.start == "full" and isinstance(vocabulary, Vocabulary):
+        seed, start = self.task.seed + 7919 * repeat, None
+        if setting.start != "random" and isinstance(vocabulary, Vocabulary):
             tokens = self.corpus.tokens(setting.rules)
-            table = self.guides.table(setting.rules, 0 if fold == WHOLE else fold)
-            options["weights"] = start_table(setting, vocabulary, tokens, table, seed)
+            whole = self.guides.whole(setting.rules, 0 if fold == WHOLE else fold, setting.start)
+            start = start_at(setting, vocabulary, tokens, whole, seed)
         return train(
             setting,
             self.corpus,
@@ -207,15 +210,10 @@ class Worker:
             seed=seed,
             fold=fold,
             metric=self.task.metric,
-            soft=self.guides.soft(self.teachers, fold) if setting.soft else None,
+            soft=self.guides.soft(self.guides.teachers, fold) if setting.soft else None,
+            start=start,
             callbacks=callbacks,
-            options=options,
         )
-
-    @property
-    def teachers(self) -> tuple[str, ...]:
-        """Names of the guides that teach."""
-        return ("words", "pairs", "wide")
 
     def fit(self, setting: Setting, budget: int) -> Setting | None:
         """The same setting with the most words that fit a budget, to a thousandth of its bytes.

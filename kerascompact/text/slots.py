@@ -77,8 +77,9 @@ def place(values: np.ndarray, count: int) -> np.ndarray:
     https://doi.org/10.6028/jres.069B.016).
     """
     slots, left_out = slots_of(values, count), np.zeros(len(values), bool)
+    inside = np.full(count, -1)
     for _ in range(_ROUNDS):
-        inside = _matched(slots, count, left_out)
+        inside = _matched(slots, inside, left_out)
         taken = np.flatnonzero(inside >= 0)
         tags = np.zeros(count, np.uint8)
         tags[taken] = tags_of(values)[inside[taken]]
@@ -86,19 +87,24 @@ def place(values: np.ndarray, count: int) -> np.ndarray:
         if not mistaken.any():
             return inside
         left_out[inside[taken[mistaken]]] = True
-    inside[taken[mistaken]] = -1
+        inside[taken[mistaken]] = -1
     return inside
 
 
-def _matched(slots: np.ndarray, count: int, left_out: np.ndarray) -> np.ndarray:
-    """Matches words to slots in order, by augmenting paths."""
-    inside, closed, free = [-1] * count, bytearray(count), count
-    choices = slots.tolist()
-    for word in np.flatnonzero(~left_out).tolist():
+def _matched(slots: np.ndarray, inside: np.ndarray, left_out: np.ndarray) -> np.ndarray:
+    """Matches words to slots in order, by augmenting paths.
+
+    Words that are inside stay: the best without some are those of the best that remain, and more.
+    """
+    waiting = ~left_out
+    waiting[inside[inside >= 0]] = False
+    free, closed = int((inside < 0).sum()), bytearray(len(inside))
+    choices, found = slots.tolist(), inside.tolist()
+    for word in np.flatnonzero(waiting).tolist():
         if not free:
             break
-        free -= _augment(word, choices, inside, closed)
-    return np.array(inside)
+        free -= _augment(word, choices, found, closed)
+    return np.array(found)
 
 
 def _augment(word: int, choices: list[list[int]], inside: list[int], closed: bytearray) -> bool:

@@ -11,6 +11,7 @@ from kerascompact.core import checks
 from kerascompact.core.extras import require
 
 TYPES = {"F16": "<f2", "F32": "<f4", "F64": "<f8"}  # of safetensors
+SPACES = "\u2581\u0120"  # how SentencePiece and byte-level pieces write a space before a word
 LONGEST_HEADER = 100_000_000  # bytes, as the format says
 # Packages that hold vectors: where these are, and what says which word a row is of.
 PACKAGES = {
@@ -68,6 +69,15 @@ def unknown(tokenizer: Any) -> str:
     if model.get("unk_token") is None and model.get("unk_id") is not None:
         return str(tokenizer.id_to_token(model["unk_id"]))
     return model.get("unk_token") or "<unk>"
+
+
+def entire_words(tokenizer: Any) -> list[str]:
+    """Pieces that are entire words, in lower case, in the order of their ids: those that begin with
+    the mark of a space, or, as in BERT, those without the mark of a word's later part."""
+    pieces = sorted(tokenizer.get_vocab().items(), key=lambda item: item[1])
+    marked = [piece[1:] for piece, _ in pieces if piece[:1] in SPACES]
+    found = marked or [piece for piece, _ in pieces if not piece.startswith("##")]
+    return list(dict.fromkeys(word.lower() for word in found if word.isalpha()))
 
 
 def map_safetensors(path: Path) -> np.ndarray:

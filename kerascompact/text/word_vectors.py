@@ -1,5 +1,6 @@
 """Word vectors: pre-trained vectors of words or of their pieces, as the table of a vocabulary."""
 
+import itertools
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -169,6 +170,18 @@ class WordVectors:
         unknown = self.tokenizer.token_to_id(static_models.unknown(self.tokenizer))
         cut = self.tokenizer.encode_batch(words, add_special_tokens=False)
         return [[id for id in one.ids if id != unknown and id < len(self.vectors)] for one in cut]
+
+    def most_frequent(self, count: int) -> list[str]:
+        """The first words, which are the most frequent in all files that we know of; with a
+        tokenizer, the first pieces that are entire words.
+
+        >>> WordVectors(np.eye(3), ["the", "of", "the"]).most_frequent(5)
+        ['the', 'of']
+        """
+        checks.integer_in("count", count, 1)
+        if self.tokenizer is None:
+            return list(itertools.islice(self._rows, count))
+        return static_models.entire_words(self.tokenizer)[:count]
 
     def coverage(self, vocabulary: Vocabulary, counts: Any = None) -> float:
         """Share of a vocabulary's words that have a vector, by their counts if these are given."""

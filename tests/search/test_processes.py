@@ -10,8 +10,9 @@ import time
 import pytest
 
 from kerascompact.search import text_classifier
+from kerascompact.search.beyond_labels import Beyond
+from kerascompact.search.preparing import prepare
 from kerascompact.search.processes import Processes
-from kerascompact.search.text_classifier import _task
 from kerascompact.search.worker import Worker
 from tiny_task import dataset
 
@@ -21,7 +22,10 @@ BUDGETS = (12 * 1024, 16 * 1024)
 
 def prepared(folder, storage=""):
     folder.mkdir(exist_ok=True)
-    _task(dataset(), BUDGETS, "accuracy", 0, False, storage, (), folder, False, (9999, 9999))
+    prepare(
+        dataset(), Beyond(), folder, False, budgets=BUDGETS, metric="accuracy", seed=0,
+        distil=False, storage=storage,
+    )  # fmt: skip
     return Worker(folder)
 
 

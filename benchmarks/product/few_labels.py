@@ -1,0 +1,141 @@
+"""`search.text_classifier` of few labels: with pre-trained vectors, and with a teacher.
+
+Both budgets of a sample share the time of one search. "random" knows the labelled texts only;
+"vectors" starts at GloVe's; "teacher" also reads the texts without labels, for which a logistic
+regression over the vectors of a sentence encoder answers, see `few_labels_rivals`.
+"""
+
+import argparse
+import os
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from benchmarks.data.few_labels import COUNTS, LABELS, SETS, sample
+from benchmarks.lib import results, runner
+from benchmarks.lib.sentence_encoder import SentenceEncoder
+from kerascompact.core.extras import require
+from kerascompact.datasets.base import Split
+from kerascompact.search import text_classifier
+
+BUDGETS = (64, 256)  # KiB
+ARMS = ("random", "vectors", "teacher")
+VECTORS = "glove50"
+RIVALS = ("tfidf", "fasttext", "static", "teacher")
+CACHE = Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")).expanduser() / "kerascompact-bench"
+
+
+class Spec(NamedTuple):
+    """What decides a search, but for the speed of the machine."""
+
+    dataset: str
+    labels: int
+    arm: str
+    minutes: float
+    workers: int = 2
+    seed: int = 0
+
+
+def benchmark(name: str, arguments: argparse.Namespace) -> list[dict[str, Any]]:
+    """Runs what has no row yet; `--labels` and `--sets` choose among the samples."""
+    specs = [
+        Spec(dataset, labels, arm, arguments.minutes, arguments.workers, seed)
+        for seed in arguments.seeds or (0, 1, 2)
+        for dataset in arguments.sets or SETS
+        for labels in arguments.labels or LABELS.get(dataset, COUNTS)
+        for arm in ARMS
+    ]
+
+    def run(spec: Spec) -> dict[str, Any]:
+        return searched(spec, arguments.data)
+
+    return runner.run_all(name, specs, run, table)
+
+
+def searched(spec: Spec, data: str | None) -> dict[str, Any]:
+    """The row of a search: one entry for each budget."""
+    drawn = sample(spec.dataset, spec.labels, spec.seed, data)
+    options: dict[str, Any] = {} if spec.arm == "random" else {"vectors": VECTORS}
+    if spec.arm == "teacher":
+        teacher = taught(drawn.labelled.train, SentenceEncoder(CACHE / "minilm"))
+        options |= {"teacher": teacher, "unlabelled": drawn.unlabelled}
+    start = time.monotonic()
+    found = text_classifier(
+        drawn.labelled,
+        [f"{budget}KiB" for budget in BUDGETS],
+        spec.minutes,
+        seed=spec.seed,
+        workers=spec.workers,
+        verbose=False,
+        **options,
+    )
+    files = [
+        {
+            "budget": best.budget,
+            "bytes": len(best.file),
+            "dev_accuracy": best.dev_score,
+            "file_accuracy": best.test_score,
+            "label": best.setting.label,
+            "setting": best.setting.facts(),
+        }
+        for best in found.by_budget.values()
+    ]
+    facts = {"trials": found.facts["trials"], "unlabelled": len(options.get("unlabelled", ()))}
+    return {"files": files, **facts, "total_seconds": round(time.monotonic() - start, 1)}
+
+
+def taught(train: Split, encoder: SentenceEncoder) -> Callable[[list[str]], np.ndarray]:
+    """A teacher: logistic regression over vectors of texts, its penalty by cross-validation."""
+    fitted = regression(encoder.vectors(train.texts), train.labels)
+    classes = int(train.labels.max()) + 1
+
+    def teacher(texts: list[str]) -> np.ndarray:
+        answers = np.zeros((len(texts), classes), np.float32)
+        answers[:, fitted.classes_] = fitted.predict_proba(encoder.vectors(texts))
+        return answers
+
+    return teacher
+
+
+def regression(features: Any, labels: np.ndarray) -> Any:
+    """Logistic regression whose penalty has the smallest log loss in a cross-validation."""
+    linear, selection = require("sklearn.linear_model", "bench"), "sklearn.model_selection"
+    parts = max(2, min(5, int(np.bincount(labels)[np.unique(labels)].min())))
+    folds = require(selection, "bench").StratifiedKFold(parts, shuffle=True, random_state=0)
+    grid = {"C": [0.1, 1.0, 3.0, 10.0, 30.0, 100.0]}
+    model = linear.LogisticRegression(max_iter=300)
+    search = require(selection, "bench").GridSearchCV(model, grid, scoring="neg_log_loss", cv=folds)
+    return search.fit(features, labels).best_estimator_
+
+
+def table(rows: Sequence[dict[str, Any]]) -> str:
+    """Markdown: test accuracy of each sample, mean and spread over seeds, beside rivals."""
+    heads = [f"{arm}, {budget} KiB" for budget in BUDGETS for arm in ARMS]
+    heads += ["TF-IDF", "fastText", "GloVe", "MiniLM"]
+    lines = [
+        f"| data set | labels | seeds | {' | '.join(heads)} |",
+        "|" + "---|" * (3 + len(heads)),
+    ]
+    keys = dict.fromkeys((row["spec"]["dataset"], row["spec"]["labels"]) for row in rows)
+    others = results.rows("few_labels_rivals")
+    for dataset, labels in keys:
+        of_it = [row for row in rows if _key(row) == (dataset, labels)]
+        cells = [dataset, f"{labels:,}", str(len({row["spec"]["seed"] for row in of_it}))]
+        for place in range(len(BUDGETS)):
+            for arm in ARMS:
+                files = [row["files"][place] for row in of_it if row["spec"]["arm"] == arm]
+                cells.append(results.percent(files, "file_accuracy") if files else "-")
+        for rival in RIVALS:
+            found = [
+                r for r in others if (*_key(r), r["spec"]["rival"]) == (dataset, labels, rival)
+            ]
+            cells.append(results.percent(found, "accuracy") if found else "-")
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def _key(row: dict[str, Any]) -> tuple[str, int]:
+    return row["spec"]["dataset"], row["spec"]["labels"]

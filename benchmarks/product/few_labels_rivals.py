@@ -1,0 +1,161 @@
+"""What users pick instead where labels are few, at full size; the same samples as `few_labels`.
+
+- tfidf: words and pairs weighted by TF-IDF, logistic regression (scikit-learn);
+- fasttext: `pretrainedVectors`, GloVe of 50 numbers, rates and epochs by dev, the file not
+  quantized;
+- static: the mean of GloVe's vectors, weighted as `WordVectors.table` does, logistic regression;
+- teacher: vectors of a sentence encoder of 22.9 MB, logistic regression.
+
+Penalties are chosen by cross-validation on train and dev together, as the final model is fitted;
+fastText's settings by dev, then it is trained on both.
+"""
+
+import argparse
+import tempfile
+from collections.abc import Sequence
+from itertools import product
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from benchmarks.data.few_labels import COUNTS, LABELS, SETS, sample
+from benchmarks.lib import results, runner
+from benchmarks.lib.sentence_encoder import SentenceEncoder
+from benchmarks.product.fasttext_files import PREFIX, Files
+from benchmarks.product.few_labels import CACHE, RIVALS, VECTORS, regression
+from kerascompact.core.extras import require
+from kerascompact.datasets.base import Dataset, Split
+from kerascompact.search.pretrained import means
+from kerascompact.text import Vocabulary, WordVectors
+
+RATES, EPOCHS = (0.05, 0.1, 0.25, 0.5), (10, 40)
+
+
+class Spec(NamedTuple):
+    """What decides a run."""
+
+    dataset: str
+    labels: int
+    rival: str
+    seed: int = 0
+
+
+def benchmark(name: str, arguments: argparse.Namespace) -> list[dict[str, Any]]:
+    """Runs what has no row yet; `--labels` and `--sets` choose among the samples."""
+    specs = [
+        Spec(dataset, labels, rival, seed)
+        for seed in arguments.seeds or (0, 1, 2)
+        for dataset in arguments.sets or SETS
+        for labels in arguments.labels or LABELS.get(dataset, COUNTS)
+        for rival in RIVALS
+    ]
+
+    def run(spec: Spec) -> dict[str, Any]:
+        data = sample(spec.dataset, spec.labels, spec.seed, arguments.data).labelled
+        with tempfile.TemporaryDirectory() as folder:
+            return RUN[spec.rival](data, Path(folder))
+
+    return runner.run_all(name, specs, run, table)
+
+
+def _both(data: Dataset) -> Split:
+    labels = np.concatenate([data.train.labels, data.dev.labels])
+    return Split([*data.train.texts, *data.dev.texts], labels)
+
+
+def _accuracy(features: Any, tested: Any, data: Dataset) -> float:
+    fitted = regression(features, _both(data).labels)
+    return float(np.mean(fitted.predict(tested) == data.test.labels))
+
+
+def tfidf(data: Dataset, folder: Path) -> dict[str, Any]:
+    """Words and pairs by TF-IDF."""
+    made = require("sklearn.feature_extraction.text", "bench").TfidfVectorizer(
+        ngram_range=(1, 2), sublinear_tf=True
+    )
+    features = made.fit_transform(_both(data).texts)
+    numbers = features.shape[1] * (1 if len(data.label_names) == 2 else len(data.label_names))
+    accuracy = _accuracy(features, made.transform(data.test.texts), data)
+    return {"accuracy": accuracy, "bytes": 4 * numbers}
+
+
+def static(data: Dataset, folder: Path) -> dict[str, Any]:
+    """The mean of word vectors."""
+    vectors, both = WordVectors.installed(VECTORS), _both(data)
+    words = vectors.most_frequent(len(vectors.vectors))
+    seen = Vocabulary.build([*both.texts, *data.test.texts]).words  # of all words these are read
+    vocabulary = Vocabulary(sorted(set(seen) & set(words)))
+    length = 512
+    ids = [vocabulary.encode_all(texts, length) for texts in (both.texts, data.test.texts)]
+    counts = np.bincount(ids[0].ravel(), minlength=len(vocabulary))
+    table = vectors.table(vocabulary, counts=counts).weights
+    features, tested = (means(one, table) for one in ids)
+    scale = features.std(axis=0).mean()
+    size = int(vectors.vectors.shape[0] * vectors.vectors.shape[1] * 4)
+    return {"accuracy": _accuracy(features / scale, tested / scale, data), "bytes": size}
+
+
+def teacher(data: Dataset, folder: Path) -> dict[str, Any]:
+    """A sentence encoder."""
+    encoder = SentenceEncoder(CACHE / "minilm")
+    features, tested = (encoder.vectors(one.texts) for one in (_both(data), data.test))
+    return {"accuracy": _accuracy(features, tested, data), "bytes": 22_928_619}
+
+
+def fasttext(data: Dataset, folder: Path) -> dict[str, Any]:
+    """fastText that starts at word vectors."""
+    files = Files(data, (), folder)
+    vectors = WordVectors.installed(VECTORS)
+    path = folder / "vectors.vec"
+    words = vectors.most_frequent(len(vectors.vectors))
+    with path.open("w", encoding="utf-8") as file:
+        file.write(f"{len(words)} {vectors.width}\n")
+        for word, row in zip(words, np.asarray(vectors.vectors), strict=True):
+            file.write(f"{word} {' '.join(f'{number:.5g}' for number in row)}\n")
+    tried = []
+    for rate, epochs in product(RATES, EPOCHS):
+        model = _fasttext(files, folder / "train.txt", path, rate, epochs)
+        tried.append((_right(model, folder / "dev.txt", files.rows["dev"]), rate, epochs))
+    _, rate, epochs = max(tried)
+    both = folder / "both.txt"
+    parts = [(folder / f"{name}.txt").read_text("utf-8") for name in ("train", "dev")]
+    both.write_text("".join(parts), "utf-8")
+    model = _fasttext(files, both, path, rate, epochs)
+    saved = folder / "model.bin"
+    model.save_model(str(saved))
+    accuracy = _right(model, folder / "test.txt", files.rows["test"])
+    return {"accuracy": accuracy, "bytes": saved.stat().st_size, "rate": rate, "epochs": epochs}
+
+
+def _fasttext(files: Files, texts: Path, vectors: Path, rate: float, epochs: int) -> Any:
+    return files.fasttext.train_supervised(
+        str(texts),
+        dim=50,
+        wordNgrams=1,
+        lr=rate,
+        epoch=epochs,
+        pretrainedVectors=str(vectors),
+        label=PREFIX,
+        thread=12,
+        verbose=0,
+    )
+
+
+def _right(model: Any, texts: Path, rows: int) -> float:
+    seen, precision, _ = model.test(str(texts))
+    return float(precision * seen / rows)
+
+
+RUN = {"tfidf": tfidf, "fasttext": fasttext, "static": static, "teacher": teacher}
+
+
+def table(rows: Sequence[dict[str, Any]]) -> str:
+    """Markdown: test accuracy and size, mean and spread over seeds."""
+    lines = ["| data set | labels | rival | seeds | MB | accuracy |", "|" + "---|" * 6]
+    for group in results.by_seed(rows):
+        spec = group[0]["spec"]
+        size = f"{max(row['bytes'] for row in group) / 1e6:.1f}"
+        cells = [spec["dataset"], f"{spec['labels']:,}", spec["rival"], str(len(group)), size]
+        lines.append("| " + " | ".join([*cells, results.percent(group, "accuracy")]) + " |")
+    return "\n".join(lines)

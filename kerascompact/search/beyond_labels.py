@@ -1,0 +1,101 @@
+"""What a search learns from besides labelled texts: pre-trained vectors and a teacher's answers."""
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
+
+import keras
+import numpy as np
+
+from kerascompact.core import checks
+from kerascompact.runtime.classifier import TextClassifier
+from kerascompact.text.rules import WHITE_SPACE
+from kerascompact.text.static_models import PACKAGES
+from kerascompact.text.word_vectors import WordVectors
+from kerascompact.training.distiller import Distiller
+
+Teacher: TypeAlias = (
+    keras.Model | Callable[[list[str]], Any] | np.ndarray | TextClassifier | str | os.PathLike[str]
+)
+
+
+class Beyond(NamedTuple):
+    """What a search learns from besides labelled texts.
+
+    Args:
+        vectors: Pre-trained vectors.
+        teacher: See `search.text_classifier`.
+        unlabelled: Texts without a label.
+    """
+
+    vectors: WordVectors | None = None
+    teacher: Teacher | None = None
+    unlabelled: tuple[str, ...] = ()
+
+    def facts(self) -> list[str]:
+        """What tells two searches of the same texts apart.
+
+        >>> Beyond(WordVectors(np.eye(2), ["up", "down"])).facts()
+        ['<WordVectors of 2 words, 2 numbers each>']
+        """
+        vectors = [] if self.vectors is None else [repr(self.vectors)]
+        return [*vectors, *(["teacher"] if self.teacher is not None else [])]
+
+
+def vectors_of(value: WordVectors | str | os.PathLike[str] | None) -> WordVectors | None:
+    """Pre-trained vectors from themselves, the path of their file, or the name of a package.
+
+    Raises: ValueError, if it is none of these; OSError.
+    """
+    if value is None or isinstance(value, WordVectors):
+        return value
+    if not isinstance(value, str | os.PathLike):
+        checks.fail("vectors", "WordVectors, a path, or the name of a package", value)
+    if isinstance(value, str) and value in PACKAGES:
+        return WordVectors.installed(value)
+    if not Path(value).exists():
+        names = ", ".join(repr(name) for name in PACKAGES)
+        checks.fail("vectors", f"a file or folder of vectors, or one of {names}", str(value))
+    return WordVectors.load(value)
+
+
+def answers_of(teacher: Teacher, texts: Sequence[str], labels: Sequence[str]) -> np.ndarray:
+    """A teacher's probabilities for texts, `(texts, classes)` in the order of the labels.
+
+    Args:
+        teacher: See `search.text_classifier`.
+        texts: The texts of train, of dev, and those without a label.
+        labels: Names of the classes.
+
+    Raises: ValueError, if they have another shape, are no probabilities, or if a file has other
+        labels; OSError.
+    """
+    if isinstance(teacher, str | os.PathLike):
+        teacher = TextClassifier(teacher)
+    if isinstance(teacher, TextClassifier):
+        found = _of_file(teacher, texts, labels)
+    else:
+        given: Any = list(texts)
+        if isinstance(teacher, keras.Model):
+            given = keras.ops.convert_to_tensor(given, "string")
+        found = np.exp(Distiller().targets(teacher, given)[:, 1])
+    wanted = len(texts), len(labels)
+    if found.shape != wanted:
+        checks.fail("teacher", f"probabilities of the shape {wanted} (texts, classes)", found.shape)
+    totals = found.sum(axis=1)
+    if (totals < 0.98).any():
+        checks.fail("teacher", "probabilities whose sum is 1", float(totals.min()))
+    return found / totals[:, None]
+
+
+def _of_file(classifier: TextClassifier, texts: Sequence[str], labels: Sequence[str]) -> np.ndarray:
+    """Answers of a file; what has no token says nothing."""
+    if set(classifier.labels) != set(labels):
+        checks.fail("teacher", f"a file with the labels {sorted(labels)}", classifier.labels)
+    order = [classifier.labels.index(label) for label in labels]
+    found = np.full((len(texts), len(labels)), 1 / len(labels), np.float32)
+    read = [row for row, text in enumerate(texts) if text.strip(WHITE_SPACE)]
+    for row, one in zip(read, classifier.predict_many([texts[row] for row in read]), strict=True):
+        found[row] = one.probabilities[order]
+    return found

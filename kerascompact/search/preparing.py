@@ -1,0 +1,104 @@
+"""Preparation of a search: its folder, its data, and what it learns from besides."""
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kerascompact import datasets
+from kerascompact.core import checks
+from kerascompact.core.arrays import save_npz
+from kerascompact.datasets.base import Dataset
+from kerascompact.search import pretrained
+from kerascompact.search.beyond_labels import Beyond, answers_of
+from kerascompact.search.guides import TEACHER
+from kerascompact.search.task import TASK, Task, digest_of
+from kerascompact.search.tokens import MOST_IDS
+
+DEV = 200  # rows that are held out of few, but for three tenths of them at most
+
+
+def held_out(data: Any, seed: int) -> Dataset:
+    """A data set of texts and labels: a tenth is dev, of fewer than 2,000 texts more.
+
+    >>> data = held_out((["up", "down"] * 100, [0, 1] * 100), 0)
+    >>> len(data.train.texts), len(data.dev.texts)
+    (140, 60)
+    """
+    if not isinstance(data, tuple) or len(data) != 2:
+        checks.fail("data", "a Dataset, or a tuple of texts and labels", type(data))
+    return datasets.from_texts(*data, dev=dev_share(len(data[0])), seed=seed)
+
+
+def dev_share(rows: int) -> float:
+    """Share of some rows that is held out as dev.
+
+    >>> dev_share(100), dev_share(1000), dev_share(50_000)
+    (0.3, 0.2, 0.1)
+    """
+    return min(max(DEV / max(rows, 1), 0.1), 0.3)
+
+
+@contextlib.contextmanager
+def folder_of(folder: str | os.PathLike[str] | None, resume: bool) -> Iterator[Path]:
+    """The folder of a search: a new one, or one to go on with."""
+    if folder is None:
+        if resume:
+            checks.fail("folder", "the folder of the search to resume", folder)
+        with tempfile.TemporaryDirectory(prefix="kerascompact-search-") as made:
+            yield Path(made)
+        return
+    path = Path(folder)
+    if (path / TASK).exists() and not resume:
+        raise ValueError(
+            f"{path} holds a search already. Go on with it (`resume=True`, --resume), name another "
+            "folder, or remove it."
+        )
+    if resume and not (path / TASK).exists():
+        raise ValueError(f"{path} holds no search to resume: there is no {TASK}.")
+    path.mkdir(parents=True, exist_ok=True)
+    yield path
+
+
+def prepare(dataset: Dataset, beyond: Beyond, folder: Path, resume: bool, **options: Any) -> Task:
+    """Writes the task and what it takes into its folder, or checks that they are there already.
+
+    Args:
+        dataset: The data.
+        beyond: Vectors, a teacher, and texts without a label.
+        folder: The folder.
+        resume: Whether the folder has a search already.
+        **options: Of the `Task`.
+
+    Raises: ValueError, if the search in the folder is another one, or vectors or a teacher do not
+        fit the data; OSError.
+    """
+    texts = [*dataset.train.texts, *dataset.dev.texts, *beyond.unlabelled]
+    labels = np.concatenate([dataset.train.labels, dataset.dev.labels])
+    num_train, names = len(dataset.train.texts), tuple(dataset.label_names)
+    options["distil"] = options["distil"] and not dataset.multi_label
+    digest = digest_of(texts, labels, num_train, *beyond.facts())
+    vectors = "" if beyond.vectors is None else repr(beyond.vectors)
+    task = Task(dataset.name, label_names=names, num_train=num_train, digest=digest, **options)
+    if resume:
+        before = Task.load(folder)
+        if (before.digest, before.metric) != (digest, task.metric):
+            raise ValueError(
+                f"{folder} holds a search of {before.name!r} by {before.metric}, not of this data, "
+                f"these vectors and this teacher: its fingerprint is {before.digest}. Received: "
+                f"{dataset.name!r} by {task.metric}, {digest}."
+            )
+        task = replace(task, used=before.used)
+    if beyond.teacher is not None and not (folder / TEACHER).exists():
+        save_npz(folder / TEACHER, outputs=answers_of(beyond.teacher, texts, names))
+    if beyond.vectors is not None:
+        found = task.corpus_of(folder, texts, labels, beyond.vectors.most_frequent(MOST_IDS))
+        coverage = pretrained.write(folder, found, beyond.vectors)
+        task = replace(task, vectors=f"{vectors}, of {coverage:.1%} of the words")
+    task.save(folder, texts, labels)
+    return task
