@@ -3,7 +3,8 @@
 - tfidf: words and pairs weighted by TF-IDF, logistic regression (scikit-learn);
 - fasttext: `pretrainedVectors`, GloVe of 50 numbers, rates and epochs by dev, the file not
   quantized;
-- static: the mean of GloVe's vectors, weighted as `WordVectors.table` does, logistic regression;
+- static: means of GloVe's and WordLlama's vectors side by side, weighted as `WordVectors.table`
+  does, logistic regression;
 - teacher: vectors of a sentence encoder of 22.9 MB, logistic regression.
 
 Penalties are chosen by cross-validation on train and dev together, as the final model is fitted;
@@ -30,6 +31,7 @@ from kerascompact.search.pretrained import means
 from kerascompact.text import Vocabulary, WordVectors
 
 RATES, EPOCHS = (0.05, 0.1, 0.25, 0.5), (10, 40)
+LENGTH = 512  # tokens of a text
 
 
 class Spec(NamedTuple):
@@ -82,18 +84,18 @@ def tfidf(data: Dataset, folder: Path) -> dict[str, Any]:
 
 def static(data: Dataset, folder: Path) -> dict[str, Any]:
     """The mean of word vectors."""
-    vectors, both = WordVectors.installed(VECTORS), _both(data)
-    words = vectors.most_frequent(len(vectors.vectors))
-    seen = Vocabulary.build([*both.texts, *data.test.texts]).words  # of all words these are read
-    vocabulary = Vocabulary(sorted(set(seen) & set(words)))
-    length = 512
-    ids = [vocabulary.encode_all(texts, length) for texts in (both.texts, data.test.texts)]
-    counts = np.bincount(ids[0].ravel(), minlength=len(vocabulary))
-    table = vectors.table(vocabulary, counts=counts).weights
-    features, tested = (means(one, table) for one in ids)
-    scale = features.std(axis=0).mean()
-    size = int(vectors.vectors.shape[0] * vectors.vectors.shape[1] * 4)
-    return {"accuracy": _accuracy(features / scale, tested / scale, data), "bytes": size}
+    both, size, found = _both(data), 0, []
+    words = Vocabulary.build([*both.texts, *data.test.texts])  # of all words these are read
+    ids = [words.encode_all(texts, LENGTH) for texts in (both.texts, data.test.texts)]
+    counts = np.bincount(ids[0].ravel(), minlength=len(words))
+    for name in VECTORS:
+        vectors = WordVectors.installed(name)
+        table = vectors.table(words, counts=counts).weights
+        parts = [means(one, table) for one in ids]
+        found.append([part / parts[0].std(axis=0).mean() for part in parts])
+        size += int(np.prod(vectors.vectors.shape)) * vectors.vectors.dtype.itemsize
+    features, tested = (np.concatenate(parts, axis=1) for parts in zip(*found, strict=True))
+    return {"accuracy": _accuracy(features, tested, data), "bytes": size}
 
 
 def teacher(data: Dataset, folder: Path) -> dict[str, Any]:
@@ -106,7 +108,7 @@ def teacher(data: Dataset, folder: Path) -> dict[str, Any]:
 def fasttext(data: Dataset, folder: Path) -> dict[str, Any]:
     """fastText that starts at word vectors."""
     files = Files(data, (), folder)
-    vectors = WordVectors.installed(VECTORS)
+    vectors = WordVectors.installed(VECTORS[0])
     path = folder / "vectors.vec"
     words = vectors.most_frequent(len(vectors.vectors))
     with path.open("w", encoding="utf-8") as file:

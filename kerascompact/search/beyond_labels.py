@@ -15,6 +15,8 @@ from kerascompact.text.static_models import PACKAGES
 from kerascompact.text.word_vectors import WordVectors
 from kerascompact.training.distiller import Distiller
 
+EXPECTED = "WordVectors, a path, the name of a package, or several of these"
+Vectors: TypeAlias = WordVectors | str | os.PathLike[str]
 Teacher: TypeAlias = (
     keras.Model | Callable[[list[str]], Any] | np.ndarray | TextClassifier | str | os.PathLike[str]
 )
@@ -29,29 +31,47 @@ class Beyond(NamedTuple):
         unlabelled: Texts without a label.
     """
 
-    vectors: WordVectors | None = None
+    vectors: tuple[WordVectors, ...] = ()
     teacher: Teacher | None = None
     unlabelled: tuple[str, ...] = ()
 
     def facts(self) -> list[str]:
         """What tells two searches of the same texts apart.
 
-        >>> Beyond(WordVectors(np.eye(2), ["up", "down"])).facts()
+        >>> Beyond((WordVectors(np.eye(2), ["up", "down"]),)).facts()
         ['<WordVectors of 2 words, 2 numbers each>']
         """
-        vectors = [] if self.vectors is None else [repr(self.vectors)]
+        vectors = [repr(one) for one in self.vectors]
         return [*vectors, *(["teacher"] if self.teacher is not None else [])]
 
 
-def vectors_of(value: WordVectors | str | os.PathLike[str] | None) -> WordVectors | None:
-    """Pre-trained vectors from themselves, the path of their file, or the name of a package.
+def vectors_of(value: Vectors | Sequence[Vectors] | None) -> tuple[WordVectors, ...]:
+    """Pre-trained vectors from themselves, paths of their files, or names of packages.
 
-    Raises: ValueError, if it is none of these; OSError.
+    Args:
+        value: One or several of them; as text with commas between.
+
+    Raises: ValueError, if one is none of these; OSError.
+
+    >>> vectors_of([WordVectors(np.eye(2), ["up", "down"])])
+    (<WordVectors of 2 words, 2 numbers each>,)
     """
-    if value is None or isinstance(value, WordVectors):
+    if value is None:
+        return ()
+    if isinstance(value, str):
+        value = value.split(",")
+    if isinstance(value, WordVectors | os.PathLike):
+        value = [value]
+    if not isinstance(value, Sequence):
+        checks.fail("vectors", EXPECTED, value)
+    return tuple(_vectors_of(one) for one in value)
+
+
+def _vectors_of(value: Vectors) -> WordVectors:
+    if isinstance(value, WordVectors):
         return value
     if not isinstance(value, str | os.PathLike):
-        checks.fail("vectors", "WordVectors, a path, or the name of a package", value)
+        checks.fail("vectors", EXPECTED, value)
     if isinstance(value, str) and value in PACKAGES:
         return WordVectors.installed(value)
     if not Path(value).exists():

@@ -47,6 +47,6 @@ class Display:
         for size in self.studies.of:
             own = [run for run in runs if run.budget == size]
             best = max(own, key=lambda run: run.score, default=None)
-            shown = ("-", "-") if best is None else (f"{100 * best.score:.2f}", f"{best.bytes:,}")
+            shown = ("-", "-") if best is None else (f"{100 * best.dev:.2f}", f"{best.bytes:,}")
             table.add_row(budgets.shown(size), str(len(own)), *shown)
         return table

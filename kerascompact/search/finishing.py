@@ -80,7 +80,7 @@ def finish(worker: Worker, budget: int, refit: bool) -> Best:
         except ValueError as error:  # such as an unknown pair with the fingerprint of a known one
             cause = str(error)
             continue
-        scores = tuple(one.score for one in runs)
+        scores = tuple(one.dev for one in runs)
         mean = float(np.mean(scores))
         return Best(budget, run.setting, file, found.model, found.vocabulary, mean, scores)
     raise ValueError(cause)
@@ -90,7 +90,7 @@ def best_of(runs: Sequence[Run]) -> Run:
     """The best training on the split as given: those on other splits have seen rows of dev.
 
     >>> scores = (0, 0.8), (1, 0.9), (0, 0.85)
-    >>> runs = [Run(9, 0, Setting(5, 2), 9, score, 0, 0, fold, 1.0) for fold, score in scores]
+    >>> runs = [Run(9, 0, Setting(5, 2), 9, one, 0, 0, fold, 1.0, one) for fold, one in scores]
     >>> best_of(runs).score
     0.85
     """
@@ -119,7 +119,7 @@ def _kept(worker: Worker, run: Run) -> Trained:
     folder = worker.place(run)
     if (folder / "model.keras").exists():
         vocabulary = load_words(folder / WORDS)
-        return Trained(run.setting, load_model(folder / "model.keras"), vocabulary, run.score)
+        return Trained(run.setting, load_model(folder / "model.keras"), vocabulary, run.dev)
     _, vocabulary = worker.words(run.setting, run.budget, run.fold)
     return worker.train(run.setting, vocabulary, run.fold, run.repeat)
 

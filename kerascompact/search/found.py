@@ -60,8 +60,8 @@ class Found:
     def frontier(self) -> list[Run]:
         """Trainings that no smaller file beats, smallest first."""
         found: list[Run] = []
-        for run in sorted(self.trials, key=lambda one: (one.bytes, -one.score)):
-            if not found or run.score > found[-1].score:
+        for run in sorted(self.trials, key=lambda one: (one.bytes, -one.dev)):
+            if not found or run.dev > found[-1].dev:
                 found.append(run)
         return found
 

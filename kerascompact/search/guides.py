@@ -19,10 +19,12 @@ from kerascompact.training.scores import is_multi_label, score
 
 START = 0.01  # words that say little about the class stay near it
 MOST_NUMBERS = 50_000_000  # of a teacher's probabilities
-WORTH = 0.02  # a teacher this far below the best one on dev is not heard
+TEACHES = 0.8  # weight of the teachers that a guide learns from
+MOST_HELD = 1_000  # texts without a label that are held out of trials
+ROUNDS = 200  # of the fit of the teachers' weights
+HEARD = 0.02  # smallest weight of a teacher
 GENTLE = 3e-3  # first learning rate from pre-trained vectors, which are good already
 TEACHER = "teacher.npz"  # answers of the user's own teacher
-TEACHES = 0.8  # weight of teachers that a guide learns from
 
 
 class Guide(NamedTuple):
@@ -44,9 +46,10 @@ class Guide(NamedTuple):
 class Guides:
     """Guides of a corpus, each trained once by whichever process first needs it.
 
-    - "words", "pairs" and "wide" are means of vectors that are trained from near zero. With
-      pre-trained vectors words start at those, and learn from "vectors" and "teacher" as well, if
-      there are texts without a label.
+    - "words", "pairs" and "wide" are means of vectors that are trained from near zero, or from
+      pre-trained vectors.
+    - "taught words" and "taught pairs" are the same, but learn from what the teachers say of texts
+      without a label.
     - "vectors" is a linear classifier over pre-trained vectors, see `pretrained.probe`.
     - "teacher" is the user's own, of which there are answers only.
 
@@ -56,9 +59,19 @@ class Guides:
         epochs: Epochs of a guide's training.
         metric: Metric of the dev score.
         seed: Seed of all trainings.
+        teaches: Whether there are teachers.
     """
 
-    def __init__(self, corpus: Corpus, folder: Path, epochs: int, metric: str, seed: int) -> None:
+    def __init__(
+        self,
+        corpus: Corpus,
+        folder: Path,
+        epochs: int,
+        metric: str,
+        seed: int,
+        teaches: bool = False,
+    ) -> None:
+        self.teaches = teaches
         self.corpus, self.folder, self.metric, self.seed = corpus, folder, metric, seed
         self.given = ["vectors"] if pretrained.exist(folder) else []
         self.given += ["teacher"] if (folder / TEACHER).exists() else []
@@ -70,7 +83,10 @@ class Guides:
             "words": base,
             "pairs": base._replace(rules=pairs),
             "wide": base._replace(rules=pairs, width=64, dropout=0.6),
+            "taught words": base._replace(soft=TEACHES),
+            "taught pairs": base._replace(rules=pairs, soft=TEACHES),
         }
+        self.unlabelled = len(corpus.texts) > len(corpus.labels)
         self._found: dict[tuple[str, int], Guide] = {}
 
     def get(self, name: str, fold: int = 0) -> Guide:
@@ -103,8 +119,8 @@ class Guides:
 
     @property
     def teachers(self) -> tuple[str, ...]:
-        """Names of the guides that teach: those that know more than the labelled texts, if any."""
-        return tuple(self.given) or ("words", "pairs", "wide")
+        """Names of the guides that teach; the slowest only where none is given."""
+        return (*self.given, "words", "pairs") if self.given else ("words", "pairs", "wide")
 
     def whole(self, rules: str, fold: int = 0, start: str = "full") -> Start:
         """The model of all words of some rules, by which words are chosen and trainings start.
@@ -117,30 +133,38 @@ class Guides:
         """
         paired = rules.endswith("_pairs")
         if start == "full":
-            return self.get("pairs" if paired else "words", fold).whole
+            taught = "taught " if self.teaches and self.unlabelled else ""
+            return self.get(taught + ("pairs" if paired else "words"), fold).whole
         found = self.get("vectors", fold).whole
         return self._with_pairs(found) if paired else found
 
     def soft(self, names: tuple[str, ...], fold: int = 0) -> Soft | None:
-        """What the good ones among some guides say on average; `None`, if there is too much."""
-        found = [self.get(name, fold) for name in names]
-        best = max(guide.score for guide in found)
-        heard = [guide.outputs for guide in found if guide.score >= best - WORTH]
-        if not len(heard[0]):
+        """What some guides say, each by its weight, see `weights_of`; `None`, if it is too much."""
+        found = [self.get(name, fold).outputs for name in names]
+        if not len(found[0]):
             return None
-        mean = np.mean([one.astype(np.float32) for one in heard], axis=0)
-        return Soft(mean, len(self.corpus.labels))
+        _, dev = self.corpus.rows(fold)
+        right = [one[dev, self.corpus.labels[dev]].astype(np.float64) for one in found]
+        weights = weights_of(np.stack(right, axis=1)).astype(np.float32)
+        mixed = sum(weight * one for weight, one in zip(weights, found, strict=True) if weight)
+        return Soft(mixed, len(self.corpus.labels))
+
+    def held(self, fold: int = 0) -> np.ndarray | None:
+        """What the teachers say of the first texts without a label, which are held out of trials:
+        one in ten, at most 1,000; `None`, if there are none."""
+        soft = self.soft(self.teachers, fold)
+        if soft is None:
+            return None
+        count = min(MOST_HELD, (len(self.corpus.texts) - soft.rows) // 10)
+        return np.argmax(soft.probabilities[soft.rows :][:count], axis=1) if count else None
 
     def _train(self, name: str, fold: int) -> dict[str, np.ndarray]:
         setting = self.settings[name]
         tokens = self.corpus.tokens(setting.rules)
-        start, soft = None, None
+        start = None
         if "vectors" in self.given:
             whole = self.whole(setting.rules, fold, "vectors")
             start = start_at(setting, tokens.vocabulary, tokens, whole, self.seed)
-        if self.given and len(self.corpus.texts) > len(self.corpus.labels):
-            soft = self.soft(tuple(self.given), fold)
-            setting = setting._replace(soft=TEACHES)
         trained = train(
             setting,
             self.corpus,
@@ -148,7 +172,7 @@ class Guides:
             seed=self.seed,
             fold=fold,
             metric=self.metric,
-            soft=soft,
+            soft=self.soft(self.teachers, fold) if setting.soft else None,
             start=start,
             options={} if start else {"start": START},
         )
@@ -166,11 +190,11 @@ class Guides:
         }
 
     def _probe(self, name: str, fold: int) -> dict[str, np.ndarray]:
-        table = pretrained.table_of(self.folder)
+        tables = pretrained.tables_of(self.folder)
         if is_multi_label(self.corpus.labels):
             nothing = {"outputs": np.zeros((0, 0), np.float16), "score": np.array(0.0)}
-            return {"table": table / max(float(table.std()), 1e-12), **nothing}
-        found = pretrained.probe(self.corpus, table, fold, self.seed)
+            return {"table": tables[0], **nothing}
+        found = pretrained.probe(self.corpus, tables, fold, self.seed)
         scale = max(float(found.table.std()), 1e-12)
         return {
             "table": found.table / scale,
@@ -197,3 +221,24 @@ class Guides:
         table = words.table[[0, 0, *places]] * (np.array([0, 0, *places]) > 1)[:, None]
         kernel = None if words.kernel is None else 2 * words.kernel
         return Start(table.astype(np.float32), kernel, words.bias)
+
+
+def weights_of(probabilities: np.ndarray) -> np.ndarray:
+    """Weights of models in the mixture under which dev is most likely, by EM.
+
+    `w_k <- mean_i (w_k p_ik / sum_j w_j p_ij)`, from equal ones; small ones become 0.
+
+    Args:
+        probabilities: What each model gives the right class of each text, `(texts, models)`.
+
+    Returns: float64 `(models,)`, with the sum 1.
+
+    >>> weights_of(np.array([[0.9, 0.5], [0.8, 0.5], [0.7, 0.5]])).tolist()
+    [1.0, 0.0]
+    """
+    weights = np.full(probabilities.shape[1], 1 / probabilities.shape[1])
+    for _ in range(ROUNDS):
+        shares = weights * np.maximum(probabilities, 1e-4)
+        weights = np.mean(shares / shares.sum(axis=1, keepdims=True), axis=0)
+    weights[weights < HEARD] = 0.0
+    return weights / weights.sum()

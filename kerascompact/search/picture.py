@@ -54,4 +54,4 @@ def draw(
 
 
 def _points(runs: Sequence[Run]) -> tuple[list[float], list[float]]:
-    return [run.bytes / 1024 for run in runs], [100 * run.score for run in runs]
+    return [run.bytes / 1024 for run in runs], [100 * run.dev for run in runs]

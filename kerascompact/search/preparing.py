@@ -5,6 +5,7 @@ import os
 import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -83,7 +84,6 @@ def prepare(dataset: Dataset, beyond: Beyond, folder: Path, resume: bool, **opti
     num_train, names = len(dataset.train.texts), tuple(dataset.label_names)
     options["distil"] = options["distil"] and not dataset.multi_label
     digest = digest_of(texts, labels, num_train, *beyond.facts())
-    vectors = "" if beyond.vectors is None else repr(beyond.vectors)
     task = Task(dataset.name, label_names=names, num_train=num_train, digest=digest, **options)
     if resume:
         before = Task.load(folder)
@@ -96,9 +96,12 @@ def prepare(dataset: Dataset, beyond: Beyond, folder: Path, resume: bool, **opti
         task = replace(task, used=before.used)
     if beyond.teacher is not None and not (folder / TEACHER).exists():
         save_npz(folder / TEACHER, outputs=answers_of(beyond.teacher, texts, names))
-    if beyond.vectors is not None:
-        found = task.corpus_of(folder, texts, labels, beyond.vectors.most_frequent(MOST_IDS))
-        coverage = pretrained.write(folder, found, beyond.vectors)
-        task = replace(task, vectors=f"{vectors}, of {coverage:.1%} of the words")
+    if beyond.vectors:
+        words = [one.most_frequent(MOST_IDS) for one in beyond.vectors]
+        in_turn = [word for same in zip_longest(*words) for word in same if word is not None]
+        corpus = task.corpus_of(folder, texts, labels, in_turn)
+        coverage = pretrained.write(folder, corpus, beyond.vectors)
+        vectors = " and ".join(repr(one) for one in beyond.vectors)
+        task = replace(task, vectors=f"{vectors}, for {coverage:.1%} of the words")
     task.save(folder, texts, labels)
     return task

@@ -1,6 +1,7 @@
 """Pre-trained vectors in a search: those of its words, and a linear classifier over their mean."""
 
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -9,12 +10,13 @@ import numpy as np
 from kerascompact.core.arrays import load_npz, save_npz
 from kerascompact.core.extras import require
 from kerascompact.search.corpus import Corpus
-from kerascompact.text.word_vectors import WordVectors
+from kerascompact.text.word_vectors import SIF, WordVectors
 
 FILE = "vectors.npz"
-PRIORS = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0)  # variances of a kernel's numbers, to choose from
+PRIORS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3)  # variances of a kernel's numbers, to choose from
 MOST_COMPARED, MOST_FITTED = 2_000, 20_000  # texts that choose the variance, and that are fitted
 PARTS = 3  # of the cross-validation
+NEVER = -20.0  # logit of a class that has no text
 
 
 class Probe(NamedTuple):
@@ -31,17 +33,23 @@ class Probe(NamedTuple):
     outputs: np.ndarray
 
 
-def write(folder: Path, corpus: Corpus, vectors: WordVectors) -> float:
+def write(folder: Path, corpus: Corpus, vectors: Sequence[WordVectors]) -> float:
     """Keeps the vectors of a corpus' words in the folder of its search.
+
+    Those of several files stand side by side, each with the variance 1.
 
     Returns: Share of the words, by their counts, that have a vector.
 
-    Raises: ValueError, if no word has one.
+    Raises: ValueError, if no word has one in one of the files.
     """
     tokens = corpus.tokens(corpus.rules)
-    found = vectors.table(tokens.vocabulary, counts=tokens.counts)
-    save_npz(folder / FILE, table=found.weights, known=found.known)
-    return found.coverage
+    found = [one.table(tokens.vocabulary) for one in vectors]
+    tables = [one.weights / max(float(one.weights[one.known].std()), 1e-12) for one in found]
+    shares = tokens.counts / tokens.counts.sum()
+    known = np.any([one.known for one in found], axis=0)
+    weights = (SIF / (SIF + shares)).astype(np.float32)
+    save_npz(folder / FILE, table=np.concatenate(tables, axis=1), weights=weights)
+    return float(shares[known].sum())
 
 
 def exist(folder: Path) -> bool:
@@ -49,39 +57,45 @@ def exist(folder: Path) -> bool:
     return (folder / FILE).exists()
 
 
-def table_of(folder: Path) -> np.ndarray:
-    """The vectors of the corpus' words, as `WordVectors.table` makes them, `(ids, d)`."""
-    return load_npz(folder / FILE)["table"]
+def tables_of(folder: Path) -> list[np.ndarray]:
+    """The vectors of the corpus' words, `(ids, d)`: as they are, and with the weights of
+    `WordVectors.table`, by which frequent words count less."""
+    found = load_npz(folder / FILE)
+    return [found["table"], found["table"] * found["weights"][:, None]]
 
 
-def probe(corpus: Corpus, table: np.ndarray, fold: int = 0, seed: int = 0) -> Probe:
+def probe(corpus: Corpus, tables: Sequence[np.ndarray], fold: int = 0, seed: int = 0) -> Probe:
     """Fits a classifier over vectors that stay as they are, on the training rows of a fold.
 
-    The penalty `||W||^2 / (2 s)` is that of the variance `s` which has the smallest log loss in a
-    cross-validation, for features of the mean variance 1.
+    Which table it reads, and the penalty `||W||^2 / (2 s)` with its variance `s`, are those with
+    the smallest log loss in a cross-validation, for features of the mean variance 1.
 
     Args:
         corpus: Texts of one label each.
-        table: Vectors of its words, `(ids, d)`.
+        tables: Vectors of its words to choose from, each `(ids, d)`.
         fold: Which rows are dev, see `Corpus.rows`.
         seed: Seed of the rows that are drawn, if there are many.
 
     Raises: ImportError, without scikit-learn.
     """
-    linear = require("sklearn.linear_model", "vectors")
-    features = means(corpus.tokens(corpus.rules).ids, table)
-    rows, _ = corpus.rows(fold)
+    linear, classes = require("sklearn.linear_model", "vectors"), len(corpus.label_names)
+    ids, (rows, _) = corpus.tokens(corpus.rules).ids, corpus.rows(fold)
     rows = np.random.default_rng(seed).permutation(rows)
     few, many = rows[:MOST_COMPARED], rows[:MOST_FITTED]
-    scale = float(features[many].std(axis=0).mean()) or 1.0
-    features /= scale
-    with warnings.catch_warnings():
+    one_thread = require("threadpoolctl", "vectors").threadpool_limits(1)  # more are slower
+    with one_thread, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of a fit that is nearly at its end: it is good enough
-        prior = _prior(features[few], corpus.labels[few])
-        model = linear.LogisticRegression(C=prior, max_iter=500)
+        tried = []
+        for table in tables:
+            features = means(ids, table)
+            scale = float(features[many].std(axis=0).mean()) or 1.0
+            loss, prior = _compared(features[few] / scale, corpus.labels[few])
+            tried.append((loss, prior, scale, table, features / scale))
+        _, prior, scale, table, features = min(tried, key=lambda one: one[0])
+        model = linear.LogisticRegression(C=prior, max_iter=200, tol=1e-3)
         model.fit(features[many], corpus.labels[many])
-    kernel = np.zeros((table.shape[1], len(corpus.label_names)), np.float32)
-    bias = np.full(len(corpus.label_names), -20.0, np.float32)  # of classes without a text
+    kernel = np.zeros((table.shape[1], classes), np.float32)
+    bias = np.full(classes, NEVER, np.float32)  # of classes without a text
     if len(model.classes_) == 2:
         kernel[:, model.classes_] = np.concatenate([-model.coef_, model.coef_]).T / 2
         bias[model.classes_] = np.concatenate([-model.intercept_, model.intercept_]) / 2
@@ -105,13 +119,14 @@ def means(ids: np.ndarray, table: np.ndarray) -> np.ndarray:
     return total / np.maximum((ids > 1).sum(axis=1), 1)[:, None]
 
 
-def _prior(features: np.ndarray, labels: np.ndarray) -> float:
-    """The variance with the smallest log loss; 0.01, if a class has one text only."""
+def _compared(features: np.ndarray, labels: np.ndarray) -> tuple[float, float]:
+    """The smallest log loss, and its variance; 0 and 0.01, if a class has one text only."""
     parts = min(PARTS, int(np.unique(labels, return_counts=True)[1].min()))
     if parts == 1:
-        return 0.01
+        return 0.0, 0.01
     selection = require("sklearn.model_selection", "vectors")
-    model = require("sklearn.linear_model", "vectors").LogisticRegression(max_iter=200)
+    model = require("sklearn.linear_model", "vectors").LogisticRegression(max_iter=200, tol=1e-3)
     folds = selection.StratifiedKFold(parts, shuffle=True, random_state=0)
     search = selection.GridSearchCV(model, {"C": PRIORS}, scoring="neg_log_loss", cv=folds)
-    return float(search.fit(features, labels).best_params_["C"])
+    search.fit(features, labels)
+    return -float(search.best_score_), float(search.best_params_["C"])

@@ -16,11 +16,13 @@ class Run(NamedTuple):
         number: Number of the trial in the study.
         setting: The setting.
         bytes: Size of its file.
-        score: Dev score of its frozen model.
+        score: What settings are compared by: `dev`; with texts without a label, the mean of `dev`
+            and of the share of those held out that have the teachers' answer.
         of: Number of the trial that it repeats; its own, if none.
         repeat: Number among the trainings of its setting.
         fold: Rows that were dev, see `Corpus.rows`.
         seconds: What it took.
+        dev: Dev score of its frozen model.
     """
 
     budget: int
@@ -32,6 +34,7 @@ class Run(NamedTuple):
     repeat: int
     fold: int
     seconds: float
+    dev: float
 
 
 class Ranked(NamedTuple):
@@ -45,16 +48,18 @@ class Ranked(NamedTuple):
 def run_of(budget: int, trial: FrozenTrial) -> Run:
     """A finished trial as a `Run`."""
     facts = trial.user_attrs
+    value = float(trial.value if trial.value is not None else float("nan"))
     return Run(
         budget,
         trial.number,
         Setting.of(facts["setting"]),
         facts["bytes"],
-        float(trial.value if trial.value is not None else float("nan")),
+        value,
         facts.get("repeat_of", trial.number),
         facts.get("repeat", 0),
         facts.get("fold", 0),
         facts["seconds"],
+        facts.get("dev", value),
     )
 
 

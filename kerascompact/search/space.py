@@ -253,14 +253,16 @@ def _of_few_labels(found: list[dict[str, Any]], budget: int, facts: Facts) -> li
     if not facts.vectors:
         return [one | taught for one in found[:4]] + found
     usual = usual_width(budget, facts.classes)
-    width = math.log2(even(min(facts.classes, usual)) / usual)  # of a classifier over vectors
+    # Of a linear classifier, which needs a column for each class.
+    width = max(-2.0, min(math.log2(even(min(facts.classes, usual)) / usual), 2.0))
     start = {"start": "vectors", "slower": -2.0, "dropout": 0.1, "epochs": 0.5, **taught}
     plain, pairs = found[0] | start, found[1] | start
     return [
-        plain | {"width": max(width, -2.0)},
-        pairs | {"width": max(width, -2.0)},
+        plain | {"width": width},
         plain | {"start": "full"},
+        plain | {"slower": -1.0, "width": width, "epochs": 1.0},
         pairs | {"start": "full", "slower": -1.0},
-        plain | {"slower": -4.0, "width": max(width, -2.0)},
-        *found,
+        plain | {"slower": -4.0, "width": width},
+        pairs | {"width": width},
+        *[one | taught for one in found],
     ]

@@ -11,7 +11,7 @@ from kerascompact import datasets
 from kerascompact.core import checks
 from kerascompact.datasets.base import Dataset, DataWarning
 from kerascompact.search import budget as budgets
-from kerascompact.search.beyond_labels import Beyond, Teacher, vectors_of
+from kerascompact.search.beyond_labels import Beyond, Teacher, Vectors, vectors_of
 from kerascompact.search.display import Display
 from kerascompact.search.fidelity import rows_in_time
 from kerascompact.search.finishing import finish, score_of
@@ -19,7 +19,6 @@ from kerascompact.search.found import Found, importances
 from kerascompact.search.preparing import folder_of, held_out, prepare
 from kerascompact.search.processes import Processes
 from kerascompact.search.worker import SMALL, Worker
-from kerascompact.text.word_vectors import WordVectors
 from kerascompact.training.scores import METRICS
 
 MOST_WORKERS = 4  # by default
@@ -34,7 +33,7 @@ def text_classifier(
     *,
     seed: int = 0,
     metric: str | None = None,
-    vectors: WordVectors | str | os.PathLike[str] | None = None,
+    vectors: Vectors | Sequence[Vectors] | None = None,
     teacher: Teacher | None = None,
     unlabelled: Sequence[str] = (),
     distil: bool = True,
@@ -63,8 +62,9 @@ def text_classifier(
         metric: "accuracy", "macro_f1" or "micro_f1". Default: accuracy; micro_f1 if a text may have
             several labels.
         vectors: Pre-trained vectors of words, worth having where labels are few: `WordVectors`, the
-            path of their file, or the name of an installed package, see `WordVectors.installed`.
-            Words that no text has are then known as well. Takes scikit-learn.
+            path of their file, or the name of an installed package, see `WordVectors.installed`;
+            or several, "glove50,wordllama" or a list, which then stand side by side. Words that no
+            text has are known as well. Takes scikit-learn.
         teacher: A model whose answers the small ones learn from: a function from a list of texts
             to probabilities `(texts, classes)`, in the order of the labels; a Keras model of texts;
             a `TextClassifier` or the path of its file; or the answers themselves, for the texts of

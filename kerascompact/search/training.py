@@ -27,12 +27,22 @@ STEPS = 8  # of TensorFlow between two of Python: half of the time goes there
 
 
 class Trained(NamedTuple):
-    """A trained setting: the model, its vocabulary, and the dev score of the frozen model."""
+    """A trained setting.
+
+    Args:
+        setting: The setting.
+        model: The model.
+        vocabulary: Its vocabulary.
+        score: Dev score of the frozen model.
+        agreement: Share of the held-out texts without a label for which it gives the teachers'
+            answer; `None`, if there are none.
+    """
 
     setting: Setting
     model: keras.Model
     vocabulary: Words
     score: float
+    agreement: float | None = None
 
 
 class Soft(NamedTuple):
@@ -96,6 +106,7 @@ def train(
     metric: str = "accuracy",
     soft: Soft | None = None,
     start: Start | None = None,
+    held: np.ndarray | None = None,
     callbacks: Sequence[keras.callbacks.Callback] = (),
     options: dict[str, Any] | None = None,
 ) -> Trained:
@@ -110,6 +121,7 @@ def train(
         metric: One of `training.scores.METRICS`.
         soft: A teacher's probabilities; only a setting with `soft` above 0 reads them.
         start: Where the table and the output layer start. Default: drawn.
+        held: The teachers' answers for the first texts without a label, which are held out.
         callbacks: Callbacks of the training, not of the fine-tuning.
         options: Further options of the embedding.
 
@@ -117,7 +129,10 @@ def train(
     """
     known_only = setting.skip_unknown and setting.model != "cnn"
     soft = soft if setting.soft else None
-    ids = corpus.encode(vocabulary, known_only, unlabelled=soft is not None)
+    several, first = is_multi_label(corpus.labels), len(corpus.labels)
+    with_more = soft is not None or held is not None
+    ids = corpus.encode(vocabulary, known_only, unlabelled=with_more)
+    num_held = 0 if held is None else len(held)
     train_rows, dev_rows = corpus.rows(fold)
     dev = ids[dev_rows], corpus.labels[dev_rows]
     passes = math.ceil(LEAST / max(len(train_rows), 1))
@@ -126,7 +141,7 @@ def train(
     if soft is not None:
         labels = soft.mixed(labels, setting)
         labelled = len(train_rows)
-        more = np.arange(len(corpus.labels), len(ids))
+        more = np.arange(first + num_held, len(ids))
         more = np.random.default_rng(seed).permutation(more)
         train_rows = np.concatenate([train_rows, more[: MOST_READ * setting.epochs * labelled]])
         share = min(1.0, MOST_READ * labelled / len(train_rows))
@@ -134,8 +149,7 @@ def train(
     if start is not None:
         named["weights"] = start.table
     setting_built = setting._replace(options=tuple(named.items()))
-    classes, several = len(corpus.label_names), is_multi_label(corpus.labels)
-    model = build(setting_built, len(vocabulary), classes, seed, several)
+    model = build(setting_built, len(vocabulary), len(corpus.label_names), seed, several)
     if start is not None:
         start.set_head(model, setting)
     # Of few rows, those of one length are too few for batches of their own.
@@ -160,4 +174,8 @@ def train(
         fit(model, batches, dev, epochs=epochs, learning_rate=rate, **common)
     frozen = export.freeze(model, setting.recipe).model
     outputs = outputs_of(frozen, dev[0])
-    return Trained(setting, model, vocabulary, score(outputs, dev[1], metric))
+    found = Trained(setting, model, vocabulary, score(outputs, dev[1], metric))
+    if held is None:
+        return found
+    answers = np.argmax(outputs_of(frozen, ids[first : first + num_held]), axis=1)
+    return found._replace(agreement=float(np.mean(answers == held)))

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import keras
+import numpy as np
 import optuna
 
 from kerascompact.search.corpus import WHOLE
@@ -59,7 +60,7 @@ class Worker:
         tokens = int((self.corpus.tokens(self.corpus.rules).ids[: self.task.num_train] > 0).sum())
         self.epochs = usual_epochs(tokens)
         seed, metric = self.task.seed, self.task.metric
-        self.guides = Guides(self.corpus, folder, self.epochs, metric, seed)
+        self.guides = Guides(self.corpus, folder, self.epochs, metric, seed, self.task.distil)
         self.facts = Facts(
             len(self.task.label_names),
             self.corpus.sequence_length,
@@ -68,7 +69,7 @@ class Worker:
             self.task.distil,
             self.corpus.rules,
             "vectors" in self.guides.given,
-            self.task.distil and len(self.corpus.texts) > len(self.corpus.labels),
+            self.task.distil and self.guides.unlabelled,
         )
         several = is_multi_label(self.corpus.labels)
         length = self.corpus.sequence_length
@@ -77,6 +78,8 @@ class Worker:
         storage = storage_of(self.task.storage, folder)
         first = functools.partial(defaults, facts=self.facts)
         num_dev = self.corpus.num_dev
+        if self.facts.unlabelled:  # half of a score is of texts that teachers answer
+            num_dev *= 2
         self.studies = Studies(names, storage, seed, number, first, folder, num_dev)
         self.slowest = self.seconds = 0.0  # of a trial, of the search
 
@@ -156,12 +159,16 @@ class Worker:
         trial.set_user_attr("setting", setting.facts())
         trial.set_user_attr("bytes", self.bytes(setting, vocabulary))
         watch = Watch(trial, self.task.metric, until, prunes=not repeat)
-        found = self.train(setting, vocabulary, fold, repeat, watch)
+        held = self.guides.held(fold) if self.facts.unlabelled else None
+        found = self.train(setting, vocabulary, fold, repeat, watch, held=held)
         if watch.late:
             raise optuna.TrialPruned
         self.keep(found, budget, trial.number)
+        trial.set_user_attr("dev", found.score)
         trial.set_user_attr("seconds", round(time.time() - start, 2))
-        return found.score
+        if found.agreement is None:
+            return found.score
+        return (found.score + found.agreement) / 2
 
     def _folds(self) -> int:
         """Splits of a small dev that trainings take turns in: as many as there is time for."""
@@ -196,6 +203,7 @@ class Worker:
         fold: int,
         repeat: int,
         *callbacks: keras.callbacks.Callback,
+        held: np.ndarray | None = None,
     ) -> Trained:
         """Trains a setting on the corpus; each repeat has a seed of its own."""
         seed, start = self.task.seed + 7919 * repeat, None
@@ -212,6 +220,7 @@ class Worker:
             metric=self.task.metric,
             soft=self.guides.soft(self.guides.teachers, fold) if setting.soft else None,
             start=start,
+            held=held,
             callbacks=callbacks,
         )
 

@@ -13,6 +13,7 @@ from kerascompact.text import inputs, static_models
 from kerascompact.text.vocabulary import NUM_RESERVED, Vocabulary
 from kerascompact.text.word_vector_files import read_word_vectors
 
+BLOCK = 10_000  # words whose vectors are read at once
 SIF = 1e-3  # share of the tokens at which a word has half of its weight
 Missing = Callable[[list[str]], np.ndarray]
 
@@ -152,14 +153,20 @@ class WordVectors:
         words = inputs.strings("words", words)
         single = sorted({part for word in words for part in word.split(" ")})
         rows = dict(zip(single, self._pieces(single), strict=True))
+        parts = [[rows[part] for part in word.split(" ")] for word in words]
+        known = np.array([all(one) for one in parts], bool)
         found = np.zeros((len(words), self.width), np.float32)
-        known = np.zeros(len(words), bool)
-        for place, word in enumerate(words):
-            parts = [rows[part] for part in word.split(" ")]
-            known[place] = all(parts)
-            if known[place]:
-                means = [np.asarray(self.vectors[part], np.float32).mean(axis=0) for part in parts]
-                found[place] = np.mean(means, axis=0)
+        for start in range(0, len(words), BLOCK):
+            places = start + np.flatnonzero(known[start : start + BLOCK])
+            pieces = [
+                (place, row, len(parts[place]) * len(part))
+                for place in places.tolist()
+                for part in parts[place]
+                for row in part
+            ]
+            if pieces:
+                where, row, share = (np.array(column) for column in zip(*pieces, strict=True))
+                np.add.at(found, where, np.asarray(self.vectors[row], np.float32) / share[:, None])
         return found, known
 
     def _pieces(self, words: list[str]) -> list[list[int]]:
