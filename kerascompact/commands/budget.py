@@ -1,7 +1,11 @@
 """Options of `train --budget`: a search for the best files within budgets of bytes."""
 
 import argparse
+import importlib
+import os
+import sys
 from pathlib import Path
+from typing import Any
 
 # Options of `train` that fix what a search chooses.
 CHOSEN = (
@@ -30,7 +34,20 @@ def add_budget(parser: argparse.ArgumentParser) -> None:
         "--storage", default="", metavar="ADDRESS",
         help="Optuna storage that several machines share: a path or postgresql://... (in --out)",
     )  # fmt: skip
-    add("--unlabelled", type=Path, metavar="FILE", help="more texts for soft labels, one a line")
+    add(
+        "--vectors", metavar="FILE|NAME",
+        help="pre-trained word vectors, for few labels: a file of word2vec, GloVe, fastText or "
+        "model2vec, or glove50 or wordllama if their packages are installed; several with commas",
+    )  # fmt: skip
+    add(
+        "--teacher", metavar="FILE|MODULE:NAME",
+        help="what small models learn from: a .tflite file that takes text, or a Python function "
+        "from a list of texts to probabilities, the labels in alphabetical order",
+    )  # fmt: skip
+    add(
+        "--unlabelled", type=Path, metavar="FILE",
+        help="more texts, one a line, that teachers give labels for",
+    )  # fmt: skip
     add("--no-distil", action="store_true", help="without soft labels of larger models")
 
 
@@ -48,6 +65,7 @@ def run(arguments: argparse.Namespace, defaults: dict[str, object]) -> int:
     from kerascompact.commands import source
     from kerascompact.core import checks
     from kerascompact.search import budget, text_classifier
+    from kerascompact.search.preparing import dev_share
     from kerascompact.tasks import folder
 
     for name, default in defaults.items():
@@ -57,7 +75,8 @@ def run(arguments: argparse.Namespace, defaults: dict[str, object]) -> int:
     budget.several(arguments.budget)
     checks.number("minutes", arguments.minutes, above=0)
     folder.check_writable(arguments.out)
-    loaded = source.dataset(arguments, arguments.seed, examine=False)
+    teacher = _teacher(arguments.teacher)
+    loaded = source.dataset(arguments, arguments.seed, False, dev_share)
     refit = False if getattr(arguments, "dev", None) else None  # a dev of one's own is kept out
     with source.printed_warnings():
         found = text_classifier(
@@ -66,6 +85,8 @@ def run(arguments: argparse.Namespace, defaults: dict[str, object]) -> int:
             arguments.minutes,
             seed=arguments.seed,
             metric=arguments.metric,
+            vectors=arguments.vectors,
+            teacher=teacher,
             unlabelled=_lines(arguments.unlabelled),
             distil=not arguments.no_distil,
             refit=refit,
@@ -94,3 +115,21 @@ def _lines(path: Path | None) -> list[str]:
     except UnicodeDecodeError as error:
         raise ValueError(f"{path}: not UTF-8 text ({error.reason}).") from None
     return [line for line in text.split("\n") if line.strip()]
+
+
+def _teacher(name: str | None) -> Any:
+    """The path of a file, or the function of a module, which may be in this folder."""
+    if name is None or name.endswith(".tflite"):
+        return name
+    module, colon, function = name.rpartition(":")
+    if not colon:
+        raise ValueError(
+            f"--teacher must be a .tflite file or MODULE:NAME of a function. Received: {name!r}."
+        )
+    sys.path.insert(0, os.getcwd())
+    try:
+        return getattr(importlib.import_module(module), function)
+    except (ImportError, AttributeError) as error:
+        raise ValueError(f"--teacher {name}: {error}.") from error
+    finally:
+        sys.path.pop(0)

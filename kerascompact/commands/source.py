@@ -4,7 +4,7 @@ import argparse
 import contextlib
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -40,13 +40,19 @@ def add_source(parser: argparse.ArgumentParser, splits: bool = True) -> None:
     )  # fmt: skip
 
 
-def dataset(arguments: argparse.Namespace, seed: int = 0, examine: bool = True) -> "Dataset":
+def dataset(
+    arguments: argparse.Namespace,
+    seed: int = 0,
+    examine: bool = True,
+    dev: Callable[[int], float] = lambda rows: 0.1,
+) -> "Dataset":
     """Loads the data set of `--data` in three splits; prints what is odd about a table.
 
     Args:
         arguments: The parsed command line.
         seed: Seed of the split, for a table.
         examine: Whether the texts are examined, too, which a search does itself.
+        dev: From a table's number of rows to the share that is held out as dev.
 
     Raises: ValueError, if `--data` is neither a table nor a name, or other options do not fit it.
     """
@@ -56,10 +62,12 @@ def dataset(arguments: argparse.Namespace, seed: int = 0, examine: bool = True) 
         return datasets.load(arguments.data, arguments.data_dir)
     text, label, separator = _columns(arguments)
     with printed_warnings():
+        rows = datasets.table.read(arguments.data, text, label, separator)
         loaded = datasets.table.load(
             arguments.data,
             text,
             label,
+            dev=dev(len(rows.texts)),
             seed=seed,
             test_path=arguments.test,
             dev_path=arguments.dev,

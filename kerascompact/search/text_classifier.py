@@ -53,7 +53,8 @@ def text_classifier(
     split, if there is one, is read once, at the end.
 
     Args:
-        data: A `Dataset`, or texts and labels, of which a tenth becomes dev.
+        data: A `Dataset`, or texts and labels, of which a tenth becomes dev; of fewer than 2,000,
+            200 of them, or three tenths.
         budget: Bytes of the entire file, with words, labels and graph: 65536, "64KiB", "64KB"; or
             several, "16KiB,64KiB" or a list.
         minutes: Time of the search, in minutes. What the teacher takes to answer, and reading the

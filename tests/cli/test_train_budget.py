@@ -1,0 +1,89 @@
+"""`train --budget`: its teacher, its split, and what it refuses before any work."""
+
+import argparse
+
+import numpy as np
+import pytest
+
+from kerascompact import cli
+from kerascompact.commands import budget, source
+from kerascompact.search.preparing import dev_share
+
+
+def test_a_teacher_is_a_file_or_a_function_of_this_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "my_teacher.py").write_text(
+        "def answers(texts):\n    return [[1, 0]] * len(texts)\n"
+    )
+    assert budget._teacher("my_teacher:answers")(["a"]) == [[1, 0]]
+    assert budget._teacher("model.tflite") == "model.tflite" and budget._teacher(None) is None
+    for bad, message in {
+        "my_teacher": "MODULE:NAME of a function. Received: 'my_teacher'",
+        "my_teacher:other": "my_teacher:other.*no attribute",
+        "nowhere_at_all:x": "No module named",
+    }.items():
+        with pytest.raises(ValueError, match=message):
+            budget._teacher(bad)
+
+
+def table(folder, rows):
+    lines = [f"turn it {('up', 'down')[n % 2]} {n},{n % 2}" for n in range(rows)]
+    path = folder / "mine.csv"
+    path.write_text("text,label\n" + "\n".join(lines) + "\n")
+    return path
+
+
+def test_few_rows_have_a_larger_dev(tmp_path):
+    parser = argparse.ArgumentParser()
+    source.add_source(parser)
+    arguments = parser.parse_args(["--data", str(table(tmp_path, 1000))])
+    sizes = {
+        len(source.dataset(arguments, 0, False, share).dev.texts)
+        for share in (dev_share, lambda rows: 0.1)
+    }
+    assert sizes == {200, 100}
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        (["--vectors", "nowhere.vec"], "`vectors` must be a file"),
+        (["--teacher", "nowhere.tflite"], "nowhere.tflite"),
+        (["--teacher", "nowhere"], "--teacher must be"),
+    ],
+)
+def test_refuses_before_any_training(option, message, tmp_path, capsys):
+    path, out = table(tmp_path, 60), tmp_path / "out"
+    code = cli.main(["train", "--data", str(path), "--budget", "20KB", "--out", str(out), *option])
+    assert code != 0 and message in capsys.readouterr().err
+    assert not (out / "model.tflite").exists()
+
+
+def test_vectors_of_a_file_train(tmp_path, capsys):
+    words = ["turn", "it", "up", "down"]
+    numbers = np.random.default_rng(0).normal(size=(4, 3))
+    lines = [
+        f"{w} {' '.join(f'{n:.4f}' for n in row)}" for w, row in zip(words, numbers, strict=True)
+    ]
+    (tmp_path / "v.vec").write_text("4 3\n" + "\n".join(lines) + "\n")
+    arguments = [
+        "train",
+        "--data",
+        str(table(tmp_path, 300)),
+        "--budget",
+        "20KB",
+        "--minutes",
+        "0.2",
+    ]
+    arguments += [
+        "--out",
+        str(tmp_path / "out"),
+        "--vectors",
+        str(tmp_path / "v.vec"),
+        "--workers",
+        "1",
+    ]
+    assert cli.main(arguments) == 0
+    report = (tmp_path / "out" / "report.json").read_text()
+    assert "<WordVectors of 4 words, 3 numbers each>" in report
+    assert (tmp_path / "out" / "model.tflite").stat().st_size <= 20_000

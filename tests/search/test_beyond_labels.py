@@ -1,0 +1,135 @@
+"""Vectors and teachers as arguments of a search, and a search with both."""
+
+import keras
+import numpy as np
+import pytest
+
+from kerascompact import export, models
+from kerascompact.runtime import TextClassifier
+from kerascompact.search import text_classifier
+from kerascompact.search.beyond_labels import answers_of, vectors_of
+from kerascompact.search.preparing import dev_share, held_out
+from kerascompact.text import Vocabulary, WordVectors
+from tiny_task import dataset
+
+NAMES = ("good", "bad", "odd")
+TEXTS = ["good word1", "so bad", "", "odd"]
+WORDS = [*NAMES, *(f"word{number}" for number in range(30))]
+VECTORS = WordVectors(np.random.default_rng(1).normal(size=(33, 5)), WORDS)
+
+
+def oracle(texts):
+    """Mostly sure of the word that is the label."""
+    right = np.array([[name in text.split() for name in NAMES] for text in texts], float)
+    return (right + 0.1) / (right + 0.1).sum(axis=1, keepdims=True)
+
+
+def test_answers_are_those_of_functions_arrays_and_models():
+    wanted = oracle(TEXTS)
+    np.testing.assert_allclose(answers_of(oracle, TEXTS, NAMES), wanted, atol=1e-6)
+    np.testing.assert_allclose(answers_of(wanted, TEXTS, NAMES), wanted, atol=1e-6)
+    split = keras.layers.TextVectorization(vocabulary=list(NAMES), output_mode="multi_hot")
+    inputs = keras.Input((), dtype="string")
+    outputs = keras.layers.Dense(3, "softmax")(split(inputs))
+    model = keras.Model(inputs, outputs)
+    found = answers_of(model, TEXTS, NAMES)
+    wanted = model.predict(keras.ops.convert_to_tensor(TEXTS, "string"), verbose=0)
+    np.testing.assert_allclose(found, wanted, atol=1e-6)
+
+
+def test_answers_of_a_file_are_in_the_order_of_the_labels(tmp_path):
+    words = Vocabulary(list(NAMES))
+    model = models.mean_classifier(keras.layers.Embedding(5, 4, mask_zero=True), 3)
+    path = tmp_path / "model.tflite"
+    names = ["odd", "good", "bad"]
+    export.save(export.convert(model, text=words, sequence_length=4, labels=names), path)
+    found = answers_of(path, TEXTS, NAMES)
+    one = TextClassifier(path).predict("so bad")
+    assert found[1].tolist() == pytest.approx([one.probabilities[names.index(n)] for n in NAMES])
+    np.testing.assert_allclose(found[2], 1 / 3, atol=1e-6)  # of no text, nothing is known
+    with pytest.raises(ValueError, match="a file with the labels.*Received: .*odd"):
+        answers_of(path, TEXTS, ("good", "bad"))
+
+
+@pytest.mark.parametrize(
+    ("teacher", "message"),
+    [
+        (lambda texts: oracle(texts)[:2], r"of the shape \(4, 3\).*Received: teacher=\(2, 3\)"),
+        (np.full((4, 2), 0.5), r"of the shape \(4, 3\).*Received: teacher=\(4, 2\)"),
+        (np.full((4, 3), -1.0), "probabilities, or"),
+        (np.full((4, 3), 0.0975), "whose sum is 1.*Received: teacher=0.29"),
+        (np.full((4, 3), np.nan), "`teacher`"),
+    ],
+)
+def test_refuses_what_is_no_answer(teacher, message):
+    with pytest.raises(ValueError, match=message):
+        answers_of(teacher, TEXTS, NAMES)
+
+
+def test_vectors_are_files_names_or_several(tmp_path):
+    path = VECTORS.save(tmp_path / "mine")
+    several = vectors_of(f"{path},{path}")
+    assert [one.width for one in several] == [5, 5] == [one.width for one in vectors_of([path] * 2)]
+    assert vectors_of(None) == () and vectors_of(VECTORS) == (VECTORS,)
+    for bad in ("nowhere", 3, [3]):
+        with pytest.raises(ValueError, match=f"`vectors` must be .*Received: .*{str(bad)[1:2]}"):
+            vectors_of(bad)
+
+
+def test_few_texts_have_a_larger_dev():
+    texts, labels = ["up", "down"] * 300, [0, 1] * 300
+    assert len(held_out((texts, labels), 0).dev.texts) == 180
+    assert dev_share(1000) == 0.2 and dev_share(100_000) == 0.1
+    with pytest.raises(ValueError, match="`data` must be"):
+        held_out(texts, 0)
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("search") / "search"
+    options = {
+        "vectors": VECTORS,
+        "teacher": oracle,
+        "unlabelled": [f"{name} word{number}" for name in NAMES for number in range(20)],
+        "workers": 1,
+        "trials": 3,
+        "verbose": False,
+        "folder": folder,
+    }
+    return text_classifier(dataset(60), "20KB", minutes=9, **options), options
+
+
+def test_a_search_with_both_learns_from_them(found):
+    result, _ = found
+    assert result.best.test_score > 0.7  # chance is 1/3
+    assert {run.setting.start for run in result.trials} <= {"vectors", "full"}
+    assert all(run.setting.soft == 0.8 for run in result.trials)
+    assert (
+        result.facts["vectors"]
+        == "<WordVectors of 33 words, 5 numbers each>, for 100.0% of the words"
+    )
+    for run in result.trials:  # six texts are held out
+        assert (6 * (2 * run.score - run.dev)) == pytest.approx(
+            round(6 * (2 * run.score - run.dev))
+        )
+    assert result.best.dev_scores[0] in [run.dev for run in result.trials]
+
+
+def test_it_is_resumed_with_the_same_vectors_only(found):
+    _, options = found
+    again = {**options, "resume": True, "trials": 4}
+    calls = []
+    again["teacher"] = lambda texts: calls.append(1) or oracle(texts)
+    more = text_classifier(dataset(60), "20KB", minutes=9, **again)
+    assert len(more.trials) > 3 and not calls  # the answers are in the folder
+    other = WordVectors(np.eye(33), WORDS)
+    with pytest.raises(ValueError, match="not of this data, these vectors"):
+        text_classifier(dataset(60), "20KB", minutes=9, **{**again, "vectors": other})
+
+
+def test_several_labels_refuse_a_teacher():
+    data = (["up", "down", "both"] * 40, [["a"], ["b"], ["a", "b"]] * 40)
+    with pytest.raises(ValueError, match="`teacher` must be None if a text may have several"):
+        text_classifier(data, "20KB", teacher=oracle, verbose=False)
+    with pytest.raises(ValueError, match="`teacher` must be None.*distil=False"):
+        text_classifier(dataset(60), "20KB", teacher=oracle, distil=False, verbose=False)

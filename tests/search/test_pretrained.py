@@ -1,0 +1,172 @@
+"""Classifiers over pre-trained vectors: scikit-learn's numbers, and trainings that begin there."""
+
+import keras
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+from kerascompact.search import pretrained
+from kerascompact.search.corpus import Corpus
+from kerascompact.search.guides import Guides, weights_of
+from kerascompact.search.setting import Setting
+from kerascompact.search.starts import start_at
+from kerascompact.search.tokens import UNSEEN
+from kerascompact.search.training import train
+from kerascompact.tasks.classification import outputs_of
+from kerascompact.text import WordVectors
+from tiny_task import dataset
+
+RANDOM = np.random.default_rng(0)
+WORDS = ["the", "good", "bad", "odd", *(f"word{number}" for number in range(25)), "fine", "awful"]
+NUMBERS = RANDOM.normal(size=(len(WORDS), 6)).astype(np.float32)
+NUMBERS[WORDS.index("fine")] = NUMBERS[WORDS.index("good")]
+VECTORS = WordVectors(NUMBERS, WORDS)
+MORE = ["good word1 a new word", "bad word2", "odd word99 word99"]
+
+
+def corpus(folder, names=("good", "bad", "odd"), labels=None, more=WORDS):
+    data = dataset(90)
+    texts = [*data.train.texts, *data.dev.texts, *MORE]
+    if labels is None:
+        labels = np.concatenate([data.train.labels, data.dev.labels])
+    return Corpus(texts, labels, 90, names, folder, more=more)
+
+
+@pytest.fixture
+def guides(tmp_path):
+    found = corpus(tmp_path)
+    pretrained.write(tmp_path, found, [VECTORS])
+    return Guides(found, tmp_path, 2, "accuracy", 0)
+
+
+def test_words_of_vectors_and_of_texts_without_labels_are_known(tmp_path):
+    tokens = corpus(tmp_path).tokens("wordpunct")
+    counts = dict(zip(tokens.vocabulary.words, tokens.counts[2:].tolist(), strict=True))
+    assert counts["new"] == 1 and counts["word99"] == 2  # of a text without a label
+    assert counts["fine"] == UNSEEN and "awful" in counts
+    assert corpus(tmp_path).tokens("wordpunct").vocabulary.words == tokens.vocabulary.words
+    pairs = corpus(None).tokens("wordpunct_pairs")
+    both = dict(zip(pairs.vocabulary.words, pairs.counts[2:].tolist(), strict=True))
+    assert {word: both[word] for word in counts} == counts and any(" " in word for word in both)
+
+
+def test_tables_are_those_of_the_vectors(tmp_path):
+    found = corpus(tmp_path)
+    tokens = found.tokens("wordpunct")
+    other = WordVectors(NUMBERS[:, :3] * 7, WORDS)
+    coverage = pretrained.write(tmp_path, found, [VECTORS, other])
+    for table, counts in zip(pretrained.tables_of(tmp_path), (None, tokens.counts), strict=True):
+        for columns, vectors in (slice(6), VECTORS), (slice(6, None), other):
+            wanted = vectors.table(tokens.vocabulary, counts=counts)
+            ratio = table[:, columns][wanted.known] / wanted.weights[wanted.known]
+            np.testing.assert_allclose(ratio, ratio[0, 0], rtol=1e-4)
+    plain = pretrained.tables_of(tmp_path)[0]
+    known = VECTORS.table(tokens.vocabulary).known
+    assert plain[known][:, :6].std() == pytest.approx(1, abs=1e-5)
+    assert coverage == pytest.approx(VECTORS.coverage(tokens.vocabulary, tokens.counts))
+
+
+@pytest.mark.parametrize("classes", [3, 2])
+def test_the_probe_is_a_logistic_regression(tmp_path, classes):
+    found = corpus(tmp_path)
+    if classes == 2:
+        found = corpus(tmp_path, ("good", "not"), np.minimum(found.labels, 1))
+    pretrained.write(tmp_path, found, [VECTORS])
+    table = pretrained.tables_of(tmp_path)[0]
+    probe = pretrained.probe(found, [table])
+    ids = found.tokens("wordpunct").ids
+    known = [row[row > 1] for row in ids]
+    means = np.stack([table[row].mean(axis=0) if len(row) else 0 * table[0] for row in known])
+    features = means / means[:90].std(axis=0).mean()
+    fits = [
+        LogisticRegression(C=c).fit(features[:90], found.labels[:90]) for c in pretrained.PRIORS
+    ]
+    apart = [np.abs(one.predict_proba(features) - probe.outputs).max() for one in fits]
+    assert min(apart) < 2e-2
+    logits = np.stack(
+        [probe.table[row].mean(axis=0) if len(row) else 0 * probe.bias for row in known]
+    )
+    wanted = keras.ops.softmax(logits + probe.bias)
+    np.testing.assert_allclose(wanted, probe.outputs, atol=1e-5)
+
+
+def test_a_class_without_a_text_is_never_the_answer(tmp_path):
+    found = corpus(tmp_path, ("good", "bad", "odd", "rare"))
+    pretrained.write(tmp_path, found, [VECTORS])
+    outputs = pretrained.probe(found, pretrained.tables_of(tmp_path)).outputs
+    assert outputs.shape[1] == 4 and outputs[:, 3].max() < 1e-6
+
+
+class Stop(keras.callbacks.Callback):
+    """Ends a training before its first step, with what it begins at."""
+
+    def on_train_begin(self, logs=None):
+        self.outputs = outputs_of(self.model, self.ids)
+        self.model.stop_training = True
+
+
+def test_a_training_begins_at_the_probe(guides):
+    found = guides.corpus
+    tokens = found.tokens("wordpunct")
+    setting = Setting(0, 8, skip_unknown=True, start="vectors", epochs=1, dropout=0.0)
+    whole = guides.whole("wordpunct", start="vectors")
+    start = start_at(setting, tokens.vocabulary, tokens, whole)
+    stop = Stop()
+    stop.ids = found.encode(tokens.vocabulary, known_only=True, unlabelled=True)
+    train(setting, found, tokens.vocabulary, start=start, callbacks=[stop])
+    np.testing.assert_allclose(stop.outputs, guides.get("vectors").outputs, atol=2e-3)  # float16
+
+
+def test_pairs_begin_at_zero_beside_their_words(guides):
+    plain = guides.whole("wordpunct", start="vectors")
+    both = guides.whole("wordpunct_pairs", start="vectors")
+    tokens = {rules: guides.corpus.tokens(rules) for rules in ("wordpunct", "wordpunct_pairs")}
+    for row, word in enumerate(tokens["wordpunct_pairs"].vocabulary.words, 2):
+        wanted = 0 if " " in word else plain.table[tokens["wordpunct"].vocabulary.id_of(word)]
+        np.testing.assert_array_equal(
+            both.table[row], np.broadcast_to(wanted, plain.table.shape[1])
+        )
+    np.testing.assert_array_equal(both.kernel, 2 * plain.kernel)
+
+
+def test_several_labels_have_vectors_and_no_teacher(tmp_path):
+    several = np.eye(3, dtype=np.uint8)[corpus(None).labels]
+    found = corpus(tmp_path, labels=several)
+    pretrained.write(tmp_path, found, [VECTORS])
+    whole = Guides(found, tmp_path, 1, "micro_f1", 0).whole("wordpunct", start="vectors")
+    np.testing.assert_array_equal(whole.table, pretrained.tables_of(tmp_path)[0])
+    assert whole.kernel is None
+
+
+def test_weights_of_teachers_are_the_most_likely():
+    right = RANDOM.dirichlet([1, 1, 3], 400)[:, :3] * [1.0, 0.6, 0.9]
+    found = weights_of(right)
+    steps = np.linspace(0, 1, 41)
+    grid = [(a, b, 1 - a - b) for a in steps for b in steps if a + b <= 1]
+    best = max(np.mean(np.log(right @ np.array(one) + 1e-12)) for one in grid)
+    assert np.mean(np.log(right @ found + 1e-12)) >= best - 1e-3
+    assert found.sum() == pytest.approx(1)
+
+
+def test_held_out_texts_are_not_trained_on(guides, monkeypatch):
+    found = guides.corpus
+    vocabulary = found.tokens("wordpunct").vocabulary
+    seen = []
+    from kerascompact.search import training
+
+    made = training.LengthBatches
+
+    def keep(ids, labels, *args, **options):
+        seen.append(ids)
+        return made(ids, labels, *args, **options)
+
+    monkeypatch.setattr(training, "LengthBatches", keep)
+    soft = guides.soft(("vectors",))
+    setting = Setting(0, 4, soft=0.5, epochs=1)
+    held = np.argmax(soft.probabilities[soft.rows :][:1], axis=1)
+    result = train(setting, found, vocabulary, soft=soft, held=held)
+    ids = found.encode(vocabulary, unlabelled=True)
+    rows = {tuple(row) for row in seen[0].tolist()}
+    assert tuple(ids[-3].tolist()) not in rows and tuple(ids[-2].tolist()) in rows
+    assert result.agreement in (0.0, 1.0)
+    assert train(setting._replace(soft=0.0), found, vocabulary).agreement is None
