@@ -358,7 +358,7 @@ def test_a_search_finds_files_within_their_budgets(tmp_path):
 
 @pytest.mark.slow
 def test_few_labels_have_help(tmp_path):
-    settings = {"LABELS": 5, "EPOCHS": 2, "MINUTES": 5, "TRIALS": 2}
+    settings = {"ROWS": 2000, "LABELS": 5, "EPOCHS": 2, "MINUTES": 5, "TRIALS": 2}
     settings = {f"KERASCOMPACT_TUTORIAL_{name}": str(value) for name, value in settings.items()}
     _, printed, work = execute(EIGHTH, tmp_path, **settings)
     sizes = [int(size.replace(",", "")) for size in re.findall(r"([\d,]+) bytes", printed["table"])]

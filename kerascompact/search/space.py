@@ -122,7 +122,7 @@ def suggest(trial: Any, budget: int, facts: Facts, fit: Fit) -> Setting | None:
         start = draw("start", list(STARTS if facts.vectors else STARTS[:2]))
         setting = setting._replace(start=start)
         if start != "random" and facts.vectors:  # good already: small steps
-            rate = setting.learning_rate * 2 ** trial.suggest_float("slower", -5, 0)
+            rate = setting.learning_rate * 2 ** trial.suggest_float("rate_from_start", -5, 0)
             setting = setting._replace(learning_rate=rate)
     setting = setting._replace(temperature=draw("temperature", [1.0, 2.0]) if setting.soft else 1.0)
     if tuned:
@@ -255,14 +255,14 @@ def _of_few_labels(found: list[dict[str, Any]], budget: int, facts: Facts) -> li
     usual = usual_width(budget, facts.classes)
     # Of a linear classifier, which needs a column for each class.
     width = max(-2.0, min(math.log2(even(min(facts.classes, usual)) / usual), 2.0))
-    start = {"start": "vectors", "slower": -2.0, "dropout": 0.1, "epochs": 0.5, **taught}
+    start = {"start": "vectors", "rate_from_start": -2.0, "dropout": 0.1, "epochs": 0.5, **taught}
     plain, pairs = found[0] | start, found[1] | start
     return [
         plain | {"width": width},
         plain | {"start": "full"},
-        plain | {"slower": -1.0, "width": width, "epochs": 1.0},
-        pairs | {"start": "full", "slower": -1.0},
-        plain | {"slower": -4.0, "width": width},
+        plain | {"rate_from_start": -1.0, "width": width, "epochs": 1.0},
+        pairs | {"start": "full", "rate_from_start": -1.0},
+        plain | {"rate_from_start": -4.0, "width": width},
         pairs | {"width": width},
         *[one | taught for one in found],
     ]

@@ -6,7 +6,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from kerascompact.search import pretrained
-from kerascompact.search.corpus import Corpus
+from kerascompact.search.corpus import ALL, Corpus
 from kerascompact.search.guides import Guides, weights_of
 from kerascompact.search.setting import Setting
 from kerascompact.search.starts import start_at
@@ -170,3 +170,16 @@ def test_held_out_texts_are_not_trained_on(guides, monkeypatch):
     assert tuple(ids[-3].tolist()) not in rows and tuple(ids[-2].tolist()) in rows
     assert result.agreement in (0.0, 1.0)
     assert train(setting._replace(soft=0.0), found, vocabulary).agreement is None
+
+
+def test_teachers_of_the_final_training_are_weighed_by_rows_they_have_not_seen(guides):
+    names = ("vectors", "words")
+    before, final = guides.soft(names), guides.soft(names, ALL)
+    _, dev = guides.corpus.rows()
+    labels = guides.corpus.labels[dev]
+    weights = weights_of(
+        np.stack([guides.get(name).outputs[dev, labels].astype(float) for name in names], axis=1)
+    )
+    for fold, found in (0, before), (ALL, final):
+        mixed = sum(w * guides.get(n, fold).outputs for w, n in zip(weights, names, strict=True))
+        np.testing.assert_allclose(found.probabilities, mixed, atol=1e-2)
