@@ -88,6 +88,26 @@ def test_fasttext_of_the_readme():
     assert f"behind by {-trec[1]:.1f} and {-trec[3]:.1f} at 32 and 128" in README
 
 
+def test_few_labels():
+    arms = {}
+    for row in results.rows("few_labels"):
+        if row["spec"]["dataset"] == "ag_news":
+            assert row["files"][0]["budget"] == 65_536 and row["spec"]["labels"] == 1000
+            arms.setdefault(row["spec"]["arm"], []).append(100 * row["files"][0]["file_accuracy"])
+    assert {arm: len(found) for arm, found in arms.items()} == dict.fromkeys(arms, 3)
+    plain, vectors, teacher = (f"{mean(arms[a]):.1f}" for a in ("random", "vectors", "teacher"))
+    assert f"from {plain} to {vectors} and {teacher}" in RESULTS
+    assert f"{plain} % without, {vectors} with vectors, {teacher} with both" in README
+    rivals = [
+        row
+        for row in results.rows("few_labels_rivals")
+        if (row["spec"]["dataset"], row["spec"]["rival"]) == ("ag_news", "fasttext")
+    ]
+    assert len(rivals) == 3
+    accuracy, size = (mean(row[key] for row in rivals) for key in ("accuracy", "bytes"))
+    assert f"has {100 * accuracy:.1f} in {size / 1e6:.0f} MB" in RESULTS
+
+
 def test_a_trained_model_within_a_budget():
     rows = [row for row in results.rows("search_compact") if not row["spec"]["epochs"]]
     assert [row["spec"]["share"] for row in rows] == [4, 8, 16, 32]

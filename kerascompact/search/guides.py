@@ -139,15 +139,17 @@ class Guides:
         return self._with_pairs(found) if paired else found
 
     def soft(self, names: tuple[str, ...], fold: int = 0) -> Soft | None:
-        """What some guides say, each by its weight, see `weights_of`; `None`, if it is too much."""
-        weighed = max(fold, 0)  # of the final training, dev may be among what guides have seen
-        judged = [self.get(name, weighed).outputs for name in names]
-        if not len(judged[0]):
-            return None
-        _, dev = self.corpus.rows(weighed)
-        right = [one[dev, self.corpus.labels[dev]].astype(np.float64) for one in judged]
-        weights = weights_of(np.stack(right, axis=1)).astype(np.float32)
+        """What some guides say, each by its weight, see `weights_of`; `None`, if it is too much.
+
+        The final training hears those of fold 0: guides that have seen dev would seem right there.
+        """
+        fold = max(fold, 0)
         found = [self.get(name, fold).outputs for name in names]
+        if not len(found[0]):
+            return None
+        _, dev = self.corpus.rows(fold)
+        right = [one[dev, self.corpus.labels[dev]].astype(np.float64) for one in found]
+        weights = weights_of(np.stack(right, axis=1)).astype(np.float32)
         mixed = sum(weight * one for weight, one in zip(weights, found, strict=True) if weight)
         return Soft(mixed, len(self.corpus.labels))
 
