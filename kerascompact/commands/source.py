@@ -44,7 +44,7 @@ def dataset(
     arguments: argparse.Namespace,
     seed: int = 0,
     examine: bool = True,
-    dev: Callable[[int], float] = lambda rows: 0.1,
+    dev: Callable[[int], float] | None = None,
 ) -> "Dataset":
     """Loads the data set of `--data` in three splits; prints what is odd about a table.
 
@@ -52,7 +52,7 @@ def dataset(
         arguments: The parsed command line.
         seed: Seed of the split, for a table.
         examine: Whether the texts are examined, too, which a search does itself.
-        dev: From a table's number of rows to the share that is held out as dev.
+        dev: From a table's number of rows to the share that is held out as dev. Default: a tenth.
 
     Raises: ValueError, if `--data` is neither a table nor a name, or other options do not fit it.
     """
@@ -61,13 +61,17 @@ def dataset(
     if not _is_table(arguments):
         return datasets.load(arguments.data, arguments.data_dir)
     text, label, separator = _columns(arguments)
+    share = 0.1
+    if dev is not None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of rows that are read again below
+            share = dev(len(datasets.table.read(arguments.data, text, label, separator).texts))
     with printed_warnings():
-        rows = datasets.table.read(arguments.data, text, label, separator)
         loaded = datasets.table.load(
             arguments.data,
             text,
             label,
-            dev=dev(len(rows.texts)),
+            dev=share,
             seed=seed,
             test_path=arguments.test,
             dev_path=arguments.dev,
