@@ -27,7 +27,7 @@ class Beyond(NamedTuple):
 
     Args:
         vectors: Pre-trained vectors.
-        teacher: See `search.text_classifier`.
+        teacher: A model that answers for texts, or its answers, as `search.text_classifier` takes.
         unlabelled: Texts without a label.
     """
 
@@ -84,7 +84,7 @@ def answers_of(teacher: Teacher, texts: Sequence[str], labels: Sequence[str]) ->
     """A teacher's probabilities for texts, `(texts, classes)` in the order of the labels.
 
     Args:
-        teacher: See `search.text_classifier`.
+        teacher: A model that answers for texts, or its answers, as `search.text_classifier` takes.
         texts: The texts of train, of dev, and those without a label.
         labels: Names of the classes.
 
