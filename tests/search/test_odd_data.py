@@ -70,7 +70,7 @@ def test_two_rows_a_class_and_very_long_texts():
 @pytest.mark.slow
 def test_warns_of_texts_in_both_splits():
     texts, labels = ["turn it up", "turn it down"] * 30, ["up", "down"] * 30
-    with pytest.warns(UserWarning, match="of 6 texts .* are in train"):
+    with pytest.warns(UserWarning, match="of 18 texts .* are in train"):
         found = text_classifier((texts, labels), "12KiB", **{**ONE, "verbose": True})
     assert any("are in train" in line for line in found.facts["warnings"])
 
