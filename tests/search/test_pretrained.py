@@ -2,6 +2,7 @@
 
 import keras
 import numpy as np
+import optuna
 import pytest
 from sklearn.linear_model import LogisticRegression
 
@@ -9,6 +10,7 @@ from kerascompact.search import pretrained
 from kerascompact.search.corpus import ALL, Corpus
 from kerascompact.search.guides import Guides, weights_of
 from kerascompact.search.setting import Setting
+from kerascompact.search.space import Facts, defaults, suggest
 from kerascompact.search.starts import start_at
 from kerascompact.search.tokens import UNSEEN
 from kerascompact.search.training import train
@@ -181,3 +183,22 @@ def test_teachers_of_the_final_training_have_not_seen_dev(guides):
     weights = weights_of(np.stack(right, axis=1))
     mixed = sum(w * guides.get(n).outputs for w, n in zip(weights, names, strict=True))
     np.testing.assert_allclose(before.probabilities, mixed, atol=1e-2)
+
+
+@pytest.mark.parametrize("vectors", [True, False])
+@pytest.mark.parametrize("unlabelled", [True, False])
+def test_first_trials_use_what_there_is(vectors, unlabelled):
+    facts = Facts(4, 40, 20, 800, vectors=vectors, unlabelled=unlabelled)
+    given = defaults(65_536, facts)
+    study = optuna.create_study(sampler=optuna.samplers.RandomSampler(0))
+    settings = []
+    for parameters in given:
+        study.enqueue_trial(parameters)
+        trial = study.ask()
+        settings.append(suggest(trial, 65_536, facts, lambda setting: setting._replace(words=100)))
+        unasked = {"skip_unknown"} if parameters["model"] == "cnn" else set()
+        assert parameters.keys() - trial.params.keys() == unasked
+    assert (settings[0].start == "vectors") == vectors
+    assert (settings[0].soft == 0.8) == unlabelled
+    if vectors:  # a column for each class, and small steps
+        assert settings[0].width == 4 and settings[0].learning_rate == pytest.approx(0.0025)
