@@ -69,7 +69,8 @@ def text_classifier(
         teacher: A model whose answers the small ones learn from: a function from a list of texts
             to probabilities `(texts, classes)`, in the order of the labels; a Keras model of texts;
             a `TextClassifier` or the path of its file; or the answers themselves, for the texts of
-            train, of dev, and `unlabelled`. It should not have seen dev. Not with several labels.
+            train, of dev, and `unlabelled`. It should not have seen dev, and be better than what
+            the labels alone teach: a weak one does harm. Not with several labels.
         unlabelled: Further texts, whose words are counted, and on which teachers, the given one and
             models of all words, give soft labels.
         distil: Whether trials may learn from the soft labels of models of all words.
