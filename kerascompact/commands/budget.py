@@ -7,6 +7,16 @@ import sys
 from pathlib import Path
 from typing import Any
 
+OF_SEARCH = (
+    "metric",
+    "workers",
+    "resume",
+    "storage",
+    "vectors",
+    "teacher",
+    "unlabelled",
+    "no_distil",
+)
 # Options of `train` that fix what a search chooses.
 CHOSEN = (
     "method", "model", "recipe", "rules", "vocabulary_size", "sequence_length", "width", "dropout",
@@ -49,6 +59,17 @@ def add_budget(parser: argparse.ArgumentParser) -> None:
         help="more texts, one a line, that teachers give labels for",
     )  # fmt: skip
     add("--no-distil", action="store_true", help="without soft labels of larger models")
+
+
+def refuse(arguments: argparse.Namespace) -> None:
+    """Refuses what only a search reads.
+
+    Raises: ValueError, naming the option.
+    """
+    for name in OF_SEARCH:
+        if getattr(arguments, name):
+            option = f"--{name.replace('_', '-')}"
+            raise ValueError(f"{option} needs --budget: it is an option of the search.")
 
 
 def run(arguments: argparse.Namespace, defaults: dict[str, object]) -> int:

@@ -63,15 +63,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Trains and writes, after checking every argument."""
-    if arguments.budget is not None:
-        from kerascompact.commands import budget
+    from kerascompact.commands import budget, source
 
+    if arguments.budget is not None:
         return budget.run(arguments, arguments.by_hand)
-    from kerascompact.commands import source
     from kerascompact.core import checks
     from kerascompact.tasks import folder
     from kerascompact.text.rules import RULES
 
+    budget.refuse(arguments)
     for name, low in dict(
         epochs=1, batch_size=1, seed=0, sequence_length=1, vocabulary_size=3
     ).items():

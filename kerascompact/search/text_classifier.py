@@ -57,8 +57,8 @@ def text_classifier(
             200 of them, or three tenths.
         budget: Bytes of the entire file, with words, labels and graph: 65536, "64KiB", "64KB"; or
             several, "16KiB,64KiB" or a list.
-        minutes: Time of the search, in minutes. What the teacher takes to answer, and reading the
-            test split, are not counted.
+        minutes: Time of the search, in minutes. Reading vectors and the test split, and what the
+            teacher takes to answer, are not counted.
         seed: Seed of all that is drawn. Which trials the time allows differs from run to run.
         metric: "accuracy", "macro_f1" or "micro_f1". Default: accuracy; micro_f1 if a text may have
             several labels.

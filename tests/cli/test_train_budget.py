@@ -58,6 +58,13 @@ def test_refuses_before_any_training(option, message, tmp_path, capsys):
     assert not (out / "model.tflite").exists()
 
 
+def test_options_of_a_search_need_a_budget(tmp_path, capsys):
+    arguments = ["train", "--data", str(table(tmp_path, 60)), "--out", str(tmp_path / "out")]
+    assert cli.main([*arguments, "--vectors", "glove50"]) != 0
+    assert "--vectors needs --budget" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
 def test_vectors_of_a_file_train(tmp_path, capsys):
     words = ["turn", "it", "up", "down"]
     numbers = np.random.default_rng(0).normal(size=(4, 3))
