@@ -7,8 +7,10 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from kerascompact.export.constant_inputs import with_constants
     from kerascompact.export.converter import convert, save
     from kerascompact.export.freezing import Frozen, freeze
+    from kerascompact.export.generation import convert_causal_lm
     from kerascompact.export.quantization_aware_training import quantization_aware
     from kerascompact.export.recipe import RECIPES, Recipe
     from kerascompact.export.states import with_states
@@ -22,11 +24,13 @@ _WHERE = {  # the command line reads RECIPES without loading TensorFlow
     "Recipe": "recipe",
     "Report": "verification.report",
     "convert": "converter",
+    "convert_causal_lm": "generation",
     "freeze": "freezing",
     "from_tf_keras": "tf_keras.models",
     "quantization_aware": "quantization_aware_training",
     "save": "converter",
     "verify": "verification.verifier",
+    "with_constants": "constant_inputs",
     "with_states": "states",
 }
 
@@ -36,11 +40,13 @@ __all__ = [
     "Recipe",
     "Report",
     "convert",
+    "convert_causal_lm",
     "freeze",
     "from_tf_keras",
     "quantization_aware",
     "save",
     "verify",
+    "with_constants",
     "with_states",
 ]
 

@@ -7,17 +7,13 @@ import keras
 
 from kerascompact.core import checks
 from kerascompact.core.embedding import BaseEmbedding
-from kerascompact.core.keras_graph import (
-    direct_layers,
-    is_graph,
-    is_stock_embedding,
-    reached_layers,
-)
+from kerascompact.core.keras_graph import direct_layers, is_one_table, is_stock_embedding
 from kerascompact.export.recipe import Recipe
 from kerascompact.export.trainable_form import TrainableForm
 from kerascompact.forms.base import Form
 from kerascompact.forms.dense import DenseForm
 from kerascompact.forms.logits import LogitsForm
+from kerascompact.forms.reversible import ReversibleForm, reversible
 from kerascompact.forms.row_scaled_table import RowScaledForm
 
 
@@ -41,22 +37,36 @@ def as_form(layer: keras.layers.Layer, recipe: Recipe) -> Form:
     elif isinstance(layer, LogitsForm) and isinstance(layer.part, TrainableForm):
         form = layer.with_part(layer.part.settled())
     elif isinstance(layer, Form):
-        form = type(layer).from_config(float32_config(layer))
+        form = type(layer).from_config(_float32_config(layer))
         form.build()
         form.set_weights(layer.get_weights())
     elif isinstance(layer, BaseEmbedding):
         form = layer.to_form()
         form.dtype_policy = "float32"
+    elif is_one_table(layer):
+        form = _dense(layer, layer.embeddings, mask_zero=layer.mask_zero)
     else:
-        form = DenseForm.from_arrays(
-            {"table": checks.finite("embeddings", keras.ops.convert_to_numpy(layer.embeddings))},
-            input_dim=layer.input_dim,
-            output_dim=layer.output_dim,
-            mask_zero=layer.mask_zero,
-            paper_bits=32 * layer.input_dim * layer.output_dim,
-            name=layer.name,
-            dtype="float32",
-        )
+        form = reversible(layer, lambda table: _dense(layer, table))
+    return _stored(form, recipe)
+
+
+def _dense(layer: Any, table: Any, **config: Any) -> DenseForm:
+    return DenseForm.from_arrays(
+        {"table": checks.finite("embeddings", keras.ops.convert_to_numpy(table))},
+        input_dim=layer.input_dim,
+        output_dim=layer.output_dim,
+        paper_bits=32 * layer.input_dim * layer.output_dim,
+        name=layer.name,
+        dtype="float32",
+        **config,
+    )
+
+
+def _stored(form: Form, recipe: Recipe) -> Form:
+    """A form with tables of the recipe's integers."""
+    if type(form) is ReversibleForm:
+        head = None if form.head is None else _stored(form.head, recipe)
+        return form.with_parts(_stored(form.part, recipe), head)
     plain = type(form) is DenseForm and form.precision == "float32"
     if plain and recipe.stock_table != "columns":
         return _by_rows(form, recipe)
@@ -79,32 +89,12 @@ def outermost(layer: keras.layers.Layer) -> Iterator[Any]:
             yield from outermost(inner)
 
 
-def check_reachable(model: Any, purpose: str) -> None:
-    """Checks that a copy of a graph of layers would reach all of its embeddings.
-
-    Args:
-        model: Keras model of any kind.
-        purpose: What would be done with the embeddings, for the error.
-
-    Raises: ValueError, if it would not.
-    """
-    inside = hidden(model) if is_graph(model) else None
-    if inside is not None:
-        raise ValueError(
-            "`model` must have its embeddings in its own graph, or in models of its graph, to be "
-            f"{purpose}. Received: {inside}, which holds an embedding inside."
-        )
+def unreached(copy: Any) -> str | None:
+    """Name of an embedding that is no form, in a copy whose embeddings were to become forms."""
+    return next((one.name for one in outermost(copy) if not isinstance(one, Form)), None)
 
 
-def hidden(model: Any) -> str | None:
-    """Name of a layer with an embedding inside that a copy of the graph would not reach."""
-    for layer in reached_layers(model):
-        if not is_embedding(layer) and any(True for _ in outermost(layer)):
-            return layer.name
-    return None
-
-
-def float32_config(layer: keras.layers.Layer) -> dict[str, Any]:
+def _float32_config(layer: keras.layers.Layer) -> dict[str, Any]:
     """The layer's configuration with float32 computation: TFLite has no float16 on CPU."""
     config = layer.get_config()
     return config if layer.compute_dtype == "float32" else {**config, "dtype": "float32"}

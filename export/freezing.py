@@ -12,17 +12,16 @@ import numpy as np
 
 from kerascompact import size
 from kerascompact.core import checks
-from kerascompact.core.keras_graph import copy_with, is_graph, lambda_options
+from kerascompact.core.keras_graph import copy_with, is_graph
 from kerascompact.export.embedding_forms import (
     as_form,
-    check_reachable,
-    float32_config,
-    hidden,
     is_embedding,
     outermost,
+    unreached,
 )
 from kerascompact.export.kernel_rounding import round_kernels
 from kerascompact.export.lending import lent
+from kerascompact.export.quantized_layers import form_of_quantized
 from kerascompact.export.recipe import Recipe, resolve
 from kerascompact.forms.base import Form
 from kerascompact.layers.recurrent.base import SparseRecurrent
@@ -58,9 +57,11 @@ class Frozen:
     `RowScaledForm`.
 
     For a functional or Sequential model, the frozen copy is `model`, which can be evaluated, saved
-    and loaded like any Keras model. A subclassed model, or one with an embedding inside a layer
-    that Keras cannot copy, has no copy: `convert`, `verify` and `evaluate` then replace the
-    embeddings of the trained model for as long as they run.
+    and loaded like any Keras model; one of a class of its own, such as keras-hub's, keeps its class
+    and methods, but cannot be saved, nor can one with embeddings inside other layers. A subclassed
+    model, or one with an embedding inside a function that a layer holds, has no copy: `convert`,
+    `verify` and `evaluate` then replace the embeddings of the trained model for as long as they
+    run.
 
     It is a snapshot: freeze again after more training. `verify` refuses one that is out of date.
 
@@ -97,11 +98,13 @@ class Frozen:
             self._no_model = "it is not built: call it on data, or train it"
         elif not is_graph(trained):
             self._no_model = "a subclassed model has no graph to copy"
-        elif (name := hidden(trained)) is not None:
-            self._no_model = f"its layer {name!r} holds an embedding inside"
         else:
             try:
-                self._model, self.kernels = frozen_copy(trained, self.recipe)
+                copy, self.kernels = frozen_copy(trained, self.recipe)
+                if (name := unreached(copy)) is None:
+                    self._model = copy
+                else:
+                    self._no_model = f"its embedding {name!r} is inside a layer's own function"
             except (NotImplementedError, TypeError) as error:  # of a layer's configuration
                 self._no_model = f"a layer cannot be copied: {error}"
         self._checksum = _checksum(trained)
@@ -262,28 +265,18 @@ def frozen_copy(model: keras.Model, recipe: Recipe) -> tuple[keras.Model, list[n
 
     Returns: The copy, and the int8 numbers of its rounded kernels.
 
-    Raises: ValueError, if a copy of the graph would not reach an embedding.
     """
-    check_reachable(model, "frozen; `convert` and `verify` take them anywhere")
 
     def replace(layer: keras.layers.Layer) -> keras.layers.Layer | None:
         if is_embedding(layer):
             return as_form(layer, recipe)
-        if type(layer) is keras.layers.Lambda:
-            return _same_function(layer)
-        return _one_loop(layer)
+        return form_of_quantized(layer) or _one_loop(layer)
 
-    frozen = copy_with(model, replace, float32_config)
+    frozen = copy_with(model, replace, float32=True)
     if recipe.kernels == "float32":
         return frozen, []
     rounded = round_kernels(frozen, recipe.kernels != "dynamic", recipe.float_layers)
     return frozen, [one.codes for one in rounded]
-
-
-def _same_function(layer: Any) -> keras.layers.Layer:
-    """A `Lambda` with the same function, which its configuration would store as bytes."""
-    options = lambda_options(layer)
-    return keras.layers.Lambda(layer.function, name=layer.name, dtype="float32", **options)
 
 
 def _one_loop(layer: Any) -> keras.layers.Layer | None:

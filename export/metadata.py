@@ -12,6 +12,7 @@ from kerascompact.core import checks
 from kerascompact.core.keras_graph import all_layers, has_independent_outputs
 from kerascompact.core.storage import total_bits
 from kerascompact.forms.base import Form
+from kerascompact.forms.logits import LogitsForm
 from kerascompact.forms.row_scaled_table import RowScaledForm
 from kerascompact.text.buckets import Buckets
 from kerascompact.text.vocabulary import Vocabulary
@@ -78,7 +79,8 @@ def of_embeddings(forms: Sequence[Form]) -> list[dict[str, Any]]:
     for form in forms:
         facts = {
             "form": type(form).__name__,
-            "input_dim": form.input_dim,
+            # rows of a head are outputs, not words
+            "input_dim": None if isinstance(form, LogitsForm) else form.input_dim,
             "output_dim": form.output_dim,
             "stored_bits": total_bits(form.storage()),
             "paper_bits": form.paper_bits,

@@ -5,7 +5,7 @@ from typing import Any
 import keras
 
 from kerascompact.core.keras_graph import copy_with
-from kerascompact.export.embedding_forms import as_form, check_reachable, is_embedding
+from kerascompact.export.embedding_forms import as_form, is_embedding, unreached
 from kerascompact.export.recipe import Recipe, resolve
 from kerascompact.export.trainable_form import TrainableForm, has_integers
 from kerascompact.forms.logits import LogitsForm
@@ -30,8 +30,8 @@ def quantization_aware(model: keras.Model, recipe: str | Recipe = "int4") -> ker
 
     Returns: A functional or Sequential model that is not compiled.
 
-    Raises: ValueError, if the model is subclassed or not built, an embedding is inside a layer
-        other than `TimeDistributed`, or no table has integers.
+    Raises: ValueError, if the model is subclassed or not built, an embedding is inside a function
+        that a layer holds, or no table has integers.
 
     Example:
     >>> from kerascompact.layers import ClusterEmbedding
@@ -42,7 +42,6 @@ def quantization_aware(model: keras.Model, recipe: str | Recipe = "int4") -> ker
     Reference: [Jacob et al., CVPR 2018](https://arxiv.org/abs/1712.05877), sec. 3.
     """
     recipe, found = resolve(recipe), []
-    check_reachable(model, "trained with rounded tables")
 
     def replace(layer: Any) -> Any:
         if not is_embedding(layer):
@@ -57,6 +56,11 @@ def quantization_aware(model: keras.Model, recipe: str | Recipe = "int4") -> ker
         return found[-1]
 
     aware = copy_with(model, replace)
+    if (name := unreached(aware)) is not None:
+        raise ValueError(
+            "`model` must have its embeddings in layers that can be copied, to be trained with "
+            f"rounded tables. Received: {name}, inside a function that a layer holds."
+        )
     if not found:
         raise ValueError(
             "`model` must have an embedding whose tables the recipe stores as integers. "

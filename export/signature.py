@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from kerascompact.core import checks
+from kerascompact.core.keras_graph import fourier_by_matrices
 from kerascompact.export import metadata, preconditions
 from kerascompact.export.calibration import calibration_runs
 from kerascompact.export.recipe import Recipe
@@ -94,7 +95,7 @@ def signature(
         )
     elif options.max_bytes is not None or max_words is not None:
         checks.fail("text", "a vocabulary, with `max_bytes` or `max_words`", options.text)
-    with preconditions.traced(sizes.batch_size):
+    with preconditions.traced(sizes.batch_size), fourier_by_matrices():
         module = Serve(model, forms, specs, text_in, name)
     preconditions.check_operators(module.function, recipe, forms)
     specs = specs if text_in is None else text_in.specs

@@ -4,6 +4,7 @@ from functools import cache
 
 import keras
 import numpy as np
+import pytest
 import tensorflow as tf
 
 from kerascompact import datasets, export, layers, models, text
@@ -123,6 +124,22 @@ def stepping():
     ids = keras.Input((None,), dtype="int32", name="ids")
     hidden = keras.layers.GRU(3, return_sequences=True)(words()(ids))
     return (keras.Model(ids, hidden),)
+
+
+def constant():
+    given = {name: keras.Input((4,), dtype="int32", name=name) for name in ("ids", "mask")}
+    mask = keras.ops.cast(given["mask"], "float32")[..., None]
+    return keras.Model(given, words()(given["ids"]) * mask), {"mask": 1}
+
+
+def causal_lm():
+    models = pytest.importorskip("keras_hub", reason="pip install keras-hub").models
+    backbone = models.GPT2Backbone(V, 1, 2, 8, 16, max_sequence_length=8)
+    return (models.GPT2CausalLM(backbone, None),)
+
+
+def generating():
+    return (export.convert_causal_lm(*causal_lm(), max_length=8),)
 
 
 def with_table(compressor):

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from kerascompact.forms import (
+    AffineTableForm,
     CodebookForm,
     CodeLSTMForm,
     ConcatForm,
@@ -88,6 +89,27 @@ def scalar(rows=V, width=4, bits=5, seed=1, **config):
     scales = random.uniform(0.1, 0.2, rows).astype(np.float32)
     table = scales[:, None] * (codes - np.float32((2**bits - 1) / 2)).astype(np.float32)
     return PackedTableForm.from_codes(codes, scales, bits=bits, **config), table
+
+
+def affine(rows=V, width=7, block=3, precision="int4", seed=1, **config):
+    """Blocks of three of seven columns; integers and zeros in NumPy."""
+    random, largest = np.random.default_rng(seed), 7 if precision == "int4" else 127
+    integers = random.integers(-largest - 1, largest + 1, (rows, width))
+    integers[0, 0] = -largest - 1
+    scale = random.uniform(0.5, 2, (rows, 3)).astype(np.float32)
+    zero = random.integers(-8, 8, (rows, 3))
+    places = np.arange(width) // block
+    table = (integers - zero[:, places]).astype(np.float32) * scale[:, places]
+    form = AffineTableForm.from_integers(integers, scale, zero, block, precision, **config)
+    return form, table
+
+
+def affine_rows(**config):
+    """A scale for each row of int8, no zeros, and factors of the columns."""
+    integers, scale = np.random.default_rng(2).integers(-128, 128, (V, 5)), numbers(V, 1) / 100
+    factors = numbers(5, seed=3)
+    form = AffineTableForm.from_integers(integers, scale, None, None, "int8", factors, **config)
+    return form, integers.astype(np.float32) * scale * factors
 
 
 def scaled(**config):
@@ -221,6 +243,8 @@ KINDS = {
     "ragged_permuted": ragged_permuted,
     "hashed": hashed,
     "tensor_train": tensor_train,
+    "affine": affine,
+    "affine_rows": affine_rows,
 }
 
 # XLA takes a third of a second for each form: the short suite compiles those that walk or compute
@@ -237,7 +261,7 @@ in_a_graph_and_under_xla = pytest.mark.parametrize(
 
 # Forms that add or multiply, in an order that TensorFlow chooses; all others only gather.
 COMPUTING = (codes_sum, factored, low_rank, recurrent, sparse, hashed, tensor_train)
-SMALL = (scalar,)  # nothing left to quantize
+SMALL = (scalar, affine, affine_rows)  # nothing left to quantize
 
 
 def check_rows(make, found, table):

@@ -53,6 +53,8 @@ FOLDERS: dict[str, dict[str, tuple[str, ...]]] = {
         "few_labels": ("few_labels",),
         "few_labels_rivals": ("few_labels_rivals",),
         "shrunk": ("shrunk",),
+        "keras_hub": ("keras_hub",),
+        "generation": ("generation",),
         "in_mediapipe": ("in_mediapipe",),
         "text_in": ("text_in",),
         "aware": ("aware",),

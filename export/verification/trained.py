@@ -6,7 +6,7 @@ from typing import Any
 
 import keras
 
-from kerascompact.core.keras_graph import all_layers, copy_with, is_graph
+from kerascompact.core.keras_graph import all_layers, copy_with, is_graph, quantized_kind
 from kerascompact.models.bit_input import with_bit_input
 
 
@@ -15,11 +15,13 @@ def as_trained(model: keras.Model, bits: bool = False) -> Iterator[Any]:
     """Context in which the trained model predicts in float32 and with hard assignments.
 
     It is the trained model itself with its own layers and weights, neither frozen nor copied, so
-    that errors of freezing show in a comparison with it. Two settings of its layers change:
+    that errors of freezing show in a comparison with it. Three settings of its layers change:
 
     - `inference="soft"` becomes "hard". Soft assignments are samples or mixtures, which show how
       far the codes have settled; in the papers and in the file, a word has the codes of its largest
       logits.
+    - Inputs of layers that `keras.Model.quantize` quantized are not rounded, since a file only
+      rounds weights.
     - Mixed precision becomes float32. A file has no float16 arithmetic, and float16 rounds numbers
       by up to 1 in 2048, which would hide errors of this size.
 
@@ -38,13 +40,23 @@ def as_trained(model: keras.Model, bits: bool = False) -> Iterator[Any]:
         for layer in layers
         if layer.compute_dtype in ("float16", "bfloat16") and layer.quantization_mode is None
     ]
+    rounding = [
+        (layer, layer.inputs_quantizer)
+        for layer in layers
+        if quantized_kind(layer) is not None
+        and getattr(layer, "inputs_quantizer", None) is not None
+    ]
     try:
+        for layer, _ in rounding:
+            layer.inputs_quantizer = None
         for layer in soft:
             layer.inference = "hard"
         for layer, _ in mixed:
             layer.dtype_policy = "float32"
         yield model
     finally:
+        for layer, quantizer in rounding:
+            layer.inputs_quantizer = quantizer
         for layer in soft:
             layer.inference = "soft"
         for layer, policy in mixed:

@@ -10,8 +10,9 @@ import numpy as np
 from kerascompact.compress.base import Compressor
 from kerascompact.compress.tables import embeddings_of, values_of
 from kerascompact.core import checks
-from kerascompact.core.keras_graph import copy_with, is_stock_embedding
+from kerascompact.core.keras_graph import copy_with, is_one_table, is_stock_embedding
 from kerascompact.forms.base import Form
+from kerascompact.forms.reversible import reversible
 
 
 def compress_model(
@@ -23,9 +24,11 @@ def compress_model(
     """Copies a trained model, with its Keras embeddings replaced by compressed forms.
 
     Everything else is kept, with its weights: the copy evaluates, trains on around the compressed
-    embeddings (whose forms have nothing to train), saves, and converts with `export.convert`. A
-    `keras.layers.ReversibleEmbedding` that the model reads with and scores words with becomes one
-    form that does both.
+    embeddings (whose forms have nothing to train), saves, and converts with `export.convert`.
+    Embeddings inside other layers are compressed, too. A model of a class of its own, such as those
+    of keras-hub, keeps its class and methods (`generate`), but cannot be saved as a .keras file.
+    A `keras.layers.ReversibleEmbedding` that the model reads with and scores words with becomes one
+    form that does both; a head of its own is compressed like the table.
 
     Args:
         model: Functional or Sequential model, built; it is not changed.
@@ -61,13 +64,20 @@ def compress_model(
         if id(layer) not in chosen:
             return None
         reached.add(id(layer))
-        config = dict(name=layer.name, mask_zero=layer.mask_zero, dtype=layer.dtype_policy)
         try:
             table, weights = compressor.checked(values_of(layer), by_name.get(layer.name))
         except ValueError as error:
             raise _cannot(layer.name, error) from error
+        config = dict(name=layer.name, dtype=layer.dtype_policy)
+
+        def compressed(rows: Any, **options: Any) -> Form:
+            rows = keras.ops.convert_to_numpy(rows).astype(np.float32)
+            return compressor.compress(rows, weights, **config, **options)
+
         try:
-            return compressor.compress(table, weights, **config)
+            if is_one_table(layer):
+                return compressed(table, mask_zero=layer.mask_zero)
+            return reversible(layer, compressed, dtype=layer.dtype_policy)
         except ValueError as error:
             if layers is not None or len(left) + 1 == len(chosen):
                 raise _cannot(layer.name, error, left) from error
@@ -77,7 +87,7 @@ def compress_model(
     copy = copy_with(model, replace)
     for layer in plain:
         if id(layer) in chosen - reached:
-            reason = ValueError(f"it is inside another layer of {model.name!r}, not in its graph.")
+            reason = ValueError(f"it is inside a function that a layer of {model.name!r} holds.")
             if layers is not None or len(left) + 1 == len(chosen):
                 raise _cannot(layer.name, reason, left)
             left[layer.name] = str(reason)

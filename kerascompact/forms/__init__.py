@@ -1,11 +1,13 @@
 """Forms: inference-only Keras layers whose arrays are stored exactly as in the file."""
 
+from kerascompact.forms.affine_table import AffineTableForm
 from kerascompact.forms.base import Form
 from kerascompact.forms.code_lstm import CodeLSTMForm
 from kerascompact.forms.codebook import CodebookForm
 from kerascompact.forms.composed import ConcatForm, SplitForm
 from kerascompact.forms.dense import DenseForm
 from kerascompact.forms.direction_norm import DirectionNormForm
+from kerascompact.forms.einsum import EinsumForm
 from kerascompact.forms.factored import FactoredForm
 from kerascompact.forms.hashed import HashedForm
 from kerascompact.forms.logits import LogitsForm
@@ -13,6 +15,7 @@ from kerascompact.forms.packed_table import PackedTableForm
 from kerascompact.forms.prefix_table import PrefixTableForm
 from kerascompact.forms.projected import ProjectedForm
 from kerascompact.forms.remapped import RemappedForm
+from kerascompact.forms.reversible import ReversibleForm
 from kerascompact.forms.row_scaled_table import RowScaledForm
 from kerascompact.forms.sparse import SparseForm
 from kerascompact.forms.sparse_rnn import FrozenRNN
@@ -20,6 +23,8 @@ from kerascompact.forms.sparse_table import SparseTableForm
 from kerascompact.forms.tensor_train import TensorTrainForm
 
 __all__ = [
+    "AffineTableForm",
+    "EinsumForm",
     "CodebookForm",
     "ConcatForm",
     "DenseForm",
@@ -31,6 +36,7 @@ __all__ = [
     "PrefixTableForm",
     "CodeLSTMForm",
     "RemappedForm",
+    "ReversibleForm",
     "RowScaledForm",
     "PackedTableForm",
     "DirectionNormForm",

@@ -1,5 +1,6 @@
 """Runtime: runs `.tflite` files on LiteRT, as a phone does. Imports no TensorFlow, no Keras."""
 
+from kerascompact.runtime.causal_lm import CausalLM
 from kerascompact.runtime.classifier import TextClassifier
 
-__all__ = ["TextClassifier"]
+__all__ = ["CausalLM", "TextClassifier"]

@@ -17,7 +17,7 @@ from kerascompact.compress import (
     SparseCode,
     TruncatedSVD,
 )
-from kerascompact.core.keras_graph import is_stock_embedding, reached_layers
+from kerascompact.core.keras_graph import is_one_table, reached_layers
 from kerascompact.core.storage import total_bits
 from kerascompact.forms import Form, LogitsForm
 
@@ -44,20 +44,20 @@ class Part(NamedTuple):
 
     @property
     def variable(self) -> keras.Variable:
-        return self.layer.embeddings if is_stock_embedding(self.layer) else self.layer.kernel
+        return self.layer.embeddings if is_one_table(self.layer) else self.layer.kernel
 
     @property
     def table(self) -> np.ndarray:
         values = keras.ops.convert_to_numpy(self.variable).astype(np.float32)
-        return values if is_stock_embedding(self.layer) else np.ascontiguousarray(values.T)
+        return values if is_one_table(self.layer) else np.ascontiguousarray(values.T)
 
     def assign(self, rows: np.ndarray) -> None:
-        self.variable.assign(rows if is_stock_embedding(self.layer) else rows.T)
+        self.variable.assign(rows if is_one_table(self.layer) else rows.T)
 
     def replaced(self, form: Form) -> Form:
         """The layer that stands in the model for this one, over a form of `table`."""
         layer = self.layer
-        if is_stock_embedding(layer):
+        if is_one_table(layer):
             return form
         bias = keras.ops.convert_to_numpy(layer.bias) if layer.use_bias else None
         return LogitsForm.over(
@@ -66,7 +66,7 @@ class Part(NamedTuple):
 
     @property
     def config(self) -> dict[str, Any]:
-        if not is_stock_embedding(self.layer):
+        if not is_one_table(self.layer):
             return {}
         layer = self.layer
         return dict(name=layer.name, mask_zero=layer.mask_zero, dtype=layer.dtype_policy)
@@ -85,7 +85,7 @@ def parts_of(model: keras.Model) -> list[Part]:
 
 
 def _is_part(layer: Any) -> bool:
-    if is_stock_embedding(layer):
+    if is_one_table(layer):
         return int(np.prod(layer.embeddings.shape)) >= SMALLEST_TABLE
     plain = type(layer) is keras.layers.Dense and not layer.quantization_mode
     return plain and not layer.lora_enabled and int(np.prod(layer.kernel.shape)) >= SMALLEST_KERNEL
@@ -99,7 +99,7 @@ def counts_of(model: keras.Model, part: Part, x: Any) -> np.ndarray | None:
     >>> counts_of(model, Part(model.layers[1]), np.array([[1, 1], [1, 3]])).tolist()
     [1.0, 4.0, 1.0, 2.0]
     """
-    if not is_stock_embedding(part.layer):
+    if not is_one_table(part.layer):
         return None
     try:
         ids = keras.Model(model.inputs, part.layer.input).predict(x, verbose=0)

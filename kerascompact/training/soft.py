@@ -1,10 +1,8 @@
 """Copy of a model that predicts with soft assignments, to compare with the hard ones."""
 
-from typing import Any
-
 import keras
 
-from kerascompact.core.keras_graph import all_layers, copy_with
+from kerascompact.core.keras_graph import copy_with
 
 
 def soft_copy(model: keras.Model, seed: int = 0) -> keras.Model:
@@ -21,8 +19,7 @@ def soft_copy(model: keras.Model, seed: int = 0) -> keras.Model:
 
     Returns: The copy, with the weights of the model.
 
-    Raises: ValueError, if the model is subclassed or not built, or has clusters inside a layer that
-        is neither a model nor `TimeDistributed`.
+    Raises: ValueError, if the model is subclassed or not built.
 
     >>> from kerascompact.layers import ClusterEmbedding
     >>> model = keras.Sequential([keras.Input((4,), dtype="int32"), ClusterEmbedding(9, 2, 3)])
@@ -30,16 +27,16 @@ def soft_copy(model: keras.Model, seed: int = 0) -> keras.Model:
     'soft'
     """
 
-    def soft_config(layer: keras.layers.Layer) -> dict[str, Any]:
-        config = layer.get_config()
-        is_hard = config.get("inference") == "hard"
-        return {**config, "inference": "soft", "seed": seed} if is_hard else config
-
-    soft = copy_with(model, lambda layer: None, soft_config)
-    for layer in all_layers(soft):
+    def replace(layer: keras.layers.Layer) -> keras.layers.Layer | None:
         # Codes that are given have no soft assignment, and no such entry in their configuration.
-        hard = getattr(layer, "inference", "soft") == "hard"
-        if hard and layer.get_config().get("inference") == "hard":
-            expected = "must have its clusters in its own graph, or in models of its graph"
-            raise ValueError(f"`model` {expected}. Received: {layer.name!r} inside another layer.")
-    return soft
+        if getattr(layer, "inference", "soft") == "soft":
+            return None
+        config = layer.get_config()
+        if config.get("inference") != "hard":
+            return None
+        soft = type(layer).from_config({**config, "inference": "soft", "seed": seed})
+        soft.build_from_config(layer.get_build_config() or {})
+        soft.set_weights(layer.get_weights())
+        return soft
+
+    return copy_with(model, replace)

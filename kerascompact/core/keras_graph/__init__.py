@@ -2,6 +2,7 @@
 
 from kerascompact.core.keras_graph.copies import copy_with, reached_layers
 from kerascompact.core.keras_graph.fitting import evaluate_validation_data, has_validation_data
+from kerascompact.core.keras_graph.fourier import fourier_by_matrices
 from kerascompact.core.keras_graph.kinds import (
     build_shapes,
     graph_inputs,
@@ -9,8 +10,8 @@ from kerascompact.core.keras_graph.kinds import (
     in_symbolic_scope,
     is_graph,
     is_graph_of,
+    is_one_table,
     is_stock_embedding,
-    is_stock_tied,
     required_arguments,
     stock_reversible,
 )
@@ -24,10 +25,18 @@ from kerascompact.core.keras_graph.layers import (
     own_variables,
 )
 from kerascompact.core.keras_graph.optimizers import OpenOptimizer, slots, trained_by
+from kerascompact.core.keras_graph.quantized import (
+    Integers,
+    float_kernel_of,
+    head_integers_of,
+    integers_of,
+    quantized_kind,
+)
 from kerascompact.core.keras_graph.tf_keras import is_tf_keras_graph, without_gpu_kernel
 from kerascompact.core.keras_graph.wiring import calls_in, output_names, run_graph
 
 __all__ = [
+    "Integers",
     "OpenOptimizer",
     "all_layers",
     "build_shapes",
@@ -35,15 +44,20 @@ __all__ = [
     "copy_with",
     "direct_layers",
     "evaluate_validation_data",
+    "float_kernel_of",
+    "fourier_by_matrices",
     "graph_inputs",
     "has_independent_outputs",
+    "head_integers_of",
+    "integers_of",
+    "quantized_kind",
     "has_validation_data",
     "in_symbolic_scope",
     "inner_layers",
     "is_graph",
     "is_graph_of",
+    "is_one_table",
     "is_stock_embedding",
-    "is_stock_tied",
     "is_tf_keras_graph",
     "lambda_options",
     "maker_of",

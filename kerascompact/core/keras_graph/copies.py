@@ -5,23 +5,27 @@ from typing import Any
 
 import keras
 
-from kerascompact.core.keras_graph.kinds import is_graph
+from kerascompact.core.keras_graph.kinds import is_graph, is_stock_embedding
+from kerascompact.core.keras_graph.layers import direct_layers, inner_layers
+from kerascompact.core.keras_graph.twins import Twins
 
 
 def copy_with(
     model: keras.Model,
     replace: Callable[[keras.layers.Layer], keras.layers.Layer | None],
-    config_of: Callable[[keras.layers.Layer], dict[str, Any]] | None = None,
+    float32: bool = False,
 ) -> keras.Model:
     """Copies a model with other layers in the places of some; the rest keeps its weights.
 
+    Layers are copied by their weights and attributes, also those inside other layers: see `Twins`.
+    A model of a class of its own, such as keras-hub's, keeps its class.
+
     Args:
         model: Functional or Sequential model, built, with models of these kinds inside or none; it
-            is not changed, and shares no weight with its copy. Layers inside `TimeDistributed` are
-            reached as well, those inside other layers are not.
+            is not changed, and shares no weight with its copy.
         replace: What stands in the place of a layer, or `None` for a copy of it; called once for
             each layer.
-        config_of: The configuration of a copied layer, if it is not the layer's own.
+        float32: Whether the copy computes in float32, for mixed precision.
 
     Returns: The copy, compiled as the model was, but with plain SGD: the state of its optimizer
         belongs to weights that may be gone.
@@ -39,57 +43,27 @@ def copy_with(
             "model cannot be rebuilt from its layers. "
             f"Received: model={getattr(model, 'name', model)!r} (of type {type(model).__name__})."
         )
-    copies: dict[int, tuple[keras.layers.Layer, keras.layers.Layer]] = {}
-    replaced: dict[int, keras.layers.Layer] = {}
-
-    def copy(layer: Any) -> Any:
-        if not isinstance(layer, keras.layers.Layer):
-            return layer  # an operation between layers, such as a mask's comparison
-        if id(layer) in replaced:
-            return replaced[id(layer)]  # used in two models, and still one layer
-        new = replace(layer)
-        if new is None and type(layer) is keras.layers.TimeDistributed:
-            new = around(layer)
-        if new is None:
-            new = layer.__class__.from_config(configuration(layer))
-            copies[id(layer)] = (layer, new)
-        replaced[id(layer)] = new
-        return new
-
-    def around(layer: Any) -> keras.layers.Layer:
-        inner = layer.layer
-        inner = clone(inner) if is_graph(inner) else copy(inner)
-        config = {**configuration(layer), "layer": inner}
-        return keras.layers.TimeDistributed(**config)
-
-    def configuration(layer: keras.layers.Layer) -> dict[str, Any]:
-        return layer.get_config() if config_of is None else config_of(layer)
-
-    def clone(graph: keras.Model) -> keras.Model:
-        return keras.models.clone_model(graph, clone_function=copy, recursive=True)
-
-    copied = clone(model)
-    for layer, new in copies.values():
-        new.set_weights(layer.get_weights())
+    copied = Twins(lambda layer: None if layer is model else replace(layer), float32).of(model)
     if model.compiled:
-        copied.compile(**{**model.get_compile_config(), "optimizer": "sgd"})
+        # not the `compile` of a class of its own, which may have other arguments
+        keras.Model.compile(copied, **{**model.get_compile_config(), "optimizer": "sgd"})
     return copied
 
 
 def reached_layers(model: Any) -> Iterator[Any]:
-    """The layers that `copy_with` can replace in a graph of layers.
+    """The layers of a graph of layers, with those of models inside; these models themselves aside.
 
-    Those of the graph, of models of these kinds inside, and inside `TimeDistributed`; these models
-    and wrappers themselves aside.
+    The layers inside `TimeDistributed`, and inside a layer that holds a Keras embedding, count in
+    its place.
 
     >>> inner = keras.layers.TimeDistributed(keras.layers.Dense(2, name="each"))
     >>> model = keras.Sequential([keras.Input((5, 3)), inner])
     >>> [layer.name for layer in reached_layers(model)]
     ['each']
     """
-    for layer in model.layers:
-        inner = layer.layer if type(layer) is keras.layers.TimeDistributed else layer
-        if is_graph(inner):
-            yield from reached_layers(inner)
+    for layer in model.layers if is_graph(model) else direct_layers(model):
+        opened = type(layer) is keras.layers.TimeDistributed or is_graph(layer)
+        if opened or any(map(is_stock_embedding, inner_layers(layer))):
+            yield from reached_layers(layer)
         else:
-            yield inner
+            yield layer

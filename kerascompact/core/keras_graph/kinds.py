@@ -37,26 +37,25 @@ def has_independent_outputs(model: Any) -> bool:
 
 
 def is_stock_embedding(layer: Any) -> bool:
-    """Whether a layer is Keras' `Embedding`, or `ReversibleEmbedding` with one table, and float.
+    """Whether a layer is Keras' `Embedding` or `ReversibleEmbedding`, and float.
 
     >>> is_stock_embedding(keras.layers.Embedding(9, 2)), is_stock_embedding(keras.layers.Dense(2))
     (True, False)
     """
     # A subclass may look up otherwise, and a quantized one holds other weights.
-    plain = type(layer) is keras.layers.Embedding or is_stock_tied(layer)
+    plain = type(layer) in (keras.layers.Embedding, stock_reversible())
     return plain and not layer.quantization_mode
 
 
-def is_stock_tied(layer: Any) -> bool:
-    """Whether it is Keras' embedding whose reverse is the plain product with its table.
+def is_one_table(layer: Any) -> bool:
+    """Whether a table is all that there is to a Keras embedding: no head and no cap of logits.
 
-    >>> is_stock_tied(keras.layers.Embedding(9, 2))
-    False
+    >>> is_one_table(keras.layers.Embedding(9, 2)), is_one_table(keras.layers.Dense(2))
+    (True, False)
     """
-    kind = stock_reversible()
-    if kind is None or type(layer) is not kind:
+    if not is_stock_embedding(layer):
         return False
-    return layer.tie_weights and layer.logit_soft_cap is None
+    return getattr(layer, "tie_weights", True) and getattr(layer, "logit_soft_cap", None) is None
 
 
 def in_symbolic_scope() -> bool:

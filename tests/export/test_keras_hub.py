@@ -1,0 +1,188 @@
+"""Models of keras-hub: copied whole, compressed, quantized by Keras, and generating from a file.
+
+One of each kind here; `benchmarks/tests/test_keras_hub.py` takes every text model of keras-hub.
+"""
+
+import keras
+import numpy as np
+import pytest
+
+from kerascompact import export
+from kerascompact.compress import ProductQuantization, ScalarQuantization, compress_model
+from kerascompact.core.storage import total_bits
+from kerascompact.forms import AffineTableForm, DenseForm, ReversibleForm
+from kerascompact.runtime import CausalLM
+from kerascompact.runtime.interpreter import Interpreter
+
+hub = pytest.importorskip("keras_hub", "0.32", reason="pip install 'kerascompact[hub]'").models
+V, LENGTH, LONGEST = 90, 8, 12
+SIZES = dict(vocabulary_size=V, num_layers=1, hidden_dim=16, intermediate_dim=32)
+GROUPED = dict(num_query_heads=2, num_key_value_heads=1)
+RANDOM = np.random.default_rng(0)
+
+
+def made(kind, **options):
+    keras.utils.set_random_seed(0)
+    return getattr(hub, kind)(**SIZES, **options)
+
+
+def llama():
+    """Its layers' configurations fail, and its head is a table of its own."""
+    return hub.LlamaCausalLM(made("LlamaBackbone", **GROUPED), None)
+
+
+def gpt2():
+    return hub.GPT2CausalLM(made("GPT2Backbone", num_heads=2, max_sequence_length=LONGEST), None)
+
+
+def spread(lm):
+    """Large weights, so that logits are far apart."""
+    for weight in lm.weights:
+        if len(weight.shape) > 1:
+            weight.assign(keras.random.normal(weight.shape, stddev=0.3, seed=1))
+    return lm
+
+
+def inputs(rows=3, **more):
+    ids = RANDOM.integers(0, V, (rows, LENGTH)).astype("int32")
+    return {"token_ids": ids, "padding_mask": (np.arange(LENGTH) < 6).astype("int32") + 0 * ids}
+
+
+def test_a_copy_keeps_what_configurations_lack():
+    model, x = llama(), inputs()
+    frozen = export.freeze(model, "float32")
+    assert type(frozen.model) is hub.LlamaCausalLM
+    assert type(frozen.model.backbone.token_embedding) is ReversibleForm
+    report = frozen.verify(x, file=frozen.convert(sequence_length=LENGTH))
+    assert report.trained_file.largest < 1e-5  # float32 sums in another order
+    with pytest.raises(ValueError, match="LlamaCausalLM with other layers inside cannot be saved"):
+        frozen.model.get_config()
+
+
+def test_a_table_inside_a_layer_is_compressed_and_still_generates():
+    options = dict(num_heads=2, max_sequence_length=LONGEST)
+    lm = spread(hub.OPTCausalLM(made("OPTBackbone", **options), None))
+    small = compress_model(lm, ProductQuantization(4, 16))
+    (form,) = {layer for layer in small.backbone.embeddings._layers if hasattr(layer, "storage")}
+    assert total_bits(form.storage()) < 32 * V * 16 / 3
+    assert small.backbone.token_embedding is form  # which reads and scores words
+    table = form(np.arange(V)).numpy()
+    lm.backbone.token_embedding.embeddings.assign(table)
+    x = inputs()
+    np.testing.assert_allclose(small(x), lm(x), atol=1e-5)
+    file = export.convert_causal_lm(small, "float32", max_length=LONGEST)
+    assert CausalLM(file).generate([3, 4, 5]) == generated(lm, [3, 4, 5])
+
+
+def test_fourier_transforms_become_products():
+    options = dict(max_sequence_length=LENGTH)
+    model = made("FNetBackbone", **options)
+    x = {"token_ids": inputs()["token_ids"], "segment_ids": np.ones((3, LENGTH), "int32")}
+    frozen = export.freeze(model, "float32")
+    file = frozen.convert(sequence_length=LENGTH)
+    assert frozen.verify(x, file=file).trained_file.largest < 1e-5
+    with pytest.raises(ValueError, match="`sequence_length` must be the length"):
+        frozen.convert()
+
+
+def test_an_input_may_be_a_constant():
+    model = made("BertBackbone", num_heads=2, max_sequence_length=LENGTH)
+    shorter = export.with_constants(model, {"padding_mask": 1, "segment_ids": 0})
+    ids = inputs()["token_ids"]
+    file = export.freeze(shorter, "int8").convert(sequence_length=LENGTH)
+    assert [*Interpreter(file).inputs] == ["token_ids"]
+    whole = {"token_ids": ids, "padding_mask": np.ones_like(ids), "segment_ids": 0 * ids}
+    np.testing.assert_array_equal(
+        shorter({"token_ids": ids})["pooled_output"], model(whole)["pooled_output"]
+    )
+    for wrong, said in (({"mask": 1}, "names of inputs"), (dict.fromkeys(whole, 1), "not for all")):
+        with pytest.raises(ValueError, match=f"`numbers` must be .*{said}"):
+            export.with_constants(model, wrong)
+
+
+@pytest.mark.parametrize("mode", ["int8", "int4"])
+@pytest.mark.filterwarnings("ignore:Layer .* does not have a `quantize` method")
+def test_integers_of_keras_go_into_the_file_as_they_are(mode):
+    model = made("BertBackbone", num_heads=2, max_sequence_length=LENGTH)
+    model.quantize(mode)
+    frozen = export.freeze(model, "float32")
+    x = {**inputs(), "segment_ids": np.zeros((3, LENGTH), "int32")}
+    file = frozen.convert(sequence_length=LENGTH)
+    assert frozen.verify(x, file=file).trained_file.largest < 1e-5
+    form = frozen.model.get_layer("token_embedding")
+    assert type(form) is AffineTableForm and form.precision == mode
+    table = np.asarray(model.get_layer("token_embedding").embeddings)
+    np.testing.assert_array_equal(form.table.numpy()[:, : table.shape[1]], table)
+    packed = table.astype(np.uint8)[:, ::2] & 15 | table.astype(np.uint8)[:, 1::2] << 4
+    assert (table if mode == "int8" else packed).tobytes() in file
+
+
+def generated(lm, prompt, length=LONGEST):
+    """The greedy tokens of keras-hub."""
+    lm.compile(sampler="greedy")
+    ids = np.zeros((1, length), "int32")
+    ids[0, : len(prompt)] = prompt
+    given = {"token_ids": ids, "padding_mask": np.arange(length)[None] < len(prompt)}
+    return lm.generate(given, stop_token_ids=None)["token_ids"][0].tolist()
+
+
+@pytest.mark.parametrize("make", [gpt2, llama])
+def test_generates_what_keras_hub_generates(make):
+    lm = spread(make())
+    reader = CausalLM(export.convert_causal_lm(lm, "float32", max_length=LONGEST))
+    assert (reader.max_length, reader.vocabulary_size) == (LONGEST, V)
+    for count in (1, 4, LONGEST - 1, LONGEST):
+        prompt = RANDOM.integers(1, V, count).tolist()
+        assert reader.generate(prompt) == generated(lm, prompt)
+    logits = reader.logits([5, 6, 7])
+    whole = lm({"token_ids": np.array([[5, 6, 7]]), "padding_mask": np.ones((1, 3), "int32")})
+    np.testing.assert_allclose(logits, whole[0], atol=1e-4)
+
+
+def test_short_prefill_draws_and_stops():
+    lm = spread(gpt2())
+    file = export.convert_causal_lm(lm, "int8", max_length=LONGEST, prefill_length=3)
+    reader = CausalLM(file)
+    prompt = [5, 6, 7, 8, 9]
+    greedy = reader.generate(prompt, 4)
+    assert greedy[:5] == prompt and len(greedy) == 9 and reader.tokens_per_second > 0
+    assert reader.generate(prompt, stop=[greedy[6]])[-1] == greedy[6]
+    assert reader.generate(prompt, 4, temperature=1.0, top_k=1, seed=0) == greedy
+    drawn = [tuple(reader.generate(prompt, 4, temperature=3.0, seed=n)) for n in (0, 0, 1, 2, 3)]
+    assert drawn[0] == drawn[1] and len({*drawn}) > 2
+    int8 = export.freeze(lm, "int8").model
+    assert type(int8.backbone.token_embedding) is DenseForm
+    assert greedy == generated(int8, prompt)[:9]
+    for wrong, said in ((0, "at least one"), ([1] * 13, "1 to 12"), ([V], r"lie in \[0, 90\)")):
+        with pytest.raises(ValueError, match=f"`ids` must .*{said}"):
+            reader.generate(wrong)
+    for wrong in ({"max_tokens": -1}, {"temperature": -1}, {"top_k": 0}):
+        with pytest.raises(ValueError, match=f"`{[*wrong][0]}` must be"):
+            reader.generate(prompt, **wrong)
+
+
+def test_stored_once_for_both_signatures():
+    lm = gpt2()
+    plain = export.convert(lm, "float32", sequence_length=LONGEST)
+    both = export.convert_causal_lm(lm, "float32", max_length=LONGEST)
+    assert len(both) < len(plain) + 30_000  # a second graph, no second table
+
+
+def test_refuses_what_cannot_generate():
+    with pytest.raises(ValueError, match="`lm` must be a causal language model"):
+        export.convert_causal_lm(made("GPT2Backbone", num_heads=2), max_length=4)
+    with pytest.raises(ValueError, match="`max_length` must be"):
+        export.convert_causal_lm(gpt2(), max_length=LONGEST + 1)
+    with pytest.raises(ValueError, match="`file` must be one of `export.convert_causal_lm`|no sig"):
+        CausalLM(export.convert(gpt2(), sequence_length=4))
+
+
+def test_compresses_like_by_hand():
+    lm, x = llama(), inputs()
+    small = compress_model(lm, ScalarQuantization(8))
+    for variable in ("embeddings", "reverse_embeddings"):
+        weight = getattr(lm.backbone.token_embedding, variable)
+        rows = np.asarray(weight) if variable == "embeddings" else np.asarray(weight).T
+        rounded = ScalarQuantization(8).fit(rows)(np.arange(V)).numpy()
+        weight.assign(rounded if variable == "embeddings" else rounded.T)
+    np.testing.assert_allclose(small(x), lm(x), atol=1e-5)
