@@ -1,7 +1,8 @@
 """Every text model of keras-hub in a file, beside Keras' own export: bytes, operators, answers.
 
 Models are small and have random weights, since none can be downloaded. Keras exports with open
-lengths, its default, and again with fixed ones, `input_signature`.
+lengths, its default, and again with fixed ones, `input_signature`. keras-hub's own test of an
+export runs on our files.
 """
 
 import argparse
@@ -16,6 +17,7 @@ from tensorflow.lite.python.convert_phase import ConverterError
 
 from benchmarks.data import keras_hub_models as hub
 from benchmarks.lib import runner
+from benchmarks.lib.hub_export_test import run_their_test
 from kerascompact import export
 from kerascompact.compress import ScalarQuantization, compress_model
 from kerascompact.export.silence import quiet
@@ -41,10 +43,19 @@ def benchmark(name: str, arguments: argparse.Namespace) -> list[dict[str, Any]]:
         model = makers[spec.model]()
         keras.utils.set_random_seed(spec.seed)
         exports = {"keras_open": by_keras(model), "keras_fixed": by_keras(model, hub.LENGTH)}
-        return {**exports, **by_us(model)}
+        return {**exports, **by_us(model), "passes": passes_their_test(model)}
 
     specs = [Spec(model, seed) for model in makers for seed in arguments.seeds or (0,)]
     return runner.run_all(name, specs, run, table)
+
+
+def passes_their_test(model: keras.Model) -> bool:
+    """Whether keras-hub's own test of an export passes on our file."""
+    try:
+        run_their_test(model, hub.inputs_of(model), hub.LENGTH)
+    except AssertionError:
+        return False
+    return True
 
 
 def by_us(model: keras.Model) -> dict[str, Any]:
@@ -116,14 +127,15 @@ def _difference(data: bytes, inputs: dict[str, np.ndarray], expected: list[Any])
 def table(rows: Sequence[dict[str, Any]]) -> str:
     """Markdown: a line for each model."""
     heads = ["model", "Keras B", "its custom operators", "runs", "with fixed lengths B", "runs"]
-    heads += ["ours B", "difference", "int8 B", "tables of 4 bits B", "difference to Keras"]
+    heads += ["ours B", "difference", "their test", "int8 B", "tables of 4 bits B", "difference"]
     lines = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
     for row in rows:
         cells = [row["spec"]["model"]]
         opened, fixed = row["keras_open"], row["keras_fixed"]
         cells += [_bytes(opened), ", ".join(sorted({*opened.get("custom", [])})) or "none"]
         cells += [_runs(opened), _bytes(fixed), _runs(fixed)]
-        cells += [f"{row['bytes']:,}", f"{row['difference']:.1e}", f"{row['int8_bytes']:,}"]
+        cells += [f"{row['bytes']:,}", f"{row['difference']:.1e}"]
+        cells += ["passes" if row["passes"] else "fails", f"{row['int8_bytes']:,}"]
         cells += [f"{row['compressed_bytes']:,}", f"{row['compressed_difference']:.1e}"]
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)

@@ -108,7 +108,7 @@ def average_word(data: str | None, seed: int, epochs: int = EPOCHS) -> Given:
 
 def distil_bert(name: str) -> bytes:
     """KerasHub's backbone with random numbers, as Keras exports it."""
-    hub = require("keras_hub", "bench")
+    hub = require("keras_hub", "hub")
     keras.utils.set_random_seed(0)
     sizes = (8000, 2, 2, 64, 128) if name == SMALL else (30_522, 6, 12, 768, 3072)
     longest = 128 if name == SMALL else 512

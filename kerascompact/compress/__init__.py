@@ -15,6 +15,7 @@ from kerascompact.compress.scalar import ScalarQuantization
 from kerascompact.compress.sparse_code import SparseCode
 from kerascompact.compress.svd import TruncatedSVD
 from kerascompact.compress.tables import read_table
+from kerascompact.compress.vocabulary import trim_vocabulary
 
 __all__ = [
     "CompositionalCodes",
@@ -33,4 +34,5 @@ __all__ = [
     "form_model",
     "read_table",
     "report",
+    "trim_vocabulary",
 ]

@@ -33,6 +33,7 @@ from kerascompact.core.keras_graph.quantized import (
     quantized_kind,
 )
 from kerascompact.core.keras_graph.tf_keras import is_tf_keras_graph, without_gpu_kernel
+from kerascompact.core.keras_graph.twins import set_array
 from kerascompact.core.keras_graph.wiring import calls_in, output_names, run_graph
 
 __all__ = [
@@ -67,6 +68,7 @@ __all__ = [
     "reached_layers",
     "required_arguments",
     "run_graph",
+    "set_array",
     "slots",
     "stock_reversible",
     "trained_by",

@@ -14,6 +14,7 @@ def copy_with(
     model: keras.Model,
     replace: Callable[[keras.layers.Layer], keras.layers.Layer | None],
     float32: bool = False,
+    adapt: Callable[[keras.layers.Layer, keras.layers.Layer], None] | None = None,
 ) -> keras.Model:
     """Copies a model with other layers in the places of some; the rest keeps its weights.
 
@@ -26,6 +27,7 @@ def copy_with(
         replace: What stands in the place of a layer, or `None` for a copy of it; called once for
             each layer.
         float32: Whether the copy computes in float32, for mixed precision.
+        adapt: Changes, given a layer and its copy, the copy before it is called, such as its sizes.
 
     Returns: The copy, compiled as the model was, but with plain SGD: the state of its optimizer
         belongs to weights that may be gone.
@@ -43,7 +45,8 @@ def copy_with(
             "model cannot be rebuilt from its layers. "
             f"Received: model={getattr(model, 'name', model)!r} (of type {type(model).__name__})."
         )
-    copied = Twins(lambda layer: None if layer is model else replace(layer), float32).of(model)
+    twins = Twins(lambda layer: None if layer is model else replace(layer), float32, adapt)
+    copied = twins.of(model)
     if model.compiled:
         # not the `compile` of a class of its own, which may have other arguments
         keras.Model.compile(copied, **{**model.get_compile_config(), "optimizer": "sgd"})

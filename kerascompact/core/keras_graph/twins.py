@@ -38,6 +38,7 @@ class Twins:
         replace: What stands in the place of a layer, or `None` for a twin; called once for each
             layer, from the outside to the inside.
         float32: Whether twins compute in float32, and have float32 numbers for smaller floats.
+        adapt: Changes, given a layer and its twin, the twin before it is called, such as its sizes.
 
     >>> dense = keras.layers.Dense(2)
     >>> dense.build((None, 3))
@@ -50,8 +51,9 @@ class Twins:
         self,
         replace: Callable[[keras.layers.Layer], keras.layers.Layer | None],
         float32: bool = False,
+        adapt: Callable[[keras.layers.Layer, keras.layers.Layer], None] | None = None,
     ) -> None:
-        self._replace = replace
+        self._replace, self._adapt = replace, adapt
         self._float32 = float32
         self._made: dict[int, tuple[Any, Any]] = {}  # with the old one, which keeps its id alive
         self._replacements: list[Any] = []
@@ -110,6 +112,8 @@ class Twins:
             tracker.stored_ids[name] = {id(one) for one in store}
         if self._float32 and twin.compute_dtype in SMALL_FLOATS:
             twin.dtype_policy = "float32"
+        if self._adapt is not None:
+            self._adapt(layer, twin)
         return self._guarded(twin, layer)
 
     def _by_config(self, layer: Any) -> keras.layers.Layer:
@@ -240,3 +244,16 @@ def _refuse_to_save(twin: Any) -> NoReturn:
 
 
 _HOLDERS = (keras.layers.Layer, keras.Variable, keras.random.SeedGenerator)
+
+
+def set_array(variable: keras.Variable, array: Any) -> None:
+    """Gives a variable numbers of another shape.
+
+    >>> variable = keras.Variable(np.zeros((3, 2)))
+    >>> set_array(variable, np.ones((1, 2)))
+    >>> variable.shape, variable.numpy().tolist()
+    ((1, 2), [[1.0, 1.0]])
+    """
+    found: Any = variable
+    found._shape, found._ndim, found._value = tuple(array.shape), array.ndim, None
+    found._initialize(tf.cast(array, found.dtype))

@@ -1,0 +1,121 @@
+"""Vocabularies of trained models, trimmed to the tokens of one's own texts."""
+
+import os
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import keras
+import numpy as np
+
+from kerascompact.core import checks
+from kerascompact.core.extras import require
+from kerascompact.core.keras_graph import (
+    all_layers,
+    copy_with,
+    is_stock_embedding,
+    maker_of,
+    own_variables,
+    set_array,
+)
+from kerascompact.text.subwords import token_counts, tokens_of, with_tokens
+
+SIZES = ("vocabulary_size", "vocab_size")  # attributes of layers and models of keras-hub
+
+
+class Trimmed(NamedTuple):
+    """A model and its tokenizer with fewer tokens, and the former ids of the tokens, `(V',)`."""
+
+    model: keras.Model
+    tokenizer: Any
+    ids: np.ndarray
+
+
+def trim_vocabulary(
+    model: keras.Model, tokenizer: Any, texts: Sequence[str], keep: int | None = None
+) -> Trimmed:
+    """Copies a model and its tokenizer with only the tokens that texts need.
+
+    Tables, heads and biases of the vocabulary keep the rows of the tokens that stay, and the logits
+    are theirs. A text that the old tokenizer split into kept tokens is split into the same ones, and
+    the model gives the same outputs. The id 0 stays, and so do special tokens, characters of kept
+    tokens, bytes of a byte-level vocabulary and what kept tokens are merged from.
+
+    Args:
+        model: Functional model, built, such as any text model of keras-hub; it does not change.
+        tokenizer: Its tokenizer: of keras-hub (WordPiece, BPE, SentencePiece), a
+            `tokenizers.Tokenizer`, or the path of a `tokenizer.json`.
+        texts: Texts such as the model will read.
+        keep: Number of tokens of the texts that stay, the most frequent ones. Default: all of them.
+
+    Returns: A `Trimmed`; the model has the class of the old one, is not compiled, and saves like it.
+
+    Raises: ValueError, if the tokenizer is of another kind, or the model has no table of its size.
+
+    Example:
+    >>> from tokenizers import Tokenizer, models
+    >>> words = Tokenizer(models.WordPiece({"[UNK]": 0, "a": 1, "b": 2, "c": 3}, unk_token="[UNK]"))
+    >>> model = keras.Sequential([keras.Input((2,), dtype="int32"), keras.layers.Embedding(4, 2)])
+    >>> small = trim_vocabulary(model, words, ["a", "c"])
+    >>> small.ids.tolist(), small.model.layers[0].input_dim
+    ([0, 1, 3], 3)
+    """
+    if isinstance(tokenizer, str | os.PathLike):
+        package = require("tokenizers", "vectors")
+        tokenizer = package.Tokenizer.from_file(str(tokenizer))
+    if isinstance(texts, str) or not len(texts):
+        checks.fail("texts", "a list of at least one text", texts)
+    size = len(tokens_of(tokenizer))
+    counts = token_counts(tokenizer, texts, size)
+    found = np.argsort(-counts, kind="stable")[: np.count_nonzero(counts)]
+    if keep is not None:
+        found = found[: checks.integer_in("keep", keep, 1)]
+    small, ids = with_tokens(tokenizer, {0, *found.tolist()})
+    return Trimmed(with_rows(model, ids, size), small, ids)
+
+
+def with_rows(model: keras.Model, ids: np.ndarray, size: int) -> keras.Model:
+    """Copies a model whose vocabulary has only some ids.
+
+    Args:
+        model: Functional or Sequential model, built.
+        ids: The ids that stay, in their new order.
+        size: Number of ids in the model.
+
+    Raises: ValueError, if the model has no table of this size.
+    """
+    tables = []
+    heads = [maker_of(output) for output in keras.tree.flatten(model.outputs)]
+
+    def adapt(layer: Any, copy: Any) -> None:
+        """Takes the rows of the ids in a copied layer, before it is called."""
+        if is_stock_embedding(layer) and layer.input_dim == size:
+            tables.append(copy)
+            copy.input_dim = len(ids)
+        elif type(layer) is keras.layers.Dense:
+            if layer.units != size or not any(layer is head for head in heads):
+                return
+            copy.units = len(ids)
+        elif not _resized(copy, ids, size):
+            return
+        for variable in own_variables(copy):
+            if size in variable.shape:
+                axis = 0 if variable.name == "embeddings" else len(variable.shape) - 1
+                rows = np.take(keras.ops.convert_to_numpy(variable), ids, axis=axis)
+                set_array(variable, rows)
+
+    copy = copy_with(model, lambda layer: None, adapt=adapt)
+    if not tables:
+        expected = f"one with an embedding of the tokenizer's {size} tokens"
+        checks.fail("model", expected, model.name)
+    for one in all_layers(copy):
+        if isinstance(one, keras.Model):
+            _resized(one, ids, size)
+    return copy
+
+
+def _resized(layer: Any, ids: np.ndarray, size: int) -> bool:
+    """Tells a layer or model of keras-hub the new size; whether it has one."""
+    names = [name for name in SIZES if getattr(layer, name, None) == size]
+    for name in names:
+        setattr(layer, name, len(ids))
+    return bool(names)

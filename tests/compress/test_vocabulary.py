@@ -1,0 +1,159 @@
+"""Trimmed vocabularies: the same tokens and outputs on texts inside the kept set."""
+
+import io
+
+import keras
+import numpy as np
+import pytest
+
+from kerascompact import datasets
+from kerascompact.compress import trim_vocabulary
+from kerascompact.core.extras import require
+from kerascompact.text.subwords import tokens_of
+
+tokenizers = pytest.importorskip("tokenizers", reason="pip install 'kerascompact[vectors]'")
+TEXTS = datasets.load("clinc150").train.texts[:600]
+GIVEN, SIZE = TEXTS[:60], 300
+SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+
+
+def trained(kind):
+    """A tokenizer of the package `tokenizers`, trained on the texts."""
+    models, trainers = tokenizers.models, tokenizers.trainers
+    made = {
+        "WordPiece": (models.WordPiece(unk_token="[UNK]"), trainers.WordPieceTrainer),
+        "BPE": (models.BPE(unk_token="[UNK]"), trainers.BpeTrainer),
+        "Unigram": (models.Unigram(), trainers.UnigramTrainer),
+    }[kind]
+    tokenizer = tokenizers.Tokenizer(made[0])
+    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    more = {"unk_token": "[UNK]"} if kind == "Unigram" else {}
+    trainer = made[1](vocab_size=SIZE, special_tokens=SPECIAL, show_progress=False, **more)
+    tokenizer.train_from_iterator(TEXTS, trainer)
+    if kind == "WordPiece":
+        ids = [(name, tokenizer.token_to_id(name)) for name in ("[CLS]", "[SEP]")]
+        tokenizer.post_processor = tokenizers.processors.TemplateProcessing(
+            "[CLS] $0 [SEP]", special_tokens=ids
+        )
+    return tokenizer
+
+
+def classifier(size, width=8):
+    ids = keras.Input((None,), dtype="int32")
+    states = keras.layers.Embedding(size, width, mask_zero=True)(ids)
+    states = keras.layers.Dense(size, "tanh")(states)  # as wide as the vocabulary, by chance
+    return keras.Model(ids, keras.layers.Dense(size, name="logits")(states))
+
+
+def inside(rows, ids):
+    """Texts all of whose old tokens are kept."""
+    kept = {*ids.tolist()}
+    return [place for place, row in enumerate(rows) if kept >= {*row}]
+
+
+@pytest.mark.parametrize("kind", ["WordPiece", "BPE", "Unigram"])
+@pytest.mark.parametrize("keep", [None, 40])
+def test_of_tokenizers(kind, keep):
+    whole = trained(kind)
+    size = whole.get_vocab_size()
+    model = classifier(size)
+    small = trim_vocabulary(model, whole, GIVEN, keep)
+    assert small.tokenizer.get_vocab_size() == len(small.ids) < size
+    names = tokens_of(whole)
+    assert tokens_of(small.tokenizer) == [names[i] for i in small.ids]
+    rows = [one.ids for one in whole.encode_batch(TEXTS)]
+    places = inside(rows, small.ids)
+    assert len(places) >= (60 if keep is None else 1) and (keep is None or len(places) < 600)
+    found = [one.ids for one in small.tokenizer.encode_batch([TEXTS[i] for i in places])]
+    for place, new in zip(places, found, strict=True):
+        assert small.ids[new].tolist() == rows[place]
+        wanted = np.asarray(model(np.array([rows[place]])))[..., small.ids]
+        np.testing.assert_allclose(small.model(np.array([new])), wanted, atol=1e-6)
+    small.tokenizer.encode_batch(TEXTS)  # all others are split in some way
+    assert small.model.count_params() < model.count_params()
+
+
+def hub():
+    return pytest.importorskip("keras_hub", "0.32", reason="pip install 'kerascompact[hub]'").models
+
+
+def piece(kind):
+    """A tokenizer and a model of keras-hub."""
+    models = hub()
+    sizes = dict(num_layers=1, hidden_dim=16, intermediate_dim=16)
+    keras.utils.set_random_seed(0)
+    if kind == "WordPiece":
+        tokenizer = models.BertTokenizer(tokens_of(trained("WordPiece")), lowercase=True)
+        size = tokenizer.vocabulary_size()
+        backbone = models.BertBackbone(size, num_heads=2, max_sequence_length=64, **sizes)
+        return tokenizer, models.BertMaskedLM(backbone, None)
+    if kind == "BPE":
+        made = tokenizers.ByteLevelBPETokenizer()
+        made.train_from_iterator(TEXTS, 400, show_progress=False, special_tokens=["<|endoftext|>"])
+        facts = __import__("json").loads(made.to_str())["model"]
+        merges = [" ".join(one) for one in facts["merges"]]
+        tokenizer = models.GPT2Tokenizer(facts["vocab"], merges)
+        size = tokenizer.vocabulary_size()
+        backbone = models.GPT2Backbone(size, num_heads=2, max_sequence_length=64, **sizes)
+        return tokenizer, models.GPT2CausalLM(backbone, None)
+    written = io.BytesIO()
+    train = require("sentencepiece", "hub").SentencePieceTrainer.train
+    ids = dict(pad_id=0, eos_id=1, bos_id=2, unk_id=3)
+    pieces = dict(pad_piece="<pad>", eos_piece="<eos>", bos_piece="<bos>", unk_piece="<unk>")
+    specials = ["<start_of_turn>", "<end_of_turn>"]
+    train(
+        sentence_iterator=iter(TEXTS), model_writer=written, vocab_size=300, minloglevel=2,
+        model_type="bpe", user_defined_symbols=specials, **ids, **pieces,
+    )  # fmt: skip
+    tokenizer = models.GemmaTokenizer(written.getvalue())
+    grouped = dict(num_query_heads=2, num_key_value_heads=1, head_dim=8)
+    backbone = models.GemmaBackbone(tokenizer.vocabulary_size(), **grouped, **sizes)
+    return tokenizer, models.GemmaCausalLM(backbone, None)
+
+
+@pytest.mark.parametrize("kind", ["WordPiece", "BPE", "SentencePiece"])
+def test_of_keras_hub(kind, tmp_path):
+    tokenizer, model = piece(kind)
+    small = trim_vocabulary(model, tokenizer, GIVEN)
+    assert type(small.tokenizer) is type(tokenizer) and type(small.model) is type(model)
+    assert small.model.backbone.vocabulary_size == len(small.ids) < tokenizer.vocabulary_size()
+    assert small.tokenizer.vocabulary_size() == len(small.ids)
+
+    def split(one):
+        found = one(TEXTS)
+        return found.to_list() if hasattr(found, "to_list") else [list(row) for row in found]
+
+    rows, new = split(tokenizer), split(small.tokenizer)
+    places = inside(rows, small.ids)
+    assert len(places) >= 60
+    for place in places:
+        assert small.ids[new[place]].tolist() == [*rows[place]]
+
+    def logits(one, row):
+        row = np.array([row])
+        given = {name: np.ones_like(row) for name in one.input if name != "token_ids"}
+        if "mask_positions" in given:
+            given["mask_positions"] = np.array([[1, 0]])
+        return np.asarray(one({**given, "token_ids": row}))
+
+    for place in places[:5]:
+        wanted = logits(model, rows[place])[..., small.ids]
+        np.testing.assert_allclose(logits(small.model, new[place]), wanted, atol=1e-6)
+    small.model.save(tmp_path / "small.keras")
+    loaded = keras.models.load_model(tmp_path / "small.keras")
+    np.testing.assert_array_equal(
+        logits(loaded, new[places[0]]), logits(small.model, new[places[0]])
+    )
+
+
+def test_refuses_what_does_not_fit():
+    whole = trained("BPE")
+    size = whole.get_vocab_size()
+    for arguments, name in (
+        ((classifier(size + 1), whole, GIVEN), "model"),
+        ((classifier(size), whole, "a text"), "texts"),
+        ((classifier(size), whole, GIVEN, 0), "keep"),
+        ((classifier(size), object(), GIVEN), "tokenizer"),
+    ):
+        with pytest.raises(ValueError, match=f"`{name}` must be"):
+            trim_vocabulary(*arguments)
