@@ -22,7 +22,7 @@ from kerascompact.runtime.interpreter import Interpreter
 from kerascompact.text.buckets import Buckets
 from kerascompact.text.vocabulary import Vocabulary
 from kerascompact.tflite import flatbuffer, tensor_names
-from kerascompact.tflite.passes import embedding_lookup, int4, kernels
+from kerascompact.tflite.passes import embedding_lookup, int4, kernels, word_logits
 
 
 def convert(
@@ -180,6 +180,8 @@ def convert(
             }
     if row_scaled:
         embedding_lookup.use_embedding_lookup(parsed, row_scaled)
+        if recipe.kernels == "dynamic":
+            word_logits.multiply_by_integers(parsed)
     if precisions & {"int8", "int4"}:
         int4.dequantize_kernels_once(parsed)
     if "int4" in precisions:

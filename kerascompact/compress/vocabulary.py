@@ -36,9 +36,9 @@ def trim_vocabulary(
     """Copies a model and its tokenizer with only the tokens that texts need.
 
     Tables, heads and biases of the vocabulary keep the rows of the tokens that stay, and the logits
-    are theirs. A text that the old tokenizer split into kept tokens is split into the same ones, and
-    the model gives the same outputs. The id 0 stays, and so do special tokens, characters of kept
-    tokens, bytes of a byte-level vocabulary and what kept tokens are merged from.
+    are theirs. A text that the old tokenizer split into kept tokens is split into the same ones,
+    and the model gives the same outputs. The id 0 stays, and so do special tokens, characters of
+    kept tokens, bytes of a byte-level vocabulary and what kept tokens are merged from.
 
     Args:
         model: Functional model, built, such as any text model of keras-hub; it does not change.
@@ -47,7 +47,7 @@ def trim_vocabulary(
         texts: Texts such as the model will read.
         keep: Number of tokens of the texts that stay, the most frequent ones. Default: all of them.
 
-    Returns: A `Trimmed`; the model has the class of the old one, is not compiled, and saves like it.
+    Returns: A `Trimmed`; the model has the class of the old one, and saves like it.
 
     Raises: ValueError, if the tokenizer is of another kind, or the model has no table of its size.
 

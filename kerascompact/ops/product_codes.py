@@ -16,6 +16,7 @@ def product_codes(
     seed: int = 0,
     iterations: int = 25,
     max_points: int = 65_536,
+    library: str = "scikit-learn",
     steps: Callable[[int, str], Iterable[int]] = lambda count, what: range(count),
 ) -> tuple[np.ndarray, np.ndarray]:
     """Cuts vectors into `D` equal parts and finds for each the nearest of `K` centroids.
@@ -28,6 +29,7 @@ def product_codes(
         seed: Seed of the first centroids.
         iterations: Largest number of iterations of k-means.
         max_points: Largest number of rows that k-means learns from.
+        library: Library of k-means, "scikit-learn" or "faiss".
         steps: Function that returns `range(count)`, perhaps with a progress bar.
 
     Returns: Codes `(V, D)` int32, codebooks `(D, K, d / D)` float32.
@@ -48,6 +50,7 @@ def product_codes(
             seed=seed,
             iterations=iterations,
             max_points=max_points,
+            library=library,
         )
         codes.append(found)
         codebooks.append(centroids)

@@ -54,7 +54,7 @@ def tokens_of(tokenizer: Any) -> list[str]:
 
 
 def with_tokens(tokenizer: Any, wanted: Iterable[int]) -> tuple[Any, np.ndarray]:
-    """A tokenizer with some of the tokens; texts of these tokens alone have the same ones as before.
+    """A tokenizer with some of the tokens; texts of these tokens alone have the same as before.
 
     Special tokens, the characters of the kept tokens and the bytes of a byte-level vocabulary stay,
     and those from which a kept token is merged. The order of tokens stays.
@@ -83,13 +83,13 @@ def with_tokens(tokenizer: Any, wanted: Iterable[int]) -> tuple[Any, np.ndarray]
         merges = [tuple(one.split(" ")) for one in tokenizer.merges if "#version:" not in one]
         kept, merges = _of_bpe(tokens, merges, set(wanted) | special)
         ids = np.array(sorted(kept))
-        own = {"vocabulary": {tokens[old]: new for new, old in enumerate(ids)}}
-        own["merges"] = [" ".join(one) for one in merges]
+        vocabulary = {tokens[old]: new for new, old in enumerate(ids)}
+        own = {"vocabulary": vocabulary, "merges": [" ".join(one) for one in merges]}
         return type(tokenizer).from_config({**config, **own}), ids
     special.add(tokens.index(tokenizer.oov_token))
     ids = np.array(sorted(_of_wordpiece(tokens, set(wanted) | special, tokenizer.suffix_indicator)))
-    kept = [tokens[i] for i in ids]
-    return type(tokenizer).from_config({**config, "vocabulary": kept}), ids
+    left = [tokens[i] for i in ids]
+    return type(tokenizer).from_config({**config, "vocabulary": left}), ids
 
 
 def _is(tokenizer: Any, name: str) -> bool:

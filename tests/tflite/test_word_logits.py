@@ -1,0 +1,74 @@
+"""Scores of all words in one operator, over a table that is also looked up."""
+
+import keras
+import numpy as np
+import pytest
+
+from kerascompact import export
+from kerascompact.forms import DenseForm, RowScaledForm
+from kerascompact.runtime.interpreter import Interpreter
+from kerascompact.tflite import flatbuffer
+
+WIDTH = 16
+RANDOM = np.random.default_rng(0)
+
+
+def files(rows, precision="int4", hidden=None):
+    """The file whose operator multiplies integers, the exact one, and the table."""
+    table = RANDOM.normal(size=(rows, WIDTH)).astype("float32")
+    form = RowScaledForm.from_table(table, precision)
+    ids = keras.Input((3,), dtype="int32", name="ids")
+    x = keras.Input((3, WIDTH), name="x")
+    model = keras.Model([ids, x], {"vectors": form(ids), "logits": form(x, reverse=True)})
+    recipes = (
+        export.Recipe("some", "float32", kernels, "columns") for kernels in ("dynamic", "float32")
+    )
+    return [export.convert(model, recipe) for recipe in recipes], form.table_values()
+
+
+@pytest.mark.parametrize(("rows", "precision"), [(100, "int4"), (2500, "int4"), (2500, "int8")])
+def test_one_operator_reads_the_table(rows, precision):
+    (fast, exact), table = files(rows, precision)
+    names = flatbuffer.operator_names(flatbuffer.parse(fast))
+    assert names.count("FULLY_CONNECTED") == 1 and names.count("EMBEDDING_LOOKUP") == 1
+    assert "CONCATENATION" not in names and "REDUCE_ANY" not in names
+    assert len(fast) < len(exact)
+    x = RANDOM.normal(size=(1, 3, WIDTH)).astype("float32")
+    given = {"ids": np.array([[0, 5, rows - 1]]), "x": x}
+    found = Interpreter(fast).run(given)
+    np.testing.assert_allclose(found["vectors"][0], table[[0, 5, rows - 1]], rtol=1e-6)
+    logits = x @ table.T
+    # inputs in 8 bits: half a step of 1/127 of the largest, for each of 16 products
+    error = np.abs(x).max() / 254 * np.abs(table).sum(axis=1).max()
+    assert 0 < np.abs(found["logits"] - logits).max() < error
+    np.testing.assert_allclose(Interpreter(exact).run(given)["logits"], logits, atol=1e-4)
+
+
+def test_other_products_stay_as_they_are():
+    """Vectors times some looked-up rows are no scores of all words."""
+    table = RANDOM.normal(size=(4, WIDTH)).astype("float32")
+    form = RowScaledForm.from_table(table, "int8")
+    ids = keras.Input((4,), dtype="int32", name="ids")
+    x = keras.Input((WIDTH,), name="x")
+    rows = keras.ops.reshape(form(ids), (4, WIDTH))
+    model = keras.Model([ids, x], keras.ops.matmul(x, keras.ops.transpose(rows)))
+    recipe = export.Recipe("some", "float32", "dynamic", "columns")
+    file = Interpreter(export.convert(model, recipe))
+    vector, order = RANDOM.normal(size=(1, WIDTH)).astype("float32"), np.array([[2, 0, 1, 3]])
+    (found,) = file.run({"ids": order, "x": vector}).values()
+    np.testing.assert_allclose(found, vector @ form.table_values()[order[0]].T, atol=1e-5)
+
+
+def test_a_recipe_has_it():
+    layer = keras.layers.ReversibleEmbedding(300, WIDTH)
+    ids = keras.Input((3,), dtype="int32")
+    model = keras.Model(ids, layer(keras.layers.Dense(WIDTH)(layer(ids)), reverse=True))
+    file = flatbuffer.parse(export.convert(model, "dynamic_int4"))
+    names = flatbuffer.operator_names(file)
+    assert names.count("FULLY_CONNECTED") == 2 and "GATHER" not in names
+    assert not any(isinstance(one, DenseForm) for one in export.freeze(model, "dynamic_int4").model.layers)
+
+
+test_a_recipe_has_it = pytest.mark.skipif(
+    not hasattr(keras.layers, "ReversibleEmbedding"), reason="since Keras 3.13"
+)(test_a_recipe_has_it)
