@@ -95,10 +95,13 @@ def _form(found: Integers, **config: Any) -> Form | None:
 
 def _plain(layer: Any) -> keras.layers.Layer:
     """The layer as it was before it was quantized, with the numbers that its integers stand for."""
-    config = {**layer.get_config(), "dtype": "float32"}
-    for name in ("quantization_config", "gptq_unpacked_column_size"):
-        config.pop(name, None)
-    plain = type(layer).from_config(config)
+    # not from its configuration, which may hold the model and the data that it was calibrated on
+    config = {"activation": layer.activation, "name": layer.name, "dtype": "float32"}
+    if quantized_kind(layer) == "dense":
+        plain = keras.layers.Dense(layer.units, use_bias=layer.bias is not None, **config)
+    else:
+        shape = layer.partial_output_shape
+        plain = keras.layers.EinsumDense(layer.equation, shape, bias_axes=layer.bias_axes, **config)
     plain.build_from_config(layer.get_build_config())
     plain.kernel.assign(float_kernel_of(layer))
     if layer.bias is not None:

@@ -32,6 +32,7 @@ FIFTH = CHECKOUT / "colab" / "5_no_vocabulary.ipynb"
 SIXTH = CHECKOUT / "colab" / "6_to_the_phone.ipynb"
 SEVENTH = CHECKOUT / "colab" / "7_a_budget.ipynb"
 EIGHTH = CHECKOUT / "colab" / "8_few_labels.ipynb"
+NINTH = CHECKOUT / "colab" / "9_language_models.ipynb"
 ABSOLUTE = re.compile(r"(?<![\w.:/])(?:/(?:home|root|tmp|usr|var|opt|Users|content|mnt)/|[A-Z]:\\)")
 
 
@@ -370,6 +371,20 @@ def test_few_labels_have_help(tmp_path):
     ]
     assert len(printed["use"].splitlines()) == 2
     assert (work / "few_labels/model.tflite").stat().st_size == sizes[2]
+
+
+@pytest.mark.slow
+def test_a_language_model_generates(tmp_path):
+    pytest.importorskip("keras_hub", "0.32", reason="pip install 'kerascompact[hub]'")
+    settings = {"ROWS": 3000, "EPOCHS": 2, "SCORED": 30}
+    settings = {f"KERASCOMPACT_TUTORIAL_{name}": str(value) for name, value in settings.items()}
+    _, printed, work = execute(NINTH, tmp_path, **settings)
+    sizes = [int(n.replace(",", "")) for n in re.findall(r"([\d,]+) bytes", printed["convert"])]
+    assert len(sizes) == 5 and sizes[0] > sizes[1] > sizes[2] > sizes[3]
+    perplexities = [float(one) for one in re.findall(r"(\d+\.\d\d)$", printed["compare"], re.M)]
+    assert len(perplexities) == 4 and perplexities[1] < 1.02 * perplexities[0]
+    assert len(printed["generate"].splitlines()) == 4
+    assert (work / "language_models/trimmed_int4.tflite").stat().st_size == sizes[4]
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)

@@ -73,6 +73,12 @@ def searched(spec: Spec, data: str | None) -> dict[str, Any]:
     return {"files": files, **facts, **{key: round(value, 1) for key, value in seconds.items()}}
 
 
+def begun(row: dict[str, Any]) -> int:
+    """Trials of a search that were begun, over all budgets."""
+    counts = (one.items() for one in row["trials"].values())
+    return sum(number for one in counts for state, number in one if state != "waiting")
+
+
 def rivals() -> dict[tuple[str, int], dict[str, list[dict[str, Any]]]]:
     """Rows of fastText's own search, of its grid and of settings by hand, by set and budget."""
     found: dict[tuple[str, int], dict[str, list[dict[str, Any]]]] = {}
@@ -96,7 +102,7 @@ def table(rows: Sequence[dict[str, Any]]) -> str:
         for place, first in enumerate(group[0]["files"]):
             files = [row["files"][place] for row in group]
             budget = first["budget"] // 1024
-            trials = [sum(sum(one.values()) for one in row["trials"].values()) for row in group]
+            trials = [begun(row) for row in group]
             kind = "" if spec["distil"] else " without soft labels"
             cells = [spec["dataset"] + kind, str(budget), f"{spec['minutes']:g}"]
             cells += [str(spec["workers"]), str(len(group)), str(round(sum(trials) / len(trials)))]
