@@ -91,7 +91,8 @@ class _Step(keras.Model):
         count = len(keras.tree.flatten(self.cache))
         flat = [inputs[CACHE.format(place)] for place in range(count)]
         cache = keras.tree.pack_sequence_as(self.cache, flat)
-        start = inputs[POSITION][0] if POSITION in inputs else 0
+        # a tensor in either case: a layer of SmolLM3 computes with it as with one
+        start = inputs[POSITION][0] if POSITION in inputs else tf.constant(0)
         logits, _, cache = self.lm.call_with_cache(inputs[TOKENS], cache, start)
         found = {CACHE.format(i): one for i, one in enumerate(keras.tree.flatten(cache))}
         return found | ({LOGITS: logits[:, -1]} if POSITION in inputs else {})
