@@ -12,7 +12,7 @@ import numpy as np
 
 from kerascompact import size
 from kerascompact.core import checks
-from kerascompact.core.keras_graph import copy_with, is_graph
+from kerascompact.core.keras_graph import CannotCopyError, copy_with, is_graph
 from kerascompact.export.embedding_forms import (
     as_form,
     is_embedding,
@@ -105,7 +105,7 @@ class Frozen:
                     self._model = copy
                 else:
                     self._no_model = f"its embedding {name!r} is inside a layer's own function"
-            except (NotImplementedError, TypeError) as error:  # of a layer's configuration
+            except (CannotCopyError, NotImplementedError, TypeError) as error:
                 self._no_model = f"a layer cannot be copied: {error}"
         self._checksum = _checksum(trained)
 

@@ -55,6 +55,7 @@ FOLDERS: dict[str, dict[str, tuple[str, ...]]] = {
         "shrunk": ("shrunk",),
         "keras_hub": ("keras_hub",),
         "generation": ("generation",),
+        "gpt": ("gpt",),
         "trimmed": ("trimmed",),
         "large_table": ("large_table",),
         "in_mediapipe": ("in_mediapipe",),

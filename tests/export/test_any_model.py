@@ -208,9 +208,27 @@ class NoConfigModel(keras.Model):
         return self.inner(numbers)
 
 
-def test_freeze_names_what_hides_an_embedding():
-    with pytest.raises(ValueError, match="its layer 'pair' holds an embedding inside"):
-        _ = export.freeze(composite()[0]).model
+class Closing(Pair):
+    """A layer with a function that holds an embedding, which no copy could exchange."""
+
+    def __init__(self, **config):
+        super().__init__(**config)
+        self.look_up = lambda ids: self.embedding(ids)
+
+    def call(self, ids):
+        return self.mean(self.look_up(ids), mask=self.embedding.compute_mask(ids))
+
+
+def test_freeze_reaches_inside_layers_and_names_what_it_does_not_reach():
+    model, inputs = composite()
+    frozen = export.freeze(model, "float32").model
+    assert type(frozen.get_layer("pair").embedding).__name__ == "CodebookForm"
+    np.testing.assert_allclose(frozen(inputs["one"]), model(inputs["one"]), atol=1e-6)
+    ids = keras.Input((9,), dtype="int32", name="one")
+    closed = keras.Model(ids, Closing(name="pair")(ids))
+    with pytest.raises(ValueError, match="'pair' has a function that holds a layer"):
+        _ = export.freeze(closed).model
+    assert export.verify(closed, export.convert(closed), ONE).agreement == 1.0
 
 
 def test_refuses_inputs_that_are_missing_or_too_many():

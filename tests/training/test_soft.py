@@ -74,7 +74,7 @@ def test_clusters_inside_another_layer_are_soft_as_well(around):
     assert np.abs(soft - model.predict(ids, verbose=0)).max() > 1e-6
 
 
-def test_clusters_out_of_reach_are_refused():
+def test_clusters_inside_a_layer_are_soft_too():
     class Holder(keras.layers.Layer):
         def __init__(self, **kwargs):
             super().__init__(**kwargs)
@@ -85,5 +85,7 @@ def test_clusters_out_of_reach_are_refused():
             return self.embedding(ids)
 
     model = keras.Sequential([keras.Input((4,), dtype="int32"), Holder()])
-    with pytest.raises(ValueError, match=r"`model` must have its clusters .* Received: .*inside"):
-        soft_copy(model)
+    soft = soft_copy(model)
+    assert soft.layers[0].embedding.inference == "soft"
+    assert model.layers[0].embedding.inference == "hard"
+    np.testing.assert_array_equal(soft.get_weights()[0], model.get_weights()[0])

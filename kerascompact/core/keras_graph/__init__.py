@@ -33,10 +33,11 @@ from kerascompact.core.keras_graph.quantized import (
     quantized_kind,
 )
 from kerascompact.core.keras_graph.tf_keras import is_tf_keras_graph, without_gpu_kernel
-from kerascompact.core.keras_graph.twins import set_array
+from kerascompact.core.keras_graph.twins import CannotCopyError, set_array
 from kerascompact.core.keras_graph.wiring import calls_in, output_names, run_graph
 
 __all__ = [
+    "CannotCopyError",
     "Integers",
     "OpenOptimizer",
     "all_layers",

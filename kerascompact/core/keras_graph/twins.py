@@ -26,6 +26,10 @@ OF_FIT = {"optimizer", *TRACED}
 SMALL_FLOATS = ("float16", "bfloat16")
 
 
+class CannotCopyError(ValueError):
+    """A layer has no twin, and its configuration does not make it again."""
+
+
 class Twins:
     """Makes twins of layers and models, one of each.
 
@@ -123,6 +127,12 @@ class Twins:
         twin = self._keep(layer, type(layer).from_config(config))
         if layer.built:
             twin.build_from_config(layer.get_build_config() or {})
+            given, made = ([w.shape for w in one.weights] for one in (layer, twin))
+            if given != made:
+                raise CannotCopyError(
+                    f"Layer {layer.name!r} has a function that holds a layer, so that it is copied "
+                    f"by its configuration, and that does not build its {len(given)} weights."
+                )
             twin.set_weights(layer.get_weights())
         return twin
 
