@@ -43,6 +43,7 @@ from default_uses import (
     skip_gram,
     stepped,
     stepping,
+    trimmed,
     with_table,
     words,
 )
@@ -222,6 +223,7 @@ CALLS = {
         once(IDS),
     ),
     "compress.form_model": (lambda: (compress.ScalarQuantization().fit(TABLE),), once(IDS)),
+    "compress.trim_vocabulary": (trimmed, lambda made: made.ids),
     "compress.read_table": ((TABLE,), lambda made: made.vectors),
     "compress.report": (lambda: (TABLE, compress.Pruning().fit(TABLE)), held),
     # files

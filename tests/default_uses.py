@@ -142,5 +142,12 @@ def generating():
     return (export.convert_causal_lm(*causal_lm(), max_length=8),)
 
 
+def trimmed():
+    tokenizers = pytest.importorskip("tokenizers", reason="pip install tokenizers")
+    tokens = {"[UNK]": 0, **{word: place for place, word in enumerate(WORDS[1:], 1)}}
+    splits = tokenizers.Tokenizer(tokenizers.models.WordPiece(tokens, unk_token="[UNK]"))
+    return keras.Sequential([keras.Input((2,), dtype="int32"), words()]), splits, ["w1", "w3"]
+
+
 def with_table(compressor):
     return compressor.fit(TABLE)(IDS)

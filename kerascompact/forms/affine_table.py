@@ -60,8 +60,8 @@ class AffineTableForm(Form):
         self.zeros = checks.boolean("zeros", zeros)
         self.block = None if block is None else checks.integer_in("block", block, 1)
         self.factors = checks.boolean("factors", factors)
-        self._size = self.block or self.output_dim
-        self.groups = -(-self.output_dim // self._size)
+        self.in_block = self.block or self.output_dim
+        self.groups = -(-self.output_dim // self.in_block)
 
     @classmethod
     def from_integers(
@@ -109,7 +109,7 @@ class AffineTableForm(Form):
         return form
 
     def build(self, input_shape: Any = None) -> None:
-        shape = (self.input_dim, self.groups * self._size)
+        shape = (self.input_dim, self.groups * self.in_block)
         self.add_array("table", shape, "int8", stored=(shape, TABLE_BITS[self.precision]))
         self.add_array("scale", (self.input_dim, self.groups), "float32")
         if self.zeros:
@@ -130,11 +130,11 @@ class AffineTableForm(Form):
         rows = tf.cast(tf.gather(self.table.value, ids), tf.float32)
         scale = tf.gather(self.scale.value, ids)
         if self.groups > 1:
-            rows, scale = tf.reshape(rows, [-1, self.groups, self._size]), scale[:, :, None]
+            rows, scale = tf.reshape(rows, [-1, self.groups, self.in_block]), scale[:, :, None]
         if self.zeros:
             zero = tf.cast(tf.gather(self.zero.value, ids), tf.float32)
             rows -= zero[:, :, None] if self.groups > 1 else zero
-        rows = tf.reshape(rows * scale, [-1, self.groups * self._size])
+        rows = tf.reshape(rows * scale, [-1, self.groups * self.in_block])
         return rows[:, : self.output_dim] if rows.shape[1] > self.output_dim else rows
 
     def word_logits(self, hidden: tf.Tensor) -> tf.Tensor:

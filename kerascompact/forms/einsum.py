@@ -66,15 +66,15 @@ class EinsumForm(LogitsForm):
         given, rest = equation.replace(" ", "").replace("...", "").split(",")
         kernel, made = rest.split("->")
         sizes = dict(zip(kernel, self.kernel_shape, strict=True))
-        self._inputs = [sizes[axis] for axis in kernel if axis not in made]
-        self._outputs = [sizes[axis] for axis in kernel if axis in made]
+        self.summed = [sizes[axis] for axis in kernel if axis not in made]
+        self.made = [sizes[axis] for axis in kernel if axis in made]
         inputs = "".join(axis for axis in kernel if axis not in made)
         outputs = "".join(axis for axis in kernel if axis in made)
         lead = made.removesuffix(outputs)
         if lead + outputs != made or given != lead + inputs:
             expected = "one whose inputs end in the axes that are summed, and outputs in new axes"
             checks.fail("equation", expected, equation)
-        self._in_pieces = kernel == inputs + outputs
+        self.in_pieces = kernel == inputs + outputs
 
     def with_part(self, part: Form, **config: Any) -> Self:
         own = {"equation": self.equation, "kernel_shape": self.kernel_shape}
@@ -84,12 +84,12 @@ class EinsumForm(LogitsForm):
         if not self.part.built:
             self.part.build()
         if self.use_bias:
-            self.add_array("bias", (int(np.prod(self._outputs)),), "float32")
+            self.add_array("bias", (int(np.prod(self.made)),), "float32")
         self.built = True
 
     def word_logits(self, hidden: tf.Tensor) -> tf.Tensor:
         """Outputs in one axis, before the activation."""
-        if self._in_pieces:
+        if self.in_pieces:
             found = self.part.word_logits(hidden)
         else:
             ids = id_range(unknown_zero(hidden), self.input_dim)
@@ -98,19 +98,19 @@ class EinsumForm(LogitsForm):
             made = self.equation.split("->")[1]
             order = [axes.index(axis) for axis in axes if axis not in made]
             order += [axes.index(axis) for axis in axes if axis in made]
-            matrix = tf.reshape(tf.transpose(kernel, order), [int(np.prod(self._inputs)), -1])
+            matrix = tf.reshape(tf.transpose(kernel, order), [int(np.prod(self.summed)), -1])
             found = tf.matmul(hidden, matrix)
         return found + self.bias.value if self.use_bias else found
 
     def call(self, inputs: Any, reverse: bool = False, training: bool | None = None) -> tf.Tensor:
         hidden = keras.ops.cast(keras.ops.convert_to_tensor(inputs), "float32")
-        lead = keras.ops.shape(hidden)[: len(hidden.shape) - len(self._inputs)]
-        flat = keras.ops.reshape(hidden, (*lead, int(np.prod(self._inputs))))
+        lead = keras.ops.shape(hidden)[: len(hidden.shape) - len(self.summed)]
+        flat = keras.ops.reshape(hidden, (*lead, int(np.prod(self.summed))))
         made = self.activation(self.word_logits(flat))
-        return tf.cast(keras.ops.reshape(made, (*lead, *self._outputs)), self.compute_dtype)
+        return tf.cast(keras.ops.reshape(made, (*lead, *self.made)), self.compute_dtype)
 
     def compute_output_shape(self, input_shape: tuple[int | None, ...]) -> tuple[int | None, ...]:
-        return (*input_shape[: len(input_shape) - len(self._inputs)], *self._outputs)
+        return (*input_shape[: len(input_shape) - len(self.summed)], *self.made)
 
     def get_config(self) -> dict[str, Any]:
         own = {"equation": self.equation, "kernel_shape": self.kernel_shape}

@@ -66,7 +66,8 @@ def with_tokens(tokenizer: Any, wanted: Iterable[int]) -> tuple[Any, np.ndarray]
     Returns: The tokenizer, and the former ids of its tokens.
 
     >>> from tokenizers import Tokenizer, models
-    >>> whole = Tokenizer(models.WordPiece({"[UNK]": 0, "a": 1, "##b": 2, "ab": 3}, "[UNK]"))
+    >>> tokens = {"[UNK]": 0, "a": 1, "##b": 2, "ab": 3}
+    >>> whole = Tokenizer(models.WordPiece(tokens, unk_token="[UNK]"))
     >>> small, ids = with_tokens(whole, [1])
     >>> small.get_vocab(), ids.tolist()
     ({'[UNK]': 0, 'a': 1}, [0, 1])

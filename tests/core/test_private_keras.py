@@ -179,6 +179,44 @@ def gpu_kernel():
         assert kind(2)._could_use_gpu_kernel is True
 
 
+def parts_of_a_variable():
+    variable = keras.Variable(np.zeros((3, 2), "float32"))
+    assert (tuple(variable._shape), variable._ndim, variable._dtype) == ((3, 2), 2, "float32")
+    variable._value = None
+    variable._initialize(np.ones((3, 2), "float32"))
+    np.testing.assert_array_equal(variable._value, np.ones((3, 2)))
+
+
+def tracker():
+    """The lists of a layer are those of its tracker, which knows their members by id."""
+
+    class Outer(keras.layers.Layer):
+        def __init__(self):
+            super().__init__()
+            self.inner, self.seed = keras.layers.Dense(2), keras.random.SeedGenerator(0)
+
+    layer = Outer()
+    stores = [store for _, store in layer._tracker.config.values()]
+    for kept in (layer._layers, layer._metrics, layer._seed_generators):
+        assert any(store is kept for store in stores)
+    assert [layer.inner] == layer._layers and [layer.seed] == layer._seed_generators
+    assert {id(layer.inner)} in layer._tracker.stored_ids.values()
+
+
+def nodes_of_a_layer():
+    layer = graph().get_layer("hidden")
+    assert len(layer._inbound_nodes) == len(layer._outbound_nodes) == 1
+
+
+def scales_of_a_kernel():
+    layer = keras.layers.EinsumDense("abc,dec->abde", (None, 2, 4))
+    layer.build((None, 5, 3))
+    kernel = np.asarray(layer.kernel)
+    layer.quantize("int8")
+    scale = layer._adjust_scale_for_dequant(layer.kernel_scale)
+    np.testing.assert_allclose(np.asarray(layer.kernel) / np.asarray(scale), kernel, atol=0.02)
+
+
 def both_variable_lists():
     own_variables()
     trained_variables()
@@ -186,6 +224,10 @@ def both_variable_lists():
 
 adam, rms, adadelta = keras.optimizers.Adam, keras.optimizers.RMSprop, keras.optimizers.Adadelta
 USES = {
+    "_adjust_scale_for_dequant": scales_of_a_kernel,
+    **dict.fromkeys(("_dtype", "_initialize", "_ndim", "_shape", "_value"), parts_of_a_variable),
+    **dict.fromkeys(("_inbound_nodes", "_outbound_nodes"), nodes_of_a_layer),
+    **dict.fromkeys(("_layers", "_metrics", "_seed_generators", "_tracker"), tracker),
     "_accumulated_delta_vars": slots(adadelta, "_accumulated_delta_vars"),
     "_accumulated_grads": slots(adadelta, "_accumulated_grads"),
     "_accumulators": slots(keras.optimizers.Adagrad, "_accumulators"),
@@ -282,7 +324,9 @@ def names_of_keras():
 
 def test_every_private_name_has_its_use_above():
     used = set().union(*(names_used(path, mixins=True) for path in HOME.glob("*.py")))
-    assert used == set(USES)
+    of_python = {"_fields"}  # of a named tuple
+    # tf_keras' names are no names of Keras
+    assert used & (names_of_keras() | set(USES)) - of_python == set(USES)
 
 
 def test_no_other_module_uses_private_keras_api():

@@ -15,6 +15,7 @@ def test_the_recipes():
         "int8": ("int8", "int8", "columns"),
         "int4": ("int4", "int8", "columns"),
         "dynamic": ("int8", "dynamic", "columns"),
+        "dynamic_int4": ("int4", "dynamic", "rows"),
         "full_int8": ("int8", "full_int8", "columns"),
         "blocks": ("int4", "int8", "blocks"),
     }
@@ -40,6 +41,7 @@ def test_layers_whose_kernels_stay_float32_survive_the_metadata():
 def test_only_integers_between_layers_differ_from_keras():
     assert [name for name, recipe in RECIPES.items() if not recipe.exact] == [
         "dynamic",
+        "dynamic_int4",
         "full_int8",
     ]
 
