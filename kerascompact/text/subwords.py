@@ -69,8 +69,8 @@ def with_tokens(tokenizer: Any, wanted: Iterable[int]) -> tuple[Any, np.ndarray]
     >>> tokens = {"[UNK]": 0, "a": 1, "##b": 2, "ab": 3}
     >>> whole = Tokenizer(models.WordPiece(tokens, unk_token="[UNK]"))
     >>> small, ids = with_tokens(whole, [1])
-    >>> small.get_vocab(), ids.tolist()
-    ({'[UNK]': 0, 'a': 1}, [0, 1])
+    >>> small.token_to_id("a"), small.get_vocab_size(), ids.tolist()
+    (1, 2, [0, 1])
     """
     if hasattr(tokenizer, "encode_batch"):
         return _of_json(tokenizer, set(wanted))

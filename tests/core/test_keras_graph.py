@@ -19,7 +19,6 @@ from kerascompact.core.keras_graph import (
     is_graph_of,
     is_one_table,
     is_stock_embedding,
-    lambda_options,
     output_names,
     own_variables,
     reached_layers,
@@ -238,13 +237,6 @@ def test_the_graph_that_a_sequential_model_keeps():
     model = nested()
     inner = next(one for one in model.layers if isinstance(one, keras.Model))
     assert not is_graph_of(inner, model) and not is_graph_of(model, inner)
-
-
-def test_a_lambda_is_made_again_of_its_options():
-    first = keras.layers.Lambda(lambda x, by: x * by, arguments={"by": 3.0}, output_shape=(3,))
-    again = keras.layers.Lambda(first.function, **lambda_options(first))
-    np.testing.assert_array_equal(again(X), 3 * X)
-    assert lambda_options(again) == lambda_options(first)
 
 
 def test_an_open_optimizer_steps_as_keras_does_until_something_is_overridden():

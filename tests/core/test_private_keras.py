@@ -248,7 +248,6 @@ USES = {
     "_nodes_by_depth": nodes_by_depth,
     "_non_trainable_variables": own_variables,
     "_operations_by_depth": lambda: len(graph()._operations_by_depth) == 3,
-    "_output_shape": lambda: keras.layers.Lambda(abs, output_shape=(3,))._output_shape == (3,),
     "_run_through_graph": run_through_graph,
     "_trainable_variables": both_variable_lists,
     "_u": slots(keras.optimizers.Adamax, "_u"),

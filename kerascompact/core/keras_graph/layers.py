@@ -62,16 +62,3 @@ def mask_of(tensor: Any) -> Any:
     True
     """
     return getattr(tensor, "_keras_mask", None)
-
-
-def lambda_options(layer: keras.layers.Lambda) -> dict[str, Any]:
-    """The keyword arguments that a `Lambda` was made with, its function aside.
-
-    >>> lambda_options(keras.layers.Lambda(abs, output_shape=(3,)))["output_shape"]
-    (3,)
-    """
-    return {
-        "output_shape": layer._output_shape,
-        "mask": layer.mask,
-        "arguments": layer.arguments,
-    }
