@@ -12,11 +12,13 @@ from kerascompact import export, layers, models
 from kerascompact.core.projection import Projection
 from kerascompact.export.recipe import Recipe
 from kerascompact.forms import (
+    AffineTableForm,
     CodebookForm,
     DenseForm,
     DirectionNormForm,
     Form,
     HashedForm,
+    ReversibleForm,
     SparseForm,
     SparseTableForm,
 )
@@ -34,6 +36,7 @@ HASHES = (  # exact to the bit
 )
 APPROXIMATE = (
     "dynamic",
+    "dynamic_int4",
     "full_int8",
 )  # round what lies between layers, by each runtime's own rules
 KNOWN = ("how", "what", "is", "do", "i", "my", "to", "the", "me", "weather", "card", "would", "say")
@@ -55,6 +58,20 @@ def _scaled() -> Form:
     sizes: dict[str, Any] = dict(input_dim=WORDS, output_dim=1)
     lengths = DenseForm.from_arrays({"table": np.abs(_numbers(WORDS, 1))}, **sizes)
     return DirectionNormForm(WORDS, WIDTH, [directions, lengths], mask_zero=True)
+
+
+def _affine() -> Form:
+    random = np.random.default_rng(0)
+    integers = random.integers(-8, 8, (WORDS, WIDTH))
+    scale = random.uniform(0.1, 0.3, (WORDS, 2)).astype(np.float32)
+    zero = random.integers(-2, 3, (WORDS, 2))
+    return AffineTableForm.from_integers(integers, scale, zero, WIDTH // 2, mask_zero=True)
+
+
+def _reversible() -> Form:
+    sizes: dict[str, Any] = dict(input_dim=WORDS, output_dim=WIDTH)
+    parts = (DenseForm.from_arrays({"table": k * _numbers(WORDS, WIDTH)}, **sizes) for k in (1, -2))
+    return ReversibleForm.over(*parts, soft_cap=4.0, mask_zero=True)
 
 
 def _normal(deviation: float = 1.0) -> keras.initializers.Initializer:
@@ -91,6 +108,8 @@ EMBEDDINGS: dict[str, Callable[[], keras.layers.Layer]] = {
         _numbers(WORDS, WIDTH, share=0.3), mask_zero=True
     ),
     "directions and lengths": _scaled,
+    "affine": _affine,
+    "two tables": _reversible,
 }
 _TABLES: tuple[str | Recipe, ...] = ("int8_tables", "int4_tables", "float32")
 _ROWS = (
@@ -123,6 +142,15 @@ def texts() -> np.ndarray:
     """The test vectors, in bytes."""
     given = map(vectors.given, vectors.texts())
     return np.concatenate([encoding.encode(text, vectors.MAX_BYTES).numbers for text in given])
+
+
+def scored(recipe: str) -> bytes:
+    """Scores of all words by a table that is also looked up, in one operator by "dynamic_int4"."""
+    given = keras.Input((LENGTH,), dtype="int32", name="ids")
+    table = keras.layers.ReversibleEmbedding(WORDS, WIDTH, embeddings_initializer=_normal(1.5))
+    hidden = keras.layers.GlobalAveragePooling1D()(table(given))
+    scores = table(2 * hidden, reverse=True)
+    return export.convert(keras.Model(given, keras.layers.Softmax()(scores)), recipe)
 
 
 def segments() -> bytes:
@@ -179,6 +207,8 @@ def cases(chosen: Sequence[str] | None = None) -> dict[tuple[str, str], Case]:
                 label = recipe if isinstance(recipe, str) else recipe.name
                 made[name, label] = (export.convert(model, recipe, representative=rows), ids())
     if chosen is None:
+        for recipe in ("int8_tables", "dynamic_int4"):
+            made["words, scored", recipe] = (scored(recipe), ids())
         made["segments of an LSTM", "int8_tables"] = (segments(), ids())
         made["projection, text in", "int8_tables"] = (projected(), texts())
         demo = (ROOT / vectors.OUT / vectors.MODEL).read_bytes()

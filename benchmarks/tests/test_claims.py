@@ -130,6 +130,18 @@ def test_models_of_keras_hub():
     assert all(row["equal"] == 4 for row in found)
 
 
+def test_a_small_gpt():
+    found = {row["spec"]["stored"]: row for row in results.rows("gpt")}
+    scores = {name: f"{row['perplexity']:.1f}" for name, row in found.items()}
+    assert f"Perplexity {scores['float32']} in float32, {scores['int4']} with tables" in RESULTS
+    assert f"{scores['dynamic_int4']} with a scale for each word" in RESULTS
+    assert 5.5 < found["float32"]["bytes"] / found["int4"]["bytes"] < 6.5
+    for row in found.values():
+        assert row["keras_perplexity"] == found["float32"]["keras_perplexity"]
+    whole = found["float32"]
+    assert abs(whole["perplexity"] / whole["keras_perplexity"] - 1) < 1e-4
+
+
 def test_a_large_table():
     found = {row["spec"]["kind"]: row for row in results.rows("large_table")}
     int8, int4 = (found[f"{bits}, integers"] for bits in ("int8", "int4"))

@@ -223,7 +223,8 @@ def test_quantizes_in_two_steps(make):
     assert int4.stored_as("int8") is int4
     assert by_way.storage() == int4.storage()
     assert rms(by_way(np.arange(V)) - table) <= 1.5 * rms(int4(np.arange(V)) - table)
-    for name, array in arrays(int4).items():
+    # a form that is not rounded has the integers that it was given
+    for name, array in arrays(int4).items() if int4 is not form else ():
         if array.dtype == np.int8 and not name.endswith(("kernel", "values")):
             assert np.abs(array).max() == 7
 
