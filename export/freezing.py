@@ -100,9 +100,9 @@ class Frozen:
             self._no_model = "a subclassed model has no graph to copy"
         else:
             try:
-                copy, self.kernels = frozen_copy(trained, self.recipe)
+                copy, kernels = frozen_copy(trained, self.recipe)
                 if (name := unreached(copy)) is None:
-                    self._model = copy
+                    self._model, self.kernels = copy, kernels
                 else:
                     self._no_model = f"its embedding {name!r} is inside a layer's own function"
             except (CannotCopyError, NotImplementedError, TypeError) as error:
@@ -264,7 +264,6 @@ def frozen_copy(model: keras.Model, recipe: Recipe) -> tuple[keras.Model, list[n
         recipe: Recipe for tables and kernels.
 
     Returns: The copy, and the int8 numbers of its rounded kernels.
-
     """
 
     def replace(layer: keras.layers.Layer) -> keras.layers.Layer | None:

@@ -9,6 +9,8 @@ import keras
 from kerascompact.core.keras_graph import all_layers, copy_with, is_graph, quantized_kind
 from kerascompact.models.bit_input import with_bit_input
 
+SMALL_FLOATS = ("float16", "bfloat16")
+
 
 @contextlib.contextmanager
 def as_trained(model: keras.Model, bits: bool = False) -> Iterator[Any]:
@@ -23,7 +25,8 @@ def as_trained(model: keras.Model, bits: bool = False) -> Iterator[Any]:
     - Inputs of layers that `keras.Model.quantize` quantized are not rounded, since a file only
       rounds weights.
     - Mixed precision becomes float32. A file has no float16 arithmetic, and float16 rounds numbers
-      by up to 1 in 2048, which would hide errors of this size.
+      by up to 1 in 2048, which would hide errors of this size. A model whose weights have 16 bits
+      is copied for this, layer by layer, with its own layers.
 
     Args:
         model: Trained model, which is called with `training=False`.
@@ -33,12 +36,15 @@ def as_trained(model: keras.Model, bits: bool = False) -> Iterator[Any]:
     """
     if bits and not _takes_bits(model):
         model = with_bit_input(copy_with(model, lambda layer: None))
+    if is_graph(model) and any(one.dtype in SMALL_FLOATS for one in model.weights):
+        # some layers return their weights as they are, which no float32 could be added to
+        model = copy_with(model, lambda layer: None, float32=True)
     layers = all_layers(model)
     soft = [layer for layer in layers if getattr(layer, "inference", None) == "soft"]
     mixed = [
         (layer, layer.dtype_policy)
         for layer in layers
-        if layer.compute_dtype in ("float16", "bfloat16") and layer.quantization_mode is None
+        if layer.compute_dtype in SMALL_FLOATS and layer.quantization_mode is None
     ]
     rounding = [
         (layer, layer.inputs_quantizer)

@@ -74,6 +74,19 @@ def test_a_table_inside_a_layer_is_compressed_and_still_generates():
     assert CausalLM(file).generate([3, 4, 5]) == generated(lm, [3, 4, 5])
 
 
+@pytest.mark.parametrize("policy", ["bfloat16", "mixed_float16"])
+def test_sixteen_bits_become_float32(policy):
+    """Also weights that a layer adds as they are, and the cache."""
+    options = dict(num_heads=2, max_sequence_length=LONGEST, dtype=policy)
+    lm = hub.OPTCausalLM(made("OPTBackbone", **options), None)
+    frozen = export.freeze(lm, "float32")
+    assert frozen.model.compute_dtype == "float32"
+    report = frozen.verify(inputs(), file=frozen.convert(sequence_length=LENGTH))
+    assert report.trained_file.largest < 1e-5
+    file = export.convert_causal_lm(lm, "float32", max_length=LONGEST)
+    assert len(CausalLM(file).generate([1, 2])) == LONGEST
+
+
 def test_fourier_transforms_become_products():
     options = dict(max_sequence_length=LENGTH)
     model = made("FNetBackbone", **options)

@@ -98,6 +98,8 @@ class Twins:
                 vars(twin)[name] = self._value(value, twin, keep=True)
         vars(twin).update({k: v for k, v in vars(plain).items() if k not in {"build", "quantize"}})
         vars(twin).update(dict.fromkeys(TRACED))
+        if self._float32 and twin.compute_dtype in SMALL_FLOATS:
+            twin.dtype_policy = "float32"
         return self._guarded(twin, model)
 
     def _layer(self, layer: Any) -> keras.layers.Layer:
