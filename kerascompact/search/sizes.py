@@ -32,7 +32,7 @@ from kerascompact.tflite.passes.kernels import axis_of_scales
 
 # Bytes of a budget that are kept: buffers begin at multiples of 16, and numbers in the metadata
 # have digits; operators of methods other than a plain table have shapes, too.
-MARGIN, MARGIN_OF_METHODS = 96, 192
+MARGIN, MARGIN_OF_METHODS = 192, 352
 ALIGNED = 16  # bytes that each buffer begins at a multiple of
 SAMPLES = (20, 1500)  # words of the files that are measured: their searches take 3 and 6 steps
 IN_SLOTS = (120, 1500)  # words of the same where no word is searched
@@ -223,7 +223,7 @@ def margin(setting: Setting) -> int:
     """Bytes that a file may be larger than predicted.
 
     >>> margin(Setting(90, 8)), margin(Setting(90, 8, method="hashed"))
-    (96, 192)
+    (192, 352)
     """
     return MARGIN if setting.method == "standard" else MARGIN_OF_METHODS
 
