@@ -23,9 +23,10 @@ from kerascompact.forms.reversible import ReversibleForm
 def form_of_quantized(layer: Any) -> keras.layers.Layer | None:
     """What stands in a frozen model for a quantized layer; `None` for any other layer.
 
-    Tables, and kernels of four bits, become forms of the integers that Keras found. A kernel of
-    eight bits becomes an ordinary kernel of these numbers, whose integers a recipe with int8
-    kernels finds again. Inputs are not rounded, as Keras does in mode "int8".
+    Tables and kernels become forms of the integers that Keras found. A kernel in mode "int8", which
+    has no zero points, becomes an ordinary kernel of these numbers, whose integers a recipe with
+    int8 kernels finds again; so does one whose groups are no blocks, which such a recipe rounds
+    anew. Inputs are not rounded, as Keras does in mode "int8".
 
     Args:
         layer: A layer of a model.
@@ -38,8 +39,7 @@ def form_of_quantized(layer: Any) -> keras.layers.Layer | None:
         return _embedding(layer, config)
     part = None
     if layer.quantization_mode != "int8":
-        found = integers_of(layer)
-        part = _form(found) if found.bits == 4 else None
+        part = _form(integers_of(layer))
     if part is None:
         return _plain(layer)
     bias = None if layer.bias is None else np.asarray(layer.bias)

@@ -32,8 +32,8 @@ class ProductQuantization(Compressor):
         max_points: Rows that k-means learns from at most: the most frequent ones, if counts are
             given, or any. All rows are quantized.
         iterations: Largest number of iterations of k-means.
-        library: Library of k-means: "scikit-learn", or "faiss", which is ten times faster for
-            262,144 rows (`pip install 'kerascompact[faiss]'`).
+        library: Library of k-means: "scikit-learn", or "faiss", for large tables
+            (`pip install 'kerascompact[faiss]'`).
         verbose: Whether to show a progress bar.
 
     Storage: `V D ceil(log2 K) + 32 K d` bits; with norms `8 V + 32 * 256` more.

@@ -31,7 +31,7 @@ def kmeans(
         max_points: Largest number of points to learn from, those of the largest weight, or any
             without weights. All points are assigned.
         library: "scikit-learn", which starts with k-means++; or "faiss", which starts with random
-            points, and is several times faster for large tables.
+            points, for large tables.
 
     Returns: Number of the nearest centroid of each point, `(n,)` int32, and the centroids `(k, d)`.
 

@@ -124,8 +124,8 @@ def test_of_calibrated_modes(kind, options):
     assert quantized_kind(block.first) == "dense"
     frozen = checked(model)
     inner = frozen.model.get_layer("block")
-    int8 = options.get("weight_bits") == 8
-    assert type(inner.first) is (keras.layers.Dense if int8 else LogitsForm)
+    assert type(inner.first) is LogitsForm
+    assert inner.first.part.precision == ("int8" if "weight_bits" in options else "int4")
     np.testing.assert_allclose(
         integers_of(block.first).numbers.T, float_kernel_of(block.first), rtol=1e-6
     )

@@ -65,8 +65,5 @@ def _along(x: tuple[Any, Any], axis: int) -> tuple[Any, Any]:
 
 def _is_zero(numbers: Any) -> bool:
     """Whether numbers of a graph are zeros that it makes itself."""
-    return (
-        not tf.is_tensor(numbers)
-        or getattr(numbers, "op", None) is not None
-        and (numbers.op.type == "ZerosLike")
-    )
+    operator = getattr(numbers, "op", None)  # eager numbers have none
+    return operator is not None and operator.type == "ZerosLike"

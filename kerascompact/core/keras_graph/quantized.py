@@ -83,8 +83,10 @@ def integers_of(layer: Any) -> Integers:
     mode = layer.quantization_mode
     if mode in ("gptq", "awq"):
         rows = np.asarray(layer.kernel).astype(np.int16)
-        middle = 128 if rows.max() > 15 else 8  # of the integers, which are stored from 0 on
-        zero = np.asarray(layer.kernel_zero).astype(np.int16) - middle
+        zero = np.asarray(layer.kernel_zero).astype(np.int16)
+        # of the integers, which are stored from 0 on
+        middle = 128 if max(rows.max(), zero.max()) > 15 else 8
+        zero -= middle
         factors = 1 / np.asarray(layer.awq_scales) if mode == "awq" else None
         scale, group = np.asarray(layer.kernel_scale), np.asarray(layer.g_idx).astype(int)
         return Integers(
