@@ -13,14 +13,15 @@ import tensorflow as tf
 import kerascompact
 from kerascompact.core import checks, files
 from kerascompact.export import lstm_fusion, mediapipe_tasks, metadata, preconditions
+from kerascompact.export.file_order import in_file_order
 from kerascompact.export.freezing import Frozen
 from kerascompact.export.recipe import RECIPES, Recipe, resolve
 from kerascompact.export.signature import SINGLE, Signature, Sizes, TextOptions, for_each, signature
-from kerascompact.export.trace import to_tflite
+from kerascompact.export.trace import input_specs, to_tflite
 from kerascompact.runtime import vocabulary_file
 from kerascompact.runtime.interpreter import Interpreter
-from kerascompact.text.buckets import Buckets
 from kerascompact.text.vocabulary import Vocabulary
+from kerascompact.text.wordpiece import WordPiece, is_tokenizer
 from kerascompact.tflite import flatbuffer, tensor_names
 from kerascompact.tflite.passes import embedding_lookup, int4, kernels, word_logits
 
@@ -32,7 +33,7 @@ def convert(
     labels: Sequence[str] | dict[str, Sequence[str]] | None = None,
     vocabulary: Vocabulary | None = None,
     sequence_length: int | None = None,
-    text: Vocabulary | Buckets | str | None = None,
+    text: Any = None,
     batch_size: int | None = 1,
     max_bytes: int | None = None,
     max_words: int | None = None,
@@ -53,7 +54,9 @@ def convert(
     UTF-8 bytes filled up with zeros, and operators find the words and their ids (see `TextToIds`).
     No bytes make it fail. The vocabulary takes 4 bytes per word for fingerprints and about 1.5 for
     ids (none in the order of `training.choose_words`), `text.Buckets` take nothing, and no
-    vocabulary file is needed. A model with an output for each word gets one more output, `spans`
+    vocabulary file is needed. BERT's 30,522 pieces take 160,000 bytes where the table can be stored
+    in the order of the file, 58,000 more where it cannot: in compact layers, subclassed models and
+    models that score words. A model with an output for each word gets one more output, `spans`
     `(1, words, 2)`: the first byte of each word, and the byte after its last.
 
     Several models by name give one file with several signatures, which stores tables, kernels and
@@ -80,7 +83,8 @@ def convert(
             A file that takes text takes one text at a time.
         text: Vocabulary of the model, for a file that takes text; or its `text.Buckets`, which
             store no words; or the name of token rules, if the embedding is a `ProjectionEmbedding`,
-            which has no vocabulary.
+            which has no vocabulary; or its WordPiece tokenizer: a `text.WordPiece`, or what that
+            takes. A model of pieces may have a mask and segments beside the ids.
         max_bytes: Longest text in bytes, for a file that takes text. Default: any length.
         max_words: Most words in a text, where the number of ids is open.
         fingerprint_bits: Bits of a word's fingerprint: 32, 40 or 64. With 3,000 known words, a file
@@ -124,6 +128,8 @@ def convert(
     models = model if isinstance(model, dict) else {SINGLE: model}
     if not models or not all(isinstance(name, str) and name for name in models):
         checks.fail("model", "a keras.Model, or a dictionary of them by their names", model)
+    if is_tokenizer(text) and not isinstance(text, WordPiece):
+        text = WordPiece(text)
     recipe = _recipe_of(models, recipe)
     preconditions.check_fused(fused_lstm, recipe)
     tensor_names.check(names)
@@ -149,6 +155,7 @@ def convert(
     known: list[np.ndarray] = []
     with contextlib.ExitStack() as stack:
         for name, made in models.items():
+            made, ordered = _in_order(made, recipe, text, sizes, own["inputs"][name])
             one = Frozen.of(made, recipe)
             frozen, forms = stack.enter_context(one.shipped())
             known += one.kernels
@@ -156,6 +163,7 @@ def convert(
                 stack.enter_context(lstm_fusion.fused(frozen))
             rest = {key: values[name] for key, values in own.items()}
             function = f"serve_{len(signatures):03}"
+            options = options._replace(in_order=ordered)
             signatures[name] = signature(frozen, forms, recipe, sizes, options, function, **rest)
         parsed = flatbuffer.parse(to_tflite(signatures, recipe.kernels))
         every = [form for one in signatures.values() for form in one.forms]
@@ -200,6 +208,18 @@ def convert(
     for name, one in signatures.items():
         _check_runs(data, one.specs, name)
     return data
+
+
+def _in_order(
+    made: keras.Model | Frozen, recipe: Recipe, text: Any, sizes: Sizes, inputs: Any
+) -> tuple[keras.Model | Frozen, bool]:
+    """A model of pieces with its table in the order of the file, and whether that was possible."""
+    if not isinstance(text, WordPiece):
+        return made, False
+    trained = made.trained if isinstance(made, Frozen) else made
+    specs = input_specs(trained, sizes.sequence_length, inputs, 1)
+    copy = in_file_order(trained, text, specs)
+    return (made, False) if copy is None else (Frozen.of(copy, recipe), True)
 
 
 def _recipe_of(models: dict[str, Any], recipe: str | Recipe | None) -> Recipe:

@@ -16,6 +16,7 @@ from kerascompact.forms.logits import LogitsForm
 from kerascompact.forms.row_scaled_table import RowScaledForm
 from kerascompact.text.buckets import Buckets
 from kerascompact.text.vocabulary import Vocabulary
+from kerascompact.text.wordpiece import WordPiece
 from kerascompact.tflite.passes.embedding_lookup import RowScaledTable
 
 
@@ -58,12 +59,14 @@ def of_batch(batch_size: int | None) -> int | str | None:
     return "any" if batch_size is None else None if batch_size == 1 else batch_size
 
 
-def of_vocabulary(vocabulary: Vocabulary | Buckets | None) -> dict[str, Any] | None:
+def of_vocabulary(
+    vocabulary: Vocabulary | Buckets | WordPiece | None,
+) -> dict[str, Any] | None:
     """Entry for a vocabulary: its size, token rules and checksum; none for buckets.
 
     Buckets have no words; their arguments are in the entry of the text input.
     """
-    if not isinstance(vocabulary, Vocabulary):
+    if not isinstance(vocabulary, Vocabulary | WordPiece):
         return None
     return {
         "size": len(vocabulary),

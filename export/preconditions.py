@@ -25,6 +25,7 @@ from kerascompact.layers.unknown_as_padding import UnknownAsPadding
 from kerascompact.text.buckets import Buckets
 from kerascompact.text.slot_vocabulary import SlotVocabulary
 from kerascompact.text.vocabulary import Vocabulary
+from kerascompact.text.wordpiece import WordPiece, is_tokenizer
 
 # Layers that need string tables or 64-bit hashes of strings.
 LAYERS = {"HashedCrossing", "Hashing", "IntegerLookup", "StringLookup", "TextVectorization"}
@@ -279,7 +280,9 @@ def layer_of(node: str) -> str:
     return node.rpartition("/")[0] or node
 
 
-def check_vocabulary(models: list[keras.Model], vocabulary: Vocabulary | Buckets) -> None:
+def check_vocabulary(
+    models: list[keras.Model], vocabulary: Vocabulary | Buckets | WordPiece
+) -> None:
     """Raises a `ValueError` if a vocabulary has another size than the embeddings."""
     layers = [layer for model in models for layer in all_layers(model)]
     # rows of a head are outputs, not words
@@ -305,13 +308,15 @@ def check_vocabulary(models: list[keras.Model], vocabulary: Vocabulary | Buckets
 
 
 def check_listed(vocabulary: Any) -> None:
-    """Raises a `ValueError` for buckets and slots, which apps cannot look up in a list of words."""
-    if isinstance(vocabulary, Buckets | SlotVocabulary):
-        expected = "a kerascompact.text.Vocabulary; buckets and slots are `text`"
+    """Raises a `ValueError` for what apps cannot look up in a list of words."""
+    if isinstance(vocabulary, Buckets | SlotVocabulary) or is_tokenizer(vocabulary):
+        expected = "a kerascompact.text.Vocabulary; buckets, slots and tokenizers are `text`"
         checks.fail("vocabulary", expected, vocabulary)
 
 
-def same_vocabulary(text: Any, vocabulary: Vocabulary | None) -> Vocabulary | Buckets | None:
+def same_vocabulary(
+    text: Any, vocabulary: Vocabulary | None
+) -> Vocabulary | Buckets | WordPiece | None:
     """Checks that `text` and `vocabulary` are the same vocabulary, and returns it.
 
     For a projection, `text` is the name of token rules, and `vocabulary` is returned as it is.
@@ -321,8 +326,9 @@ def same_vocabulary(text: Any, vocabulary: Vocabulary | None) -> Vocabulary | Bu
     check_listed(vocabulary)
     if text is None or isinstance(text, str):
         return vocabulary
-    if not isinstance(text, Vocabulary | Buckets):
-        checks.fail("text", "the kerascompact.text.Vocabulary or Buckets of the model", text)
+    if not isinstance(text, Vocabulary | Buckets | WordPiece):
+        expected = "the kerascompact.text.Vocabulary or Buckets of the model, or its tokenizer"
+        checks.fail("text", expected, text)
     if vocabulary is not None and vocabulary.sha256 != text.sha256:
         checks.fail("vocabulary", "the same as `text`, or None", vocabulary)
     return text

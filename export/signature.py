@@ -16,6 +16,7 @@ from kerascompact.forms.base import Form
 from kerascompact.models.bit_input import with_bit_input
 from kerascompact.text.buckets import Buckets
 from kerascompact.text.vocabulary import Vocabulary
+from kerascompact.text.wordpiece import WordPiece
 
 SINGLE = "serving_default"  # TensorFlow's name for the only signature of a file
 OF_INTEGERS = ("full_int8", "int16x8")
@@ -31,10 +32,11 @@ class Sizes(NamedTuple):
 class TextOptions(NamedTuple):
     """Arguments of `convert` for text input."""
 
-    text: Vocabulary | Buckets | str | None = None
+    text: Vocabulary | Buckets | WordPiece | str | None = None
     max_bytes: int | None = None
     max_words: int | None = None
     fingerprint_bits: int = 32
+    in_order: bool = False
 
 
 class Signature(NamedTuple):
@@ -90,9 +92,8 @@ def signature(
             max_words = sizes.sequence_length
     specs = input_specs(model, sizes.sequence_length, inputs, sizes.batch_size)
     if options.text is not None:
-        text_in = TextIn(
-            specs, options.text, form, options.max_bytes, max_words, options.fingerprint_bits
-        )
+        bits, ordered = options.fingerprint_bits, options.in_order
+        text_in = TextIn(specs, options.text, form, options.max_bytes, max_words, bits, ordered)
     elif options.max_bytes is not None or max_words is not None:
         checks.fail("text", "a vocabulary, with `max_bytes` or `max_words`", options.text)
     with preconditions.traced(sizes.batch_size), fourier_by_matrices():

@@ -11,13 +11,16 @@ from kerascompact.forms.words import ProjectionBase
 from kerascompact.layers.text_to_bits import TextToBits
 from kerascompact.layers.text_to_buckets import TextToBuckets
 from kerascompact.layers.text_to_ids import TextToIds
+from kerascompact.layers.text_to_pieces import TextToPieces
 from kerascompact.layers.text_to_slots import TextToSlots
 from kerascompact.ops import byte_text
 from kerascompact.text.buckets import Buckets
 from kerascompact.text.slot_vocabulary import SlotVocabulary
 from kerascompact.text.vocabulary import Vocabulary
+from kerascompact.text.wordpiece import WordPiece
 
 INPUT, SPANS = "text", "spans"
+IDS, MASK, SEGMENTS = "ids", "mask", "segments"  # what the inputs of a model of pieces are
 
 
 class TextIn:
@@ -25,16 +28,19 @@ class TextIn:
 
     The file's input is `text`, int32 `(1, max_bytes)`: the UTF-8 bytes, filled up with zeros. For a
     model with an output for each word, the file has one more output, `spans`, int32
-    `(1, words, 2)`: the first byte of each word in the text, and the byte after its last one.
+    `(1, words, 2)`: the first byte of each word in the text, and the byte after its last one. A
+    file with a `WordPiece` has none.
 
     Args:
-        specs: Inputs of the model without text input.
-        text: Vocabulary or buckets of the model; for a model `with_bit_input`, the name of its
-            token rules.
+        specs: Inputs of the model without text input: one of ids; with a `WordPiece` also their
+            mask, and segments, which are zeros.
+        text: Vocabulary, buckets or `WordPiece` of the model; for a model `with_bit_input`, the
+            name of its token rules.
         form: Projection of such a model.
         max_bytes: Longest text in bytes; `None` for any length.
         max_words: Most words in a text, where the model leaves this open.
         fingerprint_bits: Bits of a word's fingerprint, 32, 40 or 64, see `TextToIds`.
+        in_order: Whether the ids of a `WordPiece` are those of `WordPiece.order`.
 
     Raises: ValueError, if the model does not have one input of ids, or an argument does not fit.
     """
@@ -42,28 +48,40 @@ class TextIn:
     def __init__(
         self,
         specs: dict[str, tf.TensorSpec],
-        text: Vocabulary | Buckets | str,
+        text: Vocabulary | Buckets | WordPiece | str,
         form: ProjectionBase | None = None,
         max_bytes: int | None = None,
         max_words: int | None = None,
         fingerprint_bits: int = 32,
+        in_order: bool = False,
     ) -> None:
         if max_bytes is not None:
             checks.integer_in("max_bytes", max_bytes, 1, 2**20)
         self.max_bytes = max_bytes
-        if form is None and (len(specs) != 1 or next(iter(specs.values())).shape.rank != 2):
+        self.roles = roles(specs) if isinstance(text, WordPiece) else None
+        if (
+            self.roles is None
+            and form is None
+            and (len(specs) != 1 or next(iter(specs.values())).shape.rank != 2)
+        ):
             found = {name: spec.shape.as_list() for name, spec in specs.items()}
             raise ValueError(
                 "`model` must have one input, of ids (batch, length), to take text. "
                 f"Received: inputs {found}."
             )
-        ((self.name, spec),) = specs.items()
+        self.model_specs = specs
+        self.name = next(name for name in specs if self.roles is None or self.roles[name] == IDS)
+        spec = specs[self.name]
         together = form is not None and form.together
         self.dtype, length = spec.dtype, None if together else spec.shape[1]
         if length is not None and max_words is not None:
             checks.fail("max_words", f"None for a model of {length} words", max_words)
         self.layer: Any
-        if isinstance(text, SlotVocabulary):
+        if isinstance(text, WordPiece):
+            self.layer = TextToPieces.from_tokenizer(
+                text, in_order, sequence_length=length, max_words=max_words
+            )
+        elif isinstance(text, SlotVocabulary):
             self.layer = TextToSlots.from_vocabulary(
                 text, sequence_length=length, max_words=max_words
             )
@@ -81,14 +99,29 @@ class TextIn:
             self.layer = TextToBits(form.projection, text, length, max_words, together)
         self.specs = {INPUT: tf.TensorSpec((1, max_bytes), tf.int32, name=INPUT)}
 
-    def read(self, data: tf.Tensor) -> tuple[byte_text.Words, dict[str, tf.Tensor]]:
+    def read(self, data: tf.Tensor) -> tuple[Any, dict[str, tf.Tensor]]:
         """Finds the words of a text, and the inputs of the model."""
         words = self.layer.words(data)
+        if self.roles is not None:
+            return words, self._of_pieces(self.layer.row(words))
         return words, {self.name: tf.cast(self.layer.read(words), self.dtype)}
 
-    def spans(self, words: byte_text.Words, outputs: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
+    def _of_pieces(self, row: tf.Tensor) -> dict[str, tf.Tensor]:
+        """The inputs of a model of pieces."""
+        assert self.roles is not None
+        ids = self.layer.padded(row)
+        found = {IDS: ids, MASK: tf.ones_like(ids), SEGMENTS: tf.zeros_like(ids)}
+        if self.layer.sequence_length is not None:
+            places = tf.range(self.layer.sequence_length)
+            found[MASK] = tf.expand_dims(tf.less(places, tf.size(row)), 0)
+        return {
+            name: tf.cast(found[self.roles[name]], spec.dtype)
+            for name, spec in self.model_specs.items()
+        }
+
+    def spans(self, words: Any, outputs: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
         """The output `spans`, for a model that has an output for each word; else none."""
-        if not any(output.shape.rank == 3 for output in outputs.values()):
+        if self.roles or not any(output.shape.rank == 3 for output in outputs.values()):
             return {}
         if getattr(self.layer, "pairs", False):
             raise ValueError(
@@ -106,9 +139,11 @@ class TextIn:
             "max_bytes": self.max_bytes,
             "length": self.layer.sequence_length,
             "max_words": self.layer.max_words,
-            "rules": self.layer.rules,
+            "rules": WordPiece.rules if self.roles else self.layer.rules,
             "bytes": -(-total_bits(self.layer.storage()) // 8),
         }
+        if self.roles is not None:
+            return {**facts, "inputs": self.roles, "fingerprint_bits": 32}
         if isinstance(self.layer, TextToBits):
             projection = self.layer.projection.get_config()
             return {**facts, "projection": projection, "together": self.layer.together}
@@ -117,6 +152,31 @@ class TextIn:
         if isinstance(self.layer, TextToSlots):
             return {**facts, "fingerprint_bits": 8}
         return {**facts, "fingerprint_bits": self.layer.fingerprint_bits}
+
+
+def roles(specs: dict[str, Any]) -> dict[str, str]:
+    """What each input of a model of pieces is, told by its name: ids, their mask, or segments.
+
+    Args:
+        specs: The inputs by name.
+
+    Raises: ValueError, if there are other inputs, or not one of ids.
+
+    >>> roles({"token_ids": None, "padding_mask": None, "segment_ids": None})
+    {'token_ids': 'ids', 'padding_mask': 'mask', 'segment_ids': 'segments'}
+    """
+    if len(specs) == 1:
+        return dict.fromkeys(specs, IDS)
+    found = {}
+    for name in specs:
+        words = name.split("_")
+        of_segments = "segment" in words or "type" in words
+        found[name] = MASK if "mask" in words else SEGMENTS if of_segments else IDS
+    kinds = sorted(found.values())
+    if kinds.count(IDS) != 1 or len({*kinds}) < len(kinds):
+        expected = "one with one input of ids, and at most a mask and segments, to take text"
+        checks.fail("model", expected, f"the inputs {[*specs]}")
+    return found
 
 
 def projection_of(model: Any) -> ProjectionBase:

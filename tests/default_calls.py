@@ -39,6 +39,7 @@ from default_uses import (
     of_ids,
     of_words,
     once,
+    pieces,
     saved,
     skip_gram,
     stepped,
@@ -131,6 +132,7 @@ CALLS = {
     "layers.TextToBits": ((PROJECTION,), once(BYTES)),
     "layers.TextToBuckets": ((V,), once(BYTES)),
     "layers.TextToIds": ((V,), once(BYTES)),
+    "layers.TextToPieces": ((V, V), once(BYTES[:1])),
     "layers.TextToSlots": ((V,), once(BYTES)),
     "layers.UnknownAsPadding": ((), once(IDS)),
     "layers.WeightDropGRU": ((6,), both(SEQUENCES)),
@@ -264,6 +266,7 @@ CALLS = {
     "text.Buckets": ((V,), lambda made: made.encode("w3 w4")),
     "text.SlotVocabulary": ((WORDS,), lambda made: made.encode("w3 w4")),
     "text.Vocabulary": ((WORDS,), lambda made: made.encode("w3 w4")),
+    "text.WordPiece": (pieces, lambda made: made.encode("turns it")),
     "text.WordVectors": (
         (np.eye(len(WORDS)),),
         lambda made: made.of(["w3", "w4 w5"]),

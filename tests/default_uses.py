@@ -142,6 +142,12 @@ def generating():
     return (export.convert_causal_lm(*causal_lm(), max_length=8),)
 
 
+def pieces():
+    from bert_tokenizer import tokenizer  # skips without its package
+
+    return (tokenizer(),)
+
+
 def trimmed():
     tokenizers = pytest.importorskip("tokenizers", reason="pip install tokenizers")
     tokens = {"[UNK]": 0, **{word: place for place, word in enumerate(WORDS[1:], 1)}}

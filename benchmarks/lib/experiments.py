@@ -58,6 +58,7 @@ FOLDERS: dict[str, dict[str, tuple[str, ...]]] = {
         "gpt": ("gpt",),
         "trimmed": ("trimmed",),
         "large_table": ("large_table",),
+        "wordpiece": ("wordpiece",),
         "in_mediapipe": ("in_mediapipe",),
         "text_in": ("text_in",),
         "aware": ("aware",),

@@ -14,6 +14,7 @@ from kerascompact.text.buckets import Buckets
 from kerascompact.text.ngrams import projection_bits
 from kerascompact.text.rules import named
 from kerascompact.text.vocabulary import Vocabulary
+from kerascompact.text.wordpiece import WordPiece, is_tokenizer
 
 Examples = list[Any]  # for each example, an array or a dictionary of arrays
 
@@ -21,7 +22,7 @@ Examples = list[Any]  # for each example, an array or a dictionary of arrays
 def examples_of(
     data: Any,
     file: Interpreter,
-    vocabulary: Vocabulary | Buckets | None = None,
+    vocabulary: Vocabulary | Buckets | WordPiece | None = None,
     names: Sequence[str] = (),
     structure: Any = None,
 ) -> tuple[Examples, Examples]:
@@ -44,6 +45,8 @@ def examples_of(
     >>> given[0].tolist(), asked[0].tolist()
     ([1, 2, 3, 4], [1, 2, 3, 4])
     """
+    if is_tokenizer(vocabulary) and not isinstance(vocabulary, WordPiece):
+        vocabulary = WordPiece(vocabulary)
     if file.text is not None:
         return _texts(data, file, vocabulary)
     known = {*names} == {*file.inputs}  # another exporter may give the inputs other names
@@ -61,7 +64,7 @@ def examples_of(
 
 
 def _texts(
-    data: Any, file: Interpreter, vocabulary: Vocabulary | Buckets | None
+    data: Any, file: Interpreter, vocabulary: Vocabulary | Buckets | WordPiece | None
 ) -> tuple[Examples, Examples]:
     """The bytes of texts for the file, and the ids or bits of their words for Keras."""
     facts, known = file.text or {}, (file.metadata or {}).get("vocabulary") or {}
@@ -71,7 +74,8 @@ def _texts(
             checks.fail("vocabulary", f"None, or that of the file, {buckets!r}", vocabulary)
         vocabulary = buckets
     elif "projection" not in facts and (
-        not isinstance(vocabulary, Vocabulary) or vocabulary.sha256 != known.get("sha256")
+        not isinstance(vocabulary, Vocabulary | WordPiece)
+        or vocabulary.sha256 != known.get("sha256")
     ):
         checks.fail("vocabulary", "that of the model, since the file takes text", vocabulary)
     given, asked = [], []
@@ -83,9 +87,25 @@ def _texts(
         if vocabulary is None or "projection" in facts:
             asked.append(_bits(read, facts))
             continue
+        if isinstance(vocabulary, WordPiece):
+            asked.append(_pieces(vocabulary, read, facts))
+            continue
         ids = vocabulary.encode(read, facts["length"])
         asked.append(ids[: facts["max_words"]] if len(ids) else np.zeros(1, np.int32))
     return given, asked
+
+
+def _pieces(tokenizer: WordPiece, text: str, facts: dict[str, Any]) -> Any:
+    """The inputs of a model of pieces: ids, or a dictionary of them, their mask and segments."""
+    ids = tokenizer.encode(text, facts["length"])
+    if facts["max_words"] is not None and len(ids) > facts["max_words"]:
+        ids = tokenizer.encode(text, facts["max_words"])
+    ids = ids if len(ids) else np.array([tokenizer.padding], np.int32)
+    tokens = len(tokenizer.encode(text)) if facts["length"] else len(ids)
+    mask = (np.arange(len(ids)) < tokens).astype(np.int32)
+    found = {"ids": ids, "mask": mask, "segments": np.zeros_like(ids)}
+    inputs = {name: found[role] for name, role in facts["inputs"].items()}
+    return inputs if len(inputs) > 1 else ids
 
 
 def _bits(text: str, facts: dict[str, Any]) -> np.ndarray:

@@ -39,6 +39,7 @@ from kerascompact.layers.text_convolution import TextConvolution
 from kerascompact.layers.text_to_bits import TextToBits
 from kerascompact.layers.text_to_buckets import TextToBuckets
 from kerascompact.layers.text_to_ids import TextToIds
+from kerascompact.layers.text_to_pieces import TextToPieces
 from kerascompact.layers.text_to_slots import TextToSlots
 from kerascompact.layers.unknown_as_padding import UnknownAsPadding
 from kerascompact.layers.weighted_mean import WeightedMean
@@ -76,6 +77,7 @@ __all__ = [
     "TextToBits",
     "TextToBuckets",
     "TextToIds",
+    "TextToPieces",
     "TextToSlots",
     "UnknownAsPadding",
     "VariationalVocabularyEmbedding",

@@ -113,7 +113,9 @@ class TextClassifier:
                     f"{facts['size']} ids of sha256 {facts['sha256'][:12]}. "
                     f"Received: {len(self.vocabulary)} ids of sha256 {self.vocabulary.sha256[:12]}."
                 )
-        self._rules: str = (self.text or facts)["rules"]
+        found = (self.text or facts)["rules"]
+        # pieces are cut inside the file; words are counted as the rules nearest to BERT's cut them
+        self._rules: str = found if found in rules.RULES else "wordpunct"
         self._input, self._output, self.sequence_length, classes = _ports(self.interpreter, name)
         if self.text is not None:
             self.sequence_length = self.text["length"] or self.text["max_words"]

@@ -13,5 +13,14 @@ from kerascompact.text.rules import RULES
 from kerascompact.text.slot_vocabulary import SlotVocabulary
 from kerascompact.text.vocabulary import NUM_RESERVED, Vocabulary
 from kerascompact.text.word_vectors import WordVectors
+from kerascompact.text.wordpiece import WordPiece
 
-__all__ = ["NUM_RESERVED", "RULES", "Buckets", "SlotVocabulary", "Vocabulary", "WordVectors"]
+__all__ = [
+    "NUM_RESERVED",
+    "RULES",
+    "Buckets",
+    "SlotVocabulary",
+    "Vocabulary",
+    "WordPiece",
+    "WordVectors",
+]

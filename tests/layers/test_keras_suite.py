@@ -43,13 +43,14 @@ OTHERS = {
     "WordBias": ({}, FLOATS),
     "WordLogits": (dict(num_words=7), FLOATS),
 }
-# Layers that are called on several tensors or none, which the test of one input cannot do, and what
-# is no layer to call.
+# Layers that are called on several tensors or none, or on a batch of one, which the test of one
+# input cannot do, and what is no layer to call.
 NOT_OF_ONE_INPUT = {
     "EmbeddingDropout",
     "GraphConvolution",
     "OnlineGuidance",
     "PretrainedGuidance",
+    "TextToPieces",
 }
 
 
