@@ -8,10 +8,10 @@ import numpy as np
 import tensorflow as tf
 
 from kerascompact.core import checks
+from kerascompact.core.characters import PAGE, ROW
 from kerascompact.core.registration import register
 from kerascompact.core.storage import Stored
 from kerascompact.ops import wordpiece_text
-from kerascompact.text.character_map import PAGE, ROW
 from kerascompact.text.perfect_hash import buckets_of
 from kerascompact.text.wordpiece import WordPiece
 

@@ -9,11 +9,11 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from kerascompact.core.hash32 import GOLDEN, int32
-from kerascompact.text.character_map import (
+from kerascompact.core.characters import (
     ALONE,
     HANGUL,
     LEADING,
+    MIX,
     PAGE,
     POINTS,
     ROW,
@@ -23,7 +23,7 @@ from kerascompact.text.character_map import (
     TRAILING,
     VOWELS,
 )
-from kerascompact.text.wordpiece import MIX
+from kerascompact.core.hash32 import GOLDEN, int32
 
 _SLOTS = 1 << 24  # a slot, and the size of a piece above it, in one number
 _DROPPED, _GOES_ON = 31, 30  # shifts of a byte that begins no character, or goes on with one

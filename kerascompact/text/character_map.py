@@ -5,13 +5,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-POINTS = 0x110000
-ALONE, SPACE = 1 << 21, 1 << 22  # bit of characters that are words of their own; between words
+from kerascompact.core.characters import (
+    ALONE,
+    HANGUL,
+    PAGE,
+    POINTS,
+    ROW,
+    SECOND,
+    SPACE,
+    SYLLABLES,
+)
+
 OTHER = POINTS - 1  # a noncharacter in place of what a known character must not become
-HANGUL, SYLLABLES = 0xAC00, 11172  # precomposed syllables, which NFD writes as two or three letters
-LEADING, VOWELS, TRAILING = 0x1100, 0x1161, 0x11A7
-PAGE, ROW = 8, 64  # code points in a page, and pages in a row
-SECOND = 24  # bits of an entry below the number of its second character
 _BATCH = 4096
 DROPPED, LETTER, MARK, WHITE = range(4)
 _BETWEEN = "|"  # stands between characters; none but itself becomes it

@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kerascompact.core import checks
+from kerascompact.core.characters import ALONE, MIX
 from kerascompact.core.extras import require
-from kerascompact.core.hash32 import fmix32, int32
+from kerascompact.core.hash32 import fmix32
 from kerascompact.text import byte_words, inputs, perfect_hash
 from kerascompact.text.character_map import (
-    ALONE,
     CharacterMap,
     NormalForms,
     character_map,
@@ -22,7 +22,6 @@ from kerascompact.text.character_map import (
 )
 
 SEEDS = 64
-MIX = int32(0x85EBCA6B)  # one of the constants of fmix32
 _KINDS = {"normalizer": "BertNormalizer", "pre_tokenizer": "BertPreTokenizer", "model": "WordPiece"}
 
 

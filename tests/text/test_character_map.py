@@ -5,12 +5,11 @@ import unicodedata
 import numpy as np
 import pytest
 
+from kerascompact.core.characters import ALONE, SPACE
 from kerascompact.text.character_map import (
-    ALONE,
     DROPPED,
     LETTER,
     MARK,
-    SPACE,
     WHITE,
     character_map,
     normal_forms,
