@@ -1,5 +1,6 @@
 """Guides: models of all words, by which words are chosen, and which teach the small ones."""
 
+import functools
 import time
 from pathlib import Path
 from typing import NamedTuple
@@ -8,7 +9,7 @@ import numpy as np
 
 from kerascompact.core.arrays import load_npz, save_npz
 from kerascompact.core.keras_graph import maker_of
-from kerascompact.search import pretrained
+from kerascompact.search import pretrained, tf_idf
 from kerascompact.search.corpus import Corpus
 from kerascompact.search.locks import exclusive
 from kerascompact.search.setting import Setting
@@ -51,6 +52,7 @@ class Guides:
     - "taught words" and "taught pairs" are the same, but learn from what the teachers say of texts
       without a label.
     - "vectors" is a linear classifier over pre-trained vectors, see `pretrained.probe`.
+    - "tf-idf" is one over words and pairs, see `tf_idf`: it teaches where others do, too.
     - "teacher" is the user's own, of which there are answers only.
 
     Args:
@@ -102,8 +104,8 @@ class Guides:
             with exclusive(path.with_suffix(".lock")):
                 if not path.exists():
                     start = time.monotonic()
-                    made = {"vectors": self._probe, "teacher": self._teacher}.get(name, self._train)
-                    found = made(name, fold)
+                    own = {"vectors": self._probe, "teacher": self._teacher, "tf-idf": self._tf_idf}
+                    found = own.get(name, self._train)(name, fold)
                     seconds = time.monotonic() - start
                     save_npz(path, **found, seconds=np.array(seconds))
             kept = load_npz(path)
@@ -120,7 +122,9 @@ class Guides:
     @property
     def teachers(self) -> tuple[str, ...]:
         """Names of the guides that teach; the slowest only where none is given."""
-        return (*self.given, "words", "pairs") if self.given else ("words", "pairs", "wide")
+        found = (*self.given, "words", "pairs") if self.given else ("words", "pairs", "wide")
+        beyond = bool(self.given) or self.unlabelled
+        return (*found, "tf-idf") if beyond and tf_idf.can_fit() else found
 
     def whole(self, rules: str, fold: int = 0, start: str = "full") -> Start:
         """The model of all words of some rules, by which words are chosen and trainings start.
@@ -155,12 +159,30 @@ class Guides:
 
     def held(self, fold: int = 0) -> np.ndarray | None:
         """What the teachers say of the first texts without a label, which are held out of trials:
-        one in ten, at most 1,000; `None`, if there are none."""
+        one in ten, at most 1,000; `None`, if there are none, or if they are not `trusted`."""
         soft = self.soft(self.teachers, fold)
-        if soft is None:
+        if soft is None or not self.trusted:
             return None
         count = min(MOST_HELD, (len(self.corpus.texts) - soft.rows) // 10)
         return np.argmax(soft.probabilities[soft.rows :][:count], axis=1) if count else None
+
+    @functools.cached_property
+    def trusted(self) -> bool:
+        """Whether the teachers together know dev better than what learned from its labels alone.
+
+        Better by more than the error of the difference, whose variance is the number of the texts
+        that only one of the two has right. A teacher that is no better would mislead a comparison.
+        """
+        soft, (_, dev) = self.soft(self.teachers), self.corpus.rows()
+        if soft is None:
+            return False
+        labels = self.corpus.labels[dev]
+        right = np.argmax(soft.probabilities[dev], axis=1) == labels
+        own = [name for name in self.teachers if name not in self.given]
+        alone = [np.argmax(self.get(name).outputs[dev], axis=1) == labels for name in own]
+        best = max(alone, key=np.mean)
+        more = np.count_nonzero(right & ~best) - np.count_nonzero(best & ~right)
+        return bool(more > np.sqrt(np.count_nonzero(right != best)))
 
     def _train(self, name: str, fold: int) -> dict[str, np.ndarray]:
         setting = self.settings[name]
@@ -206,6 +228,12 @@ class Guides:
             "bias": found.bias,
             **self._answers(found.outputs, fold),
         }
+
+    def _tf_idf(self, name: str, fold: int) -> dict[str, np.ndarray]:
+        outputs = np.zeros((0, 0))
+        if not is_multi_label(self.corpus.labels):
+            outputs = tf_idf.outputs_of(self.corpus, fold, self.seed)
+        return {"table": np.zeros((0, 0), np.float32), **self._answers(outputs, fold)}
 
     def _teacher(self, name: str, fold: int) -> dict[str, np.ndarray]:
         outputs = load_npz(self.folder / TEACHER)["outputs"]

@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -89,7 +89,7 @@ def probe(corpus: Corpus, tables: Sequence[np.ndarray], fold: int = 0, seed: int
         for table in tables:
             features = means(ids, table)
             scale = float(features[many].std(axis=0).mean()) or 1.0
-            loss, prior = _compared(features[few] / scale, corpus.labels[few])
+            loss, prior = compared(features[few] / scale, corpus.labels[few], PRIORS)
             tried.append((loss, prior, scale, table, features / scale))
         _, prior, scale, table, features = min(tried, key=lambda one: one[0])
         model = linear.LogisticRegression(C=prior, max_iter=200, tol=1e-3)
@@ -119,14 +119,22 @@ def means(ids: np.ndarray, table: np.ndarray) -> np.ndarray:
     return total / np.maximum((ids > 1).sum(axis=1), 1)[:, None]
 
 
-def _compared(features: np.ndarray, labels: np.ndarray) -> tuple[float, float]:
-    """The smallest log loss, and its variance; 0 and 0.01, if a class has one text only."""
+def compared(features: Any, labels: np.ndarray, priors: Sequence[float]) -> tuple[float, float]:
+    """Compares penalties of a logistic regression by cross-validation.
+
+    Args:
+        features: Rows to fit, dense or sparse.
+        labels: Their classes.
+        priors: Inverses of the penalties.
+
+    Returns: The smallest log loss, and its prior; 0 and a middle one, if a class has one text only.
+    """
     parts = min(PARTS, int(np.unique(labels, return_counts=True)[1].min()))
     if parts == 1:
-        return 0.0, 0.01
+        return 0.0, priors[len(priors) // 2]
     selection = require("sklearn.model_selection", "vectors")
     model = require("sklearn.linear_model", "vectors").LogisticRegression(max_iter=200, tol=1e-3)
     folds = selection.StratifiedKFold(parts, shuffle=True, random_state=0)
-    search = selection.GridSearchCV(model, {"C": PRIORS}, scoring="neg_log_loss", cv=folds)
+    search = selection.GridSearchCV(model, {"C": [*priors]}, scoring="neg_log_loss", cv=folds)
     search.fit(features, labels)
     return -float(search.best_score_), float(search.best_params_["C"])

@@ -257,8 +257,11 @@ def _of_few_labels(found: list[dict[str, Any]], budget: int, facts: Facts) -> li
     width = max(-2.0, min(math.log2(even(min(facts.classes, usual)) / usual), 2.0))
     start = {"start": "vectors", "rate_from_start": -2.0, "dropout": 0.1, "epochs": 0.5, **taught}
     plain, pairs = found[0] | start, found[1] | start
+    alone = {name: value for name, value in plain.items() if name != "temperature"}
+    untaught = [alone | {"start": "full", "soft": 0.0}] if facts.unlabelled else []
     return [
         plain | {"width": width},
+        *untaught,  # where teachers are weak
         plain | {"start": "full"},
         plain | {"rate_from_start": -1.0, "width": width, "epochs": 1.0},
         pairs | {"start": "full", "rate_from_start": -1.0},

@@ -4,18 +4,20 @@ import keras
 import numpy as np
 import optuna
 import pytest
+from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 
-from kerascompact.search import pretrained
+from kerascompact.search import pretrained, tf_idf
 from kerascompact.search.corpus import ALL, Corpus
-from kerascompact.search.guides import Guides, weights_of
+from kerascompact.search.guides import Guide, Guides, weights_of
 from kerascompact.search.setting import Setting
 from kerascompact.search.space import Facts, defaults, suggest
-from kerascompact.search.starts import start_at
+from kerascompact.search.starts import Start, start_at
 from kerascompact.search.tokens import UNSEEN
 from kerascompact.search.training import train
 from kerascompact.tasks.classification import outputs_of
 from kerascompact.text import WordVectors
+from kerascompact.text.rules import named
 from tiny_task import dataset
 
 RANDOM = np.random.default_rng(0)
@@ -150,6 +152,56 @@ def test_weights_of_teachers_are_the_most_likely():
     assert found.sum() == pytest.approx(1)
 
 
+def test_tf_idf_is_scikit_learns(tmp_path, monkeypatch):
+    found = corpus(tmp_path)
+    texts, (rows, dev) = np.array(found.texts), found.rows()
+    rules = named("wordpunct_pairs")
+    known = found.tokens("wordpunct_pairs").vocabulary.words  # without pairs that are there once
+    made = TfidfVectorizer(
+        tokenizer=rules.tokens, token_pattern=None, sublinear_tf=True, vocabulary=known
+    )
+    made.fit(np.delete(texts, dev))
+    features = made.transform(texts)
+    ours = tf_idf._features(found.tokens("wordpunct_pairs").ids, dev)
+    seen = np.setdiff1d(np.arange(len(texts)), dev)  # dev has words that only it has
+    wanted = (features[seen] @ features[seen].T).toarray()
+    np.testing.assert_allclose((ours[seen] @ ours[seen].T).toarray(), wanted, atol=1e-5)
+    monkeypatch.setattr(tf_idf, "PENALTIES", (10.0,))
+    model = LogisticRegression(C=10.0, tol=1e-8, max_iter=1000)  # ours ends at 1e-3
+    model.fit(features[rows], found.labels[rows])
+    np.testing.assert_allclose(
+        tf_idf.outputs_of(found)[seen], model.predict_proba(features[seen]), atol=3e-2
+    )
+
+
+def test_a_class_without_a_text_has_no_share_of_tf_idf(tmp_path):
+    found = tf_idf.outputs_of(corpus(tmp_path, ("good", "bad", "odd", "rare")))
+    assert found.shape[1] == 4 and not found[:, 3].any()
+    np.testing.assert_allclose(found.sum(axis=1), 1, atol=1e-6)
+
+
+@pytest.mark.parametrize("trusted", [True, False])
+def test_teachers_no_better_than_labels_alone_judge_no_trial(guides, trusted):
+    """Agreement counts where the mixture has more of dev right, by more than its error."""
+    found = guides.corpus
+    _, dev = found.rows()
+    right = np.eye(3, dtype=np.float16)[np.append(found.labels, [0, 0, 0])]
+    wrong = np.roll(right, 1, axis=1)
+    weak, strong = right.copy(), right.copy()
+    weak[dev[::2]] = wrong[dev[::2]]  # half of them
+    strong[dev[1:2]] = wrong[dev[1:2]]
+    outputs = dict.fromkeys(guides.teachers, weak) | ({"vectors": strong} if trusted else {})
+    for name, one in outputs.items():
+        guides._found[name, 0] = Guide(Start(np.zeros((0, 0))), 0.5, one, 1.0)
+    assert "tf-idf" in guides.teachers and guides.trusted is trusted
+    found.texts = [*found.texts, *["more"] * 20]  # of 23, a tenth is held out
+    for name, one in guides._found.items():
+        more = np.concatenate([one.outputs, right[:1].repeat(20, axis=0)])
+        guides._found[name] = one._replace(outputs=more)
+    held = guides.held()
+    assert held is None if not trusted else held.tolist() == [0, 0]
+
+
 def test_held_out_texts_are_not_trained_on(guides, monkeypatch):
     found = guides.corpus
     vocabulary = found.tokens("wordpunct").vocabulary
@@ -200,5 +252,7 @@ def test_first_trials_use_what_there_is(vectors, unlabelled):
         assert parameters.keys() - trial.params.keys() == unasked
     assert (settings[0].start == "vectors") == vectors
     assert (settings[0].soft == 0.8) == unlabelled
+    if vectors and unlabelled:  # teachers may be weak
+        assert settings[1].soft == 0.0 and settings[1].start == "full"
     if vectors:  # a column for each class, and small steps
         assert settings[0].width == 4 and settings[0].learning_rate == pytest.approx(0.0025)
