@@ -11,7 +11,14 @@ from kerascompact.core.registration import register
 from kerascompact.core.storage import code_bits
 from kerascompact.forms.base import PRECISIONS, Form, at_most
 from kerascompact.ops import bits
-from kerascompact.ops.vocabulary_chunks import columns_in_chunks, id_range, unknown_zero
+from kerascompact.ops.vocabulary_chunks import (
+    MOST_GRAPH_CHUNKS,
+    columns_in_chunks,
+    id_range,
+    unknown_zero,
+)
+
+MANY_CODES, CHUNKS_OF_MANY = 2**24, 64
 
 
 @register
@@ -136,8 +143,15 @@ class CodebookForm(Form):
         """
         scores = self.scores(tf.reshape(hidden, [-1, self.output_dim]))
 
+        one_vector = hidden.shape.num_elements() == self.output_dim
+
         def columns_of(ids: tf.Tensor) -> tf.Tensor:
-            rows = code_rows(self, ids, codes_first=True, beside=self.combine == "concat")
+            beside = self.combine == "concat"
+            if one_vector and self.code_bits == 8:  # bytes that are rows of codes already
+                rows = code_rows(self, ids, beside=beside)
+                found = tf.reduce_sum(tf.gather(tf.reshape(scores, [-1]), rows), axis=1)
+                return tf.expand_dims(found, 0)
+            rows = code_rows(self, ids, codes_first=True, beside=beside)
             if hidden.shape[:1] == [1]:  # one text: one gather and one sum
                 found = tf.reduce_sum(tf.gather(scores, rows), axis=0)
             else:
@@ -146,7 +160,10 @@ class CodebookForm(Form):
                     found += tf.gather(scores, rows[position])
             return tf.transpose(found)
 
-        logits = columns_in_chunks(columns_of, self.input_dim, hidden)
+        # More chunks where there are so many codes that those of a sixteenth leave the cache.
+        many = self.code_length * self.input_dim > MANY_CODES
+        most = CHUNKS_OF_MANY if many else MOST_GRAPH_CHUNKS
+        logits = columns_in_chunks(columns_of, self.input_dim, hidden, most)
         return reshape_as(logits, hidden[..., 0], self.input_dim)
 
     def scores(self, hidden: tf.Tensor) -> tf.Tensor:

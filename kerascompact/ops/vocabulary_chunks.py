@@ -36,11 +36,14 @@ def rows_in_chunks(
 
 
 def columns_in_chunks(
-    columns_of: Callable[[tf.Tensor], tf.Tensor], count: int, anything: tf.Tensor
+    columns_of: Callable[[tf.Tensor], tf.Tensor],
+    count: int,
+    anything: tf.Tensor,
+    most: int = MOST_GRAPH_CHUNKS,
 ) -> tf.Tensor:
     """Concatenates `columns_of(ids)` over all ids below `count`, in the operators of TFLite.
 
-    The chunks are unrolled, 16 at most: without a loop the graph converts with any shape and
+    The chunks are unrolled, `most` at most: without a loop the graph converts with any shape and
     compiles under XLA. The ids depend on a zero that the converter cannot know (`unknown_zero`);
     else it would look up all of them at conversion and store the result in the file.
 
@@ -48,18 +51,20 @@ def columns_in_chunks(
         columns_of: Function from int32 ids `(m,)` to columns `(n, m)`.
         count: Number of ids in the vocabulary.
         anything: Any float tensor `(..., d)` of the model; `unknown_zero` is computed from it.
+        most: Most chunks; each takes about 2 KB of the file.
 
     Returns: `(n, count)` tensor.
 
     >>> columns_in_chunks(lambda ids: 2 * ids[None], 3, tf.zeros(1)).numpy().tolist()
     [[0, 2, 4]]
     """
-    zero = unknown_zero(anything)
-    size = max(GRAPH_CHUNK, -(-count // MOST_GRAPH_CHUNKS))
-    chunks = [
-        columns_of(id_range(zero + start, min(size, count - start)))
-        for start in range(0, count, size)
-    ]
+    size = max(GRAPH_CHUNK, -(-count // most))
+    chunks: list[tf.Tensor] = []
+    for start in range(0, count, size):
+        # Each chunk waits for the one before, or the converter computes the codes of all of them
+        # first, and holds them in memory.
+        zero = unknown_zero(chunks[-1][..., :1] if chunks else anything)
+        chunks.append(columns_of(id_range(zero + start, min(size, count - start))))
     return chunks[0] if len(chunks) == 1 else tf.concat(chunks, axis=-1)
 
 

@@ -2,11 +2,16 @@
 
 import math
 
+import keras
 import numpy as np
 import pytest
 
+import kerascompact.forms.codebook as codebook_form
 from form_examples import codebook, codes_concat, codes_sum, numbers
+from kerascompact import export
 from kerascompact.forms import CodebookForm
+from kerascompact.ops import vocabulary_chunks
+from kerascompact.tflite import flatbuffer
 
 CARDINALITIES = [2, 3, 50, 255, 256, 257, 65536]
 
@@ -203,3 +208,34 @@ def test_refuses_codes_and_codebooks_that_do_not_fit(codes, books, message):
 def test_refuses_wrong_arguments(change, message):
     with pytest.raises(ValueError, match=message):
         CodebookForm(**{"input_dim": 5, "output_dim": 4, "cardinality": 4, **change})
+
+
+@pytest.mark.parametrize("shape", [(1, 6), (2, 6), (1, 1, 6), (1, 3, 6), (6,)])
+@pytest.mark.parametrize("combine", ["sum", "concat"])
+@pytest.mark.parametrize("cardinality", [5, 256])
+def test_scores_of_one_vector_and_of_several(shape, combine, cardinality):
+    """Bytes that are codes are read row by row for one vector, code by code for several."""
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, cardinality, (50, 3))
+    books = rng.normal(size=(3, cardinality, 2 if combine == "concat" else 6)).astype("float32")
+    form = CodebookForm.from_codes(codes, books, combine=combine)
+    hidden = rng.normal(size=shape).astype("float32")
+    parts = [books[place, codes[:, place]] for place in range(3)]
+    table = np.concatenate(parts, axis=1) if combine == "concat" else sum(parts)
+    np.testing.assert_allclose(form(hidden, reverse=True), hidden @ table.T, rtol=1e-4, atol=1e-5)
+
+
+def test_many_codes_are_scored_chunk_after_chunk(monkeypatch):
+    """Else the converter reads the codes of all chunks before it sums the first."""
+    monkeypatch.setattr(codebook_form, "MANY_CODES", 100)
+    monkeypatch.setattr(vocabulary_chunks, "GRAPH_CHUNK", 10)
+    rng = np.random.default_rng(0)
+    books = rng.normal(size=(3, 256, 2))
+    form = CodebookForm.from_codes(rng.integers(0, 256, (60, 3)), books, combine="concat")
+    hidden = keras.Input((form.output_dim,))
+    file = export.convert(keras.Model(hidden, form(hidden, reverse=True)), "float32")
+    names = flatbuffer.operator_names(flatbuffer.parse(file))
+    places = {name: [i for i, one in enumerate(names) if one == name] for name in ("CAST", "SUM")}
+    reads = [place for place in places["CAST"] if names[place - 1] == "GATHER"]  # of bytes
+    assert len(reads) == len(places["SUM"]) == 6
+    assert all(done < later for done, later in zip(places["SUM"], reads[1:], strict=False))

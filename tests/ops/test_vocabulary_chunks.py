@@ -10,14 +10,13 @@ from kerascompact.ops import vocabulary_chunks
 @pytest.mark.parametrize("count", [1, 2, 7, 8, 9, 30, 33])
 def test_names_every_id_once_and_in_order(monkeypatch, count):
     monkeypatch.setattr(vocabulary_chunks, "GRAPH_CHUNK", 3)
-    monkeypatch.setattr(vocabulary_chunks, "MOST_GRAPH_CHUNKS", 4)
     sizes = []
 
     def columns_of(ids):
         sizes.append(len(ids))
         return tf.stack([ids, -ids])
 
-    found = vocabulary_chunks.columns_in_chunks(columns_of, count, tf.zeros(1))
+    found = vocabulary_chunks.columns_in_chunks(columns_of, count, tf.zeros(1), most=4)
     np.testing.assert_array_equal(found, [np.arange(count), -np.arange(count)])
     assert len(sizes) <= 4 and max(sizes) <= max(3, -(-count // 4)) and min(sizes) > 0
 
