@@ -9,6 +9,7 @@ import numpy as np
 from benchmarks.lib.experiments import ROOT
 from benchmarks.product import vectors
 from kerascompact import export, layers, models
+from kerascompact.core.extras import require
 from kerascompact.core.projection import Projection
 from kerascompact.export.recipe import Recipe
 from kerascompact.forms import (
@@ -24,6 +25,7 @@ from kerascompact.forms import (
 )
 from kerascompact.layers.text_to_bits import TextToBits
 from kerascompact.layers.text_to_ids import TextToIds
+from kerascompact.layers.text_to_pieces import TextToPieces
 from kerascompact.runtime import encoding
 from kerascompact.text.vocabulary import Vocabulary
 
@@ -33,6 +35,7 @@ HASHES = (  # exact to the bit
     "ids of a vocabulary",
     "ids of words and pairs",
     "buckets of ids",
+    "pieces of words",
 )
 APPROXIMATE = (
     "dynamic",
@@ -40,6 +43,7 @@ APPROXIMATE = (
     "full_int8",
 )  # round what lies between layers, by each runtime's own rules
 KNOWN = ("how", "what", "is", "do", "i", "my", "to", "the", "me", "weather", "card", "would", "say")
+PIECES = [*"abcdefghijklmnopqrstuvwxyz.,!?'", *(f"##{letter}" for letter in "aeinorst"), "##ing"]
 KNOWN_PAIRS = ("how do", "do i", "what is", "is the", "in my", "to the", "would i", "my balance")
 
 Case = tuple[bytes, np.ndarray]
@@ -174,6 +178,17 @@ def projected() -> bytes:
     return export.convert(model, text="wordpunct", max_bytes=vectors.MAX_BYTES)
 
 
+def tokenizer() -> Any:
+    """A WordPiece tokenizer of few pieces."""
+    package = require("tokenizers", "vectors")
+    tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", *KNOWN, *PIECES]
+    numbers = {token: number for number, token in enumerate(dict.fromkeys(tokens))}
+    made = package.Tokenizer(package.models.WordPiece(numbers, unk_token="[UNK]"))
+    made.normalizer = package.normalizers.BertNormalizer()
+    made.pre_tokenizer = package.pre_tokenizers.BertPreTokenizer()
+    return made
+
+
 def hashes() -> dict[str, Case]:
     """Files whose output is the hash itself, and their rows."""
     given = keras.Input((vectors.MAX_BYTES,), dtype="int32", name="text")
@@ -186,9 +201,11 @@ def hashes() -> dict[str, Case]:
     arrays = {"buckets": np.arange(97, dtype=np.float32)[:, None]}
     sizes = dict(input_dim=WORDS, output_dim=1, num_buckets=97, num_hashes=1, importance=False)
     buckets = HashedForm.from_arrays(arrays, **sizes, seed=5)
-    outputs = (to_bits(given), to_ids(given), to_pairs(given), buckets(numbers))
-    inputs = (given, given, given, numbers)
-    rows = (texts(), texts(), texts(), ids())
+    one = keras.Input((vectors.MAX_BYTES,), batch_size=1, dtype="int32", name="text")
+    to_pieces = TextToPieces.from_tokenizer(tokenizer(), sequence_length=2 * LENGTH)
+    outputs = (to_bits(given), to_ids(given), to_pairs(given), buckets(numbers), to_pieces(one))
+    inputs = (given, given, given, numbers, one)
+    rows = (texts(), texts(), texts(), ids(), texts())
     return {
         name: (export.convert(keras.Model(entry, exit), "float32"), row)
         for name, entry, exit, row in zip(HASHES, inputs, outputs, rows, strict=True)

@@ -119,12 +119,14 @@ def timed(paths: Sequence[Path]) -> list[float]:
 def table(rows: Sequence[dict[str, Any]]) -> str:
     """Markdown: a line for each form."""
     heads = ["stored as", "file MB", "relative error", "ms a token", "compress s", "convert s"]
-    heads += ["memory to convert, MB"]
+    heads += ["memory to convert, MB", "of it new, float32 tables"]
     lines = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
     for row in rows:
         cells = [row["spec"]["kind"], f"{row['bytes'] / 1e6:.1f}", f"{row['relative_error']:.3f}"]
         cells += [f"{row['milliseconds']:.1f}", f"{row['compress_seconds']:.0f}"]
         cells += [f"{row['convert_seconds']:.0f}", f"{row['peak_bytes'] / 1e6:,.0f}"]
+        new = row["peak_bytes"] - row["held_bytes"]
+        cells.append(f"{new / (4 * WIDTH * row['spec']['rows']):.1f}")
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
 

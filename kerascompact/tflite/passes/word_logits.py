@@ -62,7 +62,10 @@ def _products(model: Any, graph: Any, makers: dict[int, Any], operator: Any) -> 
     """The products that an operator is, or concatenates; none, if it does something else."""
     if kind(model, operator) == OP.CONCATENATION:
         found = [makers.get(int(index)) for index in operator.inputs]
-        alone = all(len(users(graph, int(index))) == 1 for index in operator.inputs)
+        # Besides, the next piece waits for a slice of this one, see `vocabulary_chunks`.
+        used = [users(graph, int(index)) for index in operator.inputs]
+        others = [one for many in used for one in many if one is not operator]
+        alone = all(kind(model, one) == OP.STRIDED_SLICE for one in others)
         rank = len(dims_of(graph.tensors[operator.outputs[0]]))
         last = operator.builtinOptions.axis in (-1, rank - 1)
         return found if alone and last and None not in found else []
