@@ -161,8 +161,8 @@ class TextToPieces(keras.layers.Layer):
         data = tf.cast(inputs, tf.int32)
         if data.shape[0] != 1:
             checks.fail("inputs", "one text, (1, bytes)", f"the shape {data.shape}")
-        names = wordpiece_text.Tables._fields
-        tables = wordpiece_text.Tables(*(getattr(self, name).value for name in names))
+        names = (*_TABLES, "displacements", "tags")
+        tables = wordpiece_text.Tables(**{name: getattr(self, name).value for name in names})
         points = wordpiece_text.code_points(tf.reshape(data, [-1]))
         units = wordpiece_text.characters(points, tables, self.hangul)
         return wordpiece_text.tokens(units, tables, self.factors, self.longest_word)

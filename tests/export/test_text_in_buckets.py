@@ -91,7 +91,7 @@ def test_refuses(model, data, tmp_path):
     for vocabulary in (Buckets(300, "wordpunct_pairs"), Vocabulary(["a"])):
         with pytest.raises(ValueError, match="`vocabulary` must be None, or that of the file"):
             export.verify(model, data, TEXTS, vocabulary=vocabulary)
-    message = "`vocabulary` must be a kerascompact.text.Vocabulary; buckets and slots are `text`"
+    message = "`vocabulary` must be a kerascompact.text.Vocabulary; buckets, slots and tokenizers"
     with pytest.raises(ValueError, match=message):
         export.convert(model, vocabulary=BUCKETS)
     with pytest.raises(ValueError, match=message):

@@ -49,7 +49,7 @@ def test_one_byte_a_word(model, data):
 
 
 def test_refuses(model, data, tmp_path):
-    message = "`vocabulary` must be a kerascompact.text.Vocabulary; buckets and slots are `text`"
+    message = "`vocabulary` must be a kerascompact.text.Vocabulary; buckets, slots and tokenizers"
     with pytest.raises(ValueError, match=message):
         export.convert(model, vocabulary=WORDS)
     with pytest.raises(ValueError, match=message):

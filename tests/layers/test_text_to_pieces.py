@@ -45,6 +45,7 @@ def random_texts(pieces, count=150):
         yield "".join(rng.permutation(np.array(parts)))
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("in_order", [False, True])
 def test_equals_the_tokenizer_in_keras_and_in_a_file(pieces, in_order):
     layer = TextToPieces.from_tokenizer(pieces, in_order, sequence_length=40)
