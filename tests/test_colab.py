@@ -385,6 +385,10 @@ def test_a_language_model_generates(tmp_path):
     assert len(perplexities) == 4 and perplexities[1] < 1.02 * perplexities[0]
     assert len(printed["generate"].splitlines()) == 4
     assert (work / "language_models/trimmed_int4.tflite").stat().st_size == sizes[4]
+    assert printed["pieces"].startswith("['[CLS]', 'what', ")
+    report = printed["classifier"]
+    assert "frozen model - file: argmax agreement 1.000000" in report
+    assert report.splitlines()[-1].replace("_", "").isalpha()  # the name of a class
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)

@@ -110,7 +110,9 @@ def character_map(forms: NormalForms, known: set[str]) -> CharacterMap:
 
     Raises: ValueError, if a character becomes more than two known ones.
 
-    >>> found = character_map(normal_forms(str.lower, str.split), {"a", "b"})
+    >>> kinds = np.full(POINTS, LETTER)
+    >>> kinds[ord(" ")] = WHITE
+    >>> found = character_map(NormalForms(kinds, {ord("B"): "b"}), {"a", "b"})
     >>> found.units(np.array([ord("B"), ord(" "), ord("z")])).tolist()
     [98, 4194304, 122]
     """
