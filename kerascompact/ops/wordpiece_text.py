@@ -13,6 +13,7 @@ from kerascompact.core.characters import (
     ALONE,
     HANGUL,
     LEADING,
+    MANY,
     MIX,
     PAGE,
     POINTS,
@@ -142,8 +143,9 @@ def tokens(units: tf.Tensor, tables: Tables, factors: np.ndarray, longest_word: 
     values, tags = (tf.cumsum(window * own[:-1], axis=1) + continued * own[-1] for own in factors)
     pairs = _places(tf.reshape(tf.less(reach, tf.expand_dims(left, 1)), [-1]))
     at = pairs // longest
-    slots = _slots(tf.gather(tf.reshape(values, [-1]), pairs), tables)
-    known = tf.equal(tf.gather(tables.tags, slots), tf.gather(tf.reshape(tags, [-1]), pairs))
+    tags = tf.gather(tf.reshape(tags, [-1]), pairs)
+    slots = _slots(tf.gather(tf.reshape(values, [-1]), pairs), tags, tables)
+    known = tf.equal(tf.gather(tables.tags, slots), tags)
     found = tf.where(known, (pairs - at * longest + 1) * _SLOTS + slots, 0)
     best = tf.maximum(tf.math.unsorted_segment_max(found, at, size), 0)
     step = tf.bitwise.right_shift(best, 24)
@@ -162,12 +164,14 @@ def tokens(units: tf.Tensor, tables: Tables, factors: np.ndarray, longest_word: 
     return Found(tf.math.floormod(tf.gather(best, kept), _SLOTS), tf.gather(unknown, kept))
 
 
-def _slots(values: tf.Tensor, tables: Tables) -> tf.Tensor:
+def _slots(values: tf.Tensor, tags: tf.Tensor, tables: Tables) -> tf.Tensor:
     """Slots of hashes, see `text.perfect_hash`."""
     values = tf.bitwise.bitwise_xor(values, tf.bitwise.right_shift(values, 15)) * MIX
     values = tf.bitwise.bitwise_xor(values, tf.bitwise.right_shift(values, 13))
     buckets = tf.math.floormod(values, tables.displacements.shape[0])
     moved = _read(tables.displacements, buckets) * int32(GOLDEN)
+    if tables.tags.shape[0] > MANY:
+        values = tf.bitwise.bitwise_xor(values, tags)
     return tf.math.floormod(tf.bitwise.bitwise_xor(values, moved), tables.tags.shape[0])
 
 

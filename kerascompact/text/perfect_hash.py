@@ -2,42 +2,47 @@
 
 import numpy as np
 
+from kerascompact.core.characters import MANY
 from kerascompact.core.hash32 import GOLDEN, int32
 
-PER_BUCKET = 5  # keys that share a displacement, on average
 _TRIES = (256, 4096, 65536)  # displacements to try: the first ones nearly always do
 
 
 def buckets_of(count: int) -> int:
-    """Number of displacements for `count` keys.
+    """Number of displacements for `count` keys: one for five of them, of many for four.
 
-    >>> buckets_of(100)
-    20
+    >>> buckets_of(100), buckets_of(120_000)
+    (20, 30000)
     """
-    return -(-count // PER_BUCKET)
+    return -(-count // (5 if count <= MANY else 4))
 
 
-def slots_of(values: np.ndarray, displacements: np.ndarray) -> np.ndarray:
-    """The slot of each key, `(h xor 0x9E3779B1 D[h mod b]) mod n`, in int32 that wraps.
+def slots_of(
+    values: np.ndarray, displacements: np.ndarray, more: np.ndarray | None = None
+) -> np.ndarray:
+    """The slot of each key, `(h xor g xor 0x9E3779B1 D[h mod b]) mod n`, in int32 that wraps.
 
     Args:
-        values: Hashes of the keys, int32 `(n,)`.
+        values: Hashes `h` of the keys, int32 `(n,)`.
         displacements: Displacement `D` of each bucket, int16 `(b,)`.
+        more: Other hashes `g` of the keys, int32 `(n,)`. Default: zeros.
     """
     own = displacements[values % np.int32(len(displacements))]
+    values = values if more is None else values ^ more
     return (values ^ _spread(own)) % np.int32(len(values))
 
 
-def displacements(values: np.ndarray) -> np.ndarray | None:
+def displacements(values: np.ndarray, more: np.ndarray | None = None) -> np.ndarray | None:
     """Finds displacements with which every key has a slot of its own.
 
     Buckets get theirs one after the other, those with the most keys first.
 
     Args:
         values: Different hashes of the keys, int32 `(n,)`.
+        more: Other hashes, with which some of the first may be the same.
 
-    Returns: int16 `(b,)`, 3.2 bits a key; `None` if two hashes are equal or a bucket finds no
-        displacement: try another seed of the hash.
+    Returns: int16 `(b,)`, 3.2 bits a key, of many 4; `None` if two hashes are equal or a bucket
+        finds no displacement: try another seed of the hash.
 
     >>> values = np.array([7, -3, 12345, 98, 2**30, -8], np.int32)
     >>> sorted(slots_of(values, displacements(values)).tolist())
@@ -47,9 +52,10 @@ def displacements(values: np.ndarray) -> np.ndarray | None:
     displacements of buckets by xor. Differs: they are stored plainly, in 16 bits.
     """
     count = len(values)
-    if len(np.unique(values)) < count:
-        return None
     buckets = values % np.int32(buckets_of(count))
+    values = values if more is None else values ^ more
+    if more is None and len(np.unique(values)) < count:
+        return None
     order = np.argsort(buckets, kind="stable")
     sizes = np.bincount(buckets, minlength=buckets_of(count))
     ends = np.cumsum(sizes)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kerascompact.core import checks
-from kerascompact.core.characters import ALONE, MIX
+from kerascompact.core.characters import ALONE, MANY, MIX
 from kerascompact.core.extras import require
 from kerascompact.core.hash32 import fmix32
 from kerascompact.text import byte_words, inputs, perfect_hash
@@ -30,7 +30,8 @@ class Pieces(NamedTuple):
 
     A piece of characters `u_j` that begins a word (`k = 0`) or continues one (`k = 1`) has the hash
     `m(sum_j u_j A_j + k A_L)` and the tag `sum_j u_j B_j + k B_L`, in int32 that wraps; `m(h)` is
-    `(h xor h >> 15) 0x85EBCA6B` and its xor with itself `>> 13`.
+    `(h xor h >> 15) 0x85EBCA6B` and its xor with itself `>> 13`. Of more than `2^15` pieces, the
+    tag counts for the slot as well.
 
     `tags`: int32 `(n,)`, by slot. `ids`: the token in each slot, `(n,)`. `displacements`: int16
     `(b,)`, see `text.perfect_hash`. `factors`: `A` and `B`, int32 `(2, L + 1)`. `longest`: `L`.
@@ -199,14 +200,16 @@ class WordPiece:
             places = np.arange(1, 2 * (longest + 1) + 1) + 2 * (longest + 1) * seed
             factors = (fmix32(places) | np.uint32(1)).view(np.int32).reshape(2, -1)
             values = _mixed((table * factors[0]).sum(axis=1, dtype=np.int32))
-            moved = perfect_hash.displacements(values)
+            marks = (table * factors[1]).sum(axis=1, dtype=np.int32)
+            more = marks if len(keys) > MANY else None  # of so many, some have the same hash
+            moved = perfect_hash.displacements(values, more)
             if moved is not None:
                 break
         else:
             checks.fail("tokenizer", f"one that {SEEDS} seeds can hash", f"{len(keys)} pieces")
-        slots = perfect_hash.slots_of(values, moved)
+        slots = perfect_hash.slots_of(values, moved, more)
         tags, ids = np.zeros(len(keys), np.int32), np.zeros(len(keys), np.int32)
-        tags[slots] = (table * factors[1]).sum(axis=1, dtype=np.int32)
+        tags[slots] = marks
         ids[slots] = [number for _, _, number in keys]
         return Pieces(tags, ids, moved, factors)
 

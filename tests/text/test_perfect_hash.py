@@ -26,3 +26,15 @@ def test_every_key_has_a_slot_of_its_own(count):
 
 def test_equal_hashes_have_no_slots():
     assert perfect_hash.displacements(np.array([3, 5, 3], np.int32)) is None
+
+
+@pytest.mark.slow
+def test_as_many_keys_as_multilingual_bert_has():
+    rng = np.random.default_rng(0)
+    for _ in range(40):  # one in six succeeds
+        values, more = rng.integers(-(2**31), 2**31, (2, 119_547)).astype(np.int32)
+        values[1] = values[0]  # the other hash tells them apart
+        found = perfect_hash.displacements(values, more)
+        if found is not None:
+            break
+    assert len(np.unique(perfect_hash.slots_of(values, found, more))) == len(values)
