@@ -33,7 +33,8 @@ def in_file_order(
     if any(output.shape[-1] == len(tokenizer) for output in keras.tree.flatten(model.outputs)):
         return None
     try:
-        copy = with_rows(model, tokenizer.order, len(tokenizer))
+        order = tokenizer.order
+        copy = with_rows(model, order, len(tokenizer))
     except (CannotCopyError, NotImplementedError, TypeError, ValueError):
         return None
     rng = np.random.default_rng(0)
@@ -42,7 +43,7 @@ def in_file_order(
     around = [*tokenizer.before, *tokenizer.after, tokenizer.unknown]
     ids[:, : len(around)] = around[:length]
     ids[_EXAMPLES // 2 :, length // 2 :] = tokenizer.padding
-    new = np.argsort(tokenizer.order)[ids]
+    new = np.argsort(order)[ids]
     old_outputs, new_outputs = (
         keras.tree.flatten(called(one, _inputs(specs, numbers, ids != tokenizer.padding)))
         for one, numbers in ((model, ids), (copy, new))

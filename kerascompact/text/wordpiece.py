@@ -5,47 +5,22 @@ import hashlib
 import json
 import os
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from kerascompact.core import checks
-from kerascompact.core.characters import ALONE, MANY, MIX
 from kerascompact.core.extras import require
-from kerascompact.core.hash32 import fmix32
-from kerascompact.text import byte_words, inputs, perfect_hash
+from kerascompact.text import byte_words, inputs
 from kerascompact.text.character_map import (
     CharacterMap,
     NormalForms,
     character_map,
     normal_forms,
 )
+from kerascompact.text.pieces import Pieces, pieces_of
 
-SEEDS = 64
 _KINDS = {"normalizer": "BertNormalizer", "pre_tokenizer": "BertPreTokenizer", "model": "WordPiece"}
-
-
-class Pieces(NamedTuple):
-    """The pieces that words can consist of, in the slots of a perfect hash.
-
-    A piece of characters `u_j` that begins a word (`k = 0`) or continues one (`k = 1`) has the hash
-    `m(sum_j u_j A_j + k A_L)` and the tag `sum_j u_j B_j + k B_L`, in int32 that wraps; `m(h)` is
-    `(h xor h >> 15) 0x85EBCA6B` and its xor with itself `>> 13`. Of more than `2^15` pieces, the
-    tag counts for the slot as well.
-
-    `tags`: int32 `(n,)`, by slot. `ids`: the token in each slot, `(n,)`. `displacements`: int16
-    `(b,)`, see `text.perfect_hash`. `factors`: `A` and `B`, int32 `(2, L + 1)`. `longest`: `L`.
-    """
-
-    tags: np.ndarray
-    ids: np.ndarray
-    displacements: np.ndarray
-    factors: np.ndarray
-
-    @property
-    def longest(self) -> int:
-        """Characters of the longest piece."""
-        return self.factors.shape[1] - 1
 
 
 class WordPiece:
@@ -57,8 +32,8 @@ class WordPiece:
     one of the tokenizer that it is given.
 
     Args:
-        tokenizer: A `tokenizers.Tokenizer`, the path of its `tokenizer.json`, or a WordPiece
-            tokenizer of keras-hub, such as `BertTokenizer`.
+        tokenizer: A `tokenizers.Tokenizer` or one of `transformers` that holds it, the path of its
+            `tokenizer.json`, or a WordPiece tokenizer of keras-hub, such as `BertTokenizer`.
     Shapes: a text -> ids `(tokens,)`, or `(sequence_length,)` if that is given.
     Raises: ValueError, if the tokenizer does not normalize, cut or split as BERT's do.
     Example:
@@ -83,7 +58,8 @@ class WordPiece:
         package = require("tokenizers", "vectors")
         if isinstance(tokenizer, str | os.PathLike):
             tokenizer = package.Tokenizer.from_file(str(tokenizer))
-        elif not hasattr(tokenizer, "to_str"):
+        tokenizer = getattr(tokenizer, "backend_tokenizer", tokenizer)  # of transformers
+        if not hasattr(tokenizer, "to_str"):
             tokenizer = _of_keras_hub(tokenizer)
         self._tokenizer = package.Tokenizer.from_str(tokenizer.to_str())  # its own: options change
         self._tokenizer.no_padding()
@@ -176,60 +152,21 @@ class WordPiece:
 
     @functools.cached_property
     def pieces(self) -> Pieces:
-        """The pieces in the slots of a perfect hash.
-
-        Tokens that no word can contain, such as `[unused7]` or a mark within a word, are left out.
-        """
-        keys: list[tuple[np.ndarray, int, int]] = []
-        for token, number in self._ids.items():
-            parts = [(token, 0)]
-            if token.startswith(self.prefix):
-                parts.append((token[len(self.prefix) :], 1))
-            for letters, kind in parts:
-                units = self._units(letters)
-                if units is not None and not (kind and units[0] & ALONE):
-                    keys.append((units, kind, number))
-        if not keys:
-            checks.fail("tokenizer", "one with tokens that words can contain", self.tokens[:5])
-        longest = max(len(units) for units, _, _ in keys)
-        table = np.zeros((len(keys), longest + 1), np.int32)
-        for row, (units, kind, _) in zip(table, keys, strict=True):
-            row[: len(units)] = units
-            row[-1] = kind
-        for seed in range(SEEDS):
-            places = np.arange(1, 2 * (longest + 1) + 1) + 2 * (longest + 1) * seed
-            factors = (fmix32(places) | np.uint32(1)).view(np.int32).reshape(2, -1)
-            values = _mixed((table * factors[0]).sum(axis=1, dtype=np.int32))
-            marks = (table * factors[1]).sum(axis=1, dtype=np.int32)
-            more = marks if len(keys) > MANY else None  # of so many, some have the same hash
-            moved = perfect_hash.displacements(values, more)
-            if moved is not None:
-                break
-        else:
-            checks.fail("tokenizer", f"one that {SEEDS} seeds can hash", f"{len(keys)} pieces")
-        slots = perfect_hash.slots_of(values, moved, more)
-        tags, ids = np.zeros(len(keys), np.int32), np.zeros(len(keys), np.int32)
-        tags[slots] = marks
-        ids[slots] = [number for _, _, number in keys]
-        return Pieces(tags, ids, moved, factors)
-
-    def _units(self, letters: str) -> np.ndarray | None:
-        """The characters of a piece; `None` if no word contains it."""
-        if not letters:
-            return None
-        points = np.array([ord(letter) for letter in letters], np.int32)
-        units = self.characters.units(points)
-        alone = (units & ALONE) > 0
-        same = (units & ~np.int32(ALONE)) == points
-        return units if same.all() and (len(units) == 1 or not alone.any()) else None
+        """The tokens that a word can contain, in the slots of a perfect hash."""
+        return pieces_of(self._ids, self.prefix, self.characters)
 
     @property
     def order(self) -> np.ndarray:
         """Ids in the order of a file that stores none of them, int64 `(len(self),)`.
 
         Padding, then the pieces by slot, then the others.
+
+        Raises: ValueError, if a token is in two slots, or is padding as well.
         """
         placed = np.concatenate([[self.padding], self.pieces.ids])
+        if len(np.unique(placed)) < len(placed):
+            expected = "one whose tokens are in one slot each, to have an order"
+            checks.fail("tokenizer", expected, "one with a token that begins and continues words")
         return np.concatenate([placed, np.setdiff1d(np.arange(len(self)), placed)])
 
 
@@ -239,19 +176,13 @@ def is_tokenizer(text: Any) -> bool:
     >>> is_tokenizer("wordpunct")
     False
     """
-    names = {kind.__name__ for kind in type(text).__mro__}
-    return isinstance(text, WordPiece) or "Tokenizer" in names
+    named = any("Tokenizer" in kind.__name__ for kind in type(text).__mro__)
+    return isinstance(text, WordPiece) or named
 
 
 def _clean(name: str, text: str) -> str:
     """A text without what a file drops: zeros, and bytes that are not UTF-8."""
     return byte_words.utf8(name, text).decode("utf-8", "ignore").replace("\0", "")
-
-
-def _mixed(values: np.ndarray) -> np.ndarray:
-    with np.errstate(over="ignore"):
-        values = (values ^ (values >> 15)) * np.int32(MIX)
-    return values ^ (values >> 13)
 
 
 @functools.lru_cache(maxsize=4)

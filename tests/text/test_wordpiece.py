@@ -5,6 +5,7 @@ import pytest
 
 from bert_tokenizer import ENDS, tokenizer, tokenizers
 from kerascompact.text import WordPiece
+from kerascompact.text.wordpiece import is_tokenizer
 
 TEXTS = ["Turn it! unaffable", "", "\u00dcn TURNS", "[MASK] it [CLS]", "turn " * 9]
 
@@ -35,6 +36,18 @@ def test_options_of_the_tokenizer_given_do_not_change(tmp_path):
     assert ours.sha256 == WordPiece(tokenizer()).sha256 != WordPiece(tokenizer(False)).sha256
 
 
+def test_tokenizers_that_hold_one():
+    """Those of `transformers`, and the ready-made ones of `tokenizers`."""
+
+    class BertTokenizerFast:
+        backend_tokenizer = tokenizer()
+
+    held = WordPiece(BertTokenizerFast())
+    assert held.sha256 == WordPiece(tokenizer()).sha256 and is_tokenizer(BertTokenizerFast())
+    made = tokenizers.BertWordPieceTokenizer({"[UNK]": 0, "[SEP]": 1, "[CLS]": 2, "up": 3})
+    assert is_tokenizer(made) and WordPiece(made).encode("UP!").tolist() == [2, 3, 0, 1]
+
+
 def test_pieces_that_words_can_contain():
     ours = WordPiece(tokenizer())
     stored = {ours.tokens[number] for number in ours.pieces.ids}
@@ -49,7 +62,10 @@ def test_pieces_that_words_can_contain():
     made = tokenizer()
     made.model = both
     made.post_processor = tokenizers.processors.Sequence([])
-    assert sorted(WordPiece(made).pieces.ids.tolist()) == [1, 2, 2]
+    twice = WordPiece(made)
+    assert sorted(twice.pieces.ids.tolist()) == [1, 2, 2]
+    with pytest.raises(ValueError, match="`tokenizer` must be one whose tokens are in one slot"):
+        _ = twice.order
 
 
 def test_refuses_other_tokenizers():
