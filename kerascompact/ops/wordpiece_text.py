@@ -125,7 +125,7 @@ def tokens(units: tf.Tensor, tables: Tables, factors: np.ndarray, longest_word: 
     Args:
         units: Characters of a text, int32 `(m,)`.
         tables: The tables.
-        factors: Those of the hashes, int32 `(2, L + 1)`.
+        factors: Multipliers of the hashes and of the tags, int32 `(2, L + 1)`.
         longest_word: Most characters in a word; longer ones are unknown.
     """
     size, longest = tf.size(units), factors.shape[1] - 1
