@@ -12,7 +12,7 @@ from kerascompact.export.text_in import IDS, MASK, roles
 from kerascompact.export.trace import called
 from kerascompact.text.wordpiece import WordPiece
 
-_EXAMPLES, _LENGTH = 4, 16
+_EXAMPLES, _LENGTH = 16, 4  # an open length as short as `convert` runs a file with
 
 
 def in_file_order(
@@ -28,6 +28,7 @@ def in_file_order(
     Returns: The copy; `None` if the model cannot be copied, has no plain table of the tokenizer's
         tokens, gives scores of them, or depends on the numbers of ids in another way.
     """
+    roles(specs)  # refuses other inputs
     if not is_graph(model):
         return None
     if any(output.shape[-1] == len(tokenizer) for output in keras.tree.flatten(model.outputs)):

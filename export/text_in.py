@@ -160,11 +160,16 @@ def roles(specs: dict[str, Any]) -> dict[str, str]:
     Args:
         specs: The inputs by name.
 
-    Raises: ValueError, if there are other inputs, or not one of ids.
+    Raises: ValueError, if there are other inputs or shapes, or not one of ids.
 
-    >>> roles({"token_ids": None, "padding_mask": None, "segment_ids": None})
-    {'token_ids': 'ids', 'padding_mask': 'mask', 'segment_ids': 'segments'}
+    >>> ids = tf.TensorSpec((1, 4), tf.int32)
+    >>> roles({"token_ids": ids, "padding_mask": ids})
+    {'token_ids': 'ids', 'padding_mask': 'mask'}
     """
+    shapes = {tuple(spec.shape) for spec in specs.values()}
+    if len(shapes) > 1 or len(next(iter(shapes))) != 2:
+        expected = "one with inputs of ids (batch, length), to take text"
+        checks.fail("model", expected, {name: tuple(spec.shape) for name, spec in specs.items()})
     if len(specs) == 1:
         return dict.fromkeys(specs, IDS)
     found = {}

@@ -153,8 +153,11 @@ def tokens(units: tf.Tensor, tables: Tables, factors: np.ndarray, longest_word: 
     after = tf.concat([places + step, tf.expand_dims(size, 0)], axis=0)
     shape = tf.expand_dims(size + 1, 0)
     reached = tf.pad(starts, [[0, 1]])
-    for _ in range(int(longest_word - 1).bit_length()):
+    rounds = int(longest_word - 1).bit_length()
+    for _ in range(rounds):
         reached += tf.scatter_nd(tf.expand_dims(after, 1), reached, shape)  # sums of equal places
+        if rounds > 8:  # each doubles the sums
+            reached = tf.minimum(reached, 1)
         after = tf.gather(after, after)
     reached = tf.minimum(reached[:-1], inside)
     failed = tf.math.unsorted_segment_sum(reached * tf.maximum(1 - step, 0), words, size + 1)

@@ -11,7 +11,7 @@ from kerascompact.core.hash32 import fmix32
 from kerascompact.text import perfect_hash
 from kerascompact.text.character_map import CharacterMap
 
-SEEDS = 64
+SEEDS, LONGEST = 64, 127  # a file has a size and a slot of 24 bits in one int32
 
 
 class Pieces(NamedTuple):
@@ -61,6 +61,8 @@ def pieces_of(tokens: Mapping[str, int], prefix: str, characters: CharacterMap) 
     if not keys:
         checks.fail("tokenizer", "one with tokens that words can contain", [*tokens][:5])
     longest = max(len(units) for units, _, _ in keys)
+    if longest > LONGEST:
+        checks.fail("tokenizer", f"one with pieces of at most {LONGEST} characters", longest)
     table = np.zeros((len(keys), longest + 1), np.int32)
     for row, (units, kind, _) in zip(table, keys, strict=True):
         row[: len(units)] = units

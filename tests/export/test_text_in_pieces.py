@@ -125,6 +125,9 @@ def test_refuses():
     both = keras.layers.Add()([keras.layers.Embedding(V, 2)(one) for one in two])
     with pytest.raises(ValueError, match="one input of ids, and at most a mask and segments"):
         export.convert(keras.Model(two, both), text=PIECES)
+    wide = keras.Input((4, 4), dtype="int32", name="ids")
+    with pytest.raises(ValueError, match="one with inputs of ids .batch, length., to take text"):
+        export.convert(keras.Model(wide, keras.layers.Embedding(V, 2)(wide)), text=PIECES)
     with pytest.raises(ValueError, match="`batch_size` must be 1"):
         export.convert(model, text=PIECES, batch_size=2)
 
