@@ -26,6 +26,7 @@ ROUNDS = 200  # of the fit of the teachers' weights
 HEARD = 0.02  # smallest weight of a teacher
 GENTLE = 3e-3  # first learning rate from pre-trained vectors, which are good already
 TEACHER = "teacher.npz"  # answers of the user's own teacher
+TF_IDF = {False: "tf-idf words", True: "tf-idf pairs"}  # by whether they have pairs
 
 
 class Guide(NamedTuple):
@@ -52,7 +53,8 @@ class Guides:
     - "taught words" and "taught pairs" are the same, but learn from what the teachers say of texts
       without a label.
     - "vectors" is a linear classifier over pre-trained vectors, see `pretrained.probe`.
-    - "tf-idf" is one over words and pairs, see `tf_idf`: it teaches where others do, too.
+    - "tf-idf words" and "tf-idf pairs" are one over weighted words, see `tf_idf.probe`, where
+      labels are few or others teach, too.
     - "teacher" is the user's own, of which there are answers only.
 
     Args:
@@ -104,7 +106,8 @@ class Guides:
             with exclusive(path.with_suffix(".lock")):
                 if not path.exists():
                     start = time.monotonic()
-                    own = {"vectors": self._probe, "teacher": self._teacher, "tf-idf": self._tf_idf}
+                    own = {"vectors": self._probe, "teacher": self._teacher}
+                    own |= dict.fromkeys(TF_IDF.values(), self._tf_idf)
                     found = own.get(name, self._train)(name, fold)
                     seconds = time.monotonic() - start
                     save_npz(path, **found, seconds=np.array(seconds))
@@ -123,8 +126,14 @@ class Guides:
     def teachers(self) -> tuple[str, ...]:
         """Names of the guides that teach; the slowest only where none is given."""
         found = (*self.given, "words", "pairs") if self.given else ("words", "pairs", "wide")
-        beyond = bool(self.given) or self.unlabelled
-        return (*found, "tf-idf") if beyond and tf_idf.can_fit() else found
+        more = tf_idf.can_fit() and (bool(self.given) or self.unlabelled or self.few)
+        return (*found, *TF_IDF.values()) if more else found
+
+    @property
+    def few(self) -> bool:
+        """Whether there are so few labels, one a text, that trainings start at TF-IDF, too."""
+        several = is_multi_label(self.corpus.labels)
+        return self.corpus.num_train < tf_idf.FEW and tf_idf.can_fit() and not several
 
     def whole(self, rules: str, fold: int = 0, start: str = "full") -> Start:
         """The model of all words of some rules, by which words are chosen and trainings start.
@@ -132,13 +141,15 @@ class Guides:
         Args:
             rules: Token rules.
             fold: Fold.
-            start: "full", or "vectors" for the classifier over pre-trained vectors, in which pairs
-                have zeros.
+            start: "full"; "vectors" for the classifier over pre-trained vectors, in which pairs
+                have zeros; or "tf-idf".
         """
         paired = rules.endswith("_pairs")
         if start == "full":
             taught = "taught " if self.teaches and self.unlabelled else ""
             return self.get(taught + ("pairs" if paired else "words"), fold).whole
+        if start == "tf-idf":
+            return self.get(TF_IDF[paired], fold).whole
         found = self.get("vectors", fold).whole
         return self._with_pairs(found) if paired else found
 
@@ -220,7 +231,16 @@ class Guides:
         if is_multi_label(self.corpus.labels):
             nothing = {"outputs": np.zeros((0, 0), np.float16), "score": np.array(0.0)}
             return {"table": tables[0], **nothing}
-        found = pretrained.probe(self.corpus, tables, fold, self.seed)
+        return self._linear(pretrained.probe(self.corpus, tables, fold, self.seed), fold)
+
+    def _tf_idf(self, name: str, fold: int) -> dict[str, np.ndarray]:
+        if is_multi_label(self.corpus.labels):
+            nothing = np.zeros((0, 0), np.float32)
+            return {"table": nothing, **self._answers(nothing, fold)}
+        rules = self.corpus.rules + ("_pairs" if name == TF_IDF[True] else "")
+        return self._linear(tf_idf.probe(self.corpus, rules, fold, self.seed), fold)
+
+    def _linear(self, found: pretrained.Probe, fold: int) -> dict[str, np.ndarray]:
         scale = max(float(found.table.std()), 1e-12)
         return {
             "table": found.table / scale,
@@ -228,12 +248,6 @@ class Guides:
             "bias": found.bias,
             **self._answers(found.outputs, fold),
         }
-
-    def _tf_idf(self, name: str, fold: int) -> dict[str, np.ndarray]:
-        outputs = np.zeros((0, 0))
-        if not is_multi_label(self.corpus.labels):
-            outputs = tf_idf.outputs_of(self.corpus, fold, self.seed)
-        return {"table": np.zeros((0, 0), np.float32), **self._answers(outputs, fold)}
 
     def _teacher(self, name: str, fold: int) -> dict[str, np.ndarray]:
         outputs = load_npz(self.folder / TEACHER)["outputs"]

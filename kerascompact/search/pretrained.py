@@ -94,17 +94,26 @@ def probe(corpus: Corpus, tables: Sequence[np.ndarray], fold: int = 0, seed: int
         _, prior, scale, table, features = min(tried, key=lambda one: one[0])
         model = linear.LogisticRegression(C=prior, max_iter=200, tol=1e-3)
         model.fit(features[many], corpus.labels[many])
-    kernel = np.zeros((table.shape[1], classes), np.float32)
-    bias = np.full(classes, NEVER, np.float32)  # of classes without a text
+    kernel, bias = output_layer(model, classes)
+    logits = features @ kernel + bias
+    outputs = np.exp(logits - logits.max(axis=1, keepdims=True))
+    outputs /= outputs.sum(axis=1, keepdims=True)
+    return Probe(table @ kernel / scale, bias, outputs)
+
+
+def output_layer(model: Any, classes: int) -> tuple[np.ndarray, np.ndarray]:
+    """Kernel `(features, classes)` and bias of a fitted logistic regression, as a softmax has them.
+
+    A class without a text has zeros, and a bias by which it is never the answer.
+    """
+    kernel = np.zeros((model.coef_.shape[1], classes), np.float32)
+    bias = np.full(classes, NEVER, np.float32)
     if len(model.classes_) == 2:
         kernel[:, model.classes_] = np.concatenate([-model.coef_, model.coef_]).T / 2
         bias[model.classes_] = np.concatenate([-model.intercept_, model.intercept_]) / 2
     else:
         kernel[:, model.classes_], bias[model.classes_] = model.coef_.T, model.intercept_
-    logits = features @ kernel + bias
-    outputs = np.exp(logits - logits.max(axis=1, keepdims=True))
-    outputs /= outputs.sum(axis=1, keepdims=True)
-    return Probe(table @ kernel / scale, bias, outputs)
+    return kernel, bias
 
 
 def means(ids: np.ndarray, table: np.ndarray) -> np.ndarray:

@@ -7,7 +7,7 @@ from kerascompact.text.rules import named
 MODELS = ("mean", "weighted", "mean_and_max", "hidden", "cnn")
 CHOSEN = ("norm_and_count", "norm", "frequency")
 STORED = ("slots", "fingerprints", "buckets")
-STARTS = ("random", "full", "vectors")
+STARTS = ("random", "full", "vectors", "tf-idf")
 
 
 class Setting(NamedTuple):
@@ -29,7 +29,7 @@ class Setting(NamedTuple):
             in "slots", by a byte (`text.SlotVocabulary`); or not at all, for all words in
             "buckets".
         start: How table and output layer start: "random"; at those of a "full" table, trained on
-            all words; or of a classifier over pre-trained "vectors", see `starts`.
+            all words; or of a classifier over pre-trained "vectors" or "tf-idf", see `starts`.
         skip_unknown: Whether a mean leaves unknown words out.
         method: Embedding method, one of `tasks.methods.METHODS`.
         options: Options of the method, pairs of name and value.

@@ -32,6 +32,7 @@ class Facts(NamedTuple):
         rules: Token rules without pairs.
         vectors: Whether there are pre-trained vectors.
         unlabelled: Whether there are texts without a label, and a teacher for them.
+        few: Whether there are so few labels that a training may start at TF-IDF.
     """
 
     classes: int
@@ -42,6 +43,13 @@ class Facts(NamedTuple):
     rules: str = "wordpunct"
     vectors: bool = False
     unlabelled: bool = False
+    few: bool = False
+
+    @property
+    def starts(self) -> list[str]:
+        """What a training may start at."""
+        asks = {"vectors": self.vectors, "tf-idf": self.few}
+        return [start for start in STARTS if asks.get(start, True)]
 
 
 Fit = Callable[[Setting], Setting | None]  # the same setting with the most words that fit
@@ -119,9 +127,9 @@ def suggest(trial: Any, budget: int, facts: Facts, fit: Fit) -> Setting | None:
         soft=draw("soft", [0.0, 0.5, 0.8]) if facts.soft else 0.0,
     )
     if can_start(setting):
-        start = draw("start", list(STARTS if facts.vectors else STARTS[:2]))
+        start = draw("start", facts.starts)
         setting = setting._replace(start=start)
-        if start != "random" and facts.vectors:  # good already: small steps
+        if start != "random" and len(facts.starts) > 2:  # good already: small steps
             rate = setting.learning_rate * 2 ** trial.suggest_float("rate_from_start", -5, 0)
             setting = setting._replace(learning_rate=rate)
     setting = setting._replace(temperature=draw("temperature", [1.0, 2.0]) if setting.soft else 1.0)
@@ -242,23 +250,27 @@ def defaults(budget: int, facts: Facts) -> list[dict[str, Any]]:
     else:  # one word in many says what the text is about: narrow vectors with weights
         steps = {"learning_rate": 1.0, "batch_size": 64, "dropout": 0.1}
         found.insert(2, first | pairs | steps | {"model": "weighted", "width": -1.4})
-    return _of_few_labels(found, budget, facts) if facts.vectors or facts.unlabelled else found
+    if facts.vectors or facts.unlabelled or facts.few:
+        return _of_few_labels(found, budget, facts)
+    return found
 
 
 def _of_few_labels(found: list[dict[str, Any]], budget: int, facts: Facts) -> list[dict[str, Any]]:
-    """First trials with pre-trained vectors, or with texts that only teachers have labels for."""
+    """First trials where a linear classifier is a start, or teachers have texts of their own."""
     taught: dict[str, Any] = {}
     if facts.unlabelled:
         taught = {"soft": 0.8, "temperature": 1.0, "batch_size": 128}
-    if not facts.vectors:
+    if not facts.vectors and not facts.few:
         return [one | taught for one in found[:4]] + found
     usual = usual_width(budget, facts.classes)
     # Of a linear classifier, which needs a column for each class.
     width = max(-2.0, min(math.log2(even(min(facts.classes, usual)) / usual), 2.0))
-    start = {"start": "vectors", "rate_from_start": -2.0, "dropout": 0.1, "epochs": 0.5, **taught}
+    linear = "vectors" if facts.vectors else "tf-idf"
+    start = {"start": linear, "rate_from_start": -2.0, "dropout": 0.1, "epochs": 0.5, **taught}
     plain, pairs = found[0] | start, found[1] | start
     alone = {name: value for name, value in plain.items() if name != "temperature"}
     untaught = [alone | {"start": "full", "soft": 0.0}] if facts.unlabelled else []
+    by_words = [plain | {"start": "tf-idf", "width": width}] if facts.vectors and facts.few else []
     return [
         plain | {"width": width},
         *untaught,  # where teachers are weak
@@ -267,5 +279,6 @@ def _of_few_labels(found: list[dict[str, Any]], budget: int, facts: Facts) -> li
         pairs | {"start": "full", "rate_from_start": -1.0},
         plain | {"rate_from_start": -4.0, "width": width},
         pairs | {"width": width},
+        *by_words,
         *[one | taught for one in found],
     ]

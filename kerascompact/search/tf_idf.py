@@ -1,4 +1,4 @@
-"""Linear classifier over words and pairs weighted by TF-IDF: a teacher where labels are few."""
+"""Linear classifier over words weighted by TF-IDF: a start and a teacher where labels are few."""
 
 import warnings
 from importlib.util import find_spec
@@ -8,9 +8,17 @@ import numpy as np
 
 from kerascompact.core.extras import require
 from kerascompact.search.corpus import Corpus
-from kerascompact.search.pretrained import MOST_COMPARED, MOST_FITTED, compared
+from kerascompact.search.pretrained import (
+    MOST_COMPARED,
+    MOST_FITTED,
+    Probe,
+    compared,
+    means,
+    output_layer,
+)
 
 PENALTIES = (1.0, 3.0, 10.0, 30.0, 100.0)  # their inverses, to choose from
+FEW = 4_000  # labelled texts; with more, a trained table of all words knows as much
 
 
 def can_fit() -> bool:
@@ -18,19 +26,24 @@ def can_fit() -> bool:
     return find_spec("sklearn") is not None
 
 
-def outputs_of(corpus: Corpus, fold: int = 0, seed: int = 0) -> np.ndarray:
+def probe(corpus: Corpus, rules: str, fold: int = 0, seed: int = 0) -> Probe:
     """Fits a logistic regression on the training rows of a fold, and asks it about every text.
+
+    Its table is that of a classifier over the mean of a text's vectors, whose logits before the
+    bias are those of the regression by least squares: `idf_w W_w`, times one number, since a mean
+    divides by the number of words, and TF-IDF by the length of its row.
 
     Args:
         corpus: Texts of one label each.
+        rules: Token rules.
         fold: Which rows are dev, see `Corpus.rows`; they have no part in it.
         seed: Seed of the rows that are drawn, if there are many.
 
-    Returns: Probabilities, `(rows, classes)`; 0 for a class without a text.
+    Returns: The classifier; outputs are those of the regression.
     """
-    linear = require("sklearn.linear_model", "vectors")
+    linear, tokens = require("sklearn.linear_model", "vectors"), corpus.tokens(rules)
     rows, dev = corpus.rows(fold)
-    features = _features(corpus.tokens(f"{corpus.rules}_pairs").ids, dev)
+    weighted, features = _features(tokens.ids, len(tokens.vocabulary), dev)
     rows = np.random.default_rng(seed).permutation(rows)
     few, many = rows[:MOST_COMPARED], rows[:MOST_FITTED]
     with require("threadpoolctl", "vectors").threadpool_limits(1), warnings.catch_warnings():
@@ -40,22 +53,29 @@ def outputs_of(corpus: Corpus, fold: int = 0, seed: int = 0) -> np.ndarray:
         model.fit(features[many], corpus.labels[many])
     outputs = np.zeros((features.shape[0], len(corpus.label_names)))
     outputs[:, model.classes_] = model.predict_proba(features)
-    return outputs
+    kernel, bias = output_layer(model, outputs.shape[1])
+    table = weighted[:, None] * kernel
+    wanted, found = features[many] @ kernel, means(tokens.ids[many], table)
+    scale = np.sum(wanted * found) / max(float(np.sum(found * found)), 1e-12)
+    return Probe((table * scale).astype(np.float32), bias, outputs)
 
 
-def _features(ids: np.ndarray, dev: np.ndarray) -> Any:
-    """`(1 + log n) idf` of each known token of a text, in rows of length 1, sparse `(rows, ids)`.
+def _features(ids: np.ndarray, known: int, dev: np.ndarray) -> tuple[np.ndarray, Any]:
+    """`idf` of each id, and `(1 + log n) idf` of each known token of a text, in rows of length 1.
 
     Args:
         ids: Tokens of each text; 0 and 1 are none.
+        known: Number of ids.
         dev: Rows whose tokens do not count for `idf`.
+
+    Returns: `(known,)`, and sparse `(rows, known)`.
     """
     sparse = require("scipy.sparse", "vectors")
     text = require("sklearn.feature_extraction.text", "vectors")
     rows, places = np.nonzero(ids > 1)
     counts = sparse.csr_matrix(
-        (np.ones(len(rows), np.float32), (rows, ids[rows, places])), (len(ids), int(ids.max()) + 1)
+        (np.ones(len(rows), np.float32), (rows, ids[rows, places])), (len(ids), known)
     )  # equal places are summed
     made = text.TfidfTransformer(sublinear_tf=True)
     made.fit(counts[np.setdiff1d(np.arange(len(ids)), dev)])
-    return made.transform(counts)
+    return made.idf_, made.transform(counts)

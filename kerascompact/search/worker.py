@@ -70,6 +70,7 @@ class Worker:
             self.corpus.rules,
             "vectors" in self.guides.given,
             self.task.distil and self.guides.unlabelled,
+            self.guides.few,
         )
         several = is_multi_label(self.corpus.labels)
         length = self.corpus.sequence_length
@@ -179,7 +180,7 @@ class Worker:
     def words(self, setting: Setting, budget: int, fold: int = 0) -> tuple[Setting, Words]:
         """The words of a setting, fewer if their search takes more than that of most words."""
         by_norm = setting.chosen in ("norm", "norm_and_count")
-        start = "vectors" if setting.start == "vectors" else "full"
+        start = "full" if setting.start == "random" else setting.start
         table = self.guides.whole(setting.rules, fold, start).table if by_norm else None
         while True:
             vocabulary = words_of(self.corpus, setting, table)

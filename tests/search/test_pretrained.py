@@ -109,16 +109,25 @@ class Stop(keras.callbacks.Callback):
         self.model.stop_training = True
 
 
-def test_a_training_begins_at_the_probe(guides):
+@pytest.mark.parametrize(
+    ("rules", "start"),
+    [("wordpunct", "vectors"), ("wordpunct", "tf-idf"), ("wordpunct_pairs", "tf-idf")],
+)
+def test_a_training_begins_at_the_probe(guides, rules, start):
     found = guides.corpus
-    tokens = found.tokens("wordpunct")
-    setting = Setting(0, 8, skip_unknown=True, start="vectors", epochs=1, dropout=0.0)
-    whole = guides.whole("wordpunct", start="vectors")
-    start = start_at(setting, tokens.vocabulary, tokens, whole)
+    tokens = found.tokens(rules)
+    setting = Setting(0, 8, rules=rules, skip_unknown=True, start=start, epochs=1, dropout=0.0)
+    whole = guides.whole(rules, start=start)
     stop = Stop()
     stop.ids = found.encode(tokens.vocabulary, known_only=True, unlabelled=True)
-    train(setting, found, tokens.vocabulary, start=start, callbacks=[stop])
-    np.testing.assert_allclose(stop.outputs, guides.get("vectors").outputs, atol=2e-3)  # float16
+    first = start_at(setting, tokens.vocabulary, tokens, whole)
+    train(setting, found, tokens.vocabulary, start=first, callbacks=[stop])
+    if start == "vectors":
+        wanted = guides.get("vectors").outputs
+    else:
+        probe = tf_idf.probe(found, rules)
+        wanted = keras.ops.softmax(pretrained.means(tokens.ids, probe.table) + probe.bias)
+    np.testing.assert_allclose(stop.outputs, wanted, atol=2e-3)  # float16
 
 
 def test_pairs_begin_at_zero_beside_their_words(guides):
@@ -162,22 +171,31 @@ def test_tf_idf_is_scikit_learns(tmp_path, monkeypatch):
     )
     made.fit(np.delete(texts, dev))
     features = made.transform(texts)
-    ours = tf_idf._features(found.tokens("wordpunct_pairs").ids, dev)
+    tokens = found.tokens("wordpunct_pairs")
+    idf, ours = tf_idf._features(tokens.ids, len(tokens.vocabulary), dev)
+    np.testing.assert_allclose(idf[2:], made.idf_, rtol=1e-5)
     seen = np.setdiff1d(np.arange(len(texts)), dev)  # dev has words that only it has
     wanted = (features[seen] @ features[seen].T).toarray()
     np.testing.assert_allclose((ours[seen] @ ours[seen].T).toarray(), wanted, atol=1e-5)
     monkeypatch.setattr(tf_idf, "PENALTIES", (10.0,))
     model = LogisticRegression(C=10.0, tol=1e-8, max_iter=1000)  # ours ends at 1e-3
     model.fit(features[rows], found.labels[rows])
-    np.testing.assert_allclose(
-        tf_idf.outputs_of(found)[seen], model.predict_proba(features[seen]), atol=3e-2
-    )
+    probe = tf_idf.probe(found, "wordpunct_pairs")
+    wanted = model.predict_proba(features[seen])
+    np.testing.assert_allclose(probe.outputs[seen], wanted, atol=3e-2)
+    table = made.idf_[:, None] * model.coef_.T  # of the mean, but for one number
+    same = table.ravel() @ probe.table[2:].ravel()
+    assert same / np.linalg.norm(table) / np.linalg.norm(probe.table[2:]) > 0.99
+    means = pretrained.means(tokens.ids[rows], probe.table)
+    logits = features[rows] @ model.coef_.T
+    assert np.sum(means * (means - logits)) == pytest.approx(0, abs=0.05 * np.sum(means**2))
 
 
 def test_a_class_without_a_text_has_no_share_of_tf_idf(tmp_path):
-    found = tf_idf.outputs_of(corpus(tmp_path, ("good", "bad", "odd", "rare")))
-    assert found.shape[1] == 4 and not found[:, 3].any()
-    np.testing.assert_allclose(found.sum(axis=1), 1, atol=1e-6)
+    found = tf_idf.probe(corpus(tmp_path, ("good", "bad", "odd", "rare")), "wordpunct")
+    assert found.outputs.shape[1] == 4 and not found.outputs[:, 3].any()
+    np.testing.assert_allclose(found.outputs.sum(axis=1), 1, atol=1e-6)
+    assert found.bias[3] == pretrained.NEVER and not found.table[:, 3].any()
 
 
 @pytest.mark.parametrize("trusted", [True, False])
@@ -193,7 +211,7 @@ def test_teachers_no_better_than_labels_alone_judge_no_trial(guides, trusted):
     outputs = dict.fromkeys(guides.teachers, weak) | ({"vectors": strong} if trusted else {})
     for name, one in outputs.items():
         guides._found[name, 0] = Guide(Start(np.zeros((0, 0))), 0.5, one, 1.0)
-    assert "tf-idf" in guides.teachers and guides.trusted is trusted
+    assert "tf-idf words" in guides.teachers and guides.trusted is trusted
     found.texts = [*found.texts, *["more"] * 20]  # of 23, a tenth is held out
     for name, one in guides._found.items():
         more = np.concatenate([one.outputs, right[:1].repeat(20, axis=0)])
@@ -239,8 +257,9 @@ def test_teachers_of_the_final_training_have_not_seen_dev(guides):
 
 @pytest.mark.parametrize("vectors", [True, False])
 @pytest.mark.parametrize("unlabelled", [True, False])
-def test_first_trials_use_what_there_is(vectors, unlabelled):
-    facts = Facts(4, 40, 20, 800, vectors=vectors, unlabelled=unlabelled)
+@pytest.mark.parametrize("few", [True, False])
+def test_first_trials_use_what_there_is(vectors, unlabelled, few):
+    facts = Facts(4, 40, 20, 800, vectors=vectors, unlabelled=unlabelled, few=few)
     given = defaults(65_536, facts)
     study = optuna.create_study(sampler=optuna.samplers.RandomSampler(0))
     settings = []
@@ -250,9 +269,10 @@ def test_first_trials_use_what_there_is(vectors, unlabelled):
         settings.append(suggest(trial, 65_536, facts, lambda setting: setting._replace(words=100)))
         unasked = {"skip_unknown"} if parameters["model"] == "cnn" else set()
         assert parameters.keys() - trial.params.keys() == unasked
-    assert (settings[0].start == "vectors") == vectors
+    assert settings[0].start == ("vectors" if vectors else "tf-idf" if few else "random")
+    assert few == any(setting.start == "tf-idf" for setting in settings)
     assert (settings[0].soft == 0.8) == unlabelled
     if vectors and unlabelled:  # teachers may be weak
         assert settings[1].soft == 0.0 and settings[1].start == "full"
-    if vectors:  # a column for each class, and small steps
+    if vectors or few:  # a column for each class, and small steps
         assert settings[0].width == 4 and settings[0].learning_rate == pytest.approx(0.0025)
