@@ -28,7 +28,8 @@ class Spec(NamedTuple):
     words that come misspelt, as one of `variants` misspellings of each word. `shift`, `by_word`,
     `chunk`: of `SkipGram` and `SkipGramBatches`. `start` and `output`: bounds of the uniform start
     of vectors in `sg`, and of contexts. `context_rate`: that of the contexts, whose rows are seldom
-    met, if not `learning_rate`. `tokens` cuts the text. `begun`: what the caller sets the weights
+    met, if not `learning_rate`. `whitening`: what is added to variances of whitened bits; 0: they are
+    not whitened. `tokens` cuts the text. `begun`: what the caller sets the weights
     to that training begins with, if it does.
     """
 
@@ -59,6 +60,7 @@ class Spec(NamedTuple):
     num_words: int = 100_000
     tokens: int | None = None
     begun: str = ""
+    whitening: float = 0.0
     seed: int = 0
 
     def folder(self, work: Path) -> Path:
@@ -97,6 +99,7 @@ def build_embedding(spec: Spec, num_words: int) -> keras.layers.Layer:
         dropout=spec.dropout,
         kernel_initializer=keras.initializers.GlorotUniform(seed=spec.seed),
         kernel_regularizer=keras.regularizers.L2(spec.decay) if spec.decay else None,
+        whitening=spec.whitening > 0,
         name="embedding",
     )
 
@@ -106,6 +109,8 @@ def build(spec: Spec, words: Sequence[str], counts: np.ndarray) -> models.SkipGr
     keras.utils.set_random_seed(spec.seed)
     embedding = build_embedding(spec, len(words))
     options: dict[str, Any] = {"cosine_weight": 0.0}
+    if spec.whitening:
+        embedding.adapt(words, counts, epsilon=spec.whitening)
     if spec.method != "sg":
         spelt, variants = list(words), spec.variants if spec.misspelt else 0
         if variants:

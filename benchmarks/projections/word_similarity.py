@@ -41,6 +41,7 @@ NP_SG = Spec(
     epochs=5,
 )
 _1M = NP_SG._replace(hidden=hidden_units(1_000_000))
+_PLAIN = _1M._replace(shortest=1, longest=3, cosine_weight=0.0, misspelt=0.0)
 RUNS = {
     "SG": SG,
     "NP-SG 1M": _1M,
@@ -48,8 +49,9 @@ RUNS = {
     "NP-SG 2M": NP_SG._replace(hidden=hidden_units(2_000_000)),
     "NP-SG 1M, nothing misspelt": _1M._replace(misspelt=0.0),
     "NP-SG 1M, shorter n-grams": _1M._replace(shortest=1, longest=3),
-    "NP-SG 1M, shorter n-grams, no cosine loss, nothing misspelt": _1M._replace(
-        shortest=1, longest=3, cosine_weight=0.0, misspelt=0.0
+    "NP-SG 1M, shorter n-grams, no cosine loss, nothing misspelt": _PLAIN,
+    "NP-SG 1M, whitened, shorter n-grams, no cosine loss, nothing misspelt": _PLAIN._replace(
+        whitening=0.2
     ),
     "NP-SG 1M, no shift": _1M._replace(shift=False),
     "NP-SG 1M, no shift, no cosine loss": _1M._replace(shift=False, cosine_weight=0.0),
@@ -64,6 +66,9 @@ _NP_TRIALS: list[dict[str, Any]] = [
     {"context_rate": 1e-3},
     {"context_rate": 2e-2},
     {"context_rate": 2e-2, "batch_size": 4096},
+    {"whitening": 0.05},
+    {"whitening": 0.2},
+    {"whitening": 1.0},
 ]
 DEV = {
     f"{spec.method} {number}": spec._replace(

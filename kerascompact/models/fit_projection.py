@@ -32,7 +32,8 @@ def fit_projection(
     The mean of `||v(w) - s e_w||^2 / d` over words `w`, drawn in proportion to `count(w)^power`,
     `e_w` the row of the table, by Adam with a rate that falls to zero. `s` gives `e_w` the length
     `sqrt(d)`, entries of about 1, so that long vectors do not dominate
-    (the length 1, where the layer's normalization is "l2").
+    (the length 1, where the layer's normalization is "l2"). A layer with `whitening` adapts to the
+    words first, see `ProjectionEmbedding.adapt`.
 
     The result is a start: train it further in a task, or by `SkipGram`. To place misspelt words
     near the correct ones, add them (`text.perturb.misspellings`), each with the vector of its word
@@ -73,6 +74,8 @@ def fit_projection(
     steps = checks.integer_in("epochs", epochs, 1) * len(drawn)
     start = checks.number("learning_rate", learning_rate, above=0)
     rate = keras.optimizers.schedules.PolynomialDecay(start, steps, 0.0)
+    if embedding.whitening:
+        embedding.adapt(words, counts, power=power)
     cache = BitCache.from_words(words, embedding.projection)
     ids = keras.Input((), dtype="int32")
     model = keras.Model(ids, embedding(cache(ids)))

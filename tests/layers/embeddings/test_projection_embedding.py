@@ -35,6 +35,8 @@ def moved(layer, seed=1):
 def by_hand(layer, bits):
     """The paper's equation 2 in NumPy."""
     vectors = 2.0 * bits - 1
+    if layer.whitening:
+        vectors = (vectors - layer.bit_mean.numpy()) @ layer.whitener.numpy()
     for number, dense in enumerate(layer.dense):
         vectors = vectors @ dense.kernel.numpy() + dense.bias.numpy()
         if number < len(layer.dense) - 1:
@@ -55,8 +57,12 @@ def by_hand(layer, bits):
 
 @pytest.mark.few(2)
 @pytest.mark.parametrize("normalization", ["batch", "layer", "l2", None])
-def test_is_the_equation_and_freezes_to_it(normalization):
-    layer = moved(example(normalization=normalization, hidden_units=(6, 5)))
+@pytest.mark.parametrize("whitening", [True, False])
+def test_is_the_equation_and_freezes_to_it(normalization, whitening):
+    layer = example(normalization=normalization, hidden_units=(6, 5), whitening=whitening)
+    moved(layer)
+    if whitening:
+        layer.adapt([*WORDS, "queen", "ocean"])
     expected = by_hand(layer, projection_bits(WORDS, layer.projection))
     # sums of 32, 6 and 5 float32 products of size 1 to 10
     np.testing.assert_allclose(layer(WORDS), expected, rtol=1e-4, atol=1e-4)
@@ -67,6 +73,64 @@ def test_is_the_equation_and_freezes_to_it(normalization):
     assert layer.paper_bits() == weights == form.paper_bits
     extra = 2 * 32 * 4 if normalization == "layer" else 0
     assert total_bits(form.storage()) == weights + extra
+
+
+def test_adapting_whitens_the_bits_of_words_as_often_as_they_count():
+    """Against NumPy's covariance of the words, each repeated."""
+    layer = example(whitening=True, num_projections=2, projection_dim=3)
+    words = [f"{stem}{end}" for stem in ("king", "sea", "table") for end in ("", "s", "ing", "er")]
+    counts = np.arange(1, 13) ** 2
+    layer.adapt([*words, ""], [*counts, 99], epsilon=1e-6)
+    bits = layer.bits(words).repeat(np.arange(1, 13), axis=0)  # the root of the count
+    inputs = (2.0 * bits - 1 - layer.bit_mean.numpy()) @ layer.whitener.numpy()
+    np.testing.assert_allclose(inputs.mean(axis=0), 0, atol=1e-4)
+    values = np.linalg.eigvalsh(np.cov(inputs.T, bias=True))
+    constant = np.linalg.matrix_rank(np.cov(bits.T, bias=True))  # patterns that words have
+    np.testing.assert_allclose(values[-constant:], 1, atol=1e-3)
+    np.testing.assert_allclose(values[:-constant], 0, atol=1e-3)
+    before = layer.whitener.numpy()
+    layer.adapt(words, epsilon=0.5, power=0)
+    covariance = np.cov(2.0 * layer.bits(words).T - 1, bias=True)
+    wanted = np.linalg.inv(covariance + 0.5 * np.eye(6))
+    whitener = layer.whitener.numpy()
+    np.testing.assert_allclose(whitener @ whitener, wanted, atol=1e-4)
+    assert np.abs(before - whitener).max() > 0.1
+
+
+def test_a_whitened_layer_is_kept_and_trains_in_half_precision(tmp_path):
+    layer = example(whitening=True, mask_zero=True)
+    layer.adapt(["king", "queen", "ocean", "table"])
+    model = keras.Sequential([keras.Input((None, 32), dtype="uint8"), layer])
+    model.save(tmp_path / "model.keras")
+    bits = layer.bits(WORDS)[None]
+    again = keras.models.load_model(tmp_path / "model.keras")
+    np.testing.assert_array_equal(again(bits), model(bits))
+    frozen = export.freeze(model, "float32").model
+    np.testing.assert_allclose(frozen(bits), model(bits), atol=1e-5)
+    half = example(whitening=True, mask_zero=True, dtype="mixed_float16")
+    half.build()
+    half.set_weights(layer.get_weights())
+    assert half(bits).dtype == "float16"
+    np.testing.assert_allclose(half(bits), layer(bits), atol=2e-2)
+    trained = [weight.path.split("/")[-1] for weight in layer.trainable_weights]
+    assert "whitener" not in trained and "bit_mean" not in trained
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: example().adapt(["a"]), "`whitening` must be True"),
+        (lambda: example(whitening=True).adapt([]), "`words` must be at least one word"),
+        (lambda: example(whitening=True, together=True).adapt(["a"]), "layer of single words"),
+        (lambda: example(whitening=True).adapt(["a"], [1, 2]), "`counts` must be 1 numbers >= 0"),
+        (lambda: example(whitening=True).adapt([""]), "`counts` must be a number above 0 for a"),
+        (lambda: example(whitening=True).adapt(["a"], epsilon=0), "`epsilon` must be"),
+        (lambda: example(whitening=1), "`whitening` must be"),
+    ],
+)
+def test_refuses_to_whiten(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
 
 
 def test_takes_strings_bytes_and_bits_alike():
