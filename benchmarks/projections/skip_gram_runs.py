@@ -28,9 +28,9 @@ class Spec(NamedTuple):
     words that come misspelt, as one of `variants` misspellings of each word. `shift`, `by_word`,
     `chunk`: of `SkipGram` and `SkipGramBatches`. `start` and `output`: bounds of the uniform start
     of vectors in `sg`, and of contexts. `context_rate`: that of the contexts, whose rows are seldom
-    met, if not `learning_rate`. `whitening`: what is added to variances of whitened bits; 0: they are
-    not whitened. `tokens` cuts the text. `begun`: what the caller sets the weights
-    to that training begins with, if it does.
+    met, if not `learning_rate`. `whitening`: what is added to variances of whitened bits; 0: they
+    are not whitened. `tokens` cuts the text. `begun`: what the caller sets the weights to that
+    training begins with, if it does.
     """
 
     method: str

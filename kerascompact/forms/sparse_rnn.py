@@ -1,4 +1,4 @@
-"""Frozen sparse RNN: parallel segments of an LSTM or GRU in one loop."""
+"""Frozen sparse RNN: parallel segments of an LSTM, a GRU or a SimpleRNN in one loop."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,7 +11,7 @@ from kerascompact.core import checks
 from kerascompact.core.registration import register
 from kerascompact.ops import cells
 
-GATES = {"lstm": 4, "gru": 3}
+GATES = {"lstm": 4, "gru": 3, "simple_rnn": 1}
 
 
 class _Sizes(keras.layers.Layer):
@@ -25,7 +25,7 @@ class _Sizes(keras.layers.Layer):
 
 @register
 class FrozenRNN(keras.layers.RNN):
-    """Runs parallel LSTMs or GRUs over windows of the input in one loop.
+    """Runs parallel LSTMs, GRUs or SimpleRNNs over windows of the input in one loop.
 
     `z_t = P_t + H_t R`: the products `P` of all inputs with their kernels, plus biases, are
     computed before the loop, together for segments with the same window. The states of segments of
@@ -37,20 +37,21 @@ class FrozenRNN(keras.layers.RNN):
     it is built with `trainable=True`.
 
     Args:
-        kind: Type of the segments, "lstm" or "gru".
+        kind: Type of the segments, "lstm", "gru" or "simple_rnn".
         input_dim: Width `i` of the inputs.
         lengths: Number of outputs of each segment.
         starts: First input of each segment's window.
         width: Number of inputs `w` in a window.
         activation: Activation of the outputs, as in `keras.layers.LSTM`.
-        recurrent_activation: Activation of the gates, as in `keras.layers.LSTM`.
+        recurrent_activation: Activation of the gates, as in `keras.layers.LSTM`; a SimpleRNN has
+            none.
         use_bias: Whether the gates have biases.
         reset_after: Whether a GRU applies the reset gate after the matrix product.
         **kwargs: Further arguments of `keras.layers.RNN`, such as `return_sequences`.
 
     Shapes: `(batch, steps, i)` -> `(batch, h)` or `(batch, steps, h)`, with `h` the sum of lengths.
-    Storage: `32 g sum_n s_n (w + s_n + 1)` bits with `g = 4` for an LSTM and `g = 3` for a GRU,
-        which has two biases with `reset_after`.
+    Storage: `32 g sum_n s_n (w + s_n + 1)` bits with `g = 4` for an LSTM, `g = 1` for a
+        SimpleRNN and `g = 3` for a GRU, which has two biases with `reset_after`.
     Raises: ValueError, if a window exceeds the inputs.
 
     Example:
@@ -237,6 +238,8 @@ class FrozenRNN(keras.layers.RNN):
     def _cell(self, projected: tf.Tensor, states: list[tf.Tensor], place: int) -> list[tf.Tensor]:
         """Computes one step of a group: `(N, batch, s)` for each of its states."""
         kernel = self.recurrent[place].value
+        if self.kind == "simple_rnn":
+            return [cells.simple_rnn(projected, states[0], kernel, self.activation)]
         how = self.activation, self.recurrent_activation
         if self.kind == "lstm":
             return cells.lstm(projected, states[0], states[1], kernel, *how)

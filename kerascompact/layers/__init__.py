@@ -34,7 +34,12 @@ from kerascompact.layers.recurrent.equal_parameters import equal_parameters
 from kerascompact.layers.recurrent.locked_dropout import LockedDropout
 from kerascompact.layers.recurrent.sparse_gru import SparseGRU
 from kerascompact.layers.recurrent.sparse_lstm import SparseLSTM
-from kerascompact.layers.recurrent.weight_drop import WeightDropGRU, WeightDropLSTM
+from kerascompact.layers.recurrent.sparse_simple_rnn import SparseSimpleRNN
+from kerascompact.layers.recurrent.weight_drop import (
+    WeightDropGRU,
+    WeightDropLSTM,
+    WeightDropSimpleRNN,
+)
 from kerascompact.layers.text_convolution import TextConvolution
 from kerascompact.layers.text_to_bits import TextToBits
 from kerascompact.layers.text_to_buckets import TextToBuckets
@@ -71,6 +76,7 @@ __all__ = [
     "TextConvolution",
     "SparseGRU",
     "SparseLSTM",
+    "SparseSimpleRNN",
     "SparseVariationalEmbedding",
     "SparseVariationalVocabularyEmbedding",
     "TensorTrainEmbedding",
@@ -83,6 +89,7 @@ __all__ = [
     "VariationalVocabularyEmbedding",
     "WeightDropGRU",
     "WeightDropLSTM",
+    "WeightDropSimpleRNN",
     "WeightedMean",
     "WordBias",
     "WordLogits",

@@ -1,4 +1,4 @@
-"""One step of an LSTM or a GRU, or of several of equal size side by side."""
+"""One step of a recurrent layer, or of several of equal size side by side."""
 
 from collections.abc import Callable
 
@@ -77,3 +77,22 @@ def gru(
         h_new = tf.matmul(reset * hidden, kernel[..., 2 * size :])
     update = recurrent_activation(x_update + h_update)
     return update * hidden + (1 - update) * activation(x_new + h_new)
+
+
+def simple_rnn(
+    projected: tf.Tensor, hidden: tf.Tensor, kernel: tf.Tensor, activation: Function
+) -> tf.Tensor:
+    """`h' = a(P + h R)`.
+
+    Args:
+        projected: Product of the input with its kernel, plus the bias, `P`.
+        hidden: Hidden state `h`.
+        kernel: Recurrent kernel `R`.
+        activation: Activation `a`; tanh in Keras.
+
+    Shapes: `(..., batch, s)` twice, `(..., s, s)` -> `(..., batch, s)`.
+
+    >>> simple_rnn(tf.zeros((1, 1)), tf.ones((1, 1)), tf.ones((1, 1)), tf.nn.relu).numpy()
+    array([[1.]], dtype=float32)
+    """
+    return activation(projected + tf.matmul(hidden, kernel))

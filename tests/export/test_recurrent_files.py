@@ -6,7 +6,7 @@ import pytest
 
 from kerascompact import export, models, tools
 from kerascompact.forms import FrozenRNN
-from kerascompact.layers import SparseGRU, SparseLSTM
+from kerascompact.layers import SparseGRU, SparseLSTM, SparseSimpleRNN
 from kerascompact.runtime.interpreter import Interpreter
 
 IDS = np.array([[3, 1, 4, 1, 5, 0, 0]], np.int32)
@@ -26,13 +26,14 @@ def tagger(layer, **embedding):
         pytest.param(lambda: SparseLSTM(6), marks=pytest.mark.slow),
         lambda: keras.layers.Bidirectional(SparseLSTM(5, 2, 0.5, return_sequences=True)),
         lambda: keras.layers.Bidirectional(SparseGRU(4, 2)),
+        lambda: SparseSimpleRNN(6, 3, 0.5, return_sequences=True),
     ],
 )
 def test_convert_uses_one_loop_for_all_segments(make):
     model = tagger(make(), mask_zero=True)
     frozen = export.freeze(model, "float32").model
     kinds = [type(one) for one in frozen._flatten_layers()]
-    assert FrozenRNN in kinds and SparseLSTM not in kinds and SparseGRU not in kinds
+    assert FrozenRNN in kinds and not {SparseLSTM, SparseGRU, SparseSimpleRNN} & {*kinds}
     np.testing.assert_allclose(frozen(IDS), model(IDS), atol=1e-6)
     file = export.convert(model, "float32", sequence_length=7)
     found = Interpreter(file).run({"ids": IDS})["tags"]

@@ -6,10 +6,10 @@ import pytest
 import tensorflow as tf
 
 from kerascompact.forms import FrozenRNN
-from kerascompact.layers import SparseGRU, SparseLSTM
+from kerascompact.layers import SparseGRU, SparseLSTM, SparseSimpleRNN
 from kerascompact.ops.segments import num_parameters
 
-KINDS = {"lstm": SparseLSTM, "gru": SparseGRU}
+KINDS = {"lstm": SparseLSTM, "gru": SparseGRU, "simple_rnn": SparseSimpleRNN}
 
 
 def texts(batch=2, steps=5, width=7, seed=0):
@@ -72,7 +72,7 @@ def test_stores_the_layers_numbers_and_no_more(kind, tmp_path):
     bits = 8 * sum(weight.numpy().nbytes for weight in form.weights)
     assert bits == 32 * layer.count_params()
     biases = 2 if kind == "gru" else 1
-    gates = 3 if kind == "gru" else 4
+    gates = {"lstm": 4, "gru": 3, "simple_rnn": 1}[kind]
     assert bits == 32 * num_parameters(7, (2, 3, 2), 0.45, gates, biases)
     model = keras.Sequential([keras.Input((5, 7)), form])
     model.save(tmp_path / "form.keras")
@@ -105,5 +105,5 @@ def test_rejects_windows_beyond_the_inputs_and_nan():
         FrozenRNN.from_segments(weights, (5,), **config)
     with pytest.raises(ValueError, match="`kernel` must hold finite numbers"):
         FrozenRNN.from_segments(weights, (4,), **config)
-    with pytest.raises(ValueError, match="`kind` must be one of 'lstm', 'gru'"):
+    with pytest.raises(ValueError, match="`kind` must be one of 'lstm', 'gru', 'simple_rnn'"):
         FrozenRNN.from_segments(weights, (4,), **{**config, "kind": "rnn"})

@@ -1,4 +1,4 @@
-"""Base of SparseLSTM and SparseGRU: segments of the state, windows of the input."""
+"""Base of the sparse recurrent layers: segments of the state, windows of the input."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -53,13 +53,15 @@ class Segments(keras.layers.Layer):
 class SparseRecurrent(keras.layers.RNN):
     """Recurrent layer of segments with separate states.
 
-    A subclass defines `SEGMENT`, the Keras layer of a segment, `GATES`, and further `OPTIONS`.
+    A subclass defines `SEGMENT`, the Keras layer of a segment, `GATES`, `OPTIONS`, and whether
+    Keras may run a segment in cuDNN.
     """
 
     SEGMENT: Any
     KIND: str
     GATES: int
     OPTIONS: tuple[str, ...] = OPTIONS
+    HAS_CUDNN = True
 
     def __init__(
         self,
@@ -69,9 +71,10 @@ class SparseRecurrent(keras.layers.RNN):
         *,
         dropout: float = 0.0,
         seed: int | None = None,
-        use_cudnn: bool | str = "auto",
         **kwargs: Any,
     ) -> None:
+        # Keras' SimpleRNN has no such argument.
+        cudnn = {"use_cudnn": kwargs.pop("use_cudnn", "auto")} if self.HAS_CUDNN else {}
         checks.integer_in("units", units, 1)
         lengths = segment_lengths(units, num_segments)
         gamma = checks.number("gamma", gamma, above=0, up_to=1)
@@ -82,7 +85,7 @@ class SparseRecurrent(keras.layers.RNN):
                 length,
                 **{name: _nth(name, value, number) for name, value in options.items()},
                 seed=None if seed is None else seed + number,
-                use_cudnn=use_cudnn,
+                **cudnn,
                 return_sequences=kwargs.get("return_sequences", False),
                 return_state=True,
                 go_backwards=kwargs.get("go_backwards", False),
@@ -94,8 +97,8 @@ class SparseRecurrent(keras.layers.RNN):
         cell = Segments(segments, gamma, dtype=dtype, name="segments")
         super().__init__(cell, unroll=options.get("unroll", False), **kwargs)
         self.units, self.num_segments, self.gamma, self.seed = units, num_segments, gamma, seed
+        self.cudnn = cudnn
         self.dropout = checks.number("dropout", dropout, at_least=0, up_to=1)
-        self.use_cudnn = use_cudnn
         self.input_spec = keras.layers.InputSpec(ndim=3)
         if self.dropout:
             self.dropout_seed = keras.random.SeedGenerator(seed)
@@ -160,7 +163,7 @@ class SparseRecurrent(keras.layers.RNN):
             lengths=self.lengths,
             width=self.cell.width,
             activation=first.activation,
-            recurrent_activation=first.recurrent_activation,
+            recurrent_activation=getattr(first, "recurrent_activation", None),
             use_bias=first.use_bias,
             reset_after=getattr(first, "reset_after", False),
             name=self.name,
@@ -184,7 +187,7 @@ class SparseRecurrent(keras.layers.RNN):
             "gamma": self.gamma,
             "dropout": self.dropout,
             "seed": self.seed,
-            "use_cudnn": self.use_cudnn,
+            **self.cudnn,
         }
 
     @classmethod

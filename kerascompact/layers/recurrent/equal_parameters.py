@@ -43,10 +43,10 @@ def equal_parameters(
         units: Number of outputs of the sparse layer, `h`.
         num_segments: Number of its segments, `N`.
         gamma: Share of the inputs that each segment reads, in `(0, 1]`.
-        gates: Number of gates: 4 for an LSTM, 3 for a GRU.
-        biases: Number of bias vectors of a gate. Default: those of Keras, 1 for an LSTM and 2 for a
-            GRU. Give 0 for `use_bias=False`, 1 for a GRU with `reset_after=False`, 2 for PyTorch's
-            LSTM, which the paper counts.
+        gates: Number of gates: 4 for an LSTM, 3 for a GRU, 1 for a SimpleRNN.
+        biases: Number of bias vectors of a gate. Default: those of Keras, 2 for a GRU and 1 for the
+            others. Give 0 for `use_bias=False`, 1 for a GRU with `reset_after=False`, 2 for
+            PyTorch's LSTM, which the paper counts.
 
     Returns: A `SparseSize`. `parameters` differs from `dense_parameters` by the rounding of `h / N`
         and `gamma i`. Both are what `count_params()` says of the built layers.
@@ -70,7 +70,7 @@ def equal_parameters(
     inputs = checks.integer_in("dense[0]", dense[0], 1)
     outputs = checks.integer_in("dense[1]", dense[1], 1)
     checks.integer_in("input_dim", input_dim, 1)
-    checks.choice("gates", gates, (3, 4))
+    checks.choice("gates", gates, (1, 3, 4))
     if biases is None:
         biases = 2 if gates == 3 else 1  # of Keras' GRU, where the input and the state have one
     checks.integer_in("biases", biases, 0, 2)

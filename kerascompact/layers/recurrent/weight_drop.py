@@ -1,4 +1,4 @@
-"""LSTM and GRU with DropConnect: recurrent weights are dropped, not activations."""
+"""LSTM, GRU and SimpleRNN with DropConnect: recurrent weights are dropped, not activations."""
 
 from typing import Any
 
@@ -77,6 +77,28 @@ class WeightDropGRU(WeightDrop, keras.layers.GRU):
     Raises: ValueError, if `weight_dropout` is not in `[0, 1)`.
     Example:
     >>> WeightDropGRU(8, weight_dropout=0.5)(np.ones((2, 5, 3), "float32")).shape
+    TensorShape([2, 8])
+
+    Reference: [Merity et al., ICLR 2018](https://arxiv.org/abs/1708.02182), sec. 2.
+    """
+
+
+@register
+class WeightDropSimpleRNN(WeightDrop, keras.layers.SimpleRNN):
+    """A SimpleRNN with DropConnect on its hidden-to-hidden weights, see `WeightDropLSTM`.
+
+    Args:
+        *args: Positional arguments of `keras.layers.SimpleRNN`: `units`, the width `h` of the
+            state.
+        weight_dropout: Share `p` of the `h^2` recurrent weights dropped, in `[0, 1)`.
+        seed: Seed of the dropped weights and of the other dropouts.
+        **kwargs: Arguments of `keras.layers.SimpleRNN`.
+
+    Shapes: `(batch, steps, i)` -> `(batch, h)`, or `(batch, steps, h)`, as in Keras.
+    Storage: `32 h (i + h + 1)` bits.
+    Raises: ValueError, if `weight_dropout` is not in `[0, 1)`.
+    Example:
+    >>> WeightDropSimpleRNN(8, weight_dropout=0.5)(np.ones((2, 5, 3), "float32")).shape
     TensorShape([2, 8])
 
     Reference: [Merity et al., ICLR 2018](https://arxiv.org/abs/1708.02182), sec. 2.

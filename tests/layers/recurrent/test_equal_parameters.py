@@ -101,7 +101,7 @@ def test_rejects_what_cannot_be_solved():
         equal_parameters((10, 10), 10, units=10, gamma=0.5)
     with pytest.raises(ValueError, match="`num_segments` must be lengths"):
         segment_lengths(4, [4, 1])
-    with pytest.raises(ValueError, match="`gates` must be one of 3, 4"):
+    with pytest.raises(ValueError, match="`gates` must be one of 1, 3, 4"):
         equal_parameters((10, 10), 10, units=10, gates=1)
     with pytest.raises(ValueError, match=r"`biases` must be an integer in \[0, 2\]"):
         equal_parameters((10, 10), 10, units=10, biases=3)

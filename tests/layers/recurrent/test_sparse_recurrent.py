@@ -1,4 +1,4 @@
-"""Sparse LSTMs and GRUs against separate Keras layers, and one dense layer with masked kernels."""
+"""Sparse recurrent layers against separate Keras layers, and a dense one with masked kernels."""
 
 import json
 
@@ -8,10 +8,15 @@ import pytest
 
 from kerascompact.layers.recurrent.sparse_gru import SparseGRU
 from kerascompact.layers.recurrent.sparse_lstm import SparseLSTM
+from kerascompact.layers.recurrent.sparse_simple_rnn import SparseSimpleRNN
 
 LENGTHS, INPUTS, GAMMA = (3, 2, 3), 10, 0.45
 WINDOWS = ((0, 4), (3, 7), (6, 10))  # 4 of 10 inputs, from the first to the last in two steps
-KINDS = {"lstm": (SparseLSTM, keras.layers.LSTM, 4), "gru": (SparseGRU, keras.layers.GRU, 3)}
+KINDS = {
+    "lstm": (SparseLSTM, keras.layers.LSTM, 4),
+    "gru": (SparseGRU, keras.layers.GRU, 3),
+    "simple_rnn": (SparseSimpleRNN, keras.layers.SimpleRNN, 1),
+}
 
 
 def texts(batch=2, steps=5, width=INPUTS, seed=0):

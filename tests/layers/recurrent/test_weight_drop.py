@@ -4,7 +4,7 @@ import keras
 import numpy as np
 import pytest
 
-from kerascompact.layers import WeightDropGRU, WeightDropLSTM
+from kerascompact.layers import WeightDropGRU, WeightDropLSTM, WeightDropSimpleRNN
 
 X = np.random.default_rng(0).normal(size=(3, 4, 5)).astype(np.float32)
 
@@ -40,7 +40,7 @@ def test_a_training_step_has_one_mask_on_the_recurrent_kernel(monkeypatch):
     assert len(seen) == 1  # none outside of training
 
 
-@pytest.mark.parametrize("kind", [WeightDropLSTM, WeightDropGRU])
+@pytest.mark.parametrize("kind", [WeightDropLSTM, WeightDropGRU, WeightDropSimpleRNN])
 def test_gradients_reach_what_was_kept_and_steps_differ(kind):
     keras.utils.set_random_seed(0)
     layer = kind(4, weight_dropout=0.5)
