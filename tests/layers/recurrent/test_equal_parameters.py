@@ -102,7 +102,7 @@ def test_rejects_what_cannot_be_solved():
     with pytest.raises(ValueError, match="`num_segments` must be lengths"):
         segment_lengths(4, [4, 1])
     with pytest.raises(ValueError, match="`gates` must be one of 1, 3, 4"):
-        equal_parameters((10, 10), 10, units=10, gates=1)
+        equal_parameters((10, 10), 10, units=10, gates=2)
     with pytest.raises(ValueError, match=r"`biases` must be an integer in \[0, 2\]"):
         equal_parameters((10, 10), 10, units=10, biases=3)
     with pytest.raises(ValueError, match="`units` must be less than 110"):  # 10 (10 + 10 + 2) / 2
