@@ -10,33 +10,37 @@ from pathlib import Path
 TESTS = Path(__file__).parent
 
 
-def start(count, check, *arguments):
-    """Starts `count` processes that run a function of `machine_checks.py`."""
-    sockets = [socket.socket() for _ in range(count)]
-    for one in sockets:
-        one.bind(("127.0.0.1", 0))
-    workers = [f"127.0.0.1:{one.getsockname()[1]}" for one in sockets]
+def addresses(count):
+    """Free ones of this machine."""
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    found = [f"127.0.0.1:{one.getsockname()[1]}" for one in sockets]
     for one in sockets:
         one.close()
+    return found
+
+
+def start(count, check, *arguments):
+    """Starts `count` processes that run a function of `machine_checks.py`."""
+    workers = addresses(count)
     command = [sys.executable, str(TESTS / "machine_checks.py"), check, *map(str, arguments)]
     processes = []
     for index in range(count):
         config = {"cluster": {"worker": workers}, "task": {"type": "worker", "index": index}}
-        env = {**os.environ, "TF_CONFIG": json.dumps(config if count > 1 else {})}
+        env = {**os.environ, "TF_CONFIG": json.dumps(config)}
         pipes = dict(stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         processes.append(subprocess.Popen(command, env=env, cwd=TESTS.parent, **pipes))
     return processes
 
 
-def finish(processes, seconds=300):
-    """The last line that each process printed, from JSON; none is left when this returns."""
+def outputs(processes, seconds=900):
+    """What each process printed; none is left when this returns."""
     try:
-        outputs = [process.communicate(timeout=seconds) for process in processes]
+        found = [process.communicate(timeout=seconds) for process in processes]
     finally:
         stop(processes)
-    for process, (_, error) in zip(processes, outputs, strict=True):
+    for process, (_, error) in zip(processes, found, strict=True):
         assert process.returncode == 0, error[-3000:]
-    return [json.loads(output.splitlines()[-1]) for output, _ in outputs]
+    return [output for output, _ in found]
 
 
 def stop(processes):
@@ -46,4 +50,6 @@ def stop(processes):
 
 
 def together(count, check, *arguments):
-    return finish(start(count, check, *arguments))
+    """What each of `count` processes found in a check: its last line, from JSON."""
+    found = outputs(start(count, check, *arguments))
+    return [json.loads(output.splitlines()[-1]) for output in found]

@@ -1,7 +1,10 @@
 """One model trained by several processes, and what they refuse. See `machine_checks.py`."""
 
 import inspect
+import re
 import signal
+import subprocess
+import sys
 
 import keras
 import pytest
@@ -66,6 +69,21 @@ def test_a_killed_job_goes_on_as_if_nothing_had_happened(tmp_path):
     assert found["begin"] == other["begin"] == 2 and undisturbed["begin"] == 0
     assert found["iterations"] == undisturbed["iterations"] == 16
     assert found["weights"] == other["weights"] == undisturbed["weights"]
+
+
+@pytest.mark.slow
+def test_the_script_of_the_page_runs_as_it_is(tmp_path):
+    page = (machines.TESTS.parent / "docs" / "several_devices.md").read_text("utf-8")
+    (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    (tmp_path / "train.py").write_text(code, "utf-8")
+    addresses = machines.addresses(2)
+    commands = [[sys.executable, "train.py", str(number), *addresses] for number in range(2)]
+    pipes = dict(stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path)
+    processes = [subprocess.Popen(command, **pipes) for command in commands]
+    output, _ = machines.outputs(processes)
+    accuracy = [float(found) for found in re.findall(r"accuracy: ([\d.]+)", output)]
+    assert len(accuracy) == 3 and accuracy[-1] > 0.8 > accuracy[0]
+    assert (tmp_path / "model.keras").exists()
 
 
 def test_a_machine_alone():
