@@ -62,6 +62,8 @@ ELSEWHERE = {  # where they are called with their defaults
     "search.compact": "tests/search/test_compact.py: needs a trained model",
     "search.Found": "tests/search/test_text_classifier.py: a search makes it",
     "search.text_classifier": "tests/search/test_text_classifier.py: takes ten minutes",
+    "training.Backup": "tests/training/test_backup.py: a folder",
+    "training.MultiWorkerStrategy": "tests/training/test_several_machines.py: other processes",
     "tools.shrink": "tests/tools/test_shrink.py: needs a file of another exporter",
     "forms.Form": "every subclass: the base class of forms has no arrays",
 }

@@ -66,6 +66,7 @@ FOLDERS: dict[str, dict[str, tuple[str, ...]]] = {
         "reverify": ("reverify",),
         "fuzz": ("fuzz",),
         "lazy_speed": ("lazy_speed",),
+        "several_machines": ("several_machines",),
         "heads_speed": ("heads_speed",),
     },
 }

@@ -7,6 +7,8 @@ import tensorflow as tf
 
 from kerascompact.core.keras_graph import OpenOptimizer
 from kerascompact.core.registration import register
+from kerascompact.ops.replicas import replicas
+from kerascompact.optimizers.replicas import check_replicated, check_strategy
 from kerascompact.optimizers.row_constraint import row_constraint
 from kerascompact.optimizers.row_view import DivisibleRows, RowView, at_rows, sum_repeated
 
@@ -26,8 +28,17 @@ class LazyStep(OpenOptimizer):
     global_clipnorm: float | None
     weight_decay: float | None
     loss_scale_factor: float | None
+    gradient_accumulation_steps: int | None
+    ema_overwrite_frequency: int | None
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        check_strategy()
+        super().__init__(*args, **kwargs)
 
     def apply(self, grads: Any, trainable_variables: Any = None) -> None:
+        check_strategy()
+        if replicas() > 1:
+            check_replicated(self)
         summed = [sum_repeated(g) if isinstance(g, tf.IndexedSlices) else g for g in grads]
         if self.loss_scale_factor is not None:
             summed = [
@@ -48,10 +59,19 @@ class LazyStep(OpenOptimizer):
         super().apply(summed, trainable_variables)  # type: ignore[misc]
 
     def clipped(self, gradients: list[Any]) -> list[Any]:
+        if replicas() > 1:
+            # Keras clips first, which would clip each replica's part of the gradient on its own.
+            summed = tf.distribute.get_replica_context().all_reduce("SUM", gradients)
+            # replicas may have the same ids
+            gradients = [sum_repeated(g) if isinstance(g, tf.IndexedSlices) else g for g in summed]
         if not self.global_clipnorm:
             return super().clipped(gradients)
         # Stock Keras multiplies IndexedSlices by the ratio of norms, which gives the full table.
         return tf.clip_by_global_norm(gradients, self.global_clipnorm)[0]
+
+    def all_reduced(self, pairs: list[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
+        """Nothing here: `clipped` has summed over replicas."""
+        return pairs
 
     def decay_weights(self, variables: Any) -> None:
         """Nothing here: `step_on` decays what it updates, so that rows stay rows."""
@@ -64,8 +84,6 @@ class LazyStep(OpenOptimizer):
             if constraint is not None:
                 variable.assign(constraint(variable))
             return
-        if tf.distribute.get_strategy().num_replicas_in_sync > 1:
-            gradient = sum_repeated(gradient)  # replicas may have the same ids
         optimizer, slots = at_rows(self, index, gradient.indices)
         rows = RowView(variable, gradient.indices, index)
         self.step_on(optimizer, rows, gradient.values, variable, learning_rate)
@@ -212,14 +230,16 @@ def lazy(optimizer: Any) -> Any:
     updated rows, and to all when `fit` ends; any other constraint, such as a norm with `axis=0`,
     applies to the entire table at each step.
 
-    Schedules, `LossScaleOptimizer`, `loss_scale_factor`, `MultiOptimizer`,
-    `tf.distribute.MirroredStrategy`, files and `jit_compile` work as with the stock optimizer.
+    Schedules, `LossScaleOptimizer`, `loss_scale_factor`, `MultiOptimizer`, files and `jit_compile`
+    work as with the stock optimizer. On several devices (`tf.distribute.MirroredStrategy`,
+    `training.MultiWorkerStrategy`) each replica sends the rows of its part of the batch; they are
+    summed, then clipped, so that weights are those of one device with the entire batch.
 
     Limits: an average of the weights (`use_ema`), `gradient_accumulation_steps`, an L2 regularizer
     on the table or a softmax tied to it make each step update the entire table.
-    `LossScaleOptimizer` costs one boolean per entry, for its check of overflow. Under
-    `MirroredStrategy` each replica clips its own gradient, and neither stock Keras nor this can
-    accumulate gradients, overwrite weights by their average during training, or compile by XLA.
+    `LossScaleOptimizer` costs one boolean per entry, for its check of overflow. On several devices,
+    Keras can neither accumulate gradients, nor overwrite weights by their average during training,
+    nor compile by XLA.
 
     Args:
         optimizer: Name of an optimizer, such as "rmsprop", or an instance that has made no step:
@@ -229,7 +249,8 @@ def lazy(optimizer: Any) -> Any:
     Returns: An optimizer of a class `Lazy<name>` derived from the given one, with its config.
         `LossScaleOptimizer` and `MultiOptimizer` wrap such optimizers.
     Raises: ValueError, for an optimizer whose step on an entry depends on other rows (`Lamb`,
-        `Adafactor`, `Muon`, ...), or one that has been built.
+        `Adafactor`, `Muon`, ...), or one that has been built; under `ParameterServerStrategy`,
+        `TPUStrategy` or a `keras.distribution`, when it is made or takes a step.
 
     Example:
     >>> lazy("adagrad").name, type(lazy(keras.optimizers.AdamW(1e-3))).__name__

@@ -7,6 +7,7 @@ from kerascompact.training.anchors import (
     words_of_anchors,
 )
 from kerascompact.training.annealing import NoiseAnnealing, TemperatureAnnealing
+from kerascompact.training.backup import Backup
 from kerascompact.training.callbacks import CatchUp, ResetStates
 from kerascompact.training.code_statistics import CodeStatistics
 from kerascompact.training.distiller import Distiller, LabelAccuracy
@@ -19,10 +20,12 @@ from kerascompact.training.nt_asgd import NTASGD
 from kerascompact.training.pruning import MagnitudePruning
 from kerascompact.training.schedules import EpochDecay, GeometricDecay
 from kerascompact.training.scores import METRICS, default_metric, is_multi_label, score
+from kerascompact.training.several_machines import MultiWorkerStrategy
 from kerascompact.training.soft import soft_copy
 from kerascompact.training.vocabulary_choice import choose_words
 
 __all__ = [
+    "Backup",
     "CatchUp",
     "CodeStatistics",
     "Distiller",
@@ -31,6 +34,7 @@ __all__ = [
     "LabelAccuracy",
     "METRICS",
     "MagnitudePruning",
+    "MultiWorkerStrategy",
     "NearestWords",
     "NoiseAnnealing",
     "NoiseContrastiveEstimation",

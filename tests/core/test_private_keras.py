@@ -231,6 +231,7 @@ USES = {
     "_accumulated_delta_vars": slots(adadelta, "_accumulated_delta_vars"),
     "_accumulated_grads": slots(adadelta, "_accumulated_grads"),
     "_accumulators": slots(keras.optimizers.Adagrad, "_accumulators"),
+    "_all_reduce_sum_gradients": hook("_all_reduce_sum_gradients"),
     "_apply_weight_decay": hook("_apply_weight_decay"),
     "_average_gradients": slots(rms, "_average_gradients", centered=True),
     "_build_shapes_dict": build_shapes_dict,

@@ -22,6 +22,7 @@ from kerascompact.core.keras_graph.layers import (
     maker_of,
     mask_of,
     own_variables,
+    seed_generators,
 )
 from kerascompact.core.keras_graph.optimizers import OpenOptimizer, slots, trained_by
 from kerascompact.core.keras_graph.quantized import (
@@ -67,6 +68,7 @@ __all__ = [
     "reached_layers",
     "required_arguments",
     "run_graph",
+    "seed_generators",
     "set_array",
     "slots",
     "stock_reversible",

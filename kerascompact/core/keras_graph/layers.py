@@ -62,3 +62,17 @@ def mask_of(tensor: Any) -> Any:
     True
     """
     return getattr(tensor, "_keras_mask", None)
+
+
+def seed_generators(model: Any) -> list[keras.random.SeedGenerator]:
+    """The seed generators of a model's layers and of its losses, each once.
+
+    >>> model = keras.Sequential([keras.Input((3,)), keras.layers.Dropout(0.5)])
+    >>> len(seed_generators(model))
+    1
+    """
+    losses = keras.tree.flatten(getattr(model, "loss", None))
+    of_losses = [value for loss in losses for value in getattr(loss, "__dict__", {}).values()]
+    found = [one for layer in all_layers(model) for one in layer._seed_generators]
+    found += [one for one in of_losses if isinstance(one, keras.random.SeedGenerator)]
+    return [*{id(one): one for one in found}.values()]

@@ -18,6 +18,10 @@ class OpenOptimizer:
         """Gradients after clipping by norm, global norm or value."""
         return super()._clip_gradients(gradients)  # type: ignore[misc]
 
+    def all_reduced(self, pairs: list[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
+        """Pairs of a gradient and its variable, with the gradients summed over replicas."""
+        return super()._all_reduce_sum_gradients(pairs)  # type: ignore[misc]
+
     def decay_weights(self, variables: Any) -> None:
         """Takes the step of the weight decay on all variables, before the update."""
         super()._apply_weight_decay(variables)  # type: ignore[misc]
@@ -45,6 +49,9 @@ class OpenOptimizer:
 
     def _clip_gradients(self, grads: list[Any]) -> list[Any]:
         return self.clipped(grads)
+
+    def _all_reduce_sum_gradients(self, grads_and_vars: Any) -> list[tuple[Any, Any]]:
+        return self.all_reduced(list(grads_and_vars))
 
     def _apply_weight_decay(self, variables: Any) -> None:
         self.decay_weights(variables)

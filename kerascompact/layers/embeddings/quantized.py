@@ -11,6 +11,7 @@ from kerascompact.forms.packed_table import PackedTableForm
 from kerascompact.layers.embeddings.base import CompactEmbedding
 from kerascompact.layers.embeddings.starts import given
 from kerascompact.ops.fake_quantize import fake_quantize, quantize, step_size
+from kerascompact.ops.replicas import gathered
 from kerascompact.ops.scalar_codes import row_scales, table_scale
 from kerascompact.ops.unique import unique_ids
 from kerascompact.ops.vocabulary_chunks import rows_in_chunks
@@ -80,7 +81,7 @@ class QuantizedEmbedding(CompactEmbedding):
                 dtype="float32",
                 trainable=False,
                 autocast=False,
-                aggregation="mean",  # over replicas; later batches raise it
+                aggregation="only_first_replica",  # all replicas have the same
                 name="limit",
             )
 
@@ -117,7 +118,7 @@ class QuantizedEmbedding(CompactEmbedding):
         unique, inverse = unique_ids(ids)
         rows = tf.gather(self.table.value, unique)
         if training and self.scale == "table":
-            seen = tf.reduce_max(tf.abs(rows))
+            seen = tf.reduce_max(gathered(tf.reduce_max(tf.abs(rows), keepdims=True)))
             self.limit.assign(tf.maximum(self.limit.value, tf.stop_gradient(seen)))
         limit = tf.stop_gradient(self.limit_of(rows))
         return tf.gather(fake_quantize(rows, limit, self.bits), inverse)

@@ -7,6 +7,7 @@ import tensorflow as tf
 
 from kerascompact.core import checks
 from kerascompact.layers.embeddings.base import CompactEmbedding
+from kerascompact.ops.replicas import gathered, replicas
 
 
 class VariationalEmbedding(CompactEmbedding):
@@ -88,13 +89,15 @@ class VariationalEmbedding(CompactEmbedding):
             self.steps.assign_add(1)
         steps = tf.convert_to_tensor(self.steps.value)
         owed = tf.cast(steps - tf.gather(self.paid.value, unique), tf.float32)
+        of_all = gathered(unique)
+        if replicas() > 1:  # those that have the word share its charge; Keras averages over all
+            owed *= replicas() / _counts(unique, of_all)
         # `steps` once per row, for any shape that XLA gives `unique`.
-        now = tf.ones_like(unique) * steps
+        now = tf.ones_like(of_all) * steps
         if self.mask_zero:
-            is_word = tf.not_equal(unique, 0)
-            now = tf.where(is_word, now, 0)
-            divergence = tf.where(is_word, divergence, 0.0)
-        self.paid.value.scatter_update(tf.IndexedSlices(now, unique))
+            now = tf.where(tf.not_equal(of_all, 0), now, 0)
+            divergence = tf.where(tf.not_equal(unique, 0), divergence, 0.0)
+        self.paid.value.scatter_update(tf.IndexedSlices(now, of_all))
         weight = self.kl_weight * tf.minimum(
             1.0, tf.cast(steps, tf.float32) / float(max(self.warmup, 1))
         )
@@ -116,3 +119,10 @@ class VariationalEmbedding(CompactEmbedding):
 
     def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), **self.variational_config()}
+
+
+def _counts(ids: tf.Tensor, among: tf.Tensor) -> tf.Tensor:
+    """How often each id occurs among others, as float32."""
+    ordered = tf.sort(among)
+    ends = [tf.searchsorted(ordered, ids, side) for side in ("right", "left")]
+    return tf.cast(ends[0] - ends[1], tf.float32)

@@ -1,0 +1,50 @@
+"""A run that is restarted ends where one without a break ends."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from kerascompact import layers
+from kerascompact.optimizers import Proximal
+from kerascompact.training import Backup, SampledSoftmaxCrossEntropy
+
+IDS = np.random.default_rng(0).integers(1, 9, (8, 5))
+
+
+def model():
+    keras.utils.set_random_seed(3)
+    ids = keras.Input((5,), dtype="int32")
+    vectors = layers.AnchorTransformEmbedding(9, 4, num_anchors=3, l1_weight=0.05)(ids)
+    hidden = keras.layers.Flatten()(keras.layers.Dropout(0.5)(vectors))
+    made = keras.Model(ids, layers.WordLogits(9)(keras.layers.Dense(4)(hidden)))
+    made.compile(Proximal("adam"), SampledSoftmaxCrossEntropy(4, seed=1))
+    return made
+
+
+def fit(made, backup, epochs, **options):
+    options = {"initial_epoch": backup.epoch, "callbacks": [backup], "shuffle": False} | options
+    made.fit(IDS, IDS[:, 0], batch_size=4, epochs=epochs, verbose=0, **options)
+    return made.get_weights() + [variable.numpy() for variable in made.optimizer.variables]
+
+
+def test_a_restarted_run_goes_on_where_it_was(tmp_path):
+    expected = fit(model(), Backup(tmp_path / "one"), 3)
+    fit(model(), Backup(tmp_path / "two"), 2)
+    (tmp_path / "two/worker-0/3.tmp").mkdir()  # of a write that did not end
+    again = Backup(tmp_path / "two")
+    assert again.epoch == 2
+    for found, value in zip(fit(model(), again, 3), expected, strict=True):
+        np.testing.assert_array_equal(found, value)
+    assert sorted(path.name for path in again.directory.iterdir()) == ["2", "3"]
+
+
+def test_what_does_not_fit_is_refused(tmp_path):
+    backup = Backup(tmp_path)
+    with pytest.raises(ValueError, match="`initial_epoch=backup.epoch`.*epoch 1 .* 0 epochs"):
+        fit(model(), backup, 2, initial_epoch=1)
+    with pytest.raises(ValueError, match=r"`strategy` must be a `tf.distribute.Strategy`"):
+        Backup(tmp_path, "mirrored")
+    other = Backup(tmp_path, tf.distribute.OneDeviceStrategy("/cpu:0"))
+    with pytest.raises(ValueError, match="within the scope of the `strategy`"):
+        fit(model(), other, 1)
