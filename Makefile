@@ -69,7 +69,7 @@ web:  ## the page of export/web: its packages from npm, then checked in headless
 	cd export/web && npm ci --silent --no-audit --no-fund && npm test
 
 docs: $(VENV)/.has-docs  ## the site, into site/; every link is checked, and a wrong one is an error
-	$(BIN)/mkdocs build --strict $(ARGS)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict $(ARGS)
 
 dist: $(VENV)/.has-release  ## the sdists and wheels of both packages, into dist/, checked
 	rm -rf dist
