@@ -6,6 +6,8 @@ import re
 import venv
 from pathlib import Path
 
+import keras
+import numpy as np
 import pytest
 
 import kerascompact
@@ -56,6 +58,23 @@ def test_numbers_stand_in_results(page):
     text = re.sub(r"`[^`\n]*`|^```.*?^```", "", PAGES[page], flags=re.MULTILINE | re.DOTALL)
     for number in re.findall(r"(?<![\d.,])\d+\.\d\d(?![\d.])", text):
         assert re.search(rf"(?<![\d.,]){re.escape(number)}(?![\d.])", RESULTS), number
+
+
+@pytest.mark.slow
+def test_code_of_the_guide_runs(tmp_path, monkeypatch, capsys):
+    """The model of "Your own Keras model", and the compressor of "Trained tables" on it."""
+    monkeypatch.chdir(tmp_path)
+    ids = np.random.default_rng(0).integers(2, 4000, (256, 32))
+    names = {f"{kind}_{part}": value for part in ("train", "test")
+             for kind, value in (("x", ids), ("y", ids[:, 0] % 150))}  # fmt: skip
+    (code,) = re.findall(r"```python\n(.*?)```", PAGES["keras_models.md"], re.DOTALL)
+    exec(compile(code, "keras_models.md", "exec"), names)
+    assert "argmax agreement 1.000000" in capsys.readouterr().out
+    assert (tmp_path / "model.tflite").exists()
+    (code,) = re.findall(r"```python\n(.*?)```", PAGES["methods/trained_tables.md"], re.DOTALL)
+    plain = keras.Sequential([keras.Input((32,), dtype="int32"), keras.layers.Embedding(4000, 32)])
+    exec(compile(code, "trained_tables.md", "exec"), {"model": plain})
+    assert (tmp_path / "small.tflite").stat().st_size < 40_000
 
 
 @pytest.mark.slow

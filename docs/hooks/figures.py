@@ -139,6 +139,7 @@ def draw(everything, ours):
             f'<path d="M{LEFT - 4} {y(percent):.1f}h4" stroke="{OTHERS}"/>'
             f'<text x="{LEFT - 7}" y="{y(percent) + 4:.1f}" text-anchor="end">{percent}</text>'
         )
+    known, names = set(abbreviations().values()), []
     for point in sorted(everything, key=lambda point: point in ours):
         if point.percent < bottom:
             continue
@@ -149,12 +150,27 @@ def draw(everything, ours):
             f'<circle cx="{place[0]}" cy="{place[1]}" r="{5 if point in ours else 4}" '
             f'fill="{colour}"><title>{escape(title)}</title></circle>'
         )
-        name = point.label.split("(")[0] if point in ours or point.method == "SE" else point.method
-        parts.append(
-            f'<text x="{float(place[0]) + 8:.1f}" y="{float(place[1]) + 4:.1f}" fill="{colour}">'
-            f"{escape(name)}</text>"
-        )
+        short = point.method in known and point not in ours and point.method != "SE"
+        name = point.method if short else point.label.split("(")[0]
+        names.append((x(point.size) + 8, y(point.percent) + 4, name, colour))
+    parts += [
+        f'<text x="{left:.1f}" y="{base:.1f}" fill="{colour}">{escape(name)}</text>'
+        for left, base, name, colour in _apart(names)
+    ]
     return "\n".join([*parts, "</svg>\n"])
+
+
+def _apart(names):
+    """Names of points, the last first, without those that others would cover."""
+    taken = []
+    for left, base, name, colour in reversed(names):
+        box = left, base - 9, left + 6.2 * len(name), base + 2
+        if not any(
+            box[0] < there[2] and there[0] < box[2] and box[1] < there[3] and there[1] < box[3]
+            for there in taken
+        ):
+            taken.append(box)
+            yield left, base, name, colour
 
 
 def _ticks(low, high):
