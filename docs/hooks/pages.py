@@ -33,8 +33,8 @@ NOTEBOOKS = {
 }
 PICTURES = {
     path.relative_to(ROOT).as_posix(): f"results/{path.relative_to(ROOT).parts[1]}-{path.name}"
-    for pattern in ("benchmarks/*/*.svg", "benchmarks/*/rows/*.png")
-    for path in sorted(ROOT.glob(pattern))
+    for folder in ("benchmarks/*", "benchmarks/*/rows")
+    for path in sorted([*ROOT.glob(f"{folder}/*.svg"), *ROOT.glob(f"{folder}/*.png")])
 }
 PAGE_OF = {
     **TEXTS,
