@@ -15,7 +15,7 @@ export PYTHON VENV
 
 SUPPORTED := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))
 
-.PHONY: help demo test test-slow test-others test-in test-lab lint bench web clean
+.PHONY: help demo test test-slow test-others test-in test-lab lint bench web docs dist clean
 .DELETE_ON_ERROR:
 
 help:  ## this list
@@ -68,8 +68,18 @@ bench: $(VENV)/.has-test  ## the benchmarks; ARGS chooses among them
 web:  ## the page of export/web: its packages from npm, then checked in headless Chromium
 	cd export/web && npm ci --silent --no-audit --no-fund && npm test
 
+docs: $(VENV)/.has-docs  ## the site, into site/; every link is checked, and a wrong one is an error
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict $(ARGS)
+
+dist: $(VENV)/.has-release  ## the sdists and wheels of both packages, into dist/, checked
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist
+	$(BIN)/python -m build --outdir dist wheels/runtime
+	$(BIN)/twine check --strict dist/*
+	$(BIN)/check-wheel-contents dist/*.whl
+
 clean:  ## remove caches and builds (the environment stays: remove $(VENV) by hand)
-	rm -rf build dist *.egg-info .coverage .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	rm -rf build dist site *.egg-info wheels/*/build wheels/*/*.egg-info .coverage .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
 	find kerascompact export tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # An extra of setup.cfg, installed. The stamp is older than setup.cfg after an edit: installed again.

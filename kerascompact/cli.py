@@ -25,6 +25,7 @@ from kerascompact.commands import (
     train,
     verify,
 )
+from kerascompact.core.extras import training_is_missing
 
 COMMANDS = {
     "demo": demo,
@@ -82,7 +83,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return 1
         except (ValueError, OSError, ImportError) as error:
-            line = " ".join(str(error).split()) or type(error).__name__
+            missing = isinstance(error, ModuleNotFoundError) and training_is_missing(error)
+            line = missing or " ".join(str(error).split()) or type(error).__name__
             print(f"kerascompact: error: {line}", file=sys.stderr)
             return 1
         except KeyboardInterrupt:

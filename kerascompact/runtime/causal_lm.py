@@ -5,7 +5,6 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 
 import numpy as np
-from rich.progress import Progress
 
 from kerascompact.core import checks
 from kerascompact.runtime.interpreter import Interpreter
@@ -84,6 +83,8 @@ class CausalLM:
 
         Raises: ValueError, if the prompt is empty, too long, or has tokens outside the vocabulary.
         """
+        from rich.progress import Progress  # slow to import, and `predict` shows no progress
+
         tokens = self._prompt(ids)
         room = self.max_length - len(tokens)
         if max_tokens is not None:
