@@ -66,4 +66,4 @@ def test_methods_has_a_line_for_every_embedding_and_recurrent_layer(name):
 
 
 def test_is_one_screen():
-    assert len(README.splitlines()) <= 120
+    assert len(README.splitlines()) <= 100
