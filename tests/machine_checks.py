@@ -224,11 +224,7 @@ def state():
 
     def annealed():
         falling = training.GeometricDecay(1.0, 0.5, steps=8)
-        return [
-            training.TemperatureAnnealing(falling),
-            training.NoiseAnnealing(falling),
-            training.CodeStatistics(),
-        ]
+        return [training.NoiseAnnealing(falling), training.CodeStatistics()]
 
     two, one = (fit(s, drawn, callbacks=annealed)[0] for s in (STRATEGY, ALONE))
     counts = {p: d for p, d in differences(two, one).items() if p.endswith(("paid", "steps"))}
@@ -299,7 +295,18 @@ def refused():
     said["outside"] = fails(lambda: tables({"one": (lazy("sgd"), None)}), metrics=lambda: [metric])
     scaled = lambda: (tables({"one": (None, None)})[0], K.LossScaleOptimizer(lazy("sgd")))  # noqa: E731
     said["LossScaleOptimizer"] = fails(scaled)
-    return said
+    return said | {"instead": [instead("mixed_bfloat16"), instead("mixed_float16")]}
+
+
+def instead(policy):
+    """The largest difference from one device in mixed precision, without a `LossScaleOptimizer`."""
+    keras.config.set_dtype_policy(policy)
+    scaled = lambda: lazy(K.Adam(0.05, loss_scale_factor=8.0))  # noqa: E731
+    make = lambda: tables({"one": (scaled(), None)})  # noqa: E731
+    two, one = (fit(each, make, auto_scale_loss=False)[0] for each in (STRATEGY, ALONE))
+    found = max(differences(two, one).values())
+    keras.config.set_dtype_policy("float32")
+    return found
 
 
 def main():

@@ -35,6 +35,8 @@ def test_what_cannot_work_on_several_machines_says_so():
         assert all(f"`{name}` must be" in said.pop(name) for name in [*said][:4])
         assert "must not be a `LossScaleOptimizer`" in said.pop("LossScaleOptimizer")
         assert "'perplexity/total' was made outside of `strategy.scope()`" in said.pop("outside")
+        # 16 bits round a sum of parts differently; float32 weights move by 0.05 in a step
+        assert max(said.pop("instead")) < 0.01
         assert not said
 
 
