@@ -83,7 +83,7 @@ async function answer() {
 }
 
 function fact(name, value) {
-  const pair = document.createElement('div');
+  const pair = element('div', '', {className: 'measured'});
   pair.append(element('dt', name), element('dd', value));
   return pair;
 }
@@ -97,8 +97,8 @@ async function show({entry, model}) {
     return fact(`${100 * share} % misspelt`, percent(accuracy));
   });
   if (accuracy !== undefined) measured.unshift(fact('test accuracy', percent(accuracy)));
-  $('measured').replaceChildren(...measured);
-  $('measured').hidden = !measured.length;
+  document.querySelectorAll('.measured').forEach((pair) => pair.remove());
+  $('facts').append(...measured);
   $('about').textContent = about ?? '';
   $('about').hidden = !about;
   const buttons = examples.map(({text}) => {
