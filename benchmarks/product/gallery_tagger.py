@@ -30,9 +30,9 @@ NAMES = {
 }  # fmt: skip
 LABELS = tuple(NAMES.values())
 SENTENCES = (
-    "Can't you record this new record?",
-    "The quick brown fox jumps over the lazy dog.",
     "Does anyone know a good place to eat near Boston?",
+    "The quick brown fox jumps over the lazy dog.",
+    "Can't you record this new record?",
 )
 CHECKED = 200  # sentences of dev that the file is verified on
 

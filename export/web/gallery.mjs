@@ -165,7 +165,8 @@ async function screenshot(gallery, path) {
     const {files} = JSON.parse(await readFile(join(gallery, 'gallery.json'), 'utf8'));
     const {name, examples: [{text}]} = files.at(-1);
     await page.getByRole('radio', {name, exact: true}).check();
-    await page.fill('#text', text);
+    await page.fill('#text', '');
+    await page.locator('#text').pressSequentially(text, {delay: 20}); // a prediction for each letter
     await shown(page, name, text);
     await page.screenshot({path, fullPage: true});
   } finally {
