@@ -15,7 +15,7 @@ export PYTHON VENV
 
 SUPPORTED := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))
 
-.PHONY: help demo test test-slow test-others test-in test-lab lint bench web docs dist clean
+.PHONY: help demo test test-slow test-others test-in test-lab lint bench web gallery docs dist clean
 .DELETE_ON_ERROR:
 
 help:  ## this list
@@ -64,6 +64,9 @@ lint: $(VENV)/.has-lint  ## ruff, mypy, import-linter
 
 bench: $(VENV)/.has-test  ## the benchmarks; ARGS chooses among them
 	$(BIN)/python -m benchmarks.run $(ARGS)
+
+gallery: $(VENV)/.has-plot  ## five trained files for the page of export/web, in about 20 minutes
+	$(BIN)/python -m benchmarks.product.gallery $(ARGS)
 
 web:  ## the page of export/web: its packages from npm, then checked in headless Chromium
 	cd export/web && npm ci --silent --no-audit --no-fund && npm test

@@ -120,6 +120,10 @@ def saved():
     return (export.save(file, "classes.tflite", vocabulary=vocabulary),)
 
 
+def tagging():
+    return (export.convert(models.tagger(words(), 3), text=text.Vocabulary(WORDS[2:])),)
+
+
 def stepping():
     ids = keras.Input((None,), dtype="int32", name="ids")
     hidden = keras.layers.GRU(3, return_sequences=True)(words()(ids))

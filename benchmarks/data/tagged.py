@@ -112,6 +112,50 @@ def read_conllu(text: str, where: str | Path, tags: str = "xpos") -> list[Senten
     return _sentences(text, word_of, where)
 
 
+class TaggedText(NamedTuple):
+    """A sentence as it was written, with its words: `starts`, the first character of each; `tags`.
+
+    >>> TaggedText("It rains.", [0, 3, 8], ["PRON", "VERB", "PUNCT"]).text
+    'It rains.'
+    """
+
+    text: str
+    starts: list[int]
+    tags: list[str]
+
+
+def read_texts(text: str, where: str | Path, tags: str = "xpos") -> list[TaggedText]:
+    r"""Reads CoNLL-U with the sentences as they were written, `# text = ...`.
+
+    A word that the sentence does not have, where an editor put one in, is left out.
+
+    Args:
+        text: Of the file.
+        where: The file, for errors.
+        tags: As for `read_conllu`.
+    Raises: ValueError, if a sentence has no such line, and as `read_conllu`.
+
+    >>> rows = "1\tca\t_\tAUX" + "\t_" * 6 + "\n2\tn't\t_\tPART" + "\t_" * 6
+    >>> read_texts("# text = can't\n" + rows, "a.conllu", "upos")
+    [TaggedText(text="can't", starts=[0, 2], tags=['AUX', 'PART'])]
+    """
+    found = []
+    for block in text.strip().split("\n\n"):
+        said = re.search(r"^# text = (.*)$", block, re.MULTILINE)
+        if said is None:
+            raise ValueError(f"{where}: a sentence has no line '# text = ...'.")
+        place, starts, names = 0, [], []
+        for word, tag in (pair for words in read_conllu(block, where, tags) for pair in words):
+            while said[1][place : place + 1].isspace():
+                place += 1
+            if said[1].startswith(word, place):
+                starts.append(place)
+                names.append(tag)
+                place += len(word)
+        found.append(TaggedText(said[1], starts, names))
+    return found
+
+
 def read_columns(text: str, where: str | Path) -> list[Sentence]:
     r"""Reads a word and its tag in each line, more columns ignored, a blank line after a sentence.
 

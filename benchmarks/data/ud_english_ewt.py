@@ -1,11 +1,15 @@
 """UD English EWT: web texts with a part of speech for each word. Free, with attribution."""
 
 import os
+from collections.abc import Callable
+from typing import TypeVar
 
-from benchmarks.data.tagged import TaggedCorpus, make_corpus, read_conllu
-from kerascompact.datasets.base import Known, data_dir, read_known
+from benchmarks.data.tagged import TaggedCorpus, TaggedText, make_corpus, read_conllu, read_texts
+from kerascompact.datasets.base import Known, data_dir, read_known, verified
 
-SOURCE = "github.com/UniversalDependencies/UD_English-EWT at 15d613d, en_ewt-ud-*.conllu, gzipped"
+T = TypeVar("T")
+
+SOURCE = "github.com/UniversalDependencies/UD_English-EWT at 15d613d, en_ewt-ud-*.conllu"
 ABOUT = (
     "Universal Dependencies English Web Treebank, CC BY-SA 4.0. Cite Silveira et al., LREC 2014."
 )
@@ -26,6 +30,12 @@ FILES = {  # rows: sentences
         2_077,
     ),
 }
+# Of the same files, unpacked, as the source has them.
+UNPACKED = {
+    "train": "3fb78e2b55482c8ee00caa653af436c88c9e5bc9a73ce26e4ae3ddc79d2b7e7b",
+    "dev": "531a54ff90d6ab12201c5a50c3e78e6ddac4de69abc4bce5d275d3cd29efe2b6",
+    "test": "e266e515a0a7547657ed3d90d9ba46487d6bd251f27ad4269d4e8a427c8555cd",
+}
 
 
 def load(data: str | os.PathLike[str] | None = None, tags: str = "xpos") -> TaggedCorpus:
@@ -41,11 +51,34 @@ def load(data: str | os.PathLike[str] | None = None, tags: str = "xpos") -> Tagg
 
     Reference: [Silveira et al., LREC 2014](https://aclanthology.org/L14-1067).
     """
+    return make_corpus("ud_english_ewt", _splits(data, read_conllu, tags), ABOUT)
+
+
+def load_texts(
+    data: str | os.PathLike[str] | None = None, tags: str = "upos"
+) -> dict[str, list[TaggedText]]:
+    """Loads the sentences of each split as they were written, for a model that cuts them itself.
+
+    Args:
+        data: The data folder, see `kerascompact.datasets.base.data_dir`.
+        tags: As for `load`.
+    Raises: ValueError, if a file is missing or not the known one.
+    """
+    return _splits(data, read_texts, tags)
+
+
+def _splits(
+    data: str | os.PathLike[str] | None, read: Callable[[str, str, str], list[T]], tags: str
+) -> dict[str, list[T]]:
     folder, splits = data_dir(data), {}
     for split, known in FILES.items():
-        text = read_known(known, folder, SOURCE).decode()
-        splits[split] = read_conllu(text, known.path, tags)
+        plain = folder / known.path.removesuffix(".gz")
+        if plain.is_file():
+            content = verified(plain.read_bytes(), UNPACKED[split], plain)
+        else:
+            content = read_known(known, folder, SOURCE)
+        splits[split] = read(content.decode(), known.path, tags)
         if len(splits[split]) != known.rows:
             found = len(splits[split])
             raise ValueError(f"{known.path} must have {known.rows} sentences. Received: {found}.")
-    return make_corpus("ud_english_ewt", splits, ABOUT)
+    return splits

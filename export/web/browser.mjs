@@ -1,4 +1,4 @@
-// Headless Chromium with a page, for drive.mjs, forms.mjs and mediapipe.mjs.
+// Headless Chromium with a page, for the tests and forms.mjs.
 
 import assert from 'node:assert/strict';
 import {existsSync} from 'node:fs';
@@ -7,11 +7,15 @@ import {chromium} from 'playwright-core';
 
 import {serve} from './server.mjs';
 
-/** Opens a page; `foreign` collects the addresses that it requests from other servers. */
-export async function open(name = '') {
+/**
+ * Opens a page; `foreign` collects the addresses that it requests from other servers.
+ *
+ * @param {string} gallery its folder; '': the page has none, and the file of the test vectors
+ */
+export async function open(name = '', gallery = '') {
   const executablePath = process.env.CHROMIUM ?? '/usr/bin/chromium';
   assert(existsSync(executablePath), `There is no ${executablePath}: apt install chromium`);
-  const {url, close: stop} = await serve();
+  const {url, close: stop} = await serve(0, gallery);
   // Containers run as root, for whom Chromium has no sandbox.
   const chromiumSandbox = process.getuid?.() !== 0;
   const browser = await chromium.launch({executablePath, chromiumSandbox});
@@ -20,7 +24,7 @@ export async function open(name = '') {
     stop();
   };
   try {
-    const viewport = {width: 640, height: 390};
+    const viewport = {width: 640, height: 520};
     const page = await browser.newPage({viewport, deviceScaleFactor: 1.5});
     const foreign = [];
     const here = (asked) => asked.startsWith('data:') || asked.startsWith(new URL('/', url).href);

@@ -8,7 +8,7 @@ import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {fileURLToPath, pathToFileURL} from 'node:url';
 
-import {FOLDER, given, read} from './vectors.mjs';
+import {compareWords, FOLDER, given, read} from './vectors.mjs';
 
 const LARGEST = 20 * 1024; // bytes of the package, without the runtime
 const TOLERANCE = 1e-5; // as in drive.mjs
@@ -24,7 +24,7 @@ try {
   run('tar', '-xzf', filename, '-C', installed, '--strip-components=1');
   await symlink(join(here, 'node_modules', '@litertjs'), join(project, 'node_modules', '@litertjs'));
   await writeFile(join(project, 'one.mjs'), "export * from 'kerascompact';\n");
-  const {TextClassifier, encode, readMetadata} = await import(
+  const {TextClassifier, TextTagger, encode, readMetadata} = await import(
     pathToFileURL(join(project, 'one.mjs')).href
   );
 
@@ -46,8 +46,26 @@ try {
     }
     classifier.delete();
   }
+  const tagged = await read('tagger.json');
+  const source = new URL(tagged.file, FOLDER);
+  const tagger = await TextTagger.load(source);
+  for (const vector of tagged.vectors) {
+    const {words} = await tagger.predict(given(vector));
+    largest = Math.max(largest, compareWords(words, vector));
+  }
+  tagger.delete();
+  await assert.rejects(TextClassifier.load(source), /tagger.tflite must have one output/);
+  await assert.rejects(TextTagger.load(path), /must have one output for each word/);
+  const outputs = {getOutputDetails: () => [{name: 'spans'}, {name: 'tags'}]};
+  const open = {...tagger.metadata, text: {...tagger.metadata.text, length: null}};
+  assert.throws(() => new TextTagger(outputs, open, 1), /must have a fixed number of words/);
   assert(largest < TOLERANCE, `probabilities differ by ${largest}`);
-  console.log(JSON.stringify({bytes: size, texts: vectors.length, largest_difference: largest}));
+  console.log(JSON.stringify({
+    bytes: size,
+    texts: vectors.length,
+    tagged: tagged.vectors.length,
+    largest_difference: largest,
+  }));
 } finally {
   await rm(project, {recursive: true});
 }

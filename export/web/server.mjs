@@ -6,6 +6,7 @@ import {extname, join, normalize, sep} from 'node:path';
 import {fileURLToPath, pathToFileURL} from 'node:url';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url)); // the folder export/
+const GALLERY = '/web/gallery/';
 const TYPES = {
   '.html': 'text/html; charset=utf-8',
   '.js': 'text/javascript',
@@ -15,14 +16,21 @@ const TYPES = {
   '.wasm': 'application/wasm',
 };
 
-/** @returns {Promise<{url: string, close: () => void}>} the address of the page */
-export async function serve(port = 0) {
+/**
+ * @param {number} port 0: any that is free
+ * @param {string} gallery folder of the gallery; '': none. Default: where `make gallery` writes
+ * @returns {Promise<{url: string, close: () => void}>} the address of the page
+ */
+export async function serve(port = 0, gallery = join(ROOT, GALLERY)) {
   const server = createServer(async (request, response) => {
-    const {pathname} = new URL(request.url, 'http://localhost');
-    const path = normalize(join(ROOT, decodeURIComponent(pathname)));
-    const file = path.endsWith(sep) ? join(path, 'index.html') : path;
     try {
-      if (!file.startsWith(ROOT)) throw new Error('outside');
+      const asked = decodeURIComponent(new URL(request.url, 'http://localhost').pathname);
+      const built = asked.startsWith(GALLERY);
+      if (built && !gallery) throw new Error('none');
+      const folder = normalize(join(built ? gallery : ROOT, sep));
+      const path = normalize(join(folder, built ? asked.slice(GALLERY.length) : asked));
+      if (!path.startsWith(folder)) throw new Error('outside');
+      const file = path.endsWith(sep) ? join(path, 'index.html') : path;
       const body = await readFile(file);
       response.writeHead(200, {
         'Content-Type': TYPES[extname(file)] ?? 'application/octet-stream',

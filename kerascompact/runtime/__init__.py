@@ -2,5 +2,6 @@
 
 from kerascompact.runtime.causal_lm import CausalLM
 from kerascompact.runtime.classifier import TextClassifier
+from kerascompact.runtime.tagger import TextTagger
 
-__all__ = ["CausalLM", "TextClassifier"]
+__all__ = ["CausalLM", "TextClassifier", "TextTagger"]

@@ -162,7 +162,7 @@ class TextClassifier:
         return self._predictions(encoded)
 
     def _encoded(self, text: str | bytes) -> "_Encoded":
-        text, notes = _decoded(text), []
+        text, notes = encoding.decoded(text), []
         named = rules.named(self._rules)
         tokens = read = named.tokens(text)
         if not tokens:
@@ -251,23 +251,8 @@ def _ports(file: Interpreter, name: str) -> tuple[str, str, int | None, int]:
     if [len(shape) for shape in (*ins.values(), *outs.values())] != [2, 2]:
         raise ValueError(
             f"{name} must have one input of ids, [1, length], or of text, and one output, "
-            "[1, classes]. "
+            "[1, classes]; a file with an output for each word is for TextTagger. "
             f"Received: inputs {sorted(ins)} and outputs {sorted(outs)}."
         )
     ((input_name, ids),), ((output_name, classes),) = ins.items(), outs.items()
     return input_name, output_name, None if ids[1] == -1 else int(ids[1]), int(classes[1])
-
-
-def _decoded(text: str | bytes) -> str:
-    if not isinstance(text, str | bytes):
-        checks.fail("text", "a str or UTF-8 bytes", text)
-    try:
-        # Python turns invalid UTF-8 on the command line into lone surrogates.
-        data = text.encode("utf-8", "surrogateescape") if isinstance(text, str) else text
-        return data.decode("utf-8")
-    except UnicodeError as error:
-        place = error.start if isinstance(error, UnicodeDecodeError | UnicodeEncodeError) else 0
-        unit = "byte" if isinstance(error, UnicodeDecodeError) else "character"
-        raise ValueError(
-            f"`text` must be valid UTF-8. Received: a bad {unit} at {place}."
-        ) from None

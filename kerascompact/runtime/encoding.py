@@ -46,3 +46,28 @@ def encode(text: str | bytes, max_bytes: int | None = None) -> Encoded:
     if len(kept) < size and data[: len(kept)].endswith(b"\0"):
         row[0, len(kept)] = SHIELD
     return Encoded(row, len(kept))
+
+
+def decoded(text: str | bytes) -> str:
+    """A text as a `str`.
+
+    Args:
+        text: A `str` or UTF-8 bytes.
+
+    Raises: ValueError, if it is not valid UTF-8, with the position.
+
+    >>> decoded(b"turn it up")
+    'turn it up'
+    """
+    if not isinstance(text, str | bytes):
+        checks.fail("text", "a str or UTF-8 bytes", text)
+    try:
+        # Python turns invalid UTF-8 on the command line into lone surrogates.
+        data = text.encode("utf-8", "surrogateescape") if isinstance(text, str) else text
+        return data.decode("utf-8")
+    except UnicodeError as error:
+        place = error.start if isinstance(error, UnicodeDecodeError | UnicodeEncodeError) else 0
+        unit = "byte" if isinstance(error, UnicodeDecodeError) else "character"
+        raise ValueError(
+            f"`text` must be valid UTF-8. Received: a bad {unit} at {place}."
+        ) from None

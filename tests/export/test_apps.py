@@ -78,6 +78,6 @@ def test_swift(tmp_path):
 def test_sources_name_the_metadata_that_files_have():
     metadata = read_metadata(MODEL)
     assert metadata["text"]["max_bytes"] == WRITTEN["max_bytes"] and metadata["labels"]
-    for name in ("android/TextClassifier.kt", "ios/TextIn.swift", "web/package/classifier.js"):
+    for name in ("android/TextClassifier.kt", "ios/TextIn.swift", "web/package/runtime.js"):
         source = (ROOT / "export" / name).read_text(encoding="utf-8")
         assert all(word in source for word in ("text", "max_bytes", "labels")), name

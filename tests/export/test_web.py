@@ -47,7 +47,7 @@ def test_the_npm_package_is_small_typed_and_gives_pythons_answers_in_node():
     types = subprocess.run(["npm", "run", "--silent", "types"], cwd=WEB, capture_output=True)
     assert types.returncode == 0, types.stdout
     report = json.loads(node("packed.mjs").splitlines()[-1])
-    assert report["texts"] >= 100 and report["bytes"] < 20_480
+    assert report["texts"] >= 100 and report["tagged"] >= 100 and report["bytes"] < 20_480
     assert report["largest_difference"] < 1e-5
 
 
@@ -55,13 +55,21 @@ def test_the_npm_package_is_small_typed_and_gives_pythons_answers_in_node():
 @needs_node
 @needs_packages
 @needs_chromium
-def test_the_page_predicts_what_python_does(tmp_path):
-    report = json.loads(
-        node("drive.mjs", "--screenshot", str(tmp_path / "page.png")).splitlines()[-1]
-    )
+def test_the_page_predicts_what_python_does():
+    report = json.loads(node("drive.mjs").splitlines()[-1])
     assert report["texts"] >= 100 and report["typed"] >= 100
     assert report["largest_difference"] < 1e-5  # see TOLERANCE in drive.mjs
-    assert (tmp_path / "page.png").read_bytes()[1:4] == b"PNG"
+
+
+@pytest.mark.slow
+@needs_node
+@needs_packages
+@needs_chromium
+def test_files_are_chosen_by_keyboard_on_a_narrow_screen_without_a_network(tmp_path):
+    picture = tmp_path / "page.png"
+    report = json.loads(node("gallery.mjs", "--screenshot", str(picture)).splitlines()[-1])
+    assert report["tagged"] >= 100 and report["largest_difference"] < 1e-5
+    assert picture.read_bytes()[1:4] == b"PNG"
 
 
 @pytest.mark.slow
@@ -84,5 +92,7 @@ def test_what_is_fetched_is_pinned():
 
 
 def test_the_page_loads_nothing_from_elsewhere():
-    for name in ("index.html", "app.js", "package/classifier.js", "package/textin.js"):
-        assert "://" not in (WEB / name).read_text(encoding="utf-8"), name
+    scripts = sorted(WEB.glob("package/*.js"))
+    assert len(scripts) >= 5
+    for name in (WEB / "index.html", WEB / "app.js", *scripts):
+        assert "://" not in name.read_text(encoding="utf-8"), name

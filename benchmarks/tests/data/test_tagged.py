@@ -40,6 +40,16 @@ def test_reads_conllu():
         tagged.read_conllu(CONLLU, "a", tags="pos")
 
 
+def test_reads_texts_as_they_were_written():
+    first, mark = tagged.read_texts(CONLLU, "a", "upos")
+    assert first == ("Don't go.", [0, 2, 6], ["AUX", "PART", "VERB"])
+    assert mark == (".", [0], ["PUNCT"])
+    put_in = CONLLU.replace("# text = Don't go.", "# text = Don't.")
+    assert tagged.read_texts(put_in, "a")[0] == ("Don't.", [0, 2], ["VB", "RB"])
+    with pytest.raises(ValueError, match="a.conllu: a sentence has no line '# text = ...'"):
+        tagged.read_texts(CONLLU.replace("# text", "# said"), "a.conllu")
+
+
 def test_reads_columns_and_trees():
     assert tagged.read_columns("He PRP B\nran VBD I\n\n\nNo UH O", "a") == [
         [("He", "PRP"), ("ran", "VBD")],
@@ -73,6 +83,18 @@ def test_ewt_from_files(store):
         ud_english_ewt.load(folder)
     store(ud_english_ewt, "test", CONLLU.encode(), 2)
     assert ud_english_ewt.load(folder, tags="upos").tag_names == ("AUX", "PART", "PUNCT", "VERB")
+    assert ud_english_ewt.load_texts(folder)["dev"][0].tags == ["AUX", "PART", "VERB"]
+
+
+def test_ewt_unpacked(store, monkeypatch):
+    for split in ("train", "dev", "test"):
+        folder = store(ud_english_ewt, split, b"not read", 2)
+        (folder / ud_english_ewt.FILES[split].path.removesuffix(".gz")).write_text(CONLLU)
+    with pytest.raises(ValueError, match="train.conllu is damaged, or another version"):
+        ud_english_ewt.load(folder)
+    digest = hashlib.sha256(CONLLU.encode()).hexdigest()
+    monkeypatch.setattr(ud_english_ewt, "UNPACKED", dict.fromkeys(ud_english_ewt.FILES, digest))
+    assert len(ud_english_ewt.load(folder).test.words) == 2
 
 
 def archive(folder, module, files, rows, monkeypatch):

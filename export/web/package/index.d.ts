@@ -45,14 +45,44 @@ export interface LoadOptions {
   readonly wasm?: string | URL;
 }
 
+/** A word of a text, and its likeliest label. */
+export interface TaggedWord extends Answer {
+  /** The word, as the text has it. */
+  readonly word: string;
+  /** Its first byte in the UTF-8 of the text. */
+  readonly start: number;
+  /** The byte after its last one. */
+  readonly end: number;
+}
+
+export interface Tagging {
+  /** The words that the file reads, in their order. */
+  readonly words: TaggedWord[];
+  /** How long the runtime took. */
+  readonly milliseconds: number;
+}
+
+/** What a classifier and a tagger share: a file that takes text and has labels. */
+interface TextModel {
+  readonly metadata: Metadata;
+  readonly labels: readonly string[];
+  /** Size of the file. */
+  readonly bytes: number;
+  /** Bytes of a text that the file reads; the rest is cut. */
+  readonly maxBytes: number;
+
+  /** Frees the runtime's memory, which the garbage collector does not. */
+  delete(): void;
+}
+
 /** Classifies texts with a .tflite file that takes text and has labels. */
-export class TextClassifier {
+export class TextClassifier implements TextModel {
   /**
    * Loads the runtime, once, and a file.
    *
    * @param source address of the file (in Node, also a path), or its bytes
-   * @throws Error, if the file cannot be read, takes no text of a fixed number of bytes, or has no
-   *   labels
+   * @throws Error, if the file cannot be read, takes no text of a fixed number of bytes, has no
+   *   labels or several outputs
    */
   static load(
     source: string | URL | ArrayBuffer | Uint8Array,
@@ -61,9 +91,7 @@ export class TextClassifier {
 
   readonly metadata: Metadata;
   readonly labels: readonly string[];
-  /** Size of the file. */
   readonly bytes: number;
-  /** Bytes of a text that the file reads; the rest is cut. */
   readonly maxBytes: number;
   /** Whether a text may have several labels, or none. */
   readonly multiLabel: boolean;
@@ -74,7 +102,31 @@ export class TextClassifier {
   /** The `count` (3) likeliest labels of a text. */
   predict(text: string | Uint8Array, count?: number): Promise<Prediction>;
 
-  /** Frees the runtime's memory, which the garbage collector does not. */
+  delete(): void;
+}
+
+/** Labels the words of a text with a .tflite file that takes text. */
+export class TextTagger implements TextModel {
+  /**
+   * Loads the runtime, once, and a file.
+   *
+   * @param source address of the file (in Node, also a path), or its bytes
+   * @throws Error, if the file cannot be read, takes no text of a fixed number of bytes and words,
+   *   has no labels, or no output for each word
+   */
+  static load(
+    source: string | URL | ArrayBuffer | Uint8Array,
+    options?: LoadOptions,
+  ): Promise<TextTagger>;
+
+  readonly metadata: Metadata;
+  readonly labels: readonly string[];
+  readonly bytes: number;
+  readonly maxBytes: number;
+
+  /** The words of a text with their labels. */
+  predict(text: string | Uint8Array): Promise<Tagging>;
+
   delete(): void;
 }
 

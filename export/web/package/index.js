@@ -1,2 +1,3 @@
 export {TextClassifier} from './classifier.js';
+export {TextTagger} from './tagger.js';
 export {encode, readMetadata} from './textin.js';
