@@ -89,10 +89,16 @@ class TextToBits(keras.layers.Layer):
             )
         groups = tf.range(count) // sequence_length if self.together else None
         bits = stream_bits(
-            words.units, owners, count, self.projection, groups=groups, num_groups=rows
+            words.units,
+            owners,
+            words.places,
+            count,
+            self.projection,
+            groups=groups,
+            num_groups=rows,
         )
         shape = [rows, width] if self.together else [rows, sequence_length, width]
-        return tf.cast(tf.reshape(bits, shape), tf.uint8)
+        return tf.reshape(bits, shape)
 
     def call(self, inputs: Any) -> tf.Tensor:
         return self.read(self.words(inputs))
