@@ -1,5 +1,6 @@
 """Settings of the LSH projection from a word to bits, the same in NumPy, TensorFlow and apps."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -17,22 +18,22 @@ class Projection:
     """The settings of a locality-sensitive hash of words: `T d` signs of sums over n-grams.
 
     A word is its UTF-8 bytes, cut after `max_word_bytes`, `A-Z` as `a-z`, between two marks. Its
-    features `f` are all its n-grams of bytes `c_1 ... c_n`, as often as they are there. Bit
-    `(t, j)`, `t` on the longer of the two sides `T` and `d`, is
+    features `f` are all its n-grams of bytes `c_1 ... c_n`, as often as they are there. With
+    `T d = a b`, the factors nearest to each other, bit `(s, j)` of `a` times `b` is
 
-    `[sum_f p_t(f) q_j(f) > 0]`, `p_t(f) = (256 C_t h(f)) >> 24`, `q_j(f) = sign(256 D_j h(f))`,
+    `[sum_f p_s(f) q_j(f) > 0]`, `p_s(f) = (256 C_s h(f)) >> 24`, `q_j(f) = sign(256 D_j h(f))`,
     `h = fmix32(r_n)`, `r_k = 0x9E3779B1 r_{k-1} + c_k + 0x7F4A7C15 k`, `r_0 = 0`,
 
     in int32 that wraps, the shift arithmetic. So a feature's place on a hyperplane is a product of
     a number in `[-128, 127]` and a sign: all sums of a word are one product of two small matrices,
-    and no hyperplane is stored. `C` and `D` are the first `max(T, d)` and the next `min(T, d)` of
-    `fmix32(i) | 1`, `i = 1, 2, ...`. For a fixed `j` the hyperplanes of all `t` are independent.
-    The sums are exact in float32 up to 2^17 features, since `256 C h` has 24 significant bits. A
-    word without bytes has no marks, no features, and bits that are all 0.
+    and no hyperplane is stored. `C` and `D` are the first `a` and the next `b` of `fmix32(i) | 1`,
+    `i = 1, 2, ...`. For one `j`, the hyperplanes of all `s` are independent. The sums are exact in
+    float32 up to 2^17 features, since `256 C h` has 24 significant bits. A word without bytes has
+    no marks, no features, and bits that are all 0; hardly any other word has those.
 
     Args:
         num_projections: `T`.
-        projection_dim: `d`, bits of a projection.
+        projection_dim: `d`, bits of a projection. Only `T d` matters here.
         ngrams: Shortest and longest n-gram, marks counted. Of (1, 3), (1, 5) and (2, 4) the first
             found most of 1,000 misspelt words among 8,000 of Penn Treebank, by bits (88, 82 and
             80 %) and by vectors that a random network and ridge regression made of bits (20, 13 and
@@ -95,12 +96,13 @@ class Projection:
 
     @property
     def sides(self) -> tuple[int, int]:
-        """`max(T, d)` and `min(T, d)`: how many `p_t` and `q_j` a feature has."""
-        low, high = sorted((self.num_projections, self.projection_dim))
-        return high, low
+        """How many `p` and `q` a feature has: the two factors of `T d` nearest its root."""
+        root = math.isqrt(self.num_bits)
+        low = next(n for n in range(root, 0, -1) if self.num_bits % n == 0)
+        return self.num_bits // low, low
 
     def multipliers(self) -> tuple[np.ndarray, np.ndarray]:
-        """`256 C_t` and `256 D_j`, int32 of the lengths `sides`."""
+        """`256 C_s` and `256 D_j`, int32 of the lengths `sides`."""
         numbers = np.arange(1, sum(self.sides) + 1, dtype=np.uint64) + np.uint64(
             self.seed * STEP & 0xFFFFFFFF
         )

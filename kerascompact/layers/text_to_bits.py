@@ -33,10 +33,11 @@ class TextToBits(keras.layers.Layer):
             `None`: as many as the text has.
         max_words: Largest number of words of a text, without a `sequence_length`.
         together: Whether a text gets one set of bits, from the features of all words (SGNN).
+        integers: Whether sums are computed in int8, see `ops.projection.feature_sums`.
         **kwargs: Arguments of `keras.layers.Layer`, such as `name`.
     Shapes: UTF-8 bytes as integers `(batch, bytes)` -> bits `(batch, words, T d)`, uint8; or
         `(batch, T d)` of all `together`.
-    Storage: Nothing; the hyperplanes are arithmetic on 4 bytes for each bit.
+    Storage: Nothing; the hyperplanes are products of a few integers.
     Raises: ValueError, if an argument is out of its range.
     Example:
     >>> TextToBits(Projection())(np.array([[*b"Turn it down!"]])).shape
@@ -55,6 +56,7 @@ class TextToBits(keras.layers.Layer):
         sequence_length: int | None = None,
         max_words: int | None = None,
         together: bool = False,
+        integers: bool = False,
         **kwargs: Any,
     ) -> None:
         kwargs.setdefault("trainable", False)
@@ -68,6 +70,7 @@ class TextToBits(keras.layers.Layer):
         self.rules = rules
         self.sequence_length, self.max_words = byte_text.limits(sequence_length, max_words)
         self.together = checks.boolean("together", together)
+        self.integers = checks.boolean("integers", integers)
         self.built = True
 
     def words(self, inputs: Any) -> byte_text.Words:
@@ -96,6 +99,7 @@ class TextToBits(keras.layers.Layer):
             self.projection,
             groups=groups,
             num_groups=rows,
+            integers=self.integers,
         )
         shape = [rows, width] if self.together else [rows, sequence_length, width]
         return tf.reshape(bits, shape)
@@ -121,4 +125,5 @@ class TextToBits(keras.layers.Layer):
             "sequence_length": self.sequence_length,
             "max_words": self.max_words,
             "together": self.together,
+            "integers": self.integers,
         }

@@ -72,7 +72,8 @@ def _cells(
     """
     counts = tf.logical_and(words < num_words, places < projection.max_word_bytes)
     counts = tf.cast(counts, tf.int32)
-    width = tf.reduce_max((places + 1) * counts) + projection.marks + 1
+    longest = tf.maximum(tf.reduce_max((places + 1) * counts), 0)  # of no bytes: the least int32
+    width = longest + projection.marks + 1
     rows = num_words
     if isinstance(num_words, int):
         rows = tf.reduce_max((words + 1) * counts) + 1

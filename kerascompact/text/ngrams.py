@@ -115,7 +115,7 @@ def projection_bits(
 
 
 def _sums(hashes: np.ndarray, projection: Projection) -> np.ndarray:
-    """`sum_f p_t(f) q_j(f)` for rows of hashes `(n, features)`, of which 0 counts as none."""
+    """`sum_f p_s(f) q_j(f)` for rows of hashes `(n, features)`, of which 0 counts as none."""
     first, second = projection.multipliers()
     signed = hashes.view(np.int32)[..., None]
     numbers = ((signed * first) >> 24).astype(np.float32)
