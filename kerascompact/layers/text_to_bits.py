@@ -82,15 +82,15 @@ class TextToBits(keras.layers.Layer):
         """The bits of words."""
         rows, owners = words.first.shape[0], words.slots
         sequence_length, width = words.sequence_length, self.projection.num_bits
-        count = sequence_length
-        if rows != 1:  # slots of no word lie between those of two texts: all of them go to the end
+        count, single = sequence_length, rows == 1
+        if not single:  # slots of no word lie between those of two texts: all of them go to the end
             rows = tf.shape(words.first)[0]
             row = owners // (sequence_length + 1)
             count = rows * sequence_length
             owners = tf.where(
                 owners - row * (sequence_length + 1) < sequence_length, owners - row, count
             )
-        groups = tf.range(count) // sequence_length if self.together else None
+        groups = tf.range(count) // sequence_length if self.together and not single else None
         bits = stream_bits(
             words.units,
             owners,
@@ -98,11 +98,14 @@ class TextToBits(keras.layers.Layer):
             count,
             self.projection,
             groups=groups,
-            num_groups=rows,
+            num_groups=rows if self.together else None,
             integers=self.integers,
         )
-        shape = [rows, width] if self.together else [rows, sequence_length, width]
-        return tf.reshape(bits, shape)
+        if self.together:
+            return tf.reshape(bits, [rows, width])
+        if single and not isinstance(sequence_length, int):
+            sequence_length = -1
+        return tf.reshape(bits, [rows, sequence_length, width])
 
     def call(self, inputs: Any) -> tf.Tensor:
         return self.read(self.words(inputs))

@@ -33,14 +33,9 @@ def ngram_hashes(
     array([[ True,  True, False],
            [False, False, False]])
     """
-    cells, rows = _cells(units, words, places, num_words, projection)
+    cells = _cells(units, words, places, num_words, projection)
     low, high = projection.ngrams
     numbers, lowest = [], []  # of each kind of feature; of the cells that it spans: < 0 for none
-
-    def keep(number: tf.Tensor, span: tf.Tensor) -> None:
-        numbers.append(tf.reshape(number, [rows, -1]))
-        lowest.append(tf.reshape(span, [rows, -1]))
-
     later, spans = [cells], [cells]
     for _ in range(max(high, projection.max_gap + 2 if projection.max_gap else 1) - 1):
         later.append(_later(later[-1]))
@@ -50,10 +45,12 @@ def ngram_hashes(
         if n > 1:
             rolling = rolling * int32(GOLDEN) + (later[n - 1] + int32(n * STEP))
         if n >= low:
-            keep(rolling, spans[n - 1])
+            numbers.append(rolling)
+            lowest.append(spans[n - 1])
     for gap in range(1, projection.max_gap + 1):
         pair = later[gap + 1] + int32(256 * gap + 2 * STEP)
-        keep(single * int32(GOLDEN) + pair, spans[gap + 1])
+        numbers.append(single * int32(GOLDEN) + pair)
+        lowest.append(spans[gap + 1])
     hashes = fmix32(tf.concat(numbers, axis=1))
     return tf.where(tf.greater_equal(tf.concat(lowest, axis=1), 0), hashes, 0)
 
@@ -64,31 +61,31 @@ def _cells(
     places: tf.Tensor,
     num_words: int | tf.Tensor,
     projection: Projection,
-) -> tuple[tf.Tensor, tf.Tensor]:
-    """The words as rows of cells, one row after another, and the number of rows.
+) -> tf.Tensor:
+    """The words as rows of cells.
 
-    A cell holds a byte that counts, folded, or a word mark, or -1. All rows end in -1, so that
-    neighbours in two rows are told from neighbours in a word.
+    A cell holds a byte that counts, folded, or a word mark, or -1. Only the `SCATTER_ND` that makes
+    them has a shape that TFLite learns from numbers, and nothing computed before it is read after:
+    LiteRT 2.3 overwrites such tensors when a run needs more memory than those before.
     """
     counts = tf.logical_and(words < num_words, places < projection.max_word_bytes)
     counts = tf.cast(counts, tf.int32)
-    longest = tf.maximum(tf.reduce_max((places + 1) * counts), 0)  # of no bytes: the least int32
-    width = longest + projection.marks + 1
+    longest = tf.maximum(tf.reduce_max((places + 1) * counts), 1)
     rows = num_words
     if isinstance(num_words, int):
         rows = tf.reduce_max((words + 1) * counts) + 1
-    # What does not count adds nothing to cell 0.
-    where = (words * width + places + projection.marks // 2) * counts
+    # What does not count adds nothing to the first cell.
+    cell = tf.stack([words * counts, (places + projection.marks // 2) * counts], axis=1)
     folded = (tf.gather(projection.folding(), units) + 1) * counts
-    cells = tf.scatter_nd(tf.expand_dims(where, 1), folded, tf.expand_dims(rows * width, 0))
+    cells = tf.scatter_nd(cell, folded, tf.stack([rows, longest + projection.marks]))
     if not projection.boundaries:
-        return cells - 1, rows
+        return cells - 1
     there = tf.minimum(cells, 1)
     first = tf.maximum(_later(there) - there, 0)
-    last = tf.maximum(tf.pad(there, [[1, 0]])[:-1] - there, 0)
-    return cells - 1 + (START + 1) * first + (END + 1) * last, rows
+    last = tf.maximum(tf.pad(there, [[0, 0], [1, 0]])[:, :-1] - there, 0)
+    return cells - 1 + (START + 1) * first + (END + 1) * last
 
 
 def _later(numbers: tf.Tensor) -> tf.Tensor:
-    """The next number at each place; -1 behind the last one."""
-    return tf.pad(numbers, [[0, 1]], constant_values=-1)[1:]
+    """The next number at each place of a row; -1 behind the last one."""
+    return tf.pad(numbers, [[0, 0], [0, 1]], constant_values=-1)[:, 1:]

@@ -25,7 +25,7 @@ def stream_bits(
     projection: Projection,
     *,
     groups: tf.Tensor | None = None,
-    num_groups: int | tf.Tensor = 1,
+    num_groups: int | tf.Tensor | None = None,
     integers: bool = False,
 ) -> tf.Tensor:
     """The bits of the words in a stream of bytes.
@@ -39,7 +39,7 @@ def stream_bits(
         projection: Settings of the projection.
         groups: Text of each word, int32 `(n,)` in `[0, num_groups)`, for the bits of all features
             of a text (SGNN).
-        num_groups: Number of texts.
+        num_groups: Number of texts; 1 without `groups`: all words form one text.
         integers: As in `feature_sums`.
     Shapes: bytes `(N,)` -> bits `(n, T d)`, uint8; or `(num_groups, T d)`.
     Example:
@@ -52,21 +52,22 @@ def stream_bits(
     hashes = ngram_hashes(units, words, places, num_words, projection)
     sums = feature_sums(hashes, projection, integers)
     rows = tf.shape(sums)[0]
-    if groups is not None:
-        whole = tf.cast(tf.reshape(sums, [rows, projection.num_bits]), tf.int32)
-        groups = tf.concat([groups, [0]], axis=0)[:rows]  # no word adds zeros to any text
-        sums = tf.math.unsorted_segment_sum(whole, groups, num_groups)
+    if num_groups is not None:
+        whole = tf.cast(tf.reshape(sums, [-1, projection.num_bits]), tf.int32)
+        if groups is None:
+            sums = tf.reduce_sum(whole, axis=0, keepdims=True)
+        else:
+            groups = tf.concat([groups, [0]], axis=0)[:rows]  # no word adds zeros to any text
+            sums = tf.math.unsorted_segment_sum(whole, groups, num_groups)
         return tf.cast(tf.greater(sums, 0), tf.uint8)
     bits = tf.cast(tf.greater(sums, 0), tf.uint8)
-    bits = tf.reshape(bits, [rows, projection.num_bits])
+    bits = tf.reshape(bits, [-1, projection.num_bits])
     if isinstance(num_words, int):  # the last row is that of no word
         bits = tf.gather(bits, tf.minimum(np.arange(num_words, dtype=np.int32), rows - 1))
     return bits
 
 
-def feature_sums(
-    hashes: tf.Tensor, projection: Projection, integers: bool = False
-) -> tf.Tensor:
+def feature_sums(hashes: tf.Tensor, projection: Projection, integers: bool = False) -> tf.Tensor:
     """The sums whose signs are bits: `sum_f p_s(f) q_j(f)` over each row of hashes.
 
     Args:
