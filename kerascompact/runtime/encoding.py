@@ -6,6 +6,7 @@ import numpy as np
 
 from kerascompact.core import checks
 
+STEP = 64  # bytes: texts of similar lengths have one shape, and the runtime plans memory once
 SHIELD = -1  # end mark of a text that ends in NUL characters, which would count as padding
 
 
@@ -46,3 +47,15 @@ def encode(text: str | bytes, max_bytes: int | None = None) -> Encoded:
     if len(kept) < size and data[: len(kept)].endswith(b"\0"):
         row[0, len(kept)] = SHIELD
     return Encoded(row, len(kept))
+
+
+def open_length(text: str | bytes) -> int:
+    """Length of the array of a text for a file that takes any: the next multiple of 64 bytes.
+
+    A runtime plans its memory anew for each length, which takes longer than a short text does.
+
+    >>> open_length("caf\u00e9"), open_length("a" * 64)
+    (64, 128)
+    """
+    size = len(text.encode("utf-8", "surrogateescape") if isinstance(text, str) else text)
+    return size - size % STEP + STEP  # one more byte at least, for the end mark
