@@ -78,8 +78,8 @@ class TextToBits(keras.layers.Layer):
         data = tf.cast(inputs, tf.int32)
         return byte_text.split(data, self.tables, self.sequence_length, self.max_words)
 
-    def read(self, words: byte_text.Words) -> tf.Tensor:
-        """The bits of words."""
+    def read(self, words: byte_text.Words, fixed: bool = False) -> tf.Tensor:
+        """The bits of words; with shapes that are `fixed`, XLA can compile this."""
         rows, owners = words.first.shape[0], words.slots
         sequence_length, width = words.sequence_length, self.projection.num_bits
         count, single = sequence_length, rows == 1
@@ -100,6 +100,7 @@ class TextToBits(keras.layers.Layer):
             groups=groups,
             num_groups=rows if self.together else None,
             integers=self.integers,
+            fixed=fixed,
         )
         if self.together:
             return tf.reshape(bits, [rows, width])
@@ -108,7 +109,7 @@ class TextToBits(keras.layers.Layer):
         return tf.reshape(bits, [rows, sequence_length, width])
 
     def call(self, inputs: Any) -> tf.Tensor:
-        return self.read(self.words(inputs))
+        return self.read(self.words(inputs), fixed=True)
 
     def compute_output_spec(self, inputs: Any) -> keras.KerasTensor:
         middle = () if self.together else (self.sequence_length,)

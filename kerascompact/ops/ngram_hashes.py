@@ -13,6 +13,7 @@ def ngram_hashes(
     places: tf.Tensor,
     num_words: int | tf.Tensor,
     projection: Projection,
+    fixed: bool = False,
 ) -> tf.Tensor:
     """Hashes of all places where a feature can be, a row for each word.
 
@@ -23,6 +24,7 @@ def ngram_hashes(
         num_words: Number of words. If it is an `int`, one row without features follows that of the
             last word with bytes, and no others.
         projection: Settings of the projection.
+        fixed: Whether `num_words` and `max_word_bytes` alone decide the shape, for XLA.
 
     Returns: int32 `(rows, m)`, 0 where there is no feature; `m` depends on the longest word.
 
@@ -33,7 +35,7 @@ def ngram_hashes(
     array([[ True,  True, False],
            [False, False, False]])
     """
-    cells = _cells(units, words, places, num_words, projection)
+    cells = _cells(units, words, places, num_words, projection, fixed)
     low, high = projection.ngrams
     numbers, lowest = [], []  # of each kind of feature; of the cells that it spans: < 0 for none
     later, spans = [cells], [cells]
@@ -61,6 +63,7 @@ def _cells(
     places: tf.Tensor,
     num_words: int | tf.Tensor,
     projection: Projection,
+    fixed: bool,
 ) -> tf.Tensor:
     """The words as rows of cells.
 
@@ -70,9 +73,10 @@ def _cells(
     """
     counts = tf.logical_and(words < num_words, places < projection.max_word_bytes)
     counts = tf.cast(counts, tf.int32)
-    longest = tf.maximum(tf.reduce_max((places + 1) * counts), 1)
-    rows = num_words
-    if isinstance(num_words, int):
+    rows, longest = num_words, projection.max_word_bytes
+    if not fixed:
+        longest = tf.maximum(tf.reduce_max((places + 1) * counts), 1)
+    if isinstance(num_words, int) and not fixed:
         rows = tf.reduce_max((words + 1) * counts) + 1
     # What does not count adds nothing to the first cell.
     cell = tf.stack([words * counts, (places + projection.marks // 2) * counts], axis=1)

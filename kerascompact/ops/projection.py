@@ -1,8 +1,8 @@
 """Bits of words from their character n-grams, on tensors; `text.ngrams` has them in NumPy.
 
-Every number is an int32 that wraps, and every operation of `stream_bits` is a TFLite built-in, so
-NumPy, TensorFlow, XLA and a file give the same bits. Bits have no gradient, and their inputs are
-integers.
+Hashes are int32 that wrap, sums are exact integers in float32, and every operation of `stream_bits`
+is a TFLite built-in, so NumPy, TensorFlow, XLA and a file give the same bits. Bits have no gradient,
+and their inputs are integers.
 """
 
 from typing import Any
@@ -27,6 +27,7 @@ def stream_bits(
     groups: tf.Tensor | None = None,
     num_groups: int | tf.Tensor | None = None,
     integers: bool = False,
+    fixed: bool = False,
 ) -> tf.Tensor:
     """The bits of the words in a stream of bytes.
 
@@ -41,6 +42,7 @@ def stream_bits(
             of a text (SGNN).
         num_groups: Number of texts; 1 without `groups`: all words form one text.
         integers: As in `feature_sums`.
+        fixed: Whether shapes must not depend on the text, as XLA wants.
     Shapes: bytes `(N,)` -> bits `(n, T d)`, uint8; or `(num_groups, T d)`.
     Example:
     >>> units, words = tf.constant([104, 105, 32, 111]), tf.constant([0, 0, 2, 1])
@@ -49,7 +51,7 @@ def stream_bits(
 
     Reference: [Sankar et al., NAACL 2019](https://arxiv.org/abs/1906.01605), sec. 2.2.
     """
-    hashes = ngram_hashes(units, words, places, num_words, projection)
+    hashes = ngram_hashes(units, words, places, num_words, projection, fixed)
     sums = feature_sums(hashes, projection, integers)
     rows = tf.shape(sums)[0]
     if num_groups is not None:
@@ -62,7 +64,7 @@ def stream_bits(
         return tf.cast(tf.greater(sums, 0), tf.uint8)
     bits = tf.cast(tf.greater(sums, 0), tf.uint8)
     bits = tf.reshape(bits, [-1, projection.num_bits])
-    if isinstance(num_words, int):  # the last row is that of no word
+    if isinstance(num_words, int) and not fixed:  # the last row is that of no word
         bits = tf.gather(bits, tf.minimum(np.arange(num_words, dtype=np.int32), rows - 1))
     return bits
 

@@ -146,10 +146,10 @@ class Interpreter:
                 f"`{name}` must have the shape {list(port.shape)}. "
                 f"Received: the shape {list(value.shape)}."
             )
-        if value.dtype == np.int32 and self._id_bound is not None and port.dtype == np.int32:
-            # One pass over what most calls give; negative numbers are large without a sign.
-            if value.view(np.uint32).max() < self._id_bound:
-                return value
+        # One pass over what most calls give; negative numbers are large without a sign.
+        both = value.dtype == port.dtype == np.int32 and self._id_bound is not None
+        if both and value.view(np.uint32).max() < self._id_bound:
+            return value
         if self.text is not None:
             if not np.issubdtype(value.dtype, np.integer):
                 checks.fail(name, "bytes as an array of integers", value)

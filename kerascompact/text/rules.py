@@ -85,7 +85,6 @@ class Rules:
         both = [(word, f"{word} {after}") for word, after in itertools.pairwise(words)]
         return [token for two in both for token in two] + words[-1:]
 
-
     @functools.cached_property
     def _one_pattern(self) -> re.Pattern[str] | None:
         """What finds the same tokens at once, if the only substitution sets off a pattern."""

@@ -73,7 +73,9 @@ def test_a_file_gives_the_same_bits_whatever_it_ran_before(options):
     """LiteRT takes more memory when a text is longer than those before, and must keep all."""
     layer, holder = TextToBits(Projection(), **options), tf.Module()
     spec = tf.TensorSpec([1, 192], tf.int32, "text")
-    holder.serve = tf.function(lambda text: tf.cast(layer(text), tf.float32), [spec])
+    holder.serve = tf.function(
+        lambda text: tf.cast(layer.read(layer.words(text)), tf.float32), [spec]
+    )
     with quiet():
         converter = tf.lite.TFLiteConverter.from_concrete_functions(
             [holder.serve.get_concrete_function()], holder
@@ -103,8 +105,9 @@ def test_as_a_layer_of_a_model(tmp_path):
     again = keras.saving.load_model(tmp_path / "model.keras")
     np.testing.assert_array_equal(again.predict(data, verbose=0), wanted)
     assert layer.storage() == [] and layer.weights == []
-    compiled = tf.function(layer.call, autograph=False)
-    np.testing.assert_array_equal(compiled(tf.constant(data)), layer(data))
+    for jit in (False, True):
+        compiled = tf.function(layer.call, autograph=False, jit_compile=jit)
+        np.testing.assert_array_equal(compiled(tf.constant(data)), layer(data))
 
 
 @pytest.mark.parametrize(

@@ -43,21 +43,24 @@ def stream(words, separator, size):
 
 
 @pytest.mark.few(4)
-@pytest.mark.parametrize("how", ["eager", "graph"])
+@pytest.mark.parametrize("how", ["eager", "graph", "xla"])
 @pytest.mark.parametrize("count", ["known", "open"])
 @pytest.mark.parametrize("projection", SETTINGS)
 def test_equals_numpy(projection, count, how):
     def both(units, owners, places):
-        size = len(WORDS) if count == "known" else tf.reduce_max(owners)
-        alone = stream_bits(units, owners, places, size, projection)
-        small = stream_bits(units, owners, places, size, projection, integers=True)
-        tf.debugging.assert_equal(alone, small)
+        size = len(WORDS) if count == "known" else tf.constant(len(WORDS))
+        given = units, owners, places, size, projection
         groups = dict(groups=tf.constant(GROUPS), num_groups=4)
-        return alone, stream_bits(units, owners, places, size, projection, **groups)
+        return (
+            stream_bits(*given, fixed=how == "xla"),
+            stream_bits(*given, fixed=how == "xla", **groups),
+            stream_bits(*given, fixed=how == "xla", integers=True),
+        )
 
-    if how == "graph":
-        both = tf.function(both)
-    alone, grouped = both(*map(tf.constant, stream(WORDS, b" .", 500)))
+    if how != "eager":
+        both = tf.function(both, jit_compile=how == "xla")
+    alone, grouped, small = both(*map(tf.constant, stream(WORDS, b" .", 500)))
+    np.testing.assert_array_equal(alone, small)
     np.testing.assert_array_equal(alone, projection_bits(WORDS, projection))
     for number, bits in enumerate(grouped):
         some = [word for word, group in zip(WORDS, GROUPS, strict=True) if group == number]
