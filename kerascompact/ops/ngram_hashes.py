@@ -32,8 +32,8 @@ def ngram_hashes(
     >>> words, places = tf.constant([0, 0, 1]), tf.constant([0, 1, 0])
     >>> hashes = ngram_hashes(tf.constant([104, 105, 32]), words, places, 1, some)
     >>> tf.not_equal(hashes, 0).numpy()
-    array([[ True,  True, False],
-           [False, False, False]])
+    array([[ True,  True],
+           [False, False]])
     """
     cells = _cells(units, words, places, num_words, projection, fixed)
     low, high = projection.ngrams

@@ -1,8 +1,8 @@
 """Bits of words from their character n-grams, on tensors; `text.ngrams` has them in NumPy.
 
 Hashes are int32 that wrap, sums are exact integers in float32, and every operation of `stream_bits`
-is a TFLite built-in, so NumPy, TensorFlow, XLA and a file give the same bits. Bits have no gradient,
-and their inputs are integers.
+is a TFLite built-in, so NumPy, TensorFlow, XLA and a file give the same bits. Bits have no
+gradient, and their inputs are integers.
 """
 
 from typing import Any
