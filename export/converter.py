@@ -23,7 +23,13 @@ from kerascompact.runtime.interpreter import Interpreter
 from kerascompact.text.vocabulary import Vocabulary
 from kerascompact.text.wordpiece import WordPiece, is_tokenizer
 from kerascompact.tflite import flatbuffer, tensor_names
-from kerascompact.tflite.passes import embedding_lookup, int4, kernels, word_logits
+from kerascompact.tflite.passes import (
+    bit_products,
+    embedding_lookup,
+    int4,
+    kernels,
+    word_logits,
+)
 
 
 def convert(
@@ -192,6 +198,7 @@ def convert(
             word_logits.multiply_by_integers(parsed)
     if precisions & {"int8", "int4"}:
         int4.dequantize_kernels_once(parsed)
+        bit_products.multiply_bits_by_integers(parsed)
     if "int4" in precisions:
         int4.store_tables_as_int4(parsed)
     if recipe.kernels in ("int8", "dynamic"):

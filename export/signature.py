@@ -92,8 +92,16 @@ def signature(
             max_words = sizes.sequence_length
     specs = input_specs(model, sizes.sequence_length, inputs, sizes.batch_size)
     if options.text is not None:
-        bits, ordered = options.fingerprint_bits, options.in_order
-        text_in = TextIn(specs, options.text, form, options.max_bytes, max_words, bits, ordered)
+        text_in = TextIn(
+            specs,
+            options.text,
+            form,
+            options.max_bytes,
+            max_words,
+            options.fingerprint_bits,
+            options.in_order,
+            integers=recipe.kernels in OF_INTEGERS,
+        )
     elif options.max_bytes is not None or max_words is not None:
         checks.fail("text", "a vocabulary, with `max_bytes` or `max_words`", options.text)
     with preconditions.traced(sizes.batch_size), fourier_by_matrices():

@@ -41,6 +41,7 @@ class TextIn:
         max_words: Most words in a text, where the model leaves this open.
         fingerprint_bits: Bits of a word's fingerprint, 32, 40 or 64, see `TextToIds`.
         in_order: Whether the ids of a `WordPiece` are those of `WordPiece.order`.
+        integers: Whether the file's recipe rounds float32 tensors, so that bits need integers.
 
     Raises: ValueError, if the model does not have one input of ids, or an argument does not fit.
     """
@@ -54,6 +55,7 @@ class TextIn:
         max_words: int | None = None,
         fingerprint_bits: int = 32,
         in_order: bool = False,
+        integers: bool = False,
     ) -> None:
         if max_bytes is not None:
             checks.integer_in("max_bytes", max_bytes, 1, 2**20)
@@ -96,7 +98,9 @@ class TextIn:
         elif form is not None:
             if length is None and max_words is None and max_bytes is None:
                 checks.fail("max_words", "given, or `max_bytes`, so that memory has a bound", None)
-            self.layer = TextToBits(form.projection, text, length, max_words, together)
+            self.layer = TextToBits(
+                form.projection, text, length, max_words, together, integers=integers
+            )
         self.specs = {INPUT: tf.TensorSpec((1, max_bytes), tf.int32, name=INPUT)}
 
     def read(self, data: tf.Tensor) -> tuple[Any, dict[str, tf.Tensor]]:

@@ -361,3 +361,11 @@ def test_order_of_reciting_is_that_of_the_smaller_models_of_the_paper():
     paper = {"dense": 81.48, "sparse": 76.37, "sparse embedding": 89.98}
     assert sorted(best, key=lambda kind: best[kind]) == sorted(paper, key=lambda kind: paper[kind])
     assert "the order of the lower block of the paper's Table 4" in RESULTS
+
+
+def test_from_bytes_to_class():
+    for row in results.rows("text_speed"):
+        times = {arm: one["microseconds"] for arm, one in row["arms"].items()}
+        assert 2.6 < times["MediaPipe"] / times["ours, ids"] < 4.6
+        assert max(times["fastText"], times["Keras, float32"]) < times["ours, ids"]
+        assert row["arms"]["ours, ids"]["accuracy"] == row["arms"]["ours, text in"]["accuracy"]

@@ -1,5 +1,6 @@
 """Settings of the LSH projection from a word to bits, the same in NumPy, TensorFlow and apps."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -17,15 +18,18 @@ class Projection:
     """The settings of a locality-sensitive hash of words: `T d` signs of sums over n-grams.
 
     A word is its UTF-8 bytes, cut after `max_word_bytes`, `A-Z` as `a-z`, between two marks. Its
-    features are all its n-grams of bytes `c_1 ... c_n`, as often as they are there, each with the
-    hash `h_n`, and
+    features `f` are all its n-grams of bytes `c_1 ... c_n`, as often as they are there. With
+    `T d = a b`, the factors nearest to each other, bit `(s, j)` of `a` times `b` is
 
-    `bit_j = [sum_f (h(f) C_j >> 16) > 0]`,
-    `h_k = fmix32(0x9E3779B1 h_{k-1} + c_k + 0x7F4A7C15 k)`, `h_0 = 0`,
+    `[sum_f p_s(f) q_j(f) > 0]`, `p_s(f) = (256 C_s h(f)) >> 24`, `q_j(f) = sign(256 D_j h(f))`,
+    `h = fmix32(r_n)`, `r_k = 0x9E3779B1 r_{k-1} + c_k + 0x7F4A7C15 k`, `r_0 = 0`,
 
-    in int32 that wraps, the shift arithmetic. So a feature's 16 upper bits are its place on the
-    `j`-th of `T d` random hyperplanes, and no hyperplane is stored: `C_j = fmix32(j + 1) | 1`. A
-    word without bytes has no marks, no features, and bits that are all 0; no other word has those.
+    in int32 that wraps, the shift arithmetic. So a feature's place on a hyperplane is a product of
+    a number in `[-128, 127]` and a sign: all sums of a word are one product of two small matrices,
+    and no hyperplane is stored. `C` and `D` are the first `a` and the next `b` of `fmix32(i) | 1`,
+    `i = 1, 2, ...`. For one `j`, the hyperplanes of all `s` are independent. The sums are exact in
+    float32 up to 2^17 features, since `256 C h` has 24 significant bits. A word without bytes has
+    no marks, no features, and bits that are all 0; hardly any other word has those.
 
     Args:
         num_projections: `T`.
@@ -50,7 +54,7 @@ class Projection:
     after [Ravi, 2017](https://arxiv.org/abs/1708.00630) and
     [Charikar, STOC 2002](https://doi.org/10.1145/509907.509965).
     Differs: the paper names neither its n-grams nor its hash; these are ours. Entries of
-    hyperplanes are uniform, not normal.
+    hyperplanes are products of a uniform number and a sign, not normal.
     """
 
     num_projections: int = 80
@@ -90,12 +94,21 @@ class Projection:
         """How many bytes a word gets on top of its own."""
         return 2 if self.boundaries else 0
 
-    def multipliers(self) -> np.ndarray:
-        """`C_j` of all hyperplanes, int32 `(T d,)`."""
-        numbers = np.arange(1, self.num_bits + 1, dtype=np.uint64) + np.uint64(
+    @property
+    def sides(self) -> tuple[int, int]:
+        """How many `p` and `q` a feature has: the two factors of `T d` nearest its root."""
+        root = math.isqrt(self.num_bits)
+        low = next(n for n in range(root, 0, -1) if self.num_bits % n == 0)
+        return self.num_bits // low, low
+
+    def multipliers(self) -> tuple[np.ndarray, np.ndarray]:
+        """`256 C_s` and `256 D_j`, int32 of the lengths `sides`."""
+        numbers = np.arange(1, sum(self.sides) + 1, dtype=np.uint64) + np.uint64(
             self.seed * STEP & 0xFFFFFFFF
         )
-        return (fmix32(numbers) | np.uint32(1)).view(np.int32)
+        odd = (fmix32(numbers) | np.uint32(1)) * np.uint32(256)
+        first, second = np.split(odd.view(np.int32), [self.sides[0]])
+        return first, second
 
     def folding(self) -> np.ndarray:
         """What each byte counts as, int32 `(256,)`."""

@@ -120,12 +120,17 @@ class PrefixTableForm(Form):
             flat = tf.cast(tf.gather(self.ranks.value, flat), tf.int32)
         start, length = rows.find(flat)
         along = np.arange(rows.longest, dtype=np.int32)
+        place = tf.expand_dims(start, -1) + along
         # Blocks past the end of a short row belong to the next row; there is none after the last.
-        place = tf.minimum(tf.expand_dims(start, -1) + along, rows.num_blocks - 1)
-        found = self.raw_rows("values", place)
-        if len(rows.sizes) > 1:
-            own = tf.expand_dims(along < tf.expand_dims(length, -1), -1)
-            found = tf.where(own, found, 0.0)
+        own = along < tf.expand_dims(length, -1)
+        if len(rows.sizes) == 1:
+            found = self.raw_rows("values", place)
+        elif self.precision == "float32":  # whose numbers may be infinite: no product with 0
+            found = self.raw_rows("values", tf.minimum(place, rows.num_blocks - 1))
+            found = tf.where(tf.expand_dims(own, -1), found, 0.0)
+        else:
+            found = self.raw_rows("values", place * tf.cast(own, tf.int32))
+            found *= tf.expand_dims(tf.cast(own, tf.float32), -1)
         found = tf.reshape(found, [-1, rows.longest * rows.block])
         if found.shape[1] < self.output_dim:
             found = tf.pad(found, [[0, 0], [0, self.output_dim - found.shape[1]]])

@@ -139,13 +139,13 @@ class SparseForm(Form):
         found = sparse.find_rows(self.lengths.value, self.starts.value, ids)
         row, place = sparse.entries_of_rows(*found, self.longest_row)
         column = tf.cast(tf.gather(self.columns.value, place), tf.int32)
-        value = tf.cast(tf.gather(self.values.value, place), tf.float32)
+        value = tf.cast(tf.gather(self.values.value, tf.expand_dims(place, 1)), tf.float32)
         if self.precision == "float32":
-            terms = self.raw_rows("anchors", column) * tf.expand_dims(value, 1)
+            terms = self.raw_rows("anchors", column) * value
             return tf.math.unsorted_segment_sum(terms, row, tf.size(ids))
         # Entries are scaled to [-1, 1]: in a recipe that rounds between layers, the converter gives
         # anchors and products the same range. Products up to 127 * 255 would leave anchors one bit.
-        terms = self.raw_rows("anchors", column) * tf.expand_dims(value * (1 / self.entry_steps), 1)
+        terms = self.raw_rows("anchors", column) * (value * (1 / self.entry_steps))
         sums = tf.math.unsorted_segment_sum(terms, row, tf.size(ids))
         return sums * (self.anchors_scale.value * self.entry_steps)
 

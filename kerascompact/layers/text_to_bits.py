@@ -33,10 +33,11 @@ class TextToBits(keras.layers.Layer):
             `None`: as many as the text has.
         max_words: Largest number of words of a text, without a `sequence_length`.
         together: Whether a text gets one set of bits, from the features of all words (SGNN).
+        integers: Whether sums are computed in int8, see `ops.projection.feature_sums`.
         **kwargs: Arguments of `keras.layers.Layer`, such as `name`.
     Shapes: UTF-8 bytes as integers `(batch, bytes)` -> bits `(batch, words, T d)`, uint8; or
         `(batch, T d)` of all `together`.
-    Storage: Nothing; the hyperplanes are arithmetic on 4 bytes for each bit.
+    Storage: Nothing; the hyperplanes are products of a few integers.
     Raises: ValueError, if an argument is out of its range.
     Example:
     >>> TextToBits(Projection())(np.array([[*b"Turn it down!"]])).shape
@@ -55,6 +56,7 @@ class TextToBits(keras.layers.Layer):
         sequence_length: int | None = None,
         max_words: int | None = None,
         together: bool = False,
+        integers: bool = False,
         **kwargs: Any,
     ) -> None:
         kwargs.setdefault("trainable", False)
@@ -68,6 +70,7 @@ class TextToBits(keras.layers.Layer):
         self.rules = rules
         self.sequence_length, self.max_words = byte_text.limits(sequence_length, max_words)
         self.together = checks.boolean("together", together)
+        self.integers = checks.boolean("integers", integers)
         self.built = True
 
     def words(self, inputs: Any) -> byte_text.Words:
@@ -75,27 +78,38 @@ class TextToBits(keras.layers.Layer):
         data = tf.cast(inputs, tf.int32)
         return byte_text.split(data, self.tables, self.sequence_length, self.max_words)
 
-    def read(self, words: byte_text.Words) -> tf.Tensor:
-        """The bits of words."""
+    def read(self, words: byte_text.Words, fixed: bool = False) -> tf.Tensor:
+        """The bits of words; with shapes that are `fixed`, XLA can compile this."""
         rows, owners = words.first.shape[0], words.slots
         sequence_length, width = words.sequence_length, self.projection.num_bits
-        count = sequence_length
-        if rows != 1:  # slots of no word lie between those of two texts: all of them go to the end
+        count, single = sequence_length, rows == 1
+        if not single:  # slots of no word lie between those of two texts: all of them go to the end
             rows = tf.shape(words.first)[0]
             row = owners // (sequence_length + 1)
             count = rows * sequence_length
             owners = tf.where(
                 owners - row * (sequence_length + 1) < sequence_length, owners - row, count
             )
-        groups = tf.range(count) // sequence_length if self.together else None
+        groups = tf.range(count) // sequence_length if self.together and not single else None
         bits = stream_bits(
-            words.units, owners, count, self.projection, groups=groups, num_groups=rows
+            words.units,
+            owners,
+            words.places,
+            count,
+            self.projection,
+            groups=groups,
+            num_groups=rows if self.together else None,
+            integers=self.integers,
+            fixed=fixed,
         )
-        shape = [rows, width] if self.together else [rows, sequence_length, width]
-        return tf.cast(tf.reshape(bits, shape), tf.uint8)
+        if self.together:
+            return tf.reshape(bits, [rows, width])
+        if single and not isinstance(sequence_length, int):
+            sequence_length = -1
+        return tf.reshape(bits, [rows, sequence_length, width])
 
     def call(self, inputs: Any) -> tf.Tensor:
-        return self.read(self.words(inputs))
+        return self.read(self.words(inputs), fixed=True)
 
     def compute_output_spec(self, inputs: Any) -> keras.KerasTensor:
         middle = () if self.together else (self.sequence_length,)
@@ -115,4 +129,5 @@ class TextToBits(keras.layers.Layer):
             "sequence_length": self.sequence_length,
             "max_words": self.max_words,
             "together": self.together,
+            "integers": self.integers,
         }

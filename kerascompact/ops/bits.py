@@ -154,6 +154,10 @@ def unpack_columns(stream: tf.Tensor, ids: tf.Tensor, bits: int, length: int) ->
     columns = tf.cast(tf.transpose(rows, [rank, *range(rank)]), tf.int32)
     if bits == 8:
         return columns
+    if bits == 4:
+        both = [tf.math.floormod(columns, 16), tf.bitwise.right_shift(columns, 4)]
+        shape = tf.shape(ids)
+        return tf.reshape(tf.stack(both, axis=1), tf.concat([[length], shape], axis=0))
     first_bit = along * bits
     first, last = along.reshape(-1) * bits // 8, (along.reshape(-1) * bits + bits - 1) // 8
     window = tf.gather(columns, first)

@@ -8,88 +8,88 @@ from kerascompact.ops.hashing import fmix32
 
 
 def ngram_hashes(
-    units: tf.Tensor, words: tf.Tensor, num_words: int | tf.Tensor, projection: Projection
-) -> tuple[tf.Tensor, tf.Tensor]:
-    """Hashes of all places where a feature can be, and the word of each.
+    units: tf.Tensor,
+    words: tf.Tensor,
+    places: tf.Tensor,
+    num_words: int | tf.Tensor,
+    projection: Projection,
+    fixed: bool = False,
+) -> tf.Tensor:
+    """Hashes of all places where a feature can be, a row for each word.
 
     Args:
         units: Bytes, int32 in `[0, 255]`, `(N,)`.
-        words: Word of each byte, ascending, int32 in `[0, num_words]`; `num_words` means none.
-        num_words: Number of words.
+        words: Word of each byte, int32 in `[0, num_words]`; `num_words` means none.
+        places: Place of each byte in its word, int32.
+        num_words: Number of words. If it is an `int`, one row without features follows that of the
+            last word with bytes, and no others.
         projection: Settings of the projection.
+        fixed: Whether `num_words` and `max_word_bytes` alone decide the shape, for XLA.
 
-    Returns: int32 hashes, 0 where there is no feature, and int32 words, of one length, which
-        depends on `N` and `num_words` only.
+    Returns: int32 `(rows, m)`, 0 where there is no feature; `m` depends on the longest word.
 
     >>> some = Projection(ngrams=(1, 1), boundaries=False)
-    >>> hashes, words = ngram_hashes(tf.constant([104, 105, 32]), tf.constant([0, 0, 1]), 1, some)
+    >>> words, places = tf.constant([0, 0, 1]), tf.constant([0, 1, 0])
+    >>> hashes = ngram_hashes(tf.constant([104, 105, 32]), words, places, 1, some)
     >>> tf.not_equal(hashes, 0).numpy()
-    array([ True,  True, False])
+    array([[ True,  True],
+           [False, False]])
     """
-    return _features(*_marked(units, words, num_words, projection), num_words, projection)
-
-
-def _marked(
-    units: tf.Tensor, words: tf.Tensor, num_words: int | tf.Tensor, projection: Projection
-) -> tuple[tf.Tensor, tf.Tensor]:
-    """The bytes that count, folded and between word marks, and the word of each.
-
-    Both have the largest possible length; the rest at the end belongs to no word.
-    """
-    size = tf.size(units) if units.shape[0] is None else units.shape[0]
-    place = tf.range(size)
-    before = tf.pad(words, [[1, 0]], constant_values=-1)[:-1]
-    start = tf.where(tf.not_equal(words, before), place, 0)
-    start = tf.math.unsorted_segment_sum(start, words, num_words + 1)
-    index = place - tf.gather(start, words)  # of a byte in its word
-    counts = tf.logical_and(words < num_words, index < projection.max_word_bytes)
-    length = tf.math.unsorted_segment_sum(tf.cast(counts, tf.int32), words, num_words + 1)[:-1]
-    marked = tf.where(length > 0, length + projection.marks, 0)
-    begin = tf.cumsum(marked, exclusive=True)
-    size += projection.marks * num_words
-    # Bytes that do not count share one cell past the end; all others have a cell of their own.
-    where = tf.gather(tf.pad(begin, [[0, 1]]), words) + projection.marks // 2 + index
-    where = tf.where(counts, where, size)
-    number = tf.range(num_words)
-    folded = tf.gather(projection.folding(), units)
-    if projection.boundaries:
-        first = tf.where(length > 0, begin, size)
-        last = tf.where(length > 0, begin + length + 1, size)
-        where = tf.concat([where, first, last], axis=0)
-        same = tf.zeros_like(number)
-        folded = tf.concat([folded, same + START, same + END], axis=0)
-        words = tf.concat([words, number, number], axis=0)
-    cells = tf.stack([folded, words - num_words], axis=1)
-    cells = tf.scatter_nd(tf.expand_dims(where, 1), cells, [size + 1, 2])[:-1]
-    return cells[:, 0], cells[:, 1] + num_words  # a cell that nothing is written to: no word
-
-
-def _features(
-    units: tf.Tensor, words: tf.Tensor, num_words: int | tf.Tensor, projection: Projection
-) -> tuple[tf.Tensor, tf.Tensor]:
-    """The hashes of all n-grams, 0 for those that are not inside one word, and the word of each."""
+    cells = _cells(units, words, places, num_words, projection, fixed)
     low, high = projection.ngrams
-    found = []
-
-    def keep(hashes: tf.Tensor, distance: int) -> None:
-        inside = tf.logical_and(words < num_words, tf.equal(_later(words, distance, -1), words))
-        found.append(tf.where(inside, hashes, 0))
-
-    rolling = single = fmix32(units + int32(STEP))
-    if low == 1:
-        keep(single, 0)
-    for n in range(2, high + 1):
-        rolling = fmix32(rolling * int32(GOLDEN) + _later(units, n - 1) + int32(n * STEP))
+    numbers, lowest = [], []  # of each kind of feature; of the cells that it spans: < 0 for none
+    later, spans = [cells], [cells]
+    for _ in range(max(high, projection.max_gap + 2 if projection.max_gap else 1) - 1):
+        later.append(_later(later[-1]))
+        spans.append(tf.minimum(spans[-1], later[-1]))
+    rolling = single = cells + int32(STEP)
+    for n in range(1, high + 1):
+        if n > 1:
+            rolling = rolling * int32(GOLDEN) + (later[n - 1] + int32(n * STEP))
         if n >= low:
-            keep(rolling, n - 1)
+            numbers.append(rolling)
+            lowest.append(spans[n - 1])
     for gap in range(1, projection.max_gap + 1):
-        later = _later(units, gap + 1) + int32(256 * gap + 2 * STEP)
-        keep(fmix32(single * int32(GOLDEN) + later), gap + 1)
-    return tf.concat(found, axis=0), tf.tile(words, [len(found)])
+        pair = later[gap + 1] + int32(256 * gap + 2 * STEP)
+        numbers.append(single * int32(GOLDEN) + pair)
+        lowest.append(spans[gap + 1])
+    hashes = fmix32(tf.concat(numbers, axis=1))
+    return tf.where(tf.greater_equal(tf.concat(lowest, axis=1), 0), hashes, 0)
 
 
-def _later(numbers: tf.Tensor, distance: int, fill: int = 0) -> tf.Tensor:
-    """The numbers `distance` places further on."""
-    if distance == 0:
-        return numbers
-    return tf.pad(numbers, [[0, distance]], constant_values=fill)[distance:]
+def _cells(
+    units: tf.Tensor,
+    words: tf.Tensor,
+    places: tf.Tensor,
+    num_words: int | tf.Tensor,
+    projection: Projection,
+    fixed: bool,
+) -> tf.Tensor:
+    """The words as rows of cells.
+
+    A cell holds a byte that counts, folded, or a word mark, or -1. Only the `SCATTER_ND` that makes
+    them has a shape that TFLite learns from numbers, and nothing computed before it is read after:
+    LiteRT 2.3 overwrites such tensors when a run needs more memory than those before.
+    """
+    counts = tf.logical_and(words < num_words, places < projection.max_word_bytes)
+    counts = tf.cast(counts, tf.int32)
+    rows, longest = num_words, projection.max_word_bytes
+    if not fixed:
+        longest = tf.maximum(tf.reduce_max((places + 1) * counts), 1)
+    if isinstance(num_words, int) and not fixed:
+        rows = tf.reduce_max((words + 1) * counts) + 1
+    # What does not count adds nothing to the first cell.
+    cell = tf.stack([words * counts, (places + projection.marks // 2) * counts], axis=1)
+    folded = (tf.gather(projection.folding(), units) + 1) * counts
+    cells = tf.scatter_nd(cell, folded, tf.stack([rows, longest + projection.marks]))
+    if not projection.boundaries:
+        return cells - 1
+    there = tf.minimum(cells, 1)
+    first = tf.maximum(_later(there) - there, 0)
+    last = tf.maximum(tf.pad(there, [[0, 0], [1, 0]])[:, :-1] - there, 0)
+    return cells - 1 + (START + 1) * first + (END + 1) * last
+
+
+def _later(numbers: tf.Tensor) -> tf.Tensor:
+    """The next number at each place of a row; -1 behind the last one."""
+    return tf.pad(numbers, [[0, 0], [0, 1]], constant_values=-1)[:, 1:]

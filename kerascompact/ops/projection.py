@@ -1,12 +1,13 @@
 """Bits of words from their character n-grams, on tensors; `text.ngrams` has them in NumPy.
 
-Every number is an int32 that wraps, and every operation of `stream_bits` is a TFLite built-in, so
-NumPy, TensorFlow, XLA and a file give the same bits. Bits have no gradient, and their inputs are
-integers.
+Hashes are int32 that wrap, sums are exact integers in float32, and every operation of `stream_bits`
+is a TFLite built-in, so NumPy, TensorFlow, XLA and a file give the same bits. Bits have no
+gradient, and their inputs are integers.
 """
 
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from kerascompact.core import checks
@@ -19,45 +20,80 @@ _WORDS = 64  # at a time: about 2,000 features, 10 MB
 def stream_bits(
     units: tf.Tensor,
     words: tf.Tensor,
+    places: tf.Tensor,
     num_words: int | tf.Tensor,
     projection: Projection,
     *,
     groups: tf.Tensor | None = None,
-    num_groups: int | tf.Tensor = 1,
-    compact: bool = True,
+    num_groups: int | tf.Tensor | None = None,
+    integers: bool = False,
+    fixed: bool = False,
 ) -> tf.Tensor:
     """The bits of the words in a stream of bytes.
 
     Args:
         units: Bytes, int32 in `[0, 255]`.
-        words: Word of each byte, int32 in `[0, num_words]`, ascending; `num_words` means none. A
-            word without bytes has no bits.
+        words: Word of each byte, int32 in `[0, num_words]`; `num_words` means none. A word without
+            bytes has no bits.
+        places: Place of each byte in its word, int32.
         num_words: Number of words `n`.
         projection: Settings of the projection.
-        groups: Text of each word, int32 `(n,)` in `[0, num_groups]`, for the bits of all features
-            of a text (SGNN); `num_groups` means none.
-        num_groups: Number of texts.
-        compact: Whether to drop places without a feature before the hyperplanes, which is faster
-            but makes shapes dynamic.
-    Shapes: bytes `(N,)` -> bits `(n, T d)`, bool; or `(num_groups, T d)`.
+        groups: Text of each word, int32 `(n,)` in `[0, num_groups)`, for the bits of all features
+            of a text (SGNN).
+        num_groups: Number of texts; 1 without `groups`: all words form one text.
+        integers: As in `feature_sums`.
+        fixed: Whether shapes must not depend on the text, as XLA wants.
+    Shapes: bytes `(N,)` -> bits `(n, T d)`, uint8; or `(num_groups, T d)`.
     Example:
     >>> units, words = tf.constant([104, 105, 32, 111]), tf.constant([0, 0, 2, 1])
-    >>> stream_bits(units, words, 2, Projection()).shape
+    >>> stream_bits(units, words, tf.constant([0, 1, 0, 0]), 2, Projection()).shape
     TensorShape([2, 1120])
 
     Reference: [Sankar et al., NAACL 2019](https://arxiv.org/abs/1906.01605), sec. 2.2.
     """
-    hashes, owners = ngram_hashes(units, words, num_words, projection)
-    if groups is None:
-        num_groups = num_words
-    else:
-        owners = tf.gather(tf.concat([groups, [num_groups]], axis=0), owners)
-    if compact:
-        there = tf.where(tf.not_equal(hashes, 0))[:, 0]
-        hashes, owners = tf.gather(hashes, there), tf.gather(owners, there)
-    places = tf.expand_dims(hashes, 1) * projection.multipliers()[None]
-    places = tf.bitwise.right_shift(places, 16)
-    return tf.greater(tf.math.unsorted_segment_sum(places, owners, num_groups + 1)[:-1], 0)
+    hashes = ngram_hashes(units, words, places, num_words, projection, fixed)
+    sums = feature_sums(hashes, projection, integers)
+    rows = tf.shape(sums)[0]
+    if num_groups is not None:
+        whole = tf.cast(tf.reshape(sums, [-1, projection.num_bits]), tf.int32)
+        if groups is None:
+            sums = tf.reduce_sum(whole, axis=0, keepdims=True)
+        else:
+            groups = tf.concat([groups, [0]], axis=0)[:rows]  # no word adds zeros to any text
+            sums = tf.math.unsorted_segment_sum(whole, groups, num_groups)
+        return tf.cast(tf.greater(sums, 0), tf.uint8)
+    bits = tf.cast(tf.greater(sums, 0), tf.uint8)
+    bits = tf.reshape(bits, [-1, projection.num_bits])
+    if isinstance(num_words, int) and not fixed:  # the last row is that of no word
+        bits = tf.gather(bits, tf.minimum(np.arange(num_words, dtype=np.int32), rows - 1))
+    return bits
+
+
+def feature_sums(hashes: tf.Tensor, projection: Projection, integers: bool = False) -> tf.Tensor:
+    """The sums whose signs are bits: `sum_f p_s(f) q_j(f)` over each row of hashes.
+
+    Args:
+        hashes: Hashes of features, int32 `(n, m)`; 0 counts as none.
+        projection: Settings of the projection.
+        integers: Whether to multiply int8, which takes three times as long on x86-64, for files in
+            which the converter rounds every float32 tensor. The sums are the same.
+
+    Returns: float32 or int32 `(n, a, b)`, of the `sides` of the projection; all of them integers.
+
+    >>> some = Projection(num_projections=2, projection_dim=1)
+    >>> feature_sums(tf.constant([[1, 0], [1, 1]]), some).numpy()[:, :, 0].tolist()
+    [[-78.0, 12.0], [-156.0, 24.0]]
+    """
+    first, second = (numbers[:, None] for numbers in projection.multipliers())
+    hashes = tf.expand_dims(hashes, 1)
+    if integers:
+        numbers = tf.cast(tf.bitwise.right_shift(hashes * first, 24), tf.int8)
+        signs = tf.cast(2 * tf.bitwise.right_shift(hashes * second, 31) + 1, tf.int8)
+        return tf.raw_ops.BatchMatMulV3(x=numbers, y=signs, Tout=tf.int32, adj_y=True)
+    # Products of 24 significant bits, whose upper 8 a float finds three times as fast as a shift.
+    numbers = tf.floor(tf.cast(hashes * first, tf.float32) * 2.0**-24)
+    signs = tf.sign(tf.cast(hashes * second, tf.float32))
+    return tf.matmul(numbers, signs, transpose_b=True)
 
 
 def ragged_bits(words: tf.RaggedTensor, projection: Projection) -> tf.Tensor:
@@ -71,10 +107,9 @@ def ragged_bits(words: tf.RaggedTensor, projection: Projection) -> tf.Tensor:
     >>> ragged_bits(tf.ragged.constant([[104, 105], []]), Projection()).shape
     TensorShape([2, 1120])
     """
-    units = tf.cast(words.flat_values, tf.int32)
-    owners = tf.cast(words.value_rowids(), tf.int32)
-    bits = stream_bits(units, owners, tf.cast(words.nrows(), tf.int32), projection)
-    return tf.ensure_shape(tf.cast(bits, tf.uint8), [words.shape[0], projection.num_bits])
+    units, owners, places = _of_rows(words)
+    bits = stream_bits(units, owners, places, tf.cast(words.nrows(), tf.int32), projection)
+    return tf.ensure_shape(bits, [words.shape[0], projection.num_bits])
 
 
 def word_bits(words: Any, projection: Projection) -> tf.Tensor:
@@ -95,8 +130,7 @@ def word_bits(words: Any, projection: Projection) -> tf.Tensor:
 
     def some(first: tf.Tensor) -> tf.Tensor:
         part = distinct[first : first + _WORDS]
-        units, owners = _bytes(part, projection)
-        return tf.cast(stream_bits(units, owners, tf.size(part), projection), tf.uint8)
+        return stream_bits(*_bytes(part, projection), tf.size(part), projection)
 
     bits = _in_turn(some, tf.size(distinct), _WORDS, projection)
     shape = tf.concat([tf.shape(words), [projection.num_bits]], axis=0)
@@ -123,19 +157,10 @@ def text_bits(words: Any, projection: Projection) -> tf.Tensor:
     def some(first: tf.Tensor) -> tf.Tensor:
         part = words[first : first + texts]
         flat = tf.reshape(part, [-1])
-        units, owners = _bytes(flat, projection)
-        rows = tf.repeat(tf.range(tf.shape(part)[0]), tf.shape(part)[1])
-        return tf.cast(
-            stream_bits(
-                units,
-                owners,
-                tf.size(flat),
-                projection,
-                groups=rows,
-                num_groups=tf.shape(part)[0],
-            ),
-            tf.uint8,
-        )
+        count = tf.shape(part)[0]
+        rows = tf.repeat(tf.range(count), tf.shape(part)[1])
+        found = _bytes(flat, projection)
+        return stream_bits(*found, tf.size(flat), projection, groups=rows, num_groups=count)
 
     bits = _in_turn(some, tf.shape(words)[0], texts, projection)
     return tf.ensure_shape(bits, [words.shape[0], projection.num_bits])
@@ -190,24 +215,28 @@ def _of_ragged(words: tf.RaggedTensor, projection: Projection, together: bool) -
         return words.with_values(_of_ragged(words.values, projection, False))
     if words.ragged_rank > 2:
         checks.fail("inputs", "texts as rows of words, (b, n, None)", words)
-    units = tf.cast(words.flat_values, tf.int32)
-    owners = tf.cast(words.values.value_rowids(), tf.int32)
     bits = stream_bits(
-        units,
-        owners,
+        *_of_rows(words.values),
         tf.cast(words.values.nrows(), tf.int32),
         projection,
         groups=tf.cast(words.value_rowids(), tf.int32),
         num_groups=tf.cast(words.nrows(), tf.int32),
     )
-    return tf.ensure_shape(tf.cast(bits, tf.uint8), [words.shape[0], projection.num_bits])
+    return tf.ensure_shape(bits, [words.shape[0], projection.num_bits])
 
 
-def _bytes(words: tf.Tensor, projection: Projection) -> tuple[tf.Tensor, tf.Tensor]:
-    """The bytes of strings `(n,)` that count, one after another, and the word of each."""
+def _of_rows(words: tf.RaggedTensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+    """The bytes of words that are rows, the word of each, and its place in the word."""
+    units, owners = words.flat_values, words.value_rowids()
+    places = tf.range(tf.size(units)) - tf.cast(tf.gather(words.row_starts(), owners), tf.int32)
+    return tf.cast(units, tf.int32), tf.cast(owners, tf.int32), places
+
+
+def _bytes(words: tf.Tensor, projection: Projection) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+    """The same of strings `(n,)`, without bytes that do not count."""
     cut = tf.strings.substr(words, 0, projection.max_word_bytes)
-    units = tf.cast(tf.io.decode_raw(tf.strings.reduce_join(cut), tf.uint8), tf.int32)
-    return units, tf.repeat(tf.range(tf.size(cut)), tf.strings.length(cut))
+    units = tf.io.decode_raw(tf.strings.reduce_join(cut), tf.uint8)
+    return _of_rows(tf.RaggedTensor.from_row_lengths(units, tf.strings.length(cut)))
 
 
 def _in_turn(some: Any, count: tf.Tensor, step: int, projection: Projection) -> tf.Tensor:

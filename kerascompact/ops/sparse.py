@@ -66,11 +66,14 @@ def entries_of_rows(
     >>> row.numpy().tolist(), place.numpy().tolist()
     ([0, 0, 2, 2, 2], [7, 8, 2, 3, 4])
     """
-    # XLA allows `where` with as many results as entries, but not `range(m)`.
-    found = tf.where(np.arange(longest, dtype=np.int32) < tf.expand_dims(lengths, 1))
-    found = tf.cast(found, tf.int32)
-    row = found[:, 0]
-    return row, tf.gather(starts, row) + found[:, 1]
+    # XLA allows `where` with as many results as entries, but not `range(m)`. Rows of 2^n places: a
+    # shift gives the row of a place, where columns of a second `where` would be copied one by one.
+    shift = max(0, longest - 1).bit_length()
+    along = np.arange(2**shift, dtype=np.int32)
+    there = tf.reshape(along < tf.expand_dims(lengths, 1), [-1])
+    found = tf.cast(tf.reshape(tf.where(there), [-1]), tf.int32)
+    places = tf.reshape(tf.expand_dims(starts, 1) + along, [-1])
+    return tf.bitwise.right_shift(found, shift), tf.gather(places, found)
 
 
 def sum_runs(entries: tf.Tensor, lengths: tf.Tensor, bound: tf.Tensor) -> tf.Tensor:

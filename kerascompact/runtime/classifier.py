@@ -115,7 +115,7 @@ class TextClassifier:
                 )
         found = (self.text or facts)["rules"]
         # pieces are cut inside the file; words are counted as the rules nearest to BERT's cut them
-        self._rules: str = found if found in rules.RULES else "wordpunct"
+        self._rules = rules.named(found if found in rules.RULES else "wordpunct")
         self._input, self._output, self.sequence_length, classes = _ports(self.interpreter, name)
         if self.text is not None:
             self.sequence_length = self.text["length"] or self.text["max_words"]
@@ -123,6 +123,7 @@ class TextClassifier:
         if told := (self.interpreter.metadata or {}).get("mediapipe"):
             self.sequence_length = told["words"]
             self._padding = (padded or 0) - told["words"]
+        self._batch_size = self.interpreter.batch_size or 1
         names = (self.interpreter.metadata or {}).get("labels") or map(str, range(classes))
         self.labels: tuple[str, ...] = tuple(names)
         self.multi_label = bool((self.interpreter.metadata or {}).get("multi_label"))
@@ -163,53 +164,55 @@ class TextClassifier:
 
     def _encoded(self, text: str | bytes) -> "_Encoded":
         text, notes = encoding.decoded(text), []
-        named = rules.named(self._rules)
-        tokens = read = named.tokens(text)
+        tokens = read = self._rules.tokens(text)
         if not tokens:
             raise ValueError("`text` has no token: it is empty or white space only.")
         if self.text is not None:
-            size, data = self.text["max_bytes"], text.encode()
+            data = text.encode()
+            size = self.text["max_bytes"] or encoding.open_length(data)
             encoded, used = encoding.encode(data, size)
             numbers = encoded[0]
             if used < len(data):
                 notes.append(f"text cut to its first {used} of {len(data)} bytes")
-                read = named.tokens(data[:used].decode("utf-8", "surrogateescape"))
+                read = self._rules.tokens(data[:used].decode("utf-8", "surrogateescape"))
         if self.sequence_length is not None and len(read) > self.sequence_length:
             notes.append(f"text cut to its first {self.sequence_length} of {len(tokens)} tokens")
         known = None
         if self.vocabulary is not None:
-            words = read[: self.sequence_length]
-            ids = np.array([self.vocabulary.id_of(token) for token in words], np.int32)
-            known = int(np.count_nonzero(ids >= NUM_RESERVED))
+            ids = [self.vocabulary.id_of(token) for token in read[: self.sequence_length]]
+            known = sum(id >= NUM_RESERVED for id in ids)
             if not known:
                 notes.insert(0, "no word of the text is in the vocabulary")
         if self.text is None:
-            missing = max(0, (self.sequence_length or 0) - len(ids))
-            numbers = np.pad(ids, (0, missing + self._padding))
+            size = max(len(ids), self.sequence_length or 0) + self._padding
+            numbers = np.zeros(size, np.int32)
+            numbers[: len(ids)] = ids
         return _Encoded(numbers, len(tokens), known, tuple(notes))
 
     def _predictions(self, texts: list["_Encoded"]) -> list[Prediction]:
+        if self._batch_size == 1:
+            return [self._prediction(one, self._run(one.numbers[None])[0]) for one in texts]
         examples = [{self._input: one.numbers} for one in texts]
         found: dict[int, np.ndarray] = {}
-        for places, inputs in batches(examples, self.interpreter.batch_size or 1):
-            outputs = self.interpreter.run(inputs)[self._output]
-            found |= zip(places, outputs[: len(places)], strict=True)
-        predictions = []
-        for place, one in enumerate(texts):
-            best = int(np.argmax(found[place]))
-            predictions.append(
-                Prediction(
-                    label=self.labels[best],
-                    probability=float(found[place][best]),
-                    probabilities=found[place],
-                    labels=self.labels,
-                    tokens=one.tokens,
-                    known=one.known,
-                    notes=one.notes,
-                    multi_label=self.multi_label,
-                )
-            )
-        return predictions
+        for places, inputs in batches(examples, self._batch_size):
+            found |= zip(places, self._run(inputs[self._input])[: len(places)], strict=True)
+        return [self._prediction(one, found[place]) for place, one in enumerate(texts)]
+
+    def _run(self, numbers: np.ndarray) -> np.ndarray:
+        return self.interpreter.run({self._input: numbers})[self._output]
+
+    def _prediction(self, text: "_Encoded", probabilities: np.ndarray) -> Prediction:
+        best = int(probabilities.argmax())
+        return Prediction(
+            self.labels[best],
+            float(probabilities[best]),
+            probabilities,
+            self.labels,
+            text.tokens,
+            text.known,
+            text.notes,
+            self.multi_label,
+        )
 
 
 class _Encoded(NamedTuple):

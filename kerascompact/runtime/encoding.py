@@ -6,6 +6,7 @@ import numpy as np
 
 from kerascompact.core import checks
 
+STEP = 64  # bytes: texts of similar lengths have one shape, and the runtime plans memory once
 SHIELD = -1  # end mark of a text that ends in NUL characters, which would count as padding
 
 
@@ -71,3 +72,15 @@ def decoded(text: str | bytes) -> str:
         raise ValueError(
             f"`text` must be valid UTF-8. Received: a bad {unit} at {place}."
         ) from None
+
+
+def open_length(text: str | bytes) -> int:
+    """Length of the array of a text for a file that takes any: the next multiple of 64 bytes.
+
+    A runtime plans its memory anew for each length, which takes longer than a short text does.
+
+    >>> open_length("caf\u00e9"), open_length("a" * 64)
+    (64, 128)
+    """
+    size = len(text.encode("utf-8", "surrogateescape") if isinstance(text, str) else text)
+    return size - size % STEP + STEP  # one more byte at least, for the end mark

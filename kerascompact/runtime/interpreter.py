@@ -1,7 +1,7 @@
 """Interpreter of `.tflite` files: LiteRT, the runtime of phones, with checks before each run."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from ai_edge_litert import interpreter as litert
@@ -67,6 +67,9 @@ class Interpreter:
                         if name in found}  # fmt: skip
         self.inputs = found
         self.outputs: dict[str, dict[str, Any]] = self._runner.get_output_details()
+        self._ports = {name: _Port.of(details) for name, details in found.items()}
+        size = self.vocabulary_size if len(found) == 1 else None
+        self._id_bound = 256 if self.text is not None else size  # bytes, or ids
 
     @property
     def text(self) -> dict[str, Any] | None:
@@ -98,7 +101,9 @@ class Interpreter:
         """
         if self.text is None:
             checks.fail("file", "one that takes text", [*self.inputs])
-        encoded = encoding.encode(text, self.text["max_bytes"])
+        if not isinstance(text, str | bytes):
+            checks.fail("text", "a str or bytes", text)
+        encoded = encoding.encode(text, self.text["max_bytes"] or encoding.open_length(text))
         return self.run({self.text["input"]: encoded.numbers})
 
     @property
@@ -126,7 +131,7 @@ class Interpreter:
 
         Raises: ValueError, if a name, a shape or an id does not fit, or the runtime fails.
         """
-        if set(inputs) != set(self.inputs):
+        if inputs.keys() != self.inputs.keys():
             checks.fail("inputs", f"a dictionary with the keys {sorted(self.inputs)}", inputs)
         fitted = {name: self._fitted(name, value) for name, value in inputs.items()}
         try:
@@ -135,23 +140,44 @@ class Interpreter:
             raise _cannot_run(error) from error
 
     def _fitted(self, name: str, value: np.ndarray) -> np.ndarray:
-        details, value = self.inputs[name], np.asarray(value)
-        expected = [None if n == -1 else int(n) for n in details["shape_signature"]]
-        fits = len(expected) == value.ndim and all(
-            wanted in (None, got) for wanted, got in zip(expected, value.shape, strict=True)
-        )
-        if not fits or value.size == 0:
+        port, value = self._ports[name], np.asarray(value)
+        if not port.fits(value.shape):
             raise ValueError(
-                f"`{name}` must have the shape {expected}. Received: the shape {list(value.shape)}."
+                f"`{name}` must have the shape {list(port.shape)}. "
+                f"Received: the shape {list(value.shape)}."
             )
+        # One pass over what most calls give; negative numbers are large without a sign.
+        both = value.dtype == port.dtype == np.int32 and self._id_bound is not None
+        if both and value.view(np.uint32).max() < self._id_bound:
+            return value
         if self.text is not None:
             if not np.issubdtype(value.dtype, np.integer):
                 checks.fail(name, "bytes as an array of integers", value)
             value = np.where((value < 0) | (value > 255), encoding.SHIELD, value)
-        elif np.issubdtype(details["dtype"], np.integer):
-            bound = self.vocabulary_size if len(self.inputs) == 1 else None
-            checks.ids_below(name, value, bound or np.iinfo(details["dtype"]).max + 1)
-        return value.astype(details["dtype"])
+        elif np.issubdtype(port.dtype, np.integer):
+            checks.ids_below(name, value, self._id_bound or np.iinfo(port.dtype).max + 1)
+        return value.astype(port.dtype)
+
+
+class _Port(NamedTuple):
+    """Type of an input, and its shape, `None` for a dimension that is open."""
+
+    dtype: Any
+    shape: tuple[int | None, ...]
+
+    @classmethod
+    def of(cls, details: dict[str, Any]) -> "_Port":
+        shape = tuple(None if n == -1 else int(n) for n in details["shape_signature"])
+        return cls(np.dtype(details["dtype"]), shape)
+
+    def fits(self, shape: tuple[int, ...]) -> bool:
+        """Whether an array of this shape can be given; an empty one cannot."""
+        if shape == self.shape:
+            return True
+        fits = len(self.shape) == len(shape) and all(
+            wanted in (None, got) for wanted, got in zip(self.shape, shape, strict=True)
+        )
+        return fits and 0 not in shape
 
 
 def _cannot_run(error: Exception) -> ValueError:

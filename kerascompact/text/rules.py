@@ -19,6 +19,7 @@ This file imports neither TensorFlow nor Keras; `kerascompact.text.tokenize` run
 inside `tf.data`.
 """
 
+import functools
 import itertools
 import re
 from dataclasses import dataclass, replace
@@ -33,6 +34,7 @@ SPACES = r"[\t\n\v\f\r ]+"
 # `re` and RE2 spell a range that ends at U+10FFFF differently.
 _WORD = r"[^\x00-\x2f\x3a-\x40\x5b-\x5e\x60\x7b-\x7f]+"
 
+_APART = r" \1 "  # the replacement that sets off a group
 _LOWER = {ord(letter): letter.lower() for letter in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"}
 _TOKEN = re.compile(r"[^\t\n\v\f\r ]+")
 # A character outside ASCII, with the bytes of broken UTF-8 that would go on with it.
@@ -70,22 +72,31 @@ class Rules:
 
         None has ASCII white space inside, but for the space in a pair.
         """
-        if self.lower:
-            text = text.translate(_LOWER)
+        if self.lower:  # of ASCII alone `lower` gives the same, ten times as fast
+            text = text.lower() if text.isascii() else text.translate(_LOWER)
         if self.characters:
             text = _CHARACTER.sub(r" \g<0> ", text)
-        for pattern, replacement in self.substitutions:
+        for pattern, replacement in () if self._one_pattern else self.substitutions:
             text = re.sub(pattern, replacement, text)
         # not str.split(), which also splits at U+00A0, U+3000 and U+001C
-        words = _TOKEN.findall(text)
+        words = (self._one_pattern or _TOKEN).findall(text)
         if not self.pairs:
             return words
         both = [(word, f"{word} {after}") for word, after in itertools.pairwise(words)]
         return [token for two in both for token in two] + words[-1:]
 
+    @functools.cached_property
+    def _one_pattern(self) -> re.Pattern[str] | None:
+        """What finds the same tokens at once, if the only substitution sets off a pattern."""
+        patterns = [pattern for pattern, replacement in self.substitutions if replacement == _APART]
+        if len(self.substitutions) != 1 or not patterns:
+            return None
+        own = patterns[0].removeprefix("(").removesuffix(")")
+        return re.compile(f"{own}|(?:(?!{own}){_TOKEN.pattern[:-1]})+")
+
 
 # Characters between two words form one token, like the second half of NLTK's pattern.
-WORDPUNCT = Rules("wordpunct", lower=True, substitutions=((f"({_WORD})", r" \1 "),))
+WORDPUNCT = Rules("wordpunct", lower=True, substitutions=((f"({_WORD})", _APART),))
 WORDPUNCT_PAIRS = replace(WORDPUNCT, name="wordpunct_pairs", pairs=True)
 
 # For scripts without spaces.

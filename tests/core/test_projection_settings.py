@@ -16,11 +16,21 @@ def test_keeps_its_config():
     assert again == projection and hash(again) == hash(projection)
 
 
-def test_hyperplanes_are_odd_and_differ_with_the_seed():
-    some = [Projection(seed=seed).multipliers() for seed in range(3)]
-    assert all(np.all(one % 2 == 1) and len(set(one.tolist())) > 1110 for one in some)
-    assert len(set(np.concatenate(some).tolist())) > 3 * 1110
-    np.testing.assert_array_equal(Projection(2, 3).multipliers(), some[0][:6])
+@pytest.mark.parametrize(
+    "projections, bits, sides", [(80, 14, (35, 32)), (3, 5, (5, 3)), (1, 7, (7, 1)), (1, 1, (1, 1))]
+)
+def test_sides_are_the_factors_nearest_each_other(projections, bits, sides):
+    projection = Projection(projections, bits)
+    assert projection.sides == sides
+    assert tuple(map(len, projection.multipliers())) == sides
+
+
+def test_multipliers_differ_with_the_seed():
+    some = [np.concatenate(Projection(seed=seed).multipliers()) for seed in range(20)]
+    assert np.all(np.array(some) % 512 == 256)  # 256 times an odd number
+    assert len(np.unique(some)) == 20 * 67
+    first, second = Projection(2, 3).multipliers()
+    np.testing.assert_array_equal([*first, *second], some[0][:5])
 
 
 @pytest.mark.parametrize(

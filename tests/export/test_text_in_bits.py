@@ -9,9 +9,10 @@ from export_models import answers
 from kerascompact import export, models, tools
 from kerascompact.layers import BitCache, ProjectionEmbedding
 from kerascompact.models import with_bit_input
-from kerascompact.runtime import TextClassifier
-from kerascompact.runtime.interpreter import Interpreter
+from kerascompact.runtime import TextClassifier, encoding
+from kerascompact.runtime.interpreter import Interpreter, bare
 from kerascompact.text import Vocabulary
+from kerascompact.text.rules import tokenize
 
 SMALL = dict(num_projections=8, projection_dim=8, max_word_bytes=12)
 TEXTS = [
@@ -123,6 +124,28 @@ def test_classifier(tmp_path):
     assert prediction.label in labels and prediction.known is None and prediction.tokens == 6
     with pytest.raises(ValueError, match="`vocabulary` must be None: the file has no list"):
         TextClassifier(path, Vocabulary(["a"]))
+
+
+def test_bits_are_exact_in_a_file_of_integers():
+    """`full_int8` rounds every float32 tensor, and no bit."""
+    layer = embedding()
+    cache = BitCache.from_words(["", "up"], layer.projection)
+    model = built(models.mean_classifier(lambda ids: layer(cache(ids)), 3))
+    texts = [text for text in TEXTS if isinstance(text, str)]
+    data = export.convert(
+        model, "full_int8", text="wordpunct", sequence_length=9, max_bytes=80, representative=texts
+    )
+    file = bare(data, keep_all=True)
+    file.allocate_tensors()
+    shape = [1, 9, layer.projection.num_bits]
+    (bits,) = (one["index"] for one in file.get_tensor_details()
+               if one["dtype"] == np.uint8 and one["shape"].tolist() == shape)  # fmt: skip
+    for text in texts:
+        words = tokenize(text, "wordpunct")[:9]
+        file.set_tensor(file.get_input_details()[0]["index"], encoding.encode(text, 80).numbers)
+        file.invoke()
+        wanted = layer.bits([*words, *[""] * (9 - len(words))])
+        np.testing.assert_array_equal(file.get_tensor(bits)[0], wanted)
 
 
 @pytest.mark.slow

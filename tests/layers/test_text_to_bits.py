@@ -6,10 +6,13 @@ import pytest
 import tensorflow as tf
 
 from kerascompact.core.projection import Projection
+from kerascompact.export.silence import quiet
 from kerascompact.layers import ProjectionEmbedding, TextToBits
+from kerascompact.runtime import encoding
+from kerascompact.runtime.interpreter import Interpreter
 from kerascompact.text import RULES
 from kerascompact.text.ngrams import projection_bits
-from kerascompact.text.rules import IN_FILES
+from kerascompact.text.rules import IN_FILES, tokenize
 
 SMALL = Projection(num_projections=4, projection_dim=8)
 TEXTS = [
@@ -65,6 +68,30 @@ def test_equals_numpy_on_the_tokens(rules, projection, together):
         assert together or not bits[len(alone[0]) :].any()
 
 
+@pytest.mark.parametrize("options", [{"sequence_length": 32}, {"max_words": 40}])
+def test_a_file_gives_the_same_bits_whatever_it_ran_before(options):
+    """LiteRT takes more memory when a text is longer than those before, and must keep all."""
+    layer, holder = TextToBits(Projection(), **options), tf.Module()
+    spec = tf.TensorSpec([1, 192], tf.int32, "text")
+    holder.serve = tf.function(
+        lambda text: tf.cast(layer.read(layer.words(text)), tf.float32), [spec]
+    )
+    with quiet():
+        converter = tf.lite.TFLiteConverter.from_concrete_functions(
+            [holder.serve.get_concrete_function()], holder
+        )
+        file = Interpreter(converter.convert())
+    random = np.random.default_rng(0)
+    for _ in range(500):
+        lengths = random.integers(1, 13, random.integers(1, 18))
+        words = ["".join(random.choice(list("abcdefgh"), size)) for size in lengths]
+        text = " ".join(words)[:192].strip()
+        words = tokenize(text)[: options.get("sequence_length", 40)]
+        (bits,) = file.run({"text": encoding.encode(text, 192).numbers}).values()
+        np.testing.assert_array_equal(bits[0, : len(words)], projection_bits(words))
+        assert not bits[0, len(words) :].any()
+
+
 def test_as_a_layer_of_a_model(tmp_path):
     text = keras.Input((None,), dtype="int32", name="text")
     layer = TextToBits(SMALL, sequence_length=5)
@@ -78,8 +105,9 @@ def test_as_a_layer_of_a_model(tmp_path):
     again = keras.saving.load_model(tmp_path / "model.keras")
     np.testing.assert_array_equal(again.predict(data, verbose=0), wanted)
     assert layer.storage() == [] and layer.weights == []
-    compiled = tf.function(layer.call, autograph=False)
-    np.testing.assert_array_equal(compiled(tf.constant(data)), layer(data))
+    for jit in (False, True):
+        compiled = tf.function(layer.call, autograph=False, jit_compile=jit)
+        np.testing.assert_array_equal(compiled(tf.constant(data)), layer(data))
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ def short_epochs(monkeypatch):
 def fitted(table=TABLE, normalization="batch", **options):
     keras.utils.set_random_seed(0)
     layer = ProjectionEmbedding(4, hidden_units=(64,), normalization=normalization)
-    options = dict(epochs=2, batch_size=32, learning_rate=1e-2, verbose=0) | options
+    options = dict(epochs=2, batch_size=32, learning_rate=3e-3, verbose=0) | options
     history = models.fit_projection(layer, WORDS, table, COUNTS, **options)
     return layer, history
 

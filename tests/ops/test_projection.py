@@ -27,33 +27,40 @@ GROUPS = np.array(
 
 
 def stream(words, separator, size):
-    """Bytes with others between the words, and the word of each; `len(words)` is none."""
-    units, owners = [], []
+    """Bytes with others between the words, the word of each, and its place there.
+
+    `len(words)` is no word.
+    """
+    units, owners, places = [], [], []
     for number, word in enumerate(words):
         data = list(word.encode())
         units += [*separator, *data]
         owners += [len(words)] * len(separator) + [number] * len(data)
+        places += [*range(len(separator)), *range(len(data))]
     rest = size - len(units)
-    return np.array(units + [65] * rest, np.int32), np.array(owners + [len(words)] * rest, np.int32)
+    units, owners = units + [65] * rest, owners + [len(words)] * rest
+    return tuple(np.array(part, np.int32) for part in (units, owners, places + [0] * rest))
 
 
 @pytest.mark.few(4)
-@pytest.mark.parametrize("how", ["eager", "graph", "xla", "whole"])
+@pytest.mark.parametrize("how", ["eager", "graph", "xla"])
+@pytest.mark.parametrize("count", ["known", "open"])
 @pytest.mark.parametrize("projection", SETTINGS)
-def test_equals_numpy(projection, how):
-    units, owners = stream(WORDS, b" .", 500)
-
-    def both(units, owners):
-        fixed = dict(compact=how in ("eager", "graph"))
-        alone = stream_bits(units, owners, len(WORDS), projection, **fixed)
-        grouped = stream_bits(
-            units, owners, len(WORDS), projection, groups=GROUPS, num_groups=3, **fixed
+def test_equals_numpy(projection, count, how):
+    def both(units, owners, places):
+        size = len(WORDS) if count == "known" else tf.constant(len(WORDS))
+        given = units, owners, places, size, projection
+        groups = dict(groups=tf.constant(GROUPS), num_groups=4)
+        return (
+            stream_bits(*given, fixed=how == "xla"),
+            stream_bits(*given, fixed=how == "xla", **groups),
+            stream_bits(*given, fixed=how == "xla", integers=True),
         )
-        return alone, grouped
 
     if how != "eager":
         both = tf.function(both, jit_compile=how == "xla")
-    alone, grouped = both(tf.constant(units), tf.constant(owners))
+    alone, grouped, small = both(*map(tf.constant, stream(WORDS, b" .", 500)))
+    np.testing.assert_array_equal(alone, small)
     np.testing.assert_array_equal(alone, projection_bits(WORDS, projection))
     for number, bits in enumerate(grouped):
         some = [word for word, group in zip(WORDS, GROUPS, strict=True) if group == number]
@@ -61,23 +68,18 @@ def test_equals_numpy(projection, how):
 
 
 @pytest.mark.few(2)
-@pytest.mark.parametrize("compact", [True, False])
+@pytest.mark.parametrize("count", ["known", "open"])
 @pytest.mark.parametrize("projection", SETTINGS[:3])
-def test_equals_numpy_in_a_file(projection, compact):
+def test_equals_numpy_in_a_file(projection, count):
     holder = tf.Module()
 
-    @tf.function(
-        input_signature=[
-            tf.TensorSpec([1, 500], tf.int32, "units"),
-            tf.TensorSpec([1, 500], tf.int32, "owners"),
-        ]
-    )
-    def serve(units, owners):
-        one = stream_bits(units[0], owners[0], len(WORDS), projection, compact=compact)
-        all_ = stream_bits(
-            units[0], owners[0], len(WORDS), projection, groups=GROUPS, num_groups=3,
-            compact=compact,
-        )  # fmt: skip
+    @tf.function(input_signature=[tf.TensorSpec([1, 500], tf.int32, "stream")] * 3)
+    def serve(units, owners, places):
+        stream = units[0], owners[0], places[0]
+        size = len(WORDS) if count == "known" else tf.reduce_max(owners)
+        groups = dict(groups=tf.constant(GROUPS), num_groups=4)
+        one = stream_bits(*stream, size, projection, integers=count == "open")
+        all_ = stream_bits(*stream, size, projection, **groups)
         return {"one": tf.cast(one, tf.float32), "all": tf.cast(all_, tf.float32)}
 
     holder.serve = serve
@@ -87,8 +89,8 @@ def test_equals_numpy_in_a_file(projection, compact):
         )
         file = Interpreter(converter.convert())
     for words in (WORDS, [""] * 9, ["\x00"] * 9):
-        units, owners = stream(words, b" .", 500)
-        found = file.run({"units": units[None], "owners": owners[None]})
+        given = dict(zip(file.inputs, stream(words, b" .", 500), strict=True))
+        found = file.run({name: row[None] for name, row in given.items()})
         np.testing.assert_array_equal(found["one"], projection_bits(words, projection))
         for number, bits in enumerate(found["all"]):
             some = [word for word, group in zip(words, GROUPS, strict=True) if group == number]

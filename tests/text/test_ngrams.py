@@ -31,26 +31,39 @@ def features(word, projection):
     found = []
     for n in range(projection.ngrams[0], projection.ngrams[1] + 1):
         for start in range(len(data) - n + 1):
-            hashed = 0
+            rolling = 0
             for place, byte in enumerate(data[start : start + n], 1):
-                hashed = mix((hashed * 0x9E3779B1 + byte + place * 0x7F4A7C15) & MASK)
-            found.append(hashed)
+                rolling = (rolling * 0x9E3779B1 + byte + place * 0x7F4A7C15) & MASK
+            found.append(mix(rolling))
     for gap in range(1, projection.max_gap + 1):
         for first, second in zip(data, data[gap + 1 :], strict=False):
-            hashed = mix((first + 0x7F4A7C15) & MASK)
-            found.append(mix((hashed * 0x9E3779B1 + second + 256 * gap + 2 * 0x7F4A7C15) & MASK))
+            rolling = (first + 0x7F4A7C15) * 0x9E3779B1 + second + 256 * gap + 2 * 0x7F4A7C15
+            found.append(mix(rolling & MASK))
     return found
 
 
 def bits_by_hand(hashes, projection):
     """Bits of features, in Python's whole numbers."""
-    bits = []
-    for j in range(projection.num_bits):
-        factor = mix((j + 1 + projection.seed * 0x7F4A7C15) & MASK) | 1
-        products = [hashed * factor & MASK for hashed in hashes]
-        signed = [product - 2**32 if product >= 2**31 else product for product in products]
-        bits.append(int(sum(product >> 16 for product in signed) > 0))
-    return bits
+    size = projection.num_projections * projection.projection_dim
+    short = max(n for n in range(1, size + 1) if n * n <= size and size % n == 0)
+    long = size // short
+
+    def product(hashed, index):
+        factor = mix((index + 1 + projection.seed * 0x7F4A7C15) & MASK) | 1
+        found = hashed * factor * 256 & MASK
+        return found - 2**32 if found >= 2**31 else found
+
+    return [
+        int(
+            sum(
+                (product(hashed, one) >> 24) * (1 if product(hashed, long + two) > 0 else -1)
+                for hashed in hashes
+            )
+            > 0
+        )
+        for one in range(long)
+        for two in range(short)
+    ]
 
 
 SETTINGS = [

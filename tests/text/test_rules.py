@@ -174,3 +174,17 @@ def test_imports_neither_tensorflow_nor_keras():
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("name", ["wordpunct", "characters"])
+def test_one_pattern_finds_what_substitution_and_splitting_find(name):
+    found, random = RULES[name], np.random.default_rng(0)
+    letters = [*map(chr, range(256)), *"\u65e5\u672c\u00e9\u3000\u2028\udc80\udcff\u0130\u0131"]
+    letters += list("ab '.,!_ \t\n") * 10
+    (((pattern, replacement),), tokens) = found.substitutions, re.compile(r"[^\t\n\v\f\r ]+")
+    for size in random.integers(0, 40, 2000):
+        text = "".join(random.choice(letters, size))
+        lower = "".join(c.lower() if "A" <= c <= "Z" else c for c in text)
+        if found.characters:
+            lower = re.sub(r"([^\x00-\x7f][\udc80-\udcbf]*)", r" \1 ", lower)
+        assert found.tokens(text) == tokens.findall(re.sub(pattern, replacement, lower))
