@@ -15,7 +15,6 @@ from nbconvert import MarkdownExporter
 sys.path.insert(0, str(Path(__file__).parent))
 from api import rooms  # noqa: E402
 
-LATER = "several_devices.md"
 ROOT = Path(__file__).parents[2]
 TEXTS = {
     "RESULTS.md": "results/index.md",
@@ -49,22 +48,18 @@ _LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\((?!\w+:|#)([^)#\s]+)(#[^
 
 
 def on_config(config):
-    """Fills in the navigation: pages of folders, and no page that is yet to come."""
+    """Fills in the navigation: pages of folders."""
     folders = {
         "results/": [page for page in TEXTS.values() if page.startswith("results/")],
         "tutorials/": ["tutorials/index.md", *NOTEBOOKS.values()],
         "api/": [f"api/{room}.md" for room in rooms()],
     }
-    config.nav = [_filled(item, folders) for item in config.nav]
+    config.nav = [
+        {title: inside if isinstance(inside, list) else folders.get(inside, inside)}
+        for item in config.nav
+        for title, inside in item.items()
+    ]
     return config
-
-
-def _filled(item, folders):
-    ((title, inside),) = item.items()
-    if isinstance(inside, list):
-        there = (ROOT / "docs" / LATER).exists()
-        return {title: [one for one in inside if there or LATER not in str(one)]}
-    return {title: folders.get(inside, inside)}
 
 
 def on_files(files, config):
