@@ -30,7 +30,7 @@ CORPUS = made_up()
 TINY = dict(threshold=1.0, batch_size=128, learning_rate=0.05, width=4, shared_noise=16, output=0.1)
 SG = Spec("sg", epochs=3, **TINY)
 NP_SG = Spec("np_sg", hidden=16, epochs=3, misspelt=0.3, context_rate=0.05, **TINY)._replace(
-    learning_rate=0.005, shift=True
+    learning_rate=0.02, shift=True
 )
 JUDGED = {
     name: Judged(
@@ -47,7 +47,7 @@ JUDGED = {
 def test_a_run_learns_and_is_measured(spec, tmp_path):
     row = word_similarity.run(spec, CORPUS, JUDGED, tmp_path)
     assert row["known_pairs"]["RG-65"] == 4 and row["pairs"]["RG-65"] == 5
-    assert row["known"]["RG-65"] > 0.4  # words of a topic are alike
+    assert row["known"]["RG-65"] > 0.3  # words of a topic are alike
     assert (row["all"] is None) == (spec.method == "sg")
     assert len(row["loss_by_epoch"]) == 3 and row["loss"] < row["loss_by_epoch"][0]
     assert row["parameters"] == (8 * 4 if spec.method == "sg" else 1121 * 16 + 17 * 4 + 2 * 4)
@@ -112,9 +112,9 @@ def test_parameters_are_those_asked_for():
 
 def test_runs_are_the_papers_table_and_have_folders_of_their_own(tmp_path):
     names = list(word_similarity.RUNS)
-    assert {"SG", "NP-SG 1M", "NP-SG 2M", "NP-SG 4M"} < set(names) and len(names) == 10
+    assert {"SG", "NP-SG 1M", "NP-SG 2M", "NP-SG 4M"} < set(names) and len(names) == 11
     specs = word_similarity.RUNS.values()
-    assert len({spec.folder(tmp_path) for spec in specs}) == 10
+    assert len({spec.folder(tmp_path) for spec in specs}) == 11
     for name, spec in word_similarity.RUNS.items():
         assert word_similarity.label(spec._replace(seed=3, epochs=1)._asdict()) == name
         assert spec.num_words == 100_000 and spec.negatives == 25 and spec.threshold == 1e-5
