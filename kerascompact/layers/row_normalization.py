@@ -64,6 +64,7 @@ class RowBatchNormalization(keras.layers.Layer):
                 dtype="float32",
                 trainable=trainable,
                 autocast=False,
+                aggregation="mean",  # of the replicas, so that all have the same moving averages
                 name=name,
             )
 

@@ -63,7 +63,7 @@ class MultiWorkerStrategy(tf.distribute.MultiWorkerMirroredStrategy):
     def _check_scope(self, model: keras.Model) -> None:
         """Raises ValueError for a variable that each process would change on its own."""
         of_optimizer = [] if model.optimizer is None else model.optimizer.variables
-        for variable in [*model.variables, *of_optimizer]:
+        for variable in [*model.variables, *model.metrics_variables, *of_optimizer]:
             if not self.extended.variable_created_in_scope(variable.value):
                 raise ValueError(
                     "Layers, metrics, the optimizer and what else has variables must be made "
