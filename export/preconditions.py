@@ -115,8 +115,8 @@ def traced(batch_size: int | None = 1) -> Iterator[None]:
         said = " ".join(str(error).splitlines()[:1])
         raise ValueError(
             "`model` must run as a TensorFlow function of inputs of "
-            f"{'any batch' if batch_size is None else f'batch {batch_size}'}. Received: "
-            f"{'/'.join(names)}, which says: {type(error).__name__}: {said}"
+            f"{'any batch size' if batch_size is None else f'batch size {batch_size}'}. Received: "
+            f"the layer {'/'.join(names)}, which raises {type(error).__name__}: {said}"
         ) from error
     finally:
         if filtering:
@@ -166,7 +166,7 @@ def check_operators(function: Any, recipe: Recipe, forms: list[Form]) -> None:
     """
     bad = found(function, OPERATORS.fullmatch)
     if bad:
-        raise ValueError(f"`model` must have operators that TFLite has. Received: {bad}.")
+        raise ValueError(f"`model` must use only operators that TFLite has. Received: {bad}.")
     if lists := open_lists(function):
         raise ValueError(
             "`batch_size` must be a number for a model with a loop that keeps a list of states, "

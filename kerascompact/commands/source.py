@@ -100,7 +100,7 @@ def all_examples(arguments: argparse.Namespace, label_names: Sequence[str]) -> "
         return numbered(rows, label_names, "the file")
     loaded = datasets.load(arguments.data, arguments.data_dir)
     if tuple(label_names) != tuple(loaded.label_names):
-        raise ValueError(f"The file has other labels than {arguments.data}.")
+        raise ValueError(f"The labels of the file differ from those of {arguments.data}.")
     return loaded.test
 
 

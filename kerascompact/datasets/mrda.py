@@ -60,7 +60,9 @@ def _read(known: Known, folder: Path) -> Split:
     for number, line in enumerate(lines, 1):
         cells = line.split("|")  # speaker, utterance, basic tag, general tag, full tag
         if len(cells) != 5 or cells[2] not in TAGS:
-            raise ValueError(f"{known.path}, line {number}: five cells and a tag of {TAGS}.")
+            raise ValueError(
+                f"{known.path}, line {number}: expected five cells, the third one of {TAGS}."
+            )
         texts.append(cells[1])
         tags.append(cells[2])
     return make_split(texts, tags, TAGS, known)

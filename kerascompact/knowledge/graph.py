@@ -84,7 +84,7 @@ class Graph:
             return NotImplemented
         if other.num_objects != self.num_objects:
             raise ValueError(
-                f"Both graphs must have as many objects. Received: {self!r} and {other!r}."
+                f"Both graphs must have equally many objects. Received: {self!r} and {other!r}."
             )
         return Graph(self.matrix + other.matrix)
 

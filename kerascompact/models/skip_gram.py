@@ -188,9 +188,8 @@ class SkipGram(keras.Model):
         batch: _Batch | None = getattr(y_pred, "skip_gram_batch", None)
         if batch is None:
             raise ValueError(
-                "`y_pred` must be the very vectors that `SkipGram.call` has returned, with which "
-                "it hands on those of the different words: nothing may change them before the "
-                f"loss. Received: y_pred={y_pred}."
+                "`y_pred` must be exactly the vectors that `SkipGram.call` returned: they carry "
+                f"the batch's distinct words to the loss. Received: y_pred={y_pred}."
             )
         y = tf.reshape(tf.cast(y, tf.int32), [-1])
         likelihood = self._likelihood(y_pred, y, batch)

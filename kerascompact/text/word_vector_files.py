@@ -81,10 +81,10 @@ def _text_rows(file: IO[bytes], path: Path, limit: int | None) -> Iterator[tuple
         if len(fields) <= width or not fields:
             many = f"{width} numbers" if width > 0 else "its numbers"
             raise ValueError(
-                f"{where}: a word and {many} must stand here. Received: {_shown(content)}."
+                f"{where}: expected a word and {many} here. Received: {_shown(content)}."
             )
         if found == rows:
-            raise ValueError(f"{where}: the header says {rows} rows, and here begins another.")
+            raise ValueError(f"{where}: the header says {rows} rows, but another row begins here.")
         name, *numbers = fields
         _, *inside = name.split()
         if inside and _NUMBER.fullmatch(inside[-1]):
@@ -123,7 +123,7 @@ def _header(content: bytes, where: str) -> tuple[int, int]:
     fields = content.split()
     if len(fields) != 2 or not all(field.isdigit() and len(field) < 12 for field in fields):
         raise ValueError(
-            f"{where}: the number of rows and their width must stand here. "
+            f"{where}: expected the number of rows and their width here. "
             f"Received: {_shown(content)}."
         )
     rows, width = (int(field) for field in fields)

@@ -101,7 +101,7 @@ class Backup(keras.callbacks.Callback):
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
         if epoch != self.epoch:
             raise ValueError(
-                "`fit` must begin where the backup ends: `initial_epoch=backup.epoch`. "
+                "`fit` must continue where the backup ends: `initial_epoch=backup.epoch`. "
                 f"Received: epoch {epoch} with a backup of {self.epoch} epochs."
             )
 

@@ -90,7 +90,7 @@ def test_labels_columns_and_files_that_do_not_fit(trained, table, options, tmp_p
     line = fails("verify", file, "--model", trained / "model.keras", "--data", other)
     assert "other.csv, line 3: label 'weather' does not occur in the file" in line
     line = fails("verify", file, "--model", trained / "model.keras", "--data", "clinc150")
-    assert "The file has other labels than clinc150" in line
+    assert "The labels of the file differ from those of clinc150" in line
     assert "has no column 'query'" in fails("verify", file, *options, "--text-column", "query")
     shutil.copy(file, tmp_path / "alone.tflite")
     assert "There is no" in fails("verify", tmp_path / "alone.tflite", *options)

@@ -79,7 +79,9 @@ def no_converter(monkeypatch):
 def test_names_operators_and_their_layers(no_converter, function, message):
     model = Outer(function)
     model(np.array([[1, 2, 3, 4]]))
-    with pytest.raises(ValueError, match=f"must have operators that TFLite has. Rec.*{message}"):
+    with pytest.raises(
+        ValueError, match=f"must use only operators that TFLite has. Rec.*{message}"
+    ):
         export.convert(model)
 
 
@@ -90,7 +92,7 @@ def test_names_the_layer_that_cannot_be_traced(no_converter, function, kind):
     model(np.array([[1, 2, 3, 4]]))
     model.inner.layers[-1].function = function
     before = keras.config.is_traceback_filtering_enabled()
-    with pytest.raises(ValueError, match=f"Received: .*outer/inner/bad, which says: {kind}"):
+    with pytest.raises(ValueError, match=f"Received: .*outer/inner/bad, which raises {kind}"):
         export.convert(model)
     assert keras.config.is_traceback_filtering_enabled() == before
 

@@ -49,7 +49,7 @@ def test_stored_zeros_are_no_edges():
 def test_union(made):
     both = made | Graph.from_pairs([(0, 3), (0, 6)], 7)
     assert {tuple(pair) for pair in both.pairs().tolist()} == PAIRS | {(0, 6)}
-    with pytest.raises(ValueError, match="as many objects. Received: <Graph of 7 .* of 8 obj"):
+    with pytest.raises(ValueError, match="equally many objects. Received: <Graph of 7 .* of 8 obj"):
         made | Graph.from_pairs([], 8)
     with pytest.raises(TypeError, match="unsupported operand"):
         made | {(0, 1)}

@@ -221,7 +221,9 @@ def test_refuses_vectors_that_something_has_changed():
 
     model = Doubled(keras.layers.Embedding(8, 2), 8)
     model.compile("sgd")
-    with pytest.raises(ValueError, match="`y_pred` must be the very vectors that `SkipGram.call`"):
+    with pytest.raises(
+        ValueError, match="`y_pred` must be exactly the vectors that `SkipGram.call`"
+    ):
         model.fit(np.array([1, 2]), np.array([2, 3]), verbose=0)
 
 

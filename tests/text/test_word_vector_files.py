@@ -74,22 +74,22 @@ def test_limit_reads_no_further(tmp_path):
         ("", "vectors.txt has no word vectors"),
         ("3 2\n", "its header says 3 rows, and it has 0"),
         ("3 2\nthe 1 2\nof 1 2\n", "its header says 3 rows, and it has 2"),
-        ("1 2\nthe 1 2\nof 1 2\n", "line 3: the header says 1 rows, and here begins another"),
+        ("1 2\nthe 1 2\nof 1 2\n", "line 3: the header says 1 rows, but another row begins here"),
         ("0 2\n", "line 1: the header says 0 rows of 2 numbers"),
         ("2 0\na\nb\n", "line 1: the header says 2 rows of 0 numbers"),
-        ("the 1 2\nof 1\n", "line 2: a word and 2 numbers must stand here. Received: 'of 1'"),
-        ("the 1 2\n 1 2\n", "line 2: a word and 2 numbers"),
-        ("the 1 2\n\nof 1 2\n", "line 2: a word and 2 numbers must stand here. Received: ''"),
+        ("the 1 2\nof 1\n", "line 2: expected a word and 2 numbers here. Received: 'of 1'"),
+        ("the 1 2\n 1 2\n", "line 2: expected a word and 2 numbers"),
+        ("the 1 2\n\nof 1 2\n", "line 2: expected a word and 2 numbers here. Received: ''"),
         ("the 1 2\nof 1 2 3\n", "line 2: more than 2 numbers. Received: 'of 1 2 3'"),
         ("the 1 2\nof -1.5e-3 2 3\n", "line 2: more than 2 numbers"),
         ("3 2\nthe 1 2\nof 1.0 2 3\n", "line 3: more than 2 numbers"),
-        ("the\n", "line 1: a word and its numbers must stand here"),
+        ("the\n", "line 1: expected a word and its numbers here"),
         ("the 1 2\nof 1 x2\n", "line 2: 'x2' is not a number"),
         ("the 1 2\nof nan 2\n", "line 2: 'nan' is not a finite number"),
         ("the 1 2\nof 1 1e39\n", "line 2: '1e39' is not a finite number"),
         ("the 1 -inf\n", "line 1: '-inf' is not a finite number"),
         (b"the 1 2\n\xff\xfe 1 2\n", "line 2: the word is not UTF-8"),
-        (b"\x89PNG\r\n\x1a\n\x00", "line 1: a word and its numbers"),
+        (b"\x89PNG\r\n\x1a\n\x00", "line 1: expected a word and its numbers"),
     ],
 )
 def test_names_what_is_wrong_in_text(tmp_path, content, message):
@@ -101,9 +101,12 @@ def test_names_what_is_wrong_in_text(tmp_path, content, message):
 @pytest.mark.parametrize(
     "content, message",
     [
-        (b"", "line 1: the number of rows and their width must stand here. Received: ''"),
-        (b"the 1 2\n", "line 1: the number of rows and their width must stand here"),
-        (struct.pack("<ii", 793712314, 12) + b"x", "line 1: the number of rows"),  # fastText's
+        (b"", "line 1: expected the number of rows and their width here. Received: ''"),
+        (b"the 1 2\n", "line 1: expected the number of rows and their width here"),
+        (
+            struct.pack("<ii", 793712314, 12) + b"x",
+            "line 1: expected the number of rows",
+        ),  # fastText's
         (binary([("a", [1.0, 2.0])], b"2 2\n"), "ends early or is damaged in row 2 of 2"),
         (binary([("a", [1.0, 2.0])])[:-3], "ends early: row 1 of 1 is incomplete"),
         (binary([("a", [1.0, 2.0])] * 2, b"1 2\n"), "goes on after the 1 rows"),
