@@ -87,7 +87,7 @@ clean:  ## remove caches and builds (the environment stays: remove $(VENV) by ha
 
 # An extra of setup.cfg, installed. The stamp is older than setup.cfg after an edit: installed again.
 $(VENV)/.has-%: setup.cfg pyproject.toml | $(VENV)/.made
-	@echo "Installing kerascompact[$*] into $(VENV): some minutes the first time (about 2 GB)."
+	@echo "Installing kerascompact[$*] into $(VENV): some minutes the first time (2.5 GB)."
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --prefer-binary -e ".[$*]"
 	@touch $@
 

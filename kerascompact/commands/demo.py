@@ -31,6 +31,7 @@ def run(arguments: argparse.Namespace) -> int:
     from rich.console import Console
 
     from kerascompact import datasets
+    from kerascompact.commands.source import printed_warnings
     from kerascompact.core import checks
     from kerascompact.runtime import TextClassifier
     from kerascompact.search import text_classifier
@@ -46,7 +47,8 @@ def run(arguments: argparse.Namespace) -> int:
     console.print(f"CLINC150: {len(data.label_names)} intents, {queries}.")
     console.print(f"Budgets of the entire file: {BUDGETS}.")
     limits: dict[str, Any] = {"workers": 1, "trials": 3} if arguments.quick else {}
-    found = text_classifier(data, BUDGETS, arguments.minutes, **limits)
+    with printed_warnings():
+        found = text_classifier(data, BUDGETS, arguments.minutes, **limits)
     found.save(arguments.out)
     console.print(found.table())
     console.print(found.why, markup=False, highlight=False)

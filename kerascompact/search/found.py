@@ -25,6 +25,15 @@ from kerascompact.tasks import folder as names
 WHY = 5  # settings that are named
 TRIALS = "trials.jsonl"
 
+# Parameters that the search draws as a multiple of a usual value -> that number of the setting.
+MULTIPLES = {
+    "width": "width",
+    "epochs": "epochs",
+    "learning_rate": "learning_rate",
+    "rate_from_start": "learning_rate",
+    "tuning_rate": "tuning_rate",
+}
+
 
 class Found:
     """What a search found.
@@ -173,11 +182,18 @@ def importances(studies: Studies) -> list[tuple[str, float, Any]]:
     if not shares:
         return []
     trials = [trial for study in studies.of.values() for trial in study.get_trials(deepcopy=False)]
-    best = max(trials, key=lambda trial: trial.value or 0.0).params
+    best = max(trials, key=lambda trial: trial.value or 0.0)
     total = sum(sum(share) for share in shares.values()) or 1.0
     found = {name: sum(share) / total for name, share in shares.items()}
     order = sorted(found, key=lambda name: -found[name])
-    return [(name, found[name], best.get(name)) for name in order]
+    return [(name, found[name], _value(best, name)) for name in order]
+
+
+def _value(trial: optuna.trial.FrozenTrial, name: str) -> Any:
+    """What a trial had of a setting: a number itself, where the search draws it as a multiple."""
+    if name in MULTIPLES and "setting" in trial.user_attrs:
+        return trial.user_attrs["setting"][MULTIPLES[name]]
+    return trial.params.get(name)
 
 
 def _shown(value: Any) -> str:

@@ -1,12 +1,15 @@
 """A search on a small task: files within their budgets, that give Keras' answers."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
+import optuna
 import pytest
 
 from kerascompact.runtime import TextClassifier
 from kerascompact.search import text_classifier
+from kerascompact.search.found import importances
 from kerascompact.search.sizes import MARGIN
 from tiny_task import dataset
 
@@ -100,3 +103,21 @@ def test_refuses(change, message):
     arguments = {"data": dataset(60), "budget": "12KiB", "workers": 1, "verbose": False}
     with pytest.raises(ValueError, match=message):
         text_classifier(**{**arguments, **change})
+
+
+def test_why_shows_the_numbers_of_the_setting_not_the_multiples_that_are_drawn():
+    study = optuna.create_study(direction="maximize")
+    multiples = optuna.distributions.FloatDistribution(-2, 2)
+    shares = optuna.distributions.FloatDistribution(0.0, 0.8)
+    for number in range(24):
+        width, dropout = number % 5 - 2.0, number % 3 * 0.4
+        study.add_trial(
+            optuna.trial.create_trial(
+                params={"width": width, "dropout": dropout},
+                distributions={"width": multiples, "dropout": shares},
+                value=width / 10 + dropout / 100,
+                user_attrs={"setting": {"width": int(16 * 2**width)}},
+            )
+        )
+    best = {name: value for name, _, value in importances(SimpleNamespace(of={"all": study}))}
+    assert best == {"width": 64, "dropout": 0.8}
