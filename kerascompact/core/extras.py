@@ -5,6 +5,7 @@ from types import ModuleType
 
 RUNTIME = "kerascompact-runtime"  # the package without TensorFlow among its requirements
 _TRAINING = {"keras", "optuna", "tensorflow", "tensorflow_text"}
+_NAMES = {"sklearn": "scikit-learn"}  # of packages that are imported by another name
 
 
 def require(module: str, extra: str) -> ModuleType:
@@ -18,10 +19,11 @@ def require(module: str, extra: str) -> ModuleType:
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
-        if error.name != module.split(".")[0]:
+        package = module.split(".")[0]
+        if error.name != package:
             raise  # it is installed, but something that it needs is not
         raise ImportError(
-            f"This needs the package {module!r}. "
+            f"This needs the package {_NAMES.get(package, package)!r}. "
             f"Install it with: pip install '{_package_with(extra)}[{extra}]'"
         ) from error
 
@@ -36,17 +38,22 @@ def training_is_missing(error: ModuleNotFoundError) -> str | None:
     package = (error.name or "").partition(".")[0]
     if package not in _TRAINING:
         return None
+    first = "" if _extras_of_runtime() is None else f"pip uninstall {RUNTIME}, then "
     return (
         f"Training and exporting need the package {package!r}. "
-        "Install all that they need with: pip install kerascompact"
+        f"Install all that they need with: {first}pip install kerascompact"
     )
 
 
 def _package_with(extra: str) -> str:
+    return RUNTIME if extra in (_extras_of_runtime() or []) else "kerascompact"
+
+
+def _extras_of_runtime() -> list[str] | None:
+    """Extras of the package without TensorFlow; `None` if it is not installed."""
     from importlib import metadata  # slow, and `import kerascompact` does not need it
 
     try:
-        extras = metadata.metadata(RUNTIME).get_all("Provides-Extra") or []
+        return metadata.metadata(RUNTIME).get_all("Provides-Extra") or []
     except metadata.PackageNotFoundError:
-        extras = []
-    return RUNTIME if extra in extras else "kerascompact"
+        return None

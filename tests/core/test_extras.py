@@ -18,7 +18,8 @@ def test_returns_the_module():
 @pytest.mark.parametrize("module", ["kerascompact_absent", "kerascompact_absent.part"])
 def test_says_which_extra_brings_it(module):
     sentence = (
-        f"This needs the package '{module}'. Install it with: pip install 'kerascompact[plot]'"
+        "This needs the package 'kerascompact_absent'. "
+        "Install it with: pip install 'kerascompact[plot]'"
     )
     with pytest.raises(ImportError, match=f"^{re.escape(sentence)}$"):
         require(module, "plot")
@@ -43,6 +44,10 @@ def test_names_the_extra_of_the_package_that_is_installed(tmp_path, monkeypatch)
         require("kerascompact_absent", "plot")
     with pytest.raises(ImportError, match=r"pip install 'kerascompact\[hub\]'$"):
         require("kerascompact_absent", "hub")
+    missing = ModuleNotFoundError("No module named 'keras'", name="keras")
+    assert str(training_is_missing(missing)).endswith(
+        ": pip uninstall kerascompact-runtime, then pip install kerascompact"
+    )
 
 
 @pytest.mark.parametrize("module", ["tensorflow", "keras.src", "optuna"])
