@@ -16,7 +16,7 @@ def test_rows_and_their_table(tmp_path, monkeypatch):
     monkeypatch.setenv("KERASCOMPACT_RESULTS", str(tmp_path))
     monkeypatch.setattr(few_bits.datasets, "load", lambda *_: dataset())
     monkeypatch.setattr(phone, "ARMS", TINY)
-    for name, size in {"WIDTH": 16, "LENGTH": 8, "RUNS": 20}.items():
+    for name, size in {"WORDS": 30, "WIDTH": 16, "LENGTH": 8, "RUNS": 20}.items():
         monkeypatch.setattr(phone, name, size)
     specs = [Spec(arm, "tiny", 30, 16, 8, epochs=2) for arm in TINY]
     specs.append(Spec(NORMAL, words=2000, width=16, length=8))
@@ -53,4 +53,4 @@ def test_what_four_bits_lose():
     assert lost("LR", "codes4") < 1 < lost("LR", "int4")
     for one in groups[NORMAL]:
         assert one["codes4"]["relative_error"] < 0.09 and one[VALUES]["relative_error"] < 0.1
-        assert one["int4"]["relative_error"] == pytest.approx(0.115, abs=1e-3)
+        assert one["int4"]["relative_error"] == pytest.approx(0.115, abs=2e-3)

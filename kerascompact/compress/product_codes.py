@@ -147,6 +147,5 @@ def _lengths(
     smallest = max(exact[exact > 0].min(), SMALLEST * largest)
     levels = np.r_[0, np.geomspace(smallest, largest, LEVELS - 1)].astype(np.float32)
     middles = np.sqrt(levels[1:-1] * levels[2:])
-    codes = 1 + np.searchsorted(middles, exact)
-    codes[exact < smallest / 2] = 0
+    codes = np.where(exact < smallest / 2, 0, 1 + np.searchsorted(middles, exact))
     return levels[codes], levels, codes

@@ -108,8 +108,9 @@ class ProductCodesForm(Form):
             expected = f"a matrix (K, g) of integers from -{LARGEST} to {LARGEST}"
             checks.fail("codebook", expected, codebook)
         width = config.pop("output_dim", None) if factors is None else len(factors)
+        sizes = dict(zip(("cardinality", "group"), codebook.shape, strict=True))
         own: dict[str, Any] = {"factors": factors is not None, "row_scales": row_codes is not None}
-        form = cls(len(codes), width, *codebook.shape, **own, **config)
+        form = cls(input_dim=len(codes), output_dim=width, **sizes, **own, **config)
         form.build()
         shape = (form.input_dim, form.directions.code_length)
         if codes.shape != shape:
