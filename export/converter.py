@@ -74,8 +74,8 @@ def convert(
             inputs and outputs, and compact layers anywhere in it; or a `Frozen`; or a dictionary of
             these by name.
         recipe: Name of one of `RECIPES`, or a `Recipe`: "int8" stores tables and kernels as 8-bit
-            integers, "int4" tables as 4-bit and kernels as 8-bit integers. Default: the recipe of a
-            `Frozen`, or "int8".
+            integers, "int4" tables as 4-bit and kernels as 8-bit integers, "codes4", "codes3" and
+            "codes2" tables as product codes. Default: the recipe of a `Frozen`, or "int8".
         labels: Names of the classes, which the metadata of the file contain. Whether a text may
             have several of them is told by the model: its outputs are then sigmoids, no softmax.
         vocabulary: Vocabulary of the model. The metadata contain its size, token rules and SHA-256;

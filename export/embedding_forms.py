@@ -8,7 +8,8 @@ import keras
 from kerascompact.core import checks
 from kerascompact.core.embedding import BaseEmbedding
 from kerascompact.core.keras_graph import direct_layers, is_one_table, is_stock_embedding
-from kerascompact.export.recipe import Recipe
+from kerascompact.export.code_tables import in_codes
+from kerascompact.export.recipe import CODES, Recipe
 from kerascompact.export.trainable_form import TrainableForm
 from kerascompact.forms.base import Form
 from kerascompact.forms.dense import DenseForm
@@ -70,6 +71,8 @@ def _stored(form: Form, recipe: Recipe) -> Form:
     plain = type(form) is DenseForm and form.precision == "float32"
     if plain and recipe.stock_table != "columns":
         return _by_rows(form, recipe)
+    if recipe.tables in CODES:
+        return in_codes(form, CODES[recipe.tables])
     return form if recipe.tables == "float32" else form.stored_as(recipe.tables)
 
 

@@ -2,7 +2,8 @@
 
 from typing import Any, NamedTuple
 
-TABLES = ("float32", "int8", "int4")
+CODES = {"codes4": 4, "codes3": 3, "codes2": 2}  # bits of a number
+TABLES = ("float32", "int8", "int4", *CODES)
 KERNELS = ("float32", "int8", "dynamic", "full_int8", "int16x8")
 STOCK_TABLE = ("columns", "rows", "blocks")
 REASONS = {
@@ -16,7 +17,10 @@ class Recipe(NamedTuple):
 
     Args:
         name: Name of the recipe, such as in `convert(model, recipe=name)`.
-        tables: Type of the embeddings' tables and codebooks: "float32", "int8" or "int4". Codes are
+        tables: Type of the embeddings' tables and codebooks: "float32", "int8" or "int4"; or
+            "codes4", "codes3" or "codes2" for product codes of so many bits a number, found by
+            k-means, closer than "int4" at the same bits: tables of float32 rows become codes, all
+            else is as with "int4", and a table that is smaller than its codebook is int8. Codes are
             packed bits in every recipe. The few numbers that multiply every vector (`H` of a
             `FactoredForm`, the kernels of a `CodeLSTMForm`) are int8 for "int4" as well.
         kernels: Type of the kernels of all other layers, and how the runtime computes with them:
@@ -71,6 +75,9 @@ RECIPES = {
         Recipe("float32", "float32"),
         Recipe("int8", "int8", "int8"),
         Recipe("int4", "int4", "int8"),
+        Recipe("codes4", "codes4", "int8"),
+        Recipe("codes3", "codes3", "int8"),
+        Recipe("codes2", "codes2", "int8"),
         Recipe("int8_tables", "int8"),
         Recipe("int4_tables", "int4"),
         Recipe("dynamic", "int8", "dynamic"),
@@ -119,7 +126,7 @@ def resolve(recipe: str | Recipe) -> Recipe:
     recipe = recipe._replace(float_layers=tuple(names))  # a list in the metadata of a file
     if recipe.stock_table == "blocks" and recipe.tables != "int4":
         checks.fail("tables", "'int4', the only type that is stored in blocks", recipe.tables)
-    if recipe.stock_table == "rows" and recipe.tables == "float32":
+    if recipe.stock_table == "rows" and recipe.tables not in ("int8", "int4"):
         checks.fail("tables", "'int8' or 'int4', to have a scale for each row", recipe.tables)
     if recipe.kernels == "int16x8" and recipe.tables != "float32":
         checks.fail(

@@ -14,6 +14,7 @@ from kerascompact.forms import (
     HashedForm,
     PackedTableForm,
     PrefixTableForm,
+    ProductCodesForm,
     RemappedForm,
     SparseForm,
     SparseTableForm,
@@ -115,6 +116,25 @@ def affine_rows(**config):
 def scaled(**config):
     (vectors, table), (lengths, numbers) = codes_concat(), codebook(width=1)
     return DirectionNormForm(V, 6, [vectors, lengths], **config), table * numbers
+
+
+def product_codes(rows=V, width=5, group=2, cardinality=6, seed=1, **config):
+    """Codes of two numbers of five, the last of which is beyond the width."""
+    codes = some_codes(rows, -(-width // group), cardinality, seed)
+    book = np.random.default_rng(seed).integers(-127, 128, (cardinality, group))
+    factors = numbers(width, seed=seed + 1) / 100
+    table = book[codes].reshape(rows, -1)[:, :width].astype(np.float32) * factors
+    return ProductCodesForm.from_codes(codes, book, factors, **config), table
+
+
+def product_codes_scaled(**config):
+    """The same with a length for each row."""
+    plain, table = product_codes()
+    levels = numbers(256, seed=5)
+    chosen = np.random.default_rng(6).integers(0, 256, V)
+    book = plain.directions.codebook.numpy()
+    arrays = (some_codes(cardinality=6), book, plain.column_factors.numpy(), chosen, levels)
+    return ProductCodesForm.from_codes(*arrays, **config), table * levels[chosen][:, None]
 
 
 def recurrent(rows=V, length=3, cardinality=5, width=3, units=4, shared=False, seed=1, **config):
@@ -245,6 +265,8 @@ KINDS = {
     "tensor_train": tensor_train,
     "affine": affine,
     "affine_rows": affine_rows,
+    "product_codes": product_codes,
+    "product_codes_scaled": product_codes_scaled,
 }
 
 # XLA takes a third of a second for each form: the short suite compiles those that walk or compute
@@ -261,7 +283,13 @@ in_a_graph_and_under_xla = pytest.mark.parametrize(
 
 # Forms that add or multiply, in an order that TensorFlow chooses; all others only gather.
 COMPUTING = (codes_sum, factored, low_rank, recurrent, sparse, hashed, tensor_train)
-SMALL = (scalar, affine, affine_rows)  # nothing left to quantize
+SMALL = (
+    scalar,
+    affine,
+    affine_rows,
+    product_codes,
+    product_codes_scaled,
+)  # nothing left to quantize
 
 
 def check_rows(make, found, table):

@@ -63,6 +63,7 @@ FOLDERS: dict[str, dict[str, tuple[str, ...]]] = {
         "text_in": ("text_in",),
         "text_speed": ("text_speed",),
         "aware": ("aware",),
+        "few_bits": ("few_bits",),
         "parity": ("runtimes", "aarch64", "browser"),
         "reverify": ("reverify",),
         "fuzz": ("fuzz",),

@@ -11,7 +11,7 @@ from benchmarks.product import vectors
 from kerascompact import export, layers, models
 from kerascompact.core.extras import require
 from kerascompact.core.projection import Projection
-from kerascompact.export.recipe import Recipe
+from kerascompact.export.recipe import CODES, Recipe
 from kerascompact.forms import (
     AffineTableForm,
     CodebookForm,
@@ -121,7 +121,7 @@ _ROWS = (
     Recipe("int4 rows", "int4", stock_table="rows"),
 )
 RECIPES: dict[str, tuple[str | Recipe, ...]] = {
-    "dense": (*_TABLES, *_ROWS, "blocks", "int4", *APPROXIMATE),
+    "dense": (*_TABLES, *_ROWS, "blocks", "int4", *CODES, *APPROXIMATE),
     "codes": _TABLES,
     "mixture": ("int8_tables", *APPROXIMATE),
 }

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 METHODS: dict[str, tuple[str, ...]] = {
     "scalar": ("bits", "scale"),
     "product": ("code_length", "cardinality", "norms", "seed"),
+    "product_codes": ("bits", "group", "seed"),
     "svd": ("rank",),
     "kmeans": ("clusters", "seed"),
     "codes": ("code_length", "cardinality", "seed"),
@@ -44,7 +45,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     add("-o", "--out", type=Path, required=True, metavar="FILE", help="a .tflite or .keras file")
     add("--method", choices=METHODS, required=True, help="how to compress the table")
-    add("--bits", type=int, help="bits per entry, 1 to 8; scalar (8)")
+    add("--bits", type=int, help="bits per entry, 1 to 8; scalar (8), product_codes (4)")
+    add(
+        "--group", type=int, metavar="G",
+        help="numbers of a code; product_codes (as many as fill 8 or 9 bits)",
+    )  # fmt: skip
     add(
         "--scale", choices=("column", "row", "table"),
         help="entries that share a scale; scalar (column for 8 and 4 bits, else row)",
@@ -145,6 +150,8 @@ def _compressor(arguments: argparse.Namespace) -> "Compressor":
             return compress.ScalarQuantization(**given)
         case "product":
             return compress.ProductQuantization(**given, verbose=True)
+        case "product_codes":
+            return compress.ProductCodes(**given)
         case "svd":
             return compress.TruncatedSVD(**given)
         case "kmeans":

@@ -9,6 +9,7 @@ from kerascompact.compress.kd_codes import KDCodes
 from kerascompact.compress.models import compress_model, form_model
 from kerascompact.compress.nearest_anchors import NearestAnchors
 from kerascompact.compress.product import ProductQuantization
+from kerascompact.compress.product_codes import ProductCodes
 from kerascompact.compress.pruning import Pruning
 from kerascompact.compress.report import report
 from kerascompact.compress.scalar import ScalarQuantization
@@ -24,6 +25,7 @@ __all__ = [
     "KMeansClusters",
     "KSVD",
     "NearestAnchors",
+    "ProductCodes",
     "ProductQuantization",
     "Pruning",
     "ScalarQuantization",

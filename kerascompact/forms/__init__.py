@@ -13,6 +13,7 @@ from kerascompact.forms.hashed import HashedForm
 from kerascompact.forms.logits import LogitsForm
 from kerascompact.forms.packed_table import PackedTableForm
 from kerascompact.forms.prefix_table import PrefixTableForm
+from kerascompact.forms.product_codes import ProductCodesForm
 from kerascompact.forms.projected import ProjectedForm
 from kerascompact.forms.remapped import RemappedForm
 from kerascompact.forms.reversible import ReversibleForm
@@ -32,6 +33,7 @@ __all__ = [
     "Form",
     "HashedForm",
     "LogitsForm",
+    "ProductCodesForm",
     "ProjectedForm",
     "PrefixTableForm",
     "CodeLSTMForm",

@@ -29,7 +29,10 @@ class Composed(Form):
         ]
 
     def quantized(self, precision: str) -> Form:
-        parts = [part.quantized(precision) for part in self.parts]
+        return self.with_parts([part.quantized(precision) for part in self.parts])
+
+    def with_parts(self, parts: list[Form]) -> Form:
+        """The same form over other parts; itself, if they are its own."""
         if all(new is old for new, old in zip(parts, self.parts, strict=True)):
             return self
         config = self.get_config()

@@ -57,7 +57,17 @@ class DirectionNormForm(Composed):
 
     def word_logits(self, hidden: tf.Tensor) -> tf.Tensor:
         vectors, numbers = self.parts
-        # All lengths are the logits of a 1. The TFLite converter must not know this number: it
-        # would multiply the table with it and store the result.
-        one = tf.reshape(1.0 + tf.cast(unknown_zero(hidden), tf.float32), [1, 1])
-        return vectors.word_logits(hidden) * tf.reshape(numbers.word_logits(one), [-1])
+        return vectors.word_logits(hidden) * all_numbers(numbers, hidden)
+
+
+def all_numbers(form: Form, hidden: tf.Tensor) -> tf.Tensor:
+    """The numbers `(V,)` of a form of width 1, as a file computes them.
+
+    Args:
+        form: Form of width 1.
+        hidden: Vectors that depend on the input of the model.
+    """
+    # All numbers are the logits of a 1. The TFLite converter must not know this one: it would
+    # multiply the table with it and store the result.
+    one = tf.reshape(1.0 + tf.cast(unknown_zero(hidden), tf.float32), [1, 1])
+    return tf.reshape(form.word_logits(one), [-1])

@@ -133,6 +133,12 @@ class FactoredForm(Form):
             *super().storage(),
         ]
 
+    def with_part(self, part: Form) -> "FactoredForm":
+        """The same matrix behind another part of the same width."""
+        names = ("kernel", "kernel_scale", "bias")
+        arrays = {name: getattr(self, name).numpy() for name in names if hasattr(self, name)}
+        return FactoredForm.from_arrays(arrays, **{**self.get_config(), "part": part})
+
     def quantized(self, precision: str) -> "FactoredForm":
         part, scale = self.part.quantized(precision).unscaled()
         if part is self.part and at_most(self.precision, "int8"):

@@ -13,8 +13,9 @@ from kerascompact import export
 from kerascompact.core import files
 from kerascompact.core.keras_graph import direct_layers
 from kerascompact.core.storage import Stored
+from kerascompact.export.code_tables import form_of_table
 from kerascompact.export.embedding_forms import as_form, is_embedding
-from kerascompact.export.recipe import RECIPES, Recipe
+from kerascompact.export.recipe import CODES, RECIPES, Recipe
 from kerascompact.search.building import build, with_form_head
 from kerascompact.search.corpus import ids_of_a_text
 from kerascompact.search.kernels import kernels_of
@@ -244,6 +245,9 @@ def table_bytes(setting: Setting) -> int:
     width = setting.width
     recipe = RECIPES[setting.recipe]
     if setting.method == "standard":
+        if recipe.tables in CODES:
+            form = form_of_table(setting.words, width, CODES[recipe.tables])
+            return sum(_padded(_array_bytes(array)) for array in form.storage())
         bits = {"float32": 32, "int8": 8, "int4": 4}[recipe.tables]
         return _padded(setting.words * math.ceil(width * bits / 8)) + _padded(4 * width)
     model = build(setting, setting.words, 2)

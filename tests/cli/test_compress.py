@@ -32,6 +32,7 @@ METHODS = {
         "9",
     ],
     "pruning": ["--sparsity", "0.5"],
+    "product_codes": ["--bits", "3", "--group", "2", "--seed", "1"],
 }
 MAKES = {
     "product": compress.ProductQuantization(3, 8, norms=True),
@@ -39,6 +40,7 @@ MAKES = {
     "k_svd": compress.KSVD(9, 2, iterations=2, seed=1),
     "sparse_code": compress.SparseCode(12, 0.01, 0.0, 9),
     "pruning": compress.Pruning(0.5),
+    "product_codes": compress.ProductCodes(3, 2, seed=1),
 }
 
 

@@ -10,6 +10,7 @@ from kerascompact.compress import (
     KDCodes,
     KMeansClusters,
     NearestAnchors,
+    ProductCodes,
     ProductQuantization,
     Pruning,
     ScalarQuantization,
@@ -35,6 +36,8 @@ LADDERS = {
     "scalar, table": [ScalarQuantization(bits, "table") for bits in (1, 2, 4, 8)],
     "product": [ProductQuantization(parts, 8) for parts in (1, 2, 4, 8)],
     "product, norms": [ProductQuantization(parts, 8, norms=True) for parts in (1, 2, 4)],
+    "product codes": [ProductCodes(bits, group=1) for bits in (1, 2, 4)],
+    "product codes, lengths": [ProductCodes(bits, 2, True) for bits in (1, 2, 3)],
     "svd": [TruncatedSVD(rank) for rank in (1, 3, 5, 8)],
     "k-means": [KMeansClusters(k) for k in (2, 4, 16)],
     "compositional": [CompositionalCodes(4, length, **QUICK) for length in (1, 6)],
@@ -82,7 +85,7 @@ def test_frequent_words_weigh_more(ladder):
     errors = [report(TABLE, form, COUNTS).relative_error for form in (plain, pulled)]
     apart = isinstance(ladder[0], ScalarQuantization) and ladder[0].scale != "table"
     # k-means may end in another optimum, and norms apart are not what it makes small
-    by_kmeans = KMeansClusters | ProductQuantization | NearestAnchors | KSVD
+    by_kmeans = KMeansClusters | ProductCodes | ProductQuantization | NearestAnchors | KSVD
     slack = 1.1 if isinstance(ladder[0], by_kmeans) else 1 + 1e-6
     assert errors[1] == errors[0] if apart else errors[1] <= errors[0] * slack
     uniform = values(ladder[0].fit(TABLE, np.full(V, 3.0)))

@@ -53,3 +53,11 @@ def test_rows_of_one_number_of_four_bits(stored):
     known = sample_words(3000)
     setting = at_size(setting._replace(stored=stored))
     assert -300 <= len(SIZES.convert(setting, known)) - SIZES.predict(setting, known) <= MARGIN
+
+
+@pytest.mark.parametrize("recipe", ["codes4", pytest.param("codes3", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("method", "options"), [("standard", ()), ("low_rank", (("ratio", 0.6),))])
+def test_tables_in_codes(recipe, method, options):
+    setting = Setting(2002, 16, method=method, options=options, recipe=recipe)
+    setting, known = at_size(setting), sample_words(2000)
+    assert abs(len(SIZES.convert(setting, known)) - SIZES.predict(setting, known)) <= MARGIN
