@@ -19,7 +19,7 @@ class Recipe(NamedTuple):
         name: Name of the recipe, such as in `convert(model, recipe=name)`.
         tables: Type of the embeddings' tables and codebooks: "float32", "int8" or "int4"; or
             "codes4", "codes3" or "codes2" for product codes of so many bits a number, found by
-            k-means, closer than "int4" at the same bits: tables of float32 rows become codes, all
+            k-means, which are closer than "int4": tables of float32 rows become codes, all
             else is as with "int4", and a table that is smaller than its codebook is int8. Codes are
             packed bits in every recipe. The few numbers that multiply every vector (`H` of a
             `FactoredForm`, the kernels of a `CodeLSTMForm`) are int8 for "int4" as well.

@@ -24,11 +24,12 @@ class ProductCodes(Compressor):
     centroids of k-means over all groups of numbers are the codebook, rounded to eight bits. Errors
     are weighted by what `s_i` and `c_j` make of them.
 
-    At the bits of a scale per column, that is closer: a row has its own range, as in
-    `RowScaledForm`, and the values lie where the numbers are. For a table of normal numbers, the
-    relative error is 0.087 at 4 bits (0.099 with `group=1`, a list of 16 values, and 0.115 with
-    `ScalarQuantization(4)`), 0.17 at 3 and 0.30 at 2. For words of a trained classifier, whose
-    lengths differ much, it is 0.065 in place of 0.18 at 4 bits.
+    That is closer than integers with a scale per column: a row has its own range, as in
+    `RowScaledForm`, and the values lie where the numbers are. For 4,000 x 32 normal numbers, the
+    relative error is 0.086 at 4 bits (0.096 with `group=1`, a list of 16 values, and 0.115 with
+    `ScalarQuantization(4)`), 0.16 at 3 and 0.30 at 2; without lengths of rows, 0.089 and 0.099. For
+    words of a trained classifier, whose lengths differ much, it is 0.067 in place of 0.18 at 4
+    bits.
 
     Args:
         bits: Bits `b` of a number, 1 to 8.
