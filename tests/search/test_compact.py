@@ -130,7 +130,7 @@ def test_what_cannot_be_converted_is_refused_before_the_work(monkeypatch):
     monkeypatch.setattr(plan, "measured", None)  # is not reached
     x = keras.Input((4, 4))
     model = keras.Model(x, keras.layers.Lambda(tf.linalg.inv)(x))
-    with pytest.raises(ValueError, match="`model` must have operators that TFLite has"):
+    with pytest.raises(ValueError, match="`model` must use only operators that TFLite has"):
         search.compact(model, "9KiB", data=(np.ones((2, 4, 4)), None), verbose=False)
 
 
