@@ -11,6 +11,7 @@ from kerascompact.compress import (
     KSVD,
     KDCodes,
     KMeansClusters,
+    ProductCodes,
     ProductQuantization,
     Pruning,
     ScalarQuantization,
@@ -19,6 +20,7 @@ from kerascompact.compress import (
 )
 from kerascompact.core.keras_graph import is_one_table, reached_layers
 from kerascompact.core.storage import total_bits
+from kerascompact.export.code_tables import in_codes
 from kerascompact.forms import Form, LogitsForm
 
 FEW = 8192  # rows that a search for codes or anchors learns from
@@ -134,10 +136,13 @@ def _settings(shape: tuple[int, ...], seed: int) -> Iterator[tuple[str, Callable
         scale = "column" if bits == 8 else "row"
         yield f"{bits} bits", _fit(ScalarQuantization(bits, scale))
     yield "4 bits, columns", _fit(ScalarQuantization(4))
+    for bits in (4, 3, 2):
+        yield f"{bits} bits in codes", _fit(ProductCodes(bits, seed=seed, max_points=FEW))
     smaller = min(shape)
     for rank in sorted({smaller * share // 16 for share in (1, 2, 4, 6, 8)} - {0}):
         for precision in ("int8", "int4"):
             yield f"SVD {rank}, {precision}", _fit(TruncatedSVD(rank), precision)
+        yield f"SVD {rank}, 4 bits in codes", _fit(TruncatedSVD(rank), codes=4)
     for width in (2, 4, 8, 16):
         if columns % width == 0:
             cardinality = min(256, max(2, rows // 4))
@@ -158,9 +163,13 @@ def _settings(shape: tuple[int, ...], seed: int) -> Iterator[tuple[str, Callable
         yield f"{zeros:.0%} zeros", _fit(Pruning(zeros), "int8")
 
 
-def _fit(compressor: Any, precision: str | None = None) -> Callable[..., Form]:
+def _fit(
+    compressor: Any, precision: str | None = None, codes: int | None = None
+) -> Callable[..., Form]:
     def make(table: np.ndarray, counts: np.ndarray | None, config: dict[str, Any]) -> Form:
         form = compressor.fit(table, counts, **config)
+        if codes is not None:
+            return in_codes(form, codes)
         return form if precision is None else form.stored_as(precision)
 
     return make
