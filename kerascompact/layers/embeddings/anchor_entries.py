@@ -59,7 +59,7 @@ def first_entries(
         for size, count, offset, place in zip(
             sets.sizes, slots, sets.offsets, places, strict=False
         ):
-            columns[:, place : place + count] = _random(random, size, count, input_dim, offset)
+            _draw(random, columns[:, place : place + count], size, offset)
     else:
         columns[:], values = start[0], np.array(start[1], np.float32)
     own: dict[int, set[int]] = {}
@@ -79,18 +79,14 @@ def first_entries(
     return Entries(columns, values, _pairs(positive), _pairs(one_hot))
 
 
-def _random(
-    random: np.random.Generator, size: int, count: int, rows: int, offset: int
-) -> np.ndarray:
-    """`count` different columns of a set for each row: `a + k b` modulo its size."""
-    found = np.empty((rows, count), np.int32)
+def _draw(random: np.random.Generator, columns: np.ndarray, size: int, offset: int) -> None:
+    """Fills in different columns of a set for each row: `a + k b` modulo its size."""
     steps = np.flatnonzero(np.gcd(np.arange(1, size + 1), size) == 1) + 1
-    for start in range(0, rows, CHUNK):
-        part = found[start : start + CHUNK]
+    for start in range(0, len(columns), CHUNK):
+        part = columns[start : start + CHUNK]
         first = random.integers(0, size, (len(part), 1))
         step = random.choice(steps, (len(part), 1))
-        part[:] = (first + step * np.arange(count)) % size + offset
-    return found
+        part[:] = (first + step * np.arange(part.shape[1])) % size + offset
 
 
 def _place(
