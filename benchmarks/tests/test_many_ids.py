@@ -16,8 +16,6 @@ def small(monkeypatch):
 
 @pytest.mark.parametrize("arm", many_ids.ARMS)
 def test_bytes_known_before_are_those_measured(arm, small):
-    if arm.startswith("KD"):
-        pytest.skip("its batch normalization and LSTM have no numbers here: same as DPQ")
     row = many_ids.measure(arm, 400, steps=1)
     known = many_ids.state_bytes(arm, 400)
     # beside them: integers, deferred steps, and the classifier

@@ -8,6 +8,7 @@ from kerascompact.core import checks
 from kerascompact.layers.embeddings.anchor_sets import AnchorSets
 
 CHUNK = 65_536  # rows at a time
+DEFAULT = 16  # entries of a row
 
 
 class Entries(NamedTuple):
@@ -128,11 +129,13 @@ def _pairs(found: list[tuple[int, int]]) -> np.ndarray:
 
 
 def slots_of(name: str, value: Any, sets: AnchorSets) -> list[int]:
-    """The number of entries of a row in each set, from a number or a list.
+    """The number of entries of a row in each set, from a number, a list, or `None`.
 
     >>> slots_of("entries", 3, AnchorSets([4, 5], 9, 2, None, None))
     [3, 3]
     """
+    if value is None:
+        return [min(DEFAULT, size) for size in sets.sizes]
     several = isinstance(value, list | tuple)
     if several and len(value) != len(sets.sizes):
         checks.fail(name, f"a number or a list of {len(sets.sizes)}, one for each set", value)

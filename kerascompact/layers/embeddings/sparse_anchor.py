@@ -41,7 +41,8 @@ class SparseAnchorEmbedding(AnchorTransformEmbedding):
         input_dim: Vocabulary size `V`, in tokens.
         output_dim: Embedding width `d`.
         num_anchors: `|A|`, or a list of the sizes of `M` sets. Columns count through all sets.
-        entries: Number of entries `s` of a row, in each set; or a list of `M` such numbers.
+        entries: Number of entries `s` of a row in each set, or a list of `M` such numbers. Default:
+            16, or the size of a set if that is less.
         regrow_rows: Number of words of a batch whose entries of 0 may move in a step; other words
             follow in the next. 0: columns stay, as they must on several devices.
         transform_initializer: Initializer of the values. Default: half-normal, `|N(0, 2 / V)|`.
@@ -73,7 +74,7 @@ class SparseAnchorEmbedding(AnchorTransformEmbedding):
         input_dim: int,
         output_dim: int,
         num_anchors: int | Sequence[int],
-        entries: int | Sequence[int] = 16,
+        entries: int | Sequence[int] | None = None,
         *,
         regrow_rows: int = 256,
         **kwargs: Any,

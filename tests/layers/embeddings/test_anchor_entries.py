@@ -47,5 +47,6 @@ def test_too_many_pairs_of_a_row_raise():
 
 def test_slots_are_checked_for_each_set():
     assert slots_of("entries", [2, 9], sets_of([6, 9])) == [2, 9]
+    assert slots_of("entries", None, sets_of([6, 40])) == [6, 16]
     with pytest.raises(ValueError, match=r"`entries` must be an integer in \[1, 6\]"):
         slots_of("entries", 7, sets_of([6, 9]))
