@@ -129,9 +129,9 @@ class SparseAnchorEmbedding(AnchorTransformEmbedding):
 
     def build(self, input_shape: Any = None) -> None:
         first = self._first_entries()
-        self.columns = self._add_state(
-            "columns", first.columns.shape, given(first.columns), first.columns.dtype.name
-        )
+        # Several machines cannot send int16 to each other.
+        kind = "int32" if tf.distribute.has_strategy() else first.columns.dtype.name
+        self.columns = self._add_state("columns", first.columns.shape, given(first.columns), kind)
         self.values = self.add_weight(
             shape=first.columns.shape,
             initializer=lambda *of, **more: self._first_values(first, *of, **more),

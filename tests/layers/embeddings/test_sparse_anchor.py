@@ -7,7 +7,15 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from contracts import check_embedding, check_files, example, optimizer, some_ids, trained
+from contracts import (
+    check_base,
+    check_embedding,
+    check_files,
+    example,
+    optimizer,
+    some_ids,
+    trained,
+)
 from kerascompact import compress, export
 from kerascompact.forms import SparseForm
 from kerascompact.layers import AnchorTransformEmbedding, SparseAnchorEmbedding
@@ -66,7 +74,8 @@ def test_a_softmax_over_two_sets_keeps_it_as_well(monkeypatch):
 
 
 @pytest.mark.slow
-def test_its_files_load_elsewhere(tmp_path):
+def test_its_files_load_elsewhere_and_it_trains_in_every_model(tmp_path):
+    check_base(SparseAnchorEmbedding)
     check_files(SparseAnchorEmbedding, tmp_path)
 
 
