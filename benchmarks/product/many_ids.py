@@ -63,6 +63,7 @@ ARMS = {
     ),
     "sparse ANT, 8 entries of 1,000": _sparse(8),
     "sparse ANT, 16 entries of 1,000": _sparse(16),
+    "sparse ANT, 32 entries of 1,000": _sparse(32),
     "HE, V / 20 buckets": Arm(
         lambda ids: layers.HashEmbedding(ids, WIDTH, ids // 20),
         lambda ids: ids // 20 * WIDTH + 2 * ids,
@@ -140,7 +141,7 @@ def table(rows: Sequence[dict[str, Any]]) -> str:
         "| ids | embedding | ms/step | CPU ms | weights and moments, MB | peak of process, MB |",
         "|" + "---|" * 6,
     ]
-    for row in rows:
+    for row in sorted(rows, key=_place):
         spec, peak = row["spec"], row["peak_bytes"]
         lines.append(
             f"| {spec['ids']:,} | {spec['arm']} | {processes.shown(row['milliseconds'], 1)} "
@@ -148,6 +149,11 @@ def table(rows: Sequence[dict[str, Any]]) -> str:
             f"| {row['state_bytes'] / 1e6:,.0f} | {'-' if peak is None else f'{peak / 1e6:,.0f}'} |"
         )
     return "\n".join(lines)
+
+
+def _place(row: dict[str, Any]) -> tuple[int, int]:
+    """Where in the table: sizes and arms in the order above, whatever ran first."""
+    return SIZES.index(row["spec"]["ids"]), [*ARMS].index(row["spec"]["arm"])
 
 
 if __name__ == "__main__":
