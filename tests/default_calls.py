@@ -83,6 +83,7 @@ EMBEDDINGS = {  # the required arguments after `input_dim` and `output_dim`
     "PredefinedSparseEmbedding": (0.5,),
     "QuantizedEmbedding": (),
     "SelectedEmbedding": ([1, 3],),
+    "SparseAnchorEmbedding": (3,),
     "SparseVariationalEmbedding": (0.1,),
     "SparseVariationalVocabularyEmbedding": (0.1,),
     "TensorTrainEmbedding": (2,),

@@ -196,6 +196,14 @@ def state():
         [
             compact("QuantizedEmbedding", bits=4, scale="table"),
             compact("AnchorTransformEmbedding", num_anchors=3, l1_weight=0.05),
+            compact(
+                "SparseAnchorEmbedding",
+                num_anchors=3,
+                entries=2,
+                l1_weight=0.05,
+                regrow_rows=0,
+                seed=0,
+            ),
             compact("HashEmbedding", num_buckets=4, num_frequent=3),
             compact("GroupLassoEmbedding", group_lasso_weight=0.05),
             lambda: keras.layers.Embedding(9, 4),

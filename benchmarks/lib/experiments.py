@@ -27,6 +27,7 @@ FOLDERS: dict[str, dict[str, tuple[str, ...]]] = {
         "anchors_ratings": ("ant_ratings", "ant_ratings_dev"),
         "anchors_on_device": ("anchors_device",),
         "anchors_softmax": ("anchors_softmax",),
+        "anchors_sparse": ("anchors_sparse", "anchors_sparse_dev"),
     },
     "sparseness": {
         "awd": ("awd", "awd_300k"),
@@ -68,6 +69,7 @@ FOLDERS: dict[str, dict[str, tuple[str, ...]]] = {
         "reverify": ("reverify",),
         "fuzz": ("fuzz",),
         "lazy_speed": ("lazy_speed",),
+        "many_ids": ("many_ids",),
         "several_machines": ("several_machines",),
         "heads_speed": ("heads_speed",),
     },

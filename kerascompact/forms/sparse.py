@@ -7,6 +7,7 @@ import tensorflow as tf
 
 from kerascompact.core import checks
 from kerascompact.core.embedding import reshape_as
+from kerascompact.core.extras import require
 from kerascompact.core.quantize import quantize_columns
 from kerascompact.core.registration import register
 from kerascompact.forms.base import PRECISIONS, TABLE_BITS, Form, at_most
@@ -189,6 +190,15 @@ class SparseForm(Form):
         dense = np.zeros((self.input_dim, self.num_anchors), np.float32)
         dense[rows, self.columns.numpy()[:count]] = self.values.numpy()[:count]
         return dense
+
+    def entries(self) -> Any:
+        """The stored `T` as a SciPy CSR matrix `(V, |A|)` of float32 numbers, without scales."""
+        lengths = self.lengths.numpy().reshape(-1)[: self.input_dim]
+        starts = np.append(0, np.cumsum(lengths, dtype=np.int64))
+        columns = self.columns.numpy()[: starts[-1]].astype(np.int32)
+        values = self.values.numpy()[: starts[-1]].astype(np.float32)
+        shape = (self.input_dim, self.num_anchors)
+        return require("scipy.sparse", "compress").csr_matrix((values, columns, starts), shape)
 
     def quantized(self, precision: str) -> "SparseForm":
         """The form with 8-bit entries and anchors of 8 or 4 bits.

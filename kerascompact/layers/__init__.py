@@ -16,6 +16,7 @@ from kerascompact.layers.embeddings.predefined_sparse import PredefinedSparseEmb
 from kerascompact.layers.embeddings.projection import ProjectionEmbedding
 from kerascompact.layers.embeddings.quantized import QuantizedEmbedding
 from kerascompact.layers.embeddings.selected import SelectedEmbedding
+from kerascompact.layers.embeddings.sparse_anchor import SparseAnchorEmbedding
 from kerascompact.layers.embeddings.sparse_variational import SparseVariationalEmbedding
 from kerascompact.layers.embeddings.sparse_variational_vocabulary import (
     SparseVariationalVocabularyEmbedding,
@@ -74,6 +75,7 @@ __all__ = [
     "QuantizedEmbedding",
     "SelectedEmbedding",
     "TextConvolution",
+    "SparseAnchorEmbedding",
     "SparseGRU",
     "SparseLSTM",
     "SparseSimpleRNN",

@@ -8,6 +8,7 @@ import keras
 import tensorflow as tf
 
 from kerascompact.core import checks
+from kerascompact.optimizers.entry_rule import EntryRule
 from kerascompact.optimizers.lazy import (
     ELEMENTWISE,
     LazyStep,
@@ -108,9 +109,24 @@ class ProximalStep(LazyStep):
 
     def update_step(self, gradient: Any, variable: Any, learning_rate: Any) -> None:
         super().update_step(gradient, variable, learning_rate)
-        pending = self.pending_at(self.index_of(variable))
+        index = self.index_of(variable)
+        pending = self.pending_at(index)
         if pending is not None and self._settles_each_step:
             pending.settle()
+        if pending is not None and isinstance(pending.rule, EntryRule):
+            self._regrow(pending.rule, variable, index)
+
+    def _regrow(self, rule: EntryRule, variable: Any, index: int) -> None:
+        """Moves entries that are 0 to other columns; their slots begin anew."""
+        ids = tf.convert_to_tensor(rule.ids.value)
+        moved = rule.regrow(tf.gather(variable, ids))
+        _, slots = at_rows(self, index, ids)
+        if self.use_ema:
+            ruled = [i for i, v in enumerate(self.trained) if pending_of(v) is not None]
+            slots.append(RowView(self._whole_averages[ruled.index(index)].value, ids, index))
+        for slot in slots:
+            slot.assign(tf.where(moved, tf.zeros([], slot.dtype), slot))
+            slot.flush()
 
     def finalize_variable_values(self, var_list: Any) -> None:
         for variable in var_list:

@@ -98,14 +98,21 @@ class L1Rule:
         moved = (nonnegative_soft_threshold if self.nonnegative else soft_threshold)(
             rows, thresholds
         )
-        if self._bits is None:
+        free = self.unpenalised_of(ids)
+        if free is None:
             return moved
+        kept = tf.maximum(rows, 0) if self.nonnegative else rows
+        return tf.where(free, kept, moved)
+
+    def unpenalised_of(self, ids: tf.Tensor | None) -> tf.Tensor | None:
+        """Which entries of rows `ids` (`None`: of all) are not penalised; `None`: no entry is."""
+        if self._bits is None:
+            return None
         places = self._places if ids is None else tf.gather(self._places, ids)
         digits = tf.expand_dims(tf.gather(self._bits, places), -1)
         digits = tf.bitwise.bitwise_and(digits, 2 ** np.arange(8, dtype=np.uint8))
         free = tf.reshape(digits, tf.concat([tf.shape(places), [8 * self._bits.shape[1]]], 0))
-        kept = tf.maximum(rows, 0) if self.nonnegative else rows
-        return tf.where(free[..., : self._columns] > 0, kept, moved)
+        return free[..., : self._columns] > 0
 
 
 class GroupRule:

@@ -65,6 +65,12 @@ OPTIONS: dict[str, Option] = {
         "anchors",
         "50, or a tenth of the vocabulary if that is less",
     ),
+    "entries": Option(
+        int,
+        lambda ids, texts: max(2, min(16, ids // 10)),
+        "anchors that a word may combine",
+        "16, or a tenth of the vocabulary if that is less",
+    ),
     "group_lasso_weight": Option(float, 0.02, "weight of the penalty"),
     "l1_weight": Option(float, 0.02, "weight of the penalty"),
     "kl_weight": Option(
@@ -212,6 +218,14 @@ METHODS: dict[str, Method] = {
         Method("hashed", "HE", "HashEmbedding", ("unique", "buckets"), _hashed),
         Method(
             "anchors", "ANT", "AnchorTransformEmbedding", ("anchors", "l1_weight"), _anchors, True
+        ),
+        Method(
+            "sparse_anchors",
+            "sparse ANT",
+            "SparseAnchorEmbedding",
+            ("anchors", "entries", "l1_weight"),
+            _anchors,
+            True,
         ),
         Method("predefined_sparse", "PS", "PredefinedSparseEmbedding", ("density",)),
         Method("projection", "NP", "ProjectionEmbedding", ("hidden",), _projection),

@@ -125,6 +125,11 @@ OTHERS = [
     (["--method", "sparse_vd_voc"], "SparseVariationalVocabularyEmbedding", {}),
     (["--method", "anchors", "--anchors", "5"], "AnchorTransformEmbedding", dict(num_anchors=5)),
     (
+        ["--method", "sparse_anchors", "--anchors", "5", "--entries", "2"],
+        "SparseAnchorEmbedding",
+        dict(num_anchors=5, entries=2),
+    ),
+    (
         ["--method", "predefined_sparse", "--density", "0.4"],
         "PredefinedSparseEmbedding",
         dict(density=0.4),

@@ -59,6 +59,7 @@ def test_options_reach_the_layer():
     assert build_embedding("cluster", *sizes, temperature=0.5).temperature == 0.5
     assert build_embedding("adjustment", *sizes, adjustment=3).output_dim == 11
     assert build_embedding("anchors", *sizes, anchors=7).num_anchors == 7
+    assert build_embedding("sparse_anchors", *sizes, anchors=7, entries=3).slots == [3]
     hashed = build_embedding("hashed", *sizes, buckets=50, unique=20)
     assert (hashed.num_buckets, hashed.num_frequent, hashed.num_reserved) == (50, 20, 2)
     assert build_embedding("selected", *sizes, unique=20).selected == 20

@@ -214,16 +214,25 @@ class AnchorTransformEmbedding(CompactEmbedding):
 
     def lookup(self, ids: tf.Tensor, training: bool | None) -> tf.Tensor:
         unique, inverse = unique_ids(ids)
-        vectors = tf.matmul(self.weights_of(self._rows(unique)), self.all_anchors())
+        vectors = self.vectors_of(unique, bool(training))
         if training and self.draws is not None:
             self.add_loss(self._negative_loss())
         return tf.gather(vectors, inverse)
 
     def output_rows(self, ids: tf.Tensor) -> tf.Tensor:
+        return self.vectors_of(ids, False)
+
+    def vectors_of(self, ids: tf.Tensor, training: bool) -> tf.Tensor:
+        """Vectors `(n, d)` of ids `(n,)`, in training of different ones."""
         return tf.matmul(self.weights_of(self._rows(ids)), self.all_anchors())
 
     def _rows(self, ids: tf.Tensor) -> tf.Tensor:
+        """Rows of `T` `(..., |A|)` as they are now."""
         return caught_up_rows(self.transform, ids)
+
+    def _trained_rows(self, ids: tf.Tensor) -> tf.Tensor:
+        """Rows of the weight that holds `T`, without deferred steps."""
+        return tf.gather(self.transform.value, ids)
 
     def _negative_loss(self) -> tf.Tensor:
         """Weighted `sum |t_u| . |t_v|` over pairs of words drawn anew in each step."""
@@ -253,7 +262,7 @@ class AnchorTransformEmbedding(CompactEmbedding):
         self.check_built()
         for start in range(0, self.input_dim, CHUNK):
             ids = tf.range(start, min(start + CHUNK, self.input_dim))
-            checks.finite("transform", tf.gather(self.transform.value, ids).numpy())
+            checks.finite("transform", self._trained_rows(ids).numpy())
             rows = self._rows(ids).numpy()
             if stored and self.mixture == "softmax":
                 rows = np.hstack(

@@ -221,6 +221,16 @@ CASES = {
         dict(num_anchors=[8, 4], nonnegative=False, l1_weight=0.0),
         lambda: of(compress.KSVD(12, 10)),
     ),
+    "sparse anchors": (
+        layers.SparseAnchorEmbedding,
+        dict(num_anchors=12, entries=10),
+        nearest_anchors,
+    ),
+    "sparse anchors, any sign": (
+        layers.SparseAnchorEmbedding,
+        dict(num_anchors=12, entries=10, nonnegative=False, seed=4, l1_weight=0.0),
+        lambda: of(compress.KSVD(12, 10, seed=4)),
+    ),
     "hashed, no weights": (
         layers.HashEmbedding,
         dict(num_buckets=7, importance=False, num_frequent=5, num_reserved=1, seed=3),
