@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 import tensorflow as tf
-from tensorflow.python.ops import control_flow_util
 
 from kerascompact.core import checks
+from kerascompact.ops.xla import compiles_with_xla
 
 
 def normalized_adjacency(edges: np.ndarray, num_nodes: int) -> tuple[np.ndarray, np.ndarray]:
@@ -102,7 +102,7 @@ def sparse_matmul(
     places = tf.convert_to_tensor(places)
     values = tf.cast(values, tf.float32)  # long sums of float16 lose digits
     dense = tf.cast(dense, tf.float32)
-    if _compiles_with_xla():
+    if compiles_with_xla():
         terms = values[:, None] * tf.gather(dense, places[:, 1])
         return tf.math.unsorted_segment_sum(terms, places[:, 0], num_rows)
     shape = tf.stack([tf.cast(num_rows, tf.int64), tf.shape(dense, tf.int64)[0]])
@@ -110,8 +110,3 @@ def sparse_matmul(
         a_indices=places, a_values=values, a_shape=shape, b=dense
     )
     return tf.ensure_shape(product, [num_rows if isinstance(num_rows, int) else None, None])
-
-
-def _compiles_with_xla() -> bool:
-    """Whether the graph being traced will be compiled by XLA; TensorFlow has no public name."""
-    return control_flow_util.GraphOrParentsInXlaContext(tf.compat.v1.get_default_graph())

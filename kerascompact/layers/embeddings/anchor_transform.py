@@ -213,7 +213,7 @@ class AnchorTransformEmbedding(CompactEmbedding):
         return tf.concat(parts, axis=-1)
 
     def lookup(self, ids: tf.Tensor, training: bool | None) -> tf.Tensor:
-        unique, inverse = unique_ids(ids)
+        unique, inverse = unique_ids(ids, self.input_dim)
         vectors = tf.matmul(self.weights_of(self._rows(unique)), self.all_anchors())
         if training and self.draws is not None:
             self.add_loss(self._negative_loss())

@@ -154,7 +154,7 @@ class DPQEmbedding(CompactEmbedding):
         return tf.gather(codebooks, codes)
 
     def lookup(self, ids: tf.Tensor, training: bool | None) -> tf.Tensor:
-        unique, inverse = unique_ids(ids)
+        unique, inverse = unique_ids(ids, self.input_dim)
         queries = self.queries_of(unique)
         counts = occurrences(unique, inverse, self.mask_zero)
         if not training:
