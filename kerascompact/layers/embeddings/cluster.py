@@ -16,6 +16,7 @@ from kerascompact.layers.embeddings.starts import given, logits_for
 from kerascompact.ops.codes import chosen_rows, relaxed_one_hot
 from kerascompact.ops.gumbel import gumbel_noise, gumbel_softmax
 from kerascompact.ops.kmeans import kmeans
+from kerascompact.ops.random_bits import hashed_bits
 
 
 @register
@@ -129,8 +130,8 @@ class ClusterEmbedding(CompactEmbedding):
             logits = self.logit_scale * logits
             choice = gumbel_softmax(logits, temperature, self.noise, noise_scale=scale)
             return tf.matmul(choice, codebook)
-        scores = self.logit_scale * logits + scale * gumbel_noise(tf.shape(logits), self.noise)
-        scores = tf.reshape(scores, [1, -1, self.num_clusters])
+        noise = gumbel_noise(tf.shape(logits), self.noise, hashed_bits)
+        scores = tf.reshape(self.logit_scale * logits + scale * noise, [1, -1, self.num_clusters])
         rows = chosen_rows(scores, tf.expand_dims(codebook, 0), temperature)
         return reshape_as(rows, ids, self.output_dim)
 
