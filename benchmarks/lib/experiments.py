@@ -67,6 +67,7 @@ FOLDERS: dict[str, dict[str, tuple[str, ...]]] = {
         "reverify": ("reverify",),
         "fuzz": ("fuzz",),
         "lazy_speed": ("lazy_speed",),
+        "step_speed": ("step_speed", "speed_gate"),
         "several_machines": ("several_machines",),
         "heads_speed": ("heads_speed",),
     },
