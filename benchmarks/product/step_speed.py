@@ -9,7 +9,6 @@ fails if one is lost by more than a fifth.
 import argparse
 import json
 import sys
-import time
 from collections.abc import Callable, Collection
 from typing import Any
 
@@ -17,13 +16,13 @@ import keras
 import numpy as np
 
 from benchmarks.lib import processes, runner
-from benchmarks.product.step_speed_others import Step, other_steps
+from benchmarks.product.step_speed_others import CLASSES, Step, batches, other_steps, timed
 from kerascompact import layers
 from kerascompact.models import mean_classifier
 from kerascompact.optimizers import LazyAdam, Proximal
 
-BATCH, LENGTH, WIDTH, CLASSES = 64, 64, 64, 4
-BATCHES, WARM_UP = 4, 4  # different batches, in turn; steps before the clock runs
+BATCH, LENGTH, WIDTH = 64, 64, 64
+WARM_UP = 4  # steps before the clock runs
 SIZE, LARGE = 100_000, 1_000_000
 BASE = "SE, lazy Adam"
 Arm = tuple[Callable[[int], keras.layers.Layer], Callable[[], Any]]
@@ -59,7 +58,7 @@ def steps_of(names: Collection[str], words: int, jit_compile: bool) -> dict[str,
         model = mean_classifier(make(words), CLASSES)
         loss = "sparse_categorical_crossentropy"
         model.compile(optimizer(), loss, jit_compile=jit_compile)
-        found[name] = model.train_on_batch
+        found[name] = timed(model.train_on_batch, words, (BATCH, LENGTH))
     return found
 
 
@@ -67,33 +66,30 @@ def measure(
     words: int, jit_compile: bool, names: Collection[str], rounds: int, others: bool = False
 ) -> list[dict[str, Any]]:
     """A row for each arm: quartiles of the CPU time of a step, and ratios to the first arm."""
-    random = np.random.default_rng(0)
-    ids = ((random.zipf(1.1, (BATCHES, BATCH, LENGTH)) - 1) % words).astype(np.int32)
-    labels = random.integers(0, CLASSES, (BATCHES, BATCH))
     steps = steps_of(names, words, jit_compile)
     if others:
-        steps |= other_steps(words, WIDTH, CLASSES, jit_compile)
+        steps |= other_steps(words, (BATCH, LENGTH), WIDTH, jit_compile)
     seconds: dict[str, list[float]] = {name: [] for name in steps}
     for number in range(WARM_UP + rounds):
         for name, step in steps.items():
-            start = time.process_time()
-            step(ids[number % BATCHES], labels[number % BATCHES])
-            if number >= WARM_UP:
-                seconds[name].append(time.process_time() - start)
-    milliseconds = {name: 1000 * np.percentile(some, 25) for name, some in seconds.items()}
+            seconds[name].append(step(number))
+    unique = float(np.mean([len(np.unique(ids)) for ids in batches(words, (BATCH, LENGTH))[0]]))
+    milliseconds = {
+        name: 1000 * np.percentile(some[WARM_UP:], 25) for name, some in seconds.items()
+    }
     return [
         {
             "arm": name,
             "V": words,
             "d": WIDTH,
             "batch": [BATCH, LENGTH],
-            "unique": float(np.mean([len(np.unique(batch)) for batch in ids])),
+            "unique": unique,
             "jit_compile": jit_compile,
             "rounds": rounds,
             "cpu_milliseconds": round(time_of, 2),
-            "ratio": round(time_of / next(iter(milliseconds.values())), 2),
+            "ratio": round(time_of / found[next(iter(found))], 2),
         }
-        for name, time_of in milliseconds.items()
+        for name, time_of in found.items()
     ]
 
 
