@@ -74,9 +74,7 @@ def measure(
         for name, step in steps.items():
             seconds[name].append(step(number))
     unique = float(np.mean([len(np.unique(ids)) for ids in batches(words, (BATCH, LENGTH))[0]]))
-    milliseconds = {
-        name: 1000 * np.percentile(some[WARM_UP:], 25) for name, some in seconds.items()
-    }
+    times = {name: 1000 * np.percentile(some[WARM_UP:], 25) for name, some in seconds.items()}
     return [
         {
             "arm": name,
@@ -87,9 +85,9 @@ def measure(
             "jit_compile": jit_compile,
             "rounds": rounds,
             "cpu_milliseconds": round(time_of, 2),
-            "ratio": round(time_of / found[next(iter(found))], 2),
+            "ratio": round(time_of / times[next(iter(times))], 2),
         }
-        for name, time_of in found.items()
+        for name, time_of in times.items()
     ]
 
 
