@@ -3,6 +3,7 @@
 import pytest
 
 from benchmarks.lib import results
+from benchmarks.lib.experiments import ROOT
 from benchmarks.product import step_speed
 from benchmarks.product.step_speed import ARMS, BASE, PROMISED, SIZE, SLACK
 
@@ -60,3 +61,21 @@ def test_promises_hold_in_the_committed_rows():
     for jit_compile, promised in PROMISED.items():
         for arm, most in promised.items():
             assert found[jit_compile, arm]["ratio"] <= SLACK * most
+
+
+def test_numbers_of_the_pages():
+    rows = {(r["V"], r["jit_compile"], r["arm"]): r for r in results.rows("step_speed")}
+    arms = ("layers.Embedding", BASE, "SE, Keras Adam", "torch Embedding, SparseAdam")
+    times = [f"{rows[step_speed.LARGE, False, arm]['cpu_milliseconds']:.0f}" for arm in arms]
+    page = " ".join((ROOT / "docs" / "methods" / "plain.md").read_text("utf-8").split())
+    said = (
+        f"{times[0]} ms of a CPU, with Keras' layer {times[1]}, with Keras' layer and Keras' Adam"
+    )
+    assert f"{said} {times[2]} " in page and f"takes {times[3]} ms at a million words" in page
+    compact = [
+        row["ratio"]
+        for (words, _, arm), row in rows.items()
+        if words == SIZE and arm in ("CE", "CAE", "ME", "DPQ", "KD", "ANT 100")
+    ]
+    said = f"take {min(compact):.1f} to {max(compact):.1f} times those of Keras' layer"
+    assert said in (ROOT / "docs" / "keras_models.md").read_text("utf-8")
