@@ -107,7 +107,8 @@ def gate(measured: Callable[..., list[dict[str, Any]]] = measured_apart) -> list
 
     Raises: SystemExit, with the arms that are too slow both times.
     """
-    rows, lost = [], []
+    rows: list[dict[str, Any]] = []
+    lost: list[str] = []
     for jit_compile, promised in PROMISED.items():
         best: dict[str, dict[str, Any]] = {}
         left = list(promised)

@@ -64,7 +64,7 @@ def _tf_keras(words: int, width: int, jit_compile: bool) -> Callable[..., Any]:
 
 
 def _torch(words: int, width: int) -> Callable[..., Any]:
-    import torch  # type: ignore[import-not-found]
+    import torch
 
     torch.set_num_threads(1)
     table, head = torch.nn.Embedding(words, width, sparse=True), torch.nn.Linear(width, CLASSES)
