@@ -224,7 +224,7 @@ def lazy(optimizer: Any) -> Any:
     Only the rows of a table that have a gradient are updated, and only these rows of the slots
     (momenta, accumulators); the rows of repeated ids are summed first, which stock Keras 3 does not
     do: its Adam, Adagrad and RMSprop take `sum g_j^2` for `(sum g_j)^2`. It helps any layer whose
-    gradient comes as rows, such as `layers.Embedding`, or `keras.layers.Embedding`, which itself still
+    gradient comes as rows, such as `layers.Embedding`, or `keras.layers.Embedding`, which still
     copies its table; other weights are updated as usual.
 
     Clipping by norm, value and global norm acts on summed rows and keeps rows. Weight decay shrinks
