@@ -67,6 +67,11 @@ def test_has_the_config_the_name_and_the_mask_of_keras():
         Embedding(0, D)
 
 
+def test_takes_weights():
+    for weights in (TABLE, [TABLE]):
+        np.testing.assert_array_equal(Embedding(V, D, weights=weights)(IDS), TABLE[IDS])
+
+
 def test_scores_words_in_reverse_and_keeps_no_mask_there():
     reversible = stock_reversible()
     if reversible is None:
