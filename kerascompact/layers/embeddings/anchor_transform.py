@@ -18,6 +18,7 @@ from kerascompact.layers.embeddings.anchor_sets import AnchorSets
 from kerascompact.layers.embeddings.anchor_start import anchor_start
 from kerascompact.layers.embeddings.base import CompactEmbedding
 from kerascompact.layers.embeddings.starts import given
+from kerascompact.ops.first_rows import first_rows_matmul
 from kerascompact.ops.random_bits import random_bits
 from kerascompact.ops.row_logits import product_logits
 from kerascompact.ops.softmax_rows import softmax_over_zeros
@@ -214,7 +215,8 @@ class AnchorTransformEmbedding(CompactEmbedding):
 
     def lookup(self, ids: tf.Tensor, training: bool | None) -> tf.Tensor:
         unique, inverse = unique_ids(ids, self.input_dim)
-        vectors = tf.matmul(self.weights_of(self._rows(unique)), self.all_anchors())
+        rows = self.weights_of(self._rows(unique))
+        vectors = first_rows_matmul(rows, self.all_anchors(), inverse)
         if training and self.draws is not None:
             self.add_loss(self._negative_loss())
         return tf.gather(vectors, inverse)
