@@ -123,6 +123,7 @@ CALLS = {
     # layers that are no embeddings
     "layers.ActivationRegularization": ((), both(SEQUENCES)),
     "layers.BitCache": ((V,), once(IDS)),
+    "layers.Embedding": ((V, D), once(IDS)),
     "layers.EmbeddingDropout": ((0.5, V), both(SEQUENCES, IDS)),
     "layers.GraphConvolution": ((5,), once(FEATURES, normalized_adjacency(EDGES, 3))),
     "layers.LockedDropout": ((0.5,), both(SEQUENCES)),

@@ -70,6 +70,7 @@ FOLDERS: dict[str, dict[str, tuple[str, ...]]] = {
         "fuzz": ("fuzz",),
         "lazy_speed": ("lazy_speed",),
         "many_ids": ("many_ids",),
+        "step_speed": ("step_speed", "speed_gate"),
         "several_machines": ("several_machines",),
         "heads_speed": ("heads_speed",),
     },

@@ -122,7 +122,7 @@ class CodeLSTMForm(Form):
     def lookup(self, ids: tf.Tensor) -> tf.Tensor:
         if ids.shape[:1] == [1]:  # one text, as on a phone
             return reshape_as(self.outputs(tf.reshape(ids, [-1])), ids, self.output_dim)
-        unique, inverse = unique_ids(ids)
+        unique, inverse = unique_ids(ids, self.input_dim)
         return tf.gather(self.outputs(unique), inverse)
 
     def outputs(self, ids: tf.Tensor) -> tf.Tensor:

@@ -133,7 +133,7 @@ class SparseForm(Form):
         flat = tf.reshape(ids, [-1])
         if ids.shape[:1] == [1]:  # for one text, as on a phone, finding its unique ids costs more
             return reshape_as(self._vectors(flat), ids, self.output_dim)
-        unique, inverse = unique_ids(flat)
+        unique, inverse = unique_ids(flat, self.input_dim)
         return reshape_as(tf.gather(self._vectors(unique), inverse), ids, self.output_dim)
 
     def _vectors(self, ids: tf.Tensor) -> tf.Tensor:

@@ -12,6 +12,7 @@ from kerascompact.layers.embeddings.hashed import HashEmbedding
 from kerascompact.layers.embeddings.kd_code import KDCodeEmbedding
 from kerascompact.layers.embeddings.low_rank import LowRankEmbedding
 from kerascompact.layers.embeddings.mixture import MixtureEmbedding
+from kerascompact.layers.embeddings.plain import Embedding
 from kerascompact.layers.embeddings.predefined_sparse import PredefinedSparseEmbedding
 from kerascompact.layers.embeddings.projection import ProjectionEmbedding
 from kerascompact.layers.embeddings.quantized import QuantizedEmbedding
@@ -58,6 +59,7 @@ __all__ = [
     "ClusterEmbedding",
     "CompositionalCodeEmbedding",
     "DPQEmbedding",
+    "Embedding",
     "EmbeddingDropout",
     "GraphConvolution",
     "GroupLassoEmbedding",

@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from kerascompact.core.registration import register
 from kerascompact.layers.embeddings.starts import given
+from kerascompact.ops.normalization import normalized_columns
 
 
 @register
@@ -82,31 +83,29 @@ class RowBatchNormalization(keras.layers.Layer):
         return [given(np.sqrt(variance + self.epsilon)), given(mean), given(variance)]
 
     def call(
-        self, rows: tf.Tensor, counts: Any = None, training: bool = False, track: bool = True
+        self,
+        rows: tf.Tensor,
+        counts: Any = None,
+        training: bool = False,
+        track: bool = True,
+        axis: int = 0,
     ) -> tf.Tensor:
-        """Normalizes rows; `track=False` leaves the moving averages as they are."""
-        if not training:
-            mean, variance = self.moving_mean.value, self.moving_variance.value
-        else:
-            mean, variance = self._moments(rows, counts)
-            if track:
-                for moving, new in ((self.moving_mean, mean), (self.moving_variance, variance)):
-                    moving.assign(self.momentum * moving.value + (1 - self.momentum) * new)
+        """Normalizes rows along `axis`; `track=False` leaves the moving averages as they are."""
         gamma = None if self.gamma is None else self.gamma.value
         beta = None if self.beta is None else self.beta.value
-        return tf.nn.batch_normalization(rows, mean, variance, beta, gamma, self.epsilon)
-
-    def _moments(self, rows: tf.Tensor, counts: Any) -> tuple[tf.Tensor, tf.Tensor]:
-        axes = list(range(len(rows.shape) - 1))
-        if counts is None:
-            return tf.nn.moments(rows, axes)
-        some = tf.reduce_sum(counts) > 0
-        # Without a word all weights are 1, or 0 / 0 would reach the gradient behind `tf.where`.
-        weights = tf.cast(tf.where(some, counts, tf.ones_like(counts)), rows.dtype)
-        weights = tf.reshape(weights, [-1] + [1] * len(axes))
-        mean, variance = tf.nn.weighted_moments(rows, axes, weights)
-        mean = tf.where(some, mean, self.moving_mean.value)
-        return mean, tf.where(some, variance, self.moving_variance.value)
+        kept = self.moving_mean.value, self.moving_variance.value
+        if not training:
+            return tf.nn.batch_normalization(rows, *kept, beta, gamma, self.epsilon)
+        weights = tf.ones(tf.shape(rows)[axis]) if counts is None else tf.cast(counts, rows.dtype)
+        shape = [1] * len(rows.shape)
+        shape[axis] = -1
+        weights = tf.reshape(weights, shape) * tf.ones_like(rows[..., :1])
+        found, mean, variance = normalized_columns(rows, weights, kept, self.epsilon)
+        if track:
+            for moving, new in ((self.moving_mean, mean), (self.moving_variance, variance)):
+                moving.assign(self.momentum * moving.value + (1 - self.momentum) * new)
+        found = found if gamma is None else gamma * found
+        return found if beta is None else found + beta
 
     def affine(self) -> tuple[np.ndarray, np.ndarray]:
         """What inference does to a column: scale `(c,)` and shift `(c,)`, `y = scale x + shift`."""

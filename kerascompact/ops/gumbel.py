@@ -1,5 +1,7 @@
 """Gumbel-softmax relaxation of a categorical choice."""
 
+from collections.abc import Callable
+
 import keras
 import tensorflow as tf
 
@@ -7,14 +9,23 @@ from kerascompact.ops.codes import relaxed_one_hot
 from kerascompact.ops.random_bits import random_bits
 
 
-def gumbel_noise(shape: tf.Tensor, seed: keras.random.SeedGenerator | int) -> tf.Tensor:
+def gumbel_noise(
+    shape: tf.Tensor,
+    seed: keras.random.SeedGenerator | int,
+    bits: Callable[..., tf.Tensor] = random_bits,
+) -> tf.Tensor:
     """Samples of Gumbel(0, 1): `-log(-log(u))`, `u` uniform in (0, 1).
+
+    Args:
+        shape: Shape of the result.
+        seed: An integer (the same draw at each call) or a `keras.random.SeedGenerator`.
+        bits: Source of the bits, `random_bits` or `hashed_bits`.
 
     >>> gumbel_noise((2, 3), seed=1).shape
     TensorShape([2, 3])
     """
     steps = tf.cast(
-        tf.bitwise.right_shift(random_bits(shape, seed), 9), tf.float32
+        tf.bitwise.right_shift(bits(shape, seed), 9), tf.float32
     )  # 0 ... 2**23 - 1, exact
     uniform = steps * 2.0**-23 + 2.0**-24  # never 0 or 1: noise lies in [-2.82, 16.64]
     return -tf.math.log(-tf.math.log(uniform))

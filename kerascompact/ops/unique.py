@@ -2,8 +2,11 @@
 
 import tensorflow as tf
 
+from kerascompact.ops.static_unique import distinct_rows, static_sums, static_unique
+from kerascompact.ops.xla import compiles_with_xla
 
-def unique_ids(ids: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+
+def unique_ids(ids: tf.Tensor, num_rows: int | None = None) -> tuple[tf.Tensor, tf.Tensor]:
     """Unique ids of a batch, and the place of each id in them.
 
     `tf.gather(unique, inverse) == ids`. Most tokens of a text repeat: 25,600 drawn by
@@ -12,6 +15,10 @@ def unique_ids(ids: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
 
     Args:
         ids: Ids, int32 or int64 of any shape, also empty.
+        num_rows: Number of rows `V` that ids choose from. Under XLA, which must know shapes, there
+            are then `min(number of ids, V)` results; those after the unique ids repeat one of them,
+            and `inverse` never points there: they have 0 `occurrences`. `None`: XLA sorts the ids,
+            which takes far longer, see `ops.static_unique`.
 
     Returns: `unique` `(n,)`, the ids in the order in which they first occur, and `inverse`, the
     place of every id in `unique`, int32 of the shape of `ids`.
@@ -21,14 +28,27 @@ def unique_ids(ids: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     ([7, 3, 9], [[0, 1], [0, 2]])
     """
     ids = tf.convert_to_tensor(ids)
+    flat = tf.reshape(ids, [-1])
+    if num_rows is not None and compiles_with_xla() and not _is_padded(ids):
+        unique, inverse = static_unique(flat, num_rows)
+        return unique, tf.reshape(inverse, tf.shape(ids))
     if ids.shape.num_elements() == 1:  # XLA fails to transpose or divide "at most 1" row
-        return tf.reshape(ids, [1]), tf.zeros(ids.shape, tf.int32)
-    unique, inverse = tf.unique(tf.reshape(ids, [-1]))
+        return flat, tf.zeros(ids.shape, tf.int32)
+    unique, inverse = tf.unique(flat)
     return unique, tf.reshape(inverse, tf.shape(ids))
 
 
-def sum_by_id(ids: tf.Tensor, values: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+def sum_by_id(
+    ids: tf.Tensor, values: tf.Tensor, num_rows: tf.Tensor | int | None = None
+) -> tuple[tf.Tensor, tf.Tensor]:
     """Sums rows `(n, ...)` by their ids `(n,)`; returns each id once, with its sum.
+
+    Args:
+        ids: Ids `(n,)`, int32 or int64.
+        values: Rows `(n, ...)`.
+        num_rows: Number of rows `V` that ids choose from. Under XLA there are then as many sums as
+            ids, or `V` if that is less: further ones are zeros, with an id that is out of range.
+            XLA's scatter writes nothing there.
 
     >>> ids, sums = sum_by_id(tf.constant([5, 3, 5]), tf.constant([[1.0], [2.0], [4.0]]))
     >>> ids.numpy().tolist(), sums.numpy().tolist()
@@ -36,10 +56,12 @@ def sum_by_id(ids: tf.Tensor, values: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     """
     if ids.shape.num_elements() == 1:  # XLA cannot divide "at most 1" row
         return ids, values
-    makers = _makers(ids)
-    if makers[:1] == ["Unique"]:  # such as the gradient of what `unique_ids` named
+    if num_rows is not None and compiles_with_xla() and not _is_padded(ids):
+        known = distinct_rows(ids)  # the gradient of what `unique_ids` named
+        return static_sums(ids, values, num_rows) if known is None else (known, values)
+    if _makers(ids)[:1] == ["Unique"]:  # such as the gradient of what `unique_ids` named
         return ids, values
-    if "Unique" in makers or "Where" in makers:
+    if _is_padded(ids):
         # XLA's `tf.unique` takes the padding after such ids for ids. Running numbers tell them
         # apart: the padding becomes the largest id, with zeros to add.
         real = tf.cumsum(tf.ones_like(ids)) <= tf.size(ids, ids.dtype)
@@ -48,6 +70,12 @@ def sum_by_id(ids: tf.Tensor, values: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         values = tf.where(real, values, tf.zeros([], values.dtype))
     unique, place = tf.unique(ids)
     return unique, tf.math.unsorted_segment_sum(values, place, tf.size(unique))
+
+
+def _is_padded(ids: tf.Tensor) -> bool:
+    """Whether XLA pads ids to a size that it knows, as it does with what `tf.unique` returns."""
+    makers = _makers(ids)
+    return "Unique" in makers or "Where" in makers
 
 
 def _makers(tensor: tf.Tensor) -> list[str]:
@@ -113,4 +141,4 @@ def row_numbers(unique: tf.Tensor, inverse: tf.Tensor) -> tf.Tensor:
     [0, 1]
     """
     places = tf.reshape(inverse, [-1])  # a segment maximum of equal numbers
-    return tf.math.unsorted_segment_max(places, places, tf.size(unique))
+    return tf.maximum(tf.math.unsorted_segment_max(places, places, tf.size(unique)), 0)

@@ -123,7 +123,8 @@ class LazyAdam(LazyStep, keras.optimizers.Adam):
 
     Stock Keras 3 never sums the rows of repeated ids, so its second moment on an embedding is
     `sum g_j^2` instead of `(sum g_j)^2`: on embeddings its Adam is not Adam. It also rewrites all
-    rows of `m`, `v` and the table at each step. A plain `keras.layers.Embedding` also profits.
+    rows of `m`, `v` and the table at each step. A plain table profits as well, most as
+    `layers.Embedding`: `keras.layers.Embedding` copies its table at each step.
 
     It takes the arguments of `keras.optimizers.Adam`; `lazy` says how they act on rows.
 
@@ -223,7 +224,8 @@ def lazy(optimizer: Any) -> Any:
     Only the rows of a table that have a gradient are updated, and only these rows of the slots
     (momenta, accumulators); the rows of repeated ids are summed first, which stock Keras 3 does not
     do: its Adam, Adagrad and RMSprop take `sum g_j^2` for `(sum g_j)^2`. It helps any layer whose
-    gradient comes as rows, such as `keras.layers.Embedding`; other weights are updated as usual.
+    gradient comes as rows, such as `layers.Embedding`, or `keras.layers.Embedding`, which still
+    copies its table; other weights are updated as usual.
 
     Clipping by norm, value and global norm acts on summed rows and keeps rows. Weight decay shrinks
     only updated rows. Constraints of rows (Keras' `NonNeg`, and norms with `axis=1`) apply to

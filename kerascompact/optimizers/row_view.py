@@ -133,7 +133,10 @@ def sum_repeated(gradient: tf.IndexedSlices) -> tf.IndexedSlices:
     >>> summed.indices.numpy().tolist(), summed.values.numpy().tolist()
     ([5, 3], [[5.0], [2.0]])
     """
-    ids, values = sum_by_id(tf.convert_to_tensor(gradient.indices), gradient.values)
+    shape = gradient.dense_shape
+    known = tf.get_static_value(shape)
+    rows = shape[0] if known is None else int(known[0])
+    ids, values = sum_by_id(tf.convert_to_tensor(gradient.indices), gradient.values, rows)
     return tf.IndexedSlices(values, ids, gradient.dense_shape)
 
 

@@ -23,6 +23,7 @@ OTHERS = {
     "ActivationRegularization": (None, FLOATS),
     "LockedDropout": (None, FLOATS),
     "BitCache": (dict(input_dim=20), IDS),
+    "Embedding": (dict(input_dim=20, output_dim=4), IDS),
     "MaskedMax": ({}, FLOATS),
     "MaskedMean": ({}, FLOATS),
     "ProjectionEmbedding": (

@@ -1,7 +1,8 @@
 import numpy as np
+import pytest
 import tensorflow as tf
 
-from kerascompact.ops.codes import code_entropy, relaxed_one_hot
+from kerascompact.ops.codes import chosen_rows, code_entropy, largest, relaxed_one_hot
 
 
 def numbers(*shape, seed=0):
@@ -53,3 +54,41 @@ def test_entropy_of_decided_codes_is_zero_and_so_is_its_gradient():
         entropy = code_entropy(soft, tf.ones(1))
     assert float(entropy) == 0.0
     assert np.isfinite(tape.gradient(entropy, soft)).all()
+
+
+@pytest.mark.parametrize("jit_compile", [False, True])
+@pytest.mark.parametrize("shared", [False, True])
+def test_chosen_rows_are_products_with_one_hot_codes(shared, jit_compile):
+    pi, books = numbers(3, 6, 4), numbers(1 if shared else 3, 4, 2, seed=1)
+    upstream, tau = numbers(3, 6, 2, seed=2), 0.7
+
+    def products(logits, codebooks, tau):
+        return tf.matmul(relaxed_one_hot(logits, tau)[0], codebooks)
+
+    def gradients(function):
+        @tf.function(jit_compile=jit_compile)
+        def run(*inputs):
+            with tf.GradientTape() as tape:
+                tape.watch(inputs)
+                rows = function(*inputs, tau)
+            return rows, *tape.gradient(rows, inputs, upstream)
+
+        return run(tf.constant(pi), tf.constant(books))
+
+    for found, expected in zip(gradients(chosen_rows), gradients(products), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)  # sums in another order
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_what_diverges_is_seen(bad):
+    logits = np.array([[[0.0, bad], [1.0, 0.0]]], np.float32)
+    found = chosen_rows(tf.constant(logits), tf.ones((1, 2, 3)), 1.0).numpy()
+    assert np.isnan(found[0, 0]).all() and (found[0, 1] == 1).all()
+    assert np.isnan(relaxed_one_hot(tf.constant(logits), 1.0)[0].numpy()[0, 0]).all()
+
+
+@pytest.mark.parametrize("jit_compile", [False, True])
+def test_largest_is_argmax_with_ties_to_the_first(jit_compile):
+    logits = np.random.default_rng(0).integers(0, 3, (50, 4, 5)).astype(np.float32)
+    found = tf.function(largest, jit_compile=jit_compile)(tf.constant(logits))
+    np.testing.assert_array_equal(found, logits.argmax(axis=-1))

@@ -12,6 +12,7 @@ from kerascompact.core.keras_graph.kinds import (
     is_graph_of,
     is_one_table,
     is_stock_embedding,
+    plain_table,
     required_arguments,
     stock_reversible,
 )
@@ -71,6 +72,7 @@ __all__ = [
     "seed_generators",
     "set_array",
     "slots",
+    "plain_table",
     "stock_reversible",
     "trained_by",
     "without_gpu_kernel",

@@ -37,14 +37,32 @@ def has_independent_outputs(model: Any) -> bool:
 
 
 def is_stock_embedding(layer: Any) -> bool:
-    """Whether a layer is Keras' `Embedding` or `ReversibleEmbedding`, and float.
+    """Whether a layer is Keras' `Embedding` or `ReversibleEmbedding` (or ours), and float.
 
     >>> is_stock_embedding(keras.layers.Embedding(9, 2)), is_stock_embedding(keras.layers.Dense(2))
     (True, False)
     """
     # A subclass may look up otherwise, and a quantized one holds other weights.
-    plain = type(layer) in (keras.layers.Embedding, stock_reversible())
-    return plain and not layer.quantization_mode
+    known = type(layer) in (keras.layers.Embedding, stock_reversible())
+    return (known or is_plain_table(type(layer))) and not layer.quantization_mode
+
+
+def plain_table(kind: type) -> type:
+    """Makes a subclass of Keras' embeddings count as one: same weights, same results.
+
+    >>> plain_table(keras.layers.Embedding)
+    <class 'keras.src.layers.core.embedding.Embedding'>
+    """
+    _PLAIN_TABLES.add(kind)
+    return kind
+
+
+_PLAIN_TABLES: set[type] = set()
+
+
+def is_plain_table(kind: type) -> bool:
+    """Whether `plain_table` was told of a class."""
+    return kind in _PLAIN_TABLES
 
 
 def is_one_table(layer: Any) -> bool:

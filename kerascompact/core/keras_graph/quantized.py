@@ -6,6 +6,8 @@ import keras
 import numpy as np
 from keras import quantizers
 
+from kerascompact.core.keras_graph.kinds import is_plain_table
+
 MODES = ("int8", "int4", "gptq", "awq")
 
 
@@ -68,7 +70,7 @@ def quantized_kind(layer: Any) -> str | None:
         return None
     if mode in ("gptq", "awq") and not getattr(layer, f"is_{mode}_calibrated", False):
         return None
-    return kinds.get(type(layer))
+    return "embedding" if is_plain_table(type(layer)) else kinds.get(type(layer))
 
 
 def integers_of(layer: Any) -> Integers:

@@ -18,6 +18,7 @@ from kerascompact.layers.embeddings.anchor_sets import AnchorSets
 from kerascompact.layers.embeddings.anchor_start import anchor_start
 from kerascompact.layers.embeddings.base import CompactEmbedding
 from kerascompact.layers.embeddings.starts import given
+from kerascompact.ops.first_rows import first_rows_matmul
 from kerascompact.ops.random_bits import random_bits
 from kerascompact.ops.row_logits import product_logits
 from kerascompact.ops.softmax_rows import softmax_over_zeros
@@ -213,8 +214,8 @@ class AnchorTransformEmbedding(CompactEmbedding):
         return tf.concat(parts, axis=-1)
 
     def lookup(self, ids: tf.Tensor, training: bool | None) -> tf.Tensor:
-        unique, inverse = unique_ids(ids)
-        vectors = self.vectors_of(unique, bool(training))
+        unique, inverse = unique_ids(ids, self.input_dim)
+        vectors = self.vectors_of(unique, bool(training), inverse)
         if training and self.draws is not None:
             self.add_loss(self._negative_loss())
         return tf.gather(vectors, inverse)
@@ -222,9 +223,12 @@ class AnchorTransformEmbedding(CompactEmbedding):
     def output_rows(self, ids: tf.Tensor) -> tf.Tensor:
         return self.vectors_of(ids, False)
 
-    def vectors_of(self, ids: tf.Tensor, training: bool) -> tf.Tensor:
-        """Vectors `(n, d)` of ids `(n,)`, in training of different ones."""
-        return tf.matmul(self.weights_of(self._rows(ids)), self.all_anchors())
+    def vectors_of(self, ids: tf.Tensor, training: bool, inverse: Any = None) -> tf.Tensor:
+        """Vectors `(n, d)` of ids `(n,)`; with `inverse` these are the unique ids of a batch."""
+        rows = self.weights_of(self._rows(ids))
+        if inverse is None:
+            return tf.matmul(rows, self.all_anchors())
+        return first_rows_matmul(rows, self.all_anchors(), inverse)
 
     def _rows(self, ids: tf.Tensor) -> tf.Tensor:
         """Rows of `T` `(..., |A|)` as they are now."""

@@ -13,9 +13,10 @@ from kerascompact.core.storage import code_bits
 from kerascompact.forms.codebook import CodebookForm
 from kerascompact.layers.embeddings.base import CompactEmbedding
 from kerascompact.layers.embeddings.starts import given, logits_for
-from kerascompact.ops.codes import relaxed_one_hot
-from kerascompact.ops.gumbel import gumbel_softmax
+from kerascompact.ops.codes import chosen_rows, relaxed_one_hot
+from kerascompact.ops.gumbel import gumbel_noise, gumbel_softmax
 from kerascompact.ops.kmeans import kmeans
+from kerascompact.ops.random_bits import hashed_bits
 
 
 @register
@@ -124,15 +125,15 @@ class ClusterEmbedding(CompactEmbedding):
         codebook = self.codebook.value
         if not training and self.inference == "hard":
             return tf.gather(codebook, tf.argmax(logits, axis=-1, output_type=tf.int32))
-        one_hot = self.straight_through and bool(training)
-        choice = gumbel_softmax(
-            self.logit_scale * logits,
-            self.current_temperature.value,
-            self.noise,
-            one_hot,
-            noise_scale=self.current_noise_scale.value,
-        )
-        return tf.matmul(choice, codebook)
+        temperature, scale = self.current_temperature.value, self.current_noise_scale.value
+        if not (self.straight_through and training):
+            logits = self.logit_scale * logits
+            choice = gumbel_softmax(logits, temperature, self.noise, noise_scale=scale)
+            return tf.matmul(choice, codebook)
+        noise = gumbel_noise(tf.shape(logits), self.noise, hashed_bits)
+        scores = tf.reshape(self.logit_scale * logits + scale * noise, [1, -1, self.num_clusters])
+        rows = chosen_rows(scores, tf.expand_dims(codebook, 0), temperature)
+        return reshape_as(rows, ids, self.output_dim)
 
     def word_logits(self, hidden: tf.Tensor) -> tf.Tensor:
         if self.num_clusters >= self.output_dim:

@@ -191,7 +191,7 @@ class CompositionalCodeEmbedding(CompactEmbedding):
         return code_logits(rows, kernels, biases, self.cardinality)
 
     def lookup(self, ids: tf.Tensor, training: bool | None) -> tf.Tensor:
-        unique, inverse = unique_ids(ids)
+        unique, inverse = unique_ids(ids, self.input_dim)
         logits = self.logits_of(unique)
         pairs = self.code_length * self.cardinality
         codebooks = tf.reshape(self.codebooks.value, [pairs, self.output_dim])

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import keras
 import numpy as np
 import tensorflow as tf
 
@@ -12,7 +13,7 @@ from kerascompact.forms.codebook import CodebookForm
 from kerascompact.layers.embeddings.base import CompactEmbedding
 from kerascompact.layers.embeddings.dpq_start import Start, start_of
 from kerascompact.layers.row_normalization import RowBatchNormalization
-from kerascompact.ops.codes import relaxed_one_hot
+from kerascompact.ops.codes import chosen_rows, largest
 from kerascompact.ops.straight_through import straight_through_estimate
 from kerascompact.ops.unique import occurrences, token_mean, unique_ids
 from kerascompact.ops.vocabulary_chunks import rows_in_chunks
@@ -124,67 +125,62 @@ class DPQEmbedding(CompactEmbedding):
             self.norm.build((None, self.code_length, self.cardinality))
 
     def queries_of(self, ids: tf.Tensor) -> tf.Tensor:
-        """Query pieces `(n, D, d / D)` of ids `(n,)`."""
+        """Query pieces `(D, n, d / D)` of ids `(n,)`: a matrix product for each codebook."""
         rows = tf.gather(self.queries.value, ids)
-        return tf.reshape(rows, [-1, self.code_length, self.width])
+        return tf.transpose(tf.reshape(rows, [-1, self.code_length, self.width]), [1, 0, 2])
 
     def logits_of(
         self, queries: tf.Tensor, counts: Any = None, training: bool = False
     ) -> tf.Tensor:
-        """Scores of the keys, `a` `(n, D, K)`, with batch normalization if it is on."""
-        keys = self.keys.value
-        logits = tf.einsum(f"njw,{self._axes}->njk", queries, keys)
+        """Scores of the keys, `a` `(D, n, K)`, with batch normalization if it is on."""
+        keys = _stacked(self.keys)
+        logits = tf.matmul(queries, keys, transpose_b=True)
         if self.method == "vq":
             own = tf.reduce_sum(tf.square(queries), axis=-1, keepdims=True)
-            logits = 2.0 * logits - own - tf.reduce_sum(tf.square(keys), axis=-1)
+            of_keys = tf.expand_dims(tf.reduce_sum(tf.square(keys), axis=-1), 1)
+            logits = 2.0 * logits - own - of_keys
         if self.norm is not None:
-            logits = self.norm(logits, counts, training=training)
+            logits = self.norm(logits, counts, training=training, axis=1)
         return logits
 
-    @property
-    def _axes(self) -> str:
-        return "kw" if self.shared_codebook else "jkw"
-
     def rows_of(self, codes: tf.Tensor) -> tf.Tensor:
-        """Codebook rows `(n, D, d / D)` of codes `(n, D)`."""
-        codebooks = self.codebooks.value
-        if not self.shared_codebook:
-            codes = codes + self.cardinality * tf.range(self.code_length)
-            codebooks = tf.reshape(codebooks, [-1, self.width])
-        return tf.gather(codebooks, codes)
+        """Codebook rows `(D, n, d / D)` of codes `(D, n)`."""
+        codebooks = _stacked(self.codebooks)
+        first = self.cardinality * tf.range(codebooks.shape[0])
+        return tf.gather(tf.reshape(codebooks, [-1, self.width]), codes + first[:, None])
 
     def lookup(self, ids: tf.Tensor, training: bool | None) -> tf.Tensor:
-        unique, inverse = unique_ids(ids)
+        unique, inverse = unique_ids(ids, self.input_dim)
         queries = self.queries_of(unique)
-        counts = occurrences(unique, inverse, self.mask_zero)
         if not training:
-            rows = self.rows_of(_best(self.logits_of(queries)))
-        elif self.method == "sx":
-            logits = self.logits_of(queries, counts, training=True)
-            one_hot, _ = relaxed_one_hot(logits, self.current_temperature.value)
-            rows = tf.einsum(f"njk,{self._axes}->njw", one_hot, self.codebooks.value)
-        else:
-            logits = self.logits_of(queries, counts, training=True)
-            nearest = self.rows_of(_best(logits))
-            self.add_loss(self._regularizer(queries, nearest, counts))
-            rows = straight_through_estimate(nearest, queries)
-        return tf.gather(tf.reshape(rows, [-1, self.output_dim]), inverse)
+            return tf.gather(self._vectors(self.rows_of(largest(self.logits_of(queries)))), inverse)
+        counts = occurrences(unique, inverse, self.mask_zero)
+        rows = self._rows(queries, self.logits_of(queries, counts, training=True), counts)
+        return tf.gather(self._vectors(rows), inverse)
 
     def output_rows(self, ids: tf.Tensor) -> tf.Tensor:
         queries = self.queries_of(ids)
-        logits = self.logits_of(queries)
+        # As in training, but "vq" codebooks only follow the queries by the regularizer of `lookup`.
+        return self._vectors(self._rows(queries, self.logits_of(queries)))
+
+    def _rows(self, queries: tf.Tensor, logits: tf.Tensor, counts: Any = None) -> tf.Tensor:
+        """The chosen rows `(D, n, d / D)` with the gradient of training."""
         if self.method == "sx":
-            one_hot, _ = relaxed_one_hot(logits, self.current_temperature.value)
-            rows = tf.einsum(f"njk,{self._axes}->njw", one_hot, self.codebooks.value)
-        else:  # as in training: codebooks follow the queries, by the regularizer of `lookup`
-            rows = straight_through_estimate(self.rows_of(_best(logits)), queries)
-        return tf.reshape(rows, [-1, self.output_dim])
+            return chosen_rows(logits, _stacked(self.codebooks), self.current_temperature.value)
+        nearest = self.rows_of(largest(logits))
+        if counts is not None:
+            self.add_loss(self._regularizer(queries, nearest, counts))
+        return straight_through_estimate(nearest, queries)
+
+    def _vectors(self, rows: tf.Tensor) -> tf.Tensor:
+        """Rows `(D, n, d / D)` side by side, `(n, d)`."""
+        return tf.reshape(tf.transpose(rows, [1, 0, 2]), [-1, self.output_dim])
 
     def _regularizer(self, queries: tf.Tensor, rows: tf.Tensor, counts: tf.Tensor) -> tf.Tensor:
         """Draws codebook rows to their queries, and queries to their rows; a mean over tokens."""
         distance = tf.square(rows - tf.stop_gradient(queries))
         distance += self.commitment_weight * tf.square(queries - tf.stop_gradient(rows))
-        return token_mean(tf.reduce_mean(distance, axis=[1, 2]), counts)
+        return token_mean(tf.reduce_mean(distance, axis=[0, 2]), counts)
 
     def codes(self) -> np.ndarray:
         """The code of every word, `(V, D)` int32 in `[0, K)`."""
@@ -195,7 +191,7 @@ class DPQEmbedding(CompactEmbedding):
         def some(ids: tf.Tensor) -> tf.Tensor:
             queries = self.queries_of(ids)
             checks.finite("queries", queries.numpy())
-            return _best(self.logits_of(queries))
+            return tf.transpose(largest(self.logits_of(queries)))
 
         return rows_in_chunks(some, self.input_dim, "int32")
 
@@ -223,5 +219,7 @@ class DPQEmbedding(CompactEmbedding):
         }
 
 
-def _best(logits: tf.Tensor) -> tf.Tensor:
-    return tf.argmax(logits, axis=-1, output_type=tf.int32)
+def _stacked(books: keras.Variable) -> tf.Tensor:
+    """Codebooks or keys `(D, K, d / D)`; shared ones `(1, K, d / D)`."""
+    value = tf.convert_to_tensor(books.value)
+    return value if len(value.shape) == 3 else tf.expand_dims(value, 0)

@@ -68,7 +68,7 @@ class GroupLassoEmbedding(CompactEmbedding):
         proximal_rule(self, self.table, GroupRule(self.group_lasso_weight))
 
     def lookup(self, ids: tf.Tensor, training: bool | None) -> tf.Tensor:
-        unique, inverse = unique_ids(ids)
+        unique, inverse = unique_ids(ids, self.input_dim)
         return tf.gather(caught_up_rows(self.table, unique), inverse)
 
     def word_logits(self, hidden: tf.Tensor) -> tf.Tensor:

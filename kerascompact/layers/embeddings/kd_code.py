@@ -227,7 +227,7 @@ class KDCodeEmbedding(CompactEmbedding):
 
     def lookup(self, ids: tf.Tensor, training: bool | None) -> tf.Tensor:
         training = bool(training)
-        unique, inverse = unique_ids(ids)
+        unique, inverse = unique_ids(ids, self.input_dim)
         counts = occurrences(unique, inverse, self.mask_zero)
         logits = None
         if self.learned:

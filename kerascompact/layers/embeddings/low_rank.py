@@ -102,7 +102,7 @@ class LowRankEmbedding(CompactEmbedding):
         )
 
     def lookup(self, ids: tf.Tensor, training: bool | None) -> tf.Tensor:
-        unique, inverse = unique_ids(ids)
+        unique, inverse = unique_ids(ids, self.input_dim)
         return tf.gather(tf.matmul(tf.gather(self.u.value, unique), self.w.value), inverse)
 
     def word_logits(self, hidden: tf.Tensor) -> tf.Tensor:

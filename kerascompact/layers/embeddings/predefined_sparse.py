@@ -130,7 +130,7 @@ class PredefinedSparseEmbedding(CompactEmbedding):
             )
 
     def lookup(self, ids: tf.Tensor, training: bool | None) -> tf.Tensor:
-        unique, inverse = unique_ids(ids)
+        unique, inverse = unique_ids(ids, self.input_dim)
         vectors = tf.gather(self._rows(unique, tf.size(ids)), inverse)
         if training and self.word_dropout:
             # One draw for each place of the batch, of which the different words take the first.

@@ -115,7 +115,7 @@ class QuantizedEmbedding(CompactEmbedding):
             self.limit.assign(self._largest())
 
     def lookup(self, ids: tf.Tensor, training: bool | None) -> tf.Tensor:
-        unique, inverse = unique_ids(ids)
+        unique, inverse = unique_ids(ids, self.input_dim)
         rows = tf.gather(self.table.value, unique)
         if training and self.scale == "table":
             seen = tf.reduce_max(gathered(tf.reduce_max(tf.abs(rows), keepdims=True)))

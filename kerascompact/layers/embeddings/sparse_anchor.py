@@ -192,7 +192,7 @@ class SparseAnchorEmbedding(AnchorTransformEmbedding):
             name=name,
         )
 
-    def vectors_of(self, ids: tf.Tensor, training: bool) -> tf.Tensor:
+    def vectors_of(self, ids: tf.Tensor, training: bool, inverse: Any = None) -> tf.Tensor:
         columns = tf.cast(tf.gather(self.columns.value, ids), tf.int32)
         values, anchors = caught_up_rows(self.values, ids), self.all_anchors()
         if self.mixture == "linear":
@@ -201,7 +201,9 @@ class SparseAnchorEmbedding(AnchorTransformEmbedding):
             parts = self._softmax_parts(columns, values, anchors)
         vectors = tf.add_n(parts)
         if training and self.rule is not None and self.trainable:
-            return self._with_proposals(vectors, ids, parts, anchors)
+            # XLA has places behind the unique ids, which repeat one of them without its gradient.
+            count = tf.size(ids) if inverse is None else tf.reduce_max(inverse) + 1
+            return self._with_proposals(vectors, ids, count, parts, anchors)
         return vectors
 
     def _softmax_parts(
@@ -218,9 +220,14 @@ class SparseAnchorEmbedding(AnchorTransformEmbedding):
         return [softmax_sums(own, which - first, rows) for own, which, rows, first in parts]
 
     def _with_proposals(
-        self, vectors: tf.Tensor, ids: tf.Tensor, parts: list[tf.Tensor], anchors: tf.Tensor
+        self,
+        vectors: tf.Tensor,
+        ids: tf.Tensor,
+        count: tf.Tensor,
+        parts: list[tf.Tensor],
+        anchors: tf.Tensor,
     ) -> tf.Tensor:
-        """The vectors; their gradient proposes columns for some of the words."""
+        """The vectors; their gradient proposes columns for some of the first `count` words."""
         if replicas() > 1:
             why = "0 on several devices: each would move the entries of its part of the batch"
             checks.fail("regrow_rows", why, self.regrow_rows)
@@ -231,7 +238,7 @@ class SparseAnchorEmbedding(AnchorTransformEmbedding):
         def watched(vectors: tf.Tensor) -> Any:
             def backward(upstream: Any) -> tf.Tensor:
                 upstream = tf.convert_to_tensor(upstream)
-                place, count = self.regrow_place.value, tf.size(ids)
+                place = self.regrow_place.value
                 picked = (tf.convert_to_tensor(place) + tf.range(self.regrow_rows)) % count
                 place.assign((place + self.regrow_rows) % count)
                 gradient = tf.gather(upstream, picked)

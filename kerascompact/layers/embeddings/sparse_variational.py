@@ -77,13 +77,13 @@ class SparseVariationalEmbedding(VariationalEmbedding):
         self.log_variance = self.add_rows("log_variance", shape, start)
 
     def lookup(self, ids: tf.Tensor, training: bool | None) -> tf.Tensor:
-        unique, inverse = unique_ids(ids)
+        unique, inverse = unique_ids(ids, self.input_dim)
         if not training:
             return tf.gather(self.kept_rows(unique), inverse)
         # One sample per place of the batch; the distinct ids take the first ones.
         numbers = row_numbers(unique, inverse)
         rows, divergence = self.sample(unique, numbers, tf.size(ids))
-        self.charge(unique, divergence)
+        self.charge(unique, inverse, divergence)
         return tf.gather(rows, inverse)
 
     def sample(

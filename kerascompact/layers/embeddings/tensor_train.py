@@ -129,7 +129,7 @@ class TensorTrainEmbedding(CompactEmbedding):
         ]
 
     def lookup(self, ids: tf.Tensor, training: bool | None) -> tf.Tensor:
-        unique, inverse = unique_ids(ids)
+        unique, inverse = unique_ids(ids, self.input_dim)
         found = tensor_train.digits(unique, self.shape.id_factors)
         matrices = [
             tf.gather(core.value, digit) for core, digit in zip(self.cores, found, strict=True)

@@ -8,6 +8,7 @@ import tensorflow as tf
 from kerascompact.core import checks
 from kerascompact.layers.embeddings.base import CompactEmbedding
 from kerascompact.ops.replicas import gathered, replicas
+from kerascompact.ops.unique import occurrences
 
 
 class VariationalEmbedding(CompactEmbedding):
@@ -74,14 +75,15 @@ class VariationalEmbedding(CompactEmbedding):
             shape=shape, initializer=initializer, dtype="float32", autocast=False, name=name
         )
 
-    def charge(self, unique: tf.Tensor, divergence: tf.Tensor) -> None:
+    def charge(self, unique: tf.Tensor, inverse: tf.Tensor, divergence: tf.Tensor) -> None:
         """Adds the KL terms of the words of a batch to the loss.
 
         Inputs that share the layer count as one step: a word in several of them is charged once.
         Padding, id 0 with `mask_zero`, is never charged.
 
         Args:
-            unique: Distinct ids, `(n,)`.
+            unique: Unique ids, `(n,)`, from `unique_ids`.
+            inverse: Position of every token's id in `unique`.
             divergence: Divergences of their posteriors, `(n,)`.
         """
         # Keras drops the losses of a model when it is called again.
@@ -96,7 +98,8 @@ class VariationalEmbedding(CompactEmbedding):
         now = tf.ones_like(of_all) * steps
         if self.mask_zero:
             now = tf.where(tf.not_equal(of_all, 0), now, 0)
-            divergence = tf.where(tf.not_equal(unique, 0), divergence, 0.0)
+        charged = occurrences(unique, inverse, self.mask_zero) > 0
+        divergence = tf.where(charged, divergence, 0.0)
         self.paid.value.scatter_update(tf.IndexedSlices(now, of_all))
         weight = self.kl_weight * tf.minimum(
             1.0, tf.cast(steps, tf.float32) / float(max(self.warmup, 1))

@@ -79,9 +79,9 @@ class VariationalVocabularyEmbedding(VariationalEmbedding):
         rows = tf.gather(self.table.value, ids)
         if not training:
             return tf.where(tf.expand_dims(self.is_kept(ids), -1), rows, 0.0)
-        unique, inverse = unique_ids(ids)
+        unique, inverse = unique_ids(ids, self.input_dim)
         log_alpha = limited(tf.gather(self.log_alpha.value, unique))
-        self.charge(unique, log_uniform_kl(log_alpha))
+        self.charge(unique, inverse, log_uniform_kl(log_alpha))
         deviation = tf.expand_dims(tf.exp(0.5 * tf.gather(log_alpha, inverse)), -1)
         return rows * (1 + deviation * normal_noise(tf.shape(rows), self.noise))
 
