@@ -28,6 +28,27 @@ def fmix32(numbers: np.ndarray) -> np.ndarray:
         return mixed ^ (mixed >> 16)
 
 
+def multiplier(seed: int) -> int:
+    """The odd int32 that tells the hashes of words by different seeds apart.
+
+    >>> multiplier(1)
+    -1761122989
+    """
+    return int32(int(fmix32(np.array([seed * STEP]))[0]) | 1)
+
+
+def mixed(numbers: np.ndarray) -> np.ndarray:
+    """Mixes int32 numbers by three products and shifts: `a (a >> 16)`, `a = x ^ (x >> 16)`.
+
+    Shifts are arithmetic, so that TFLite needs 4 operators where `fmix32` needs 14. 0 stays 0.
+
+    >>> mixed(np.array([0, 70_000], np.int32))
+    array([    0, 70001], dtype=int32)
+    """
+    both = numbers ^ (numbers >> 16)
+    return both * (both >> 16)
+
+
 def int32(number: int) -> int:
     """The int32 of the same 32 bits.
 
