@@ -10,7 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from kerascompact.core.byte_rules import ByteRules
-from kerascompact.core.hash32 import multiplier
+from kerascompact.core.hash32 import MIX, multiplier
 from kerascompact.ops.byte_text import endings_in, shifted, starts_of, with_pairs
 
 
@@ -84,8 +84,8 @@ def word_hashes(words: Hashable, seed: int) -> tf.Tensor:
         before = tf.reshape(tf.cumsum(totals, axis=1, exclusive=True), [-1])
     places = tf.cumsum(words.units, axis=1) - tf.gather(before, words.slots)
     both = places * multiplier(seed)
-    both = tf.bitwise.bitwise_xor(both, tf.bitwise.right_shift(both, 16))
-    return _of_words(both * tf.bitwise.right_shift(both, 16), words)
+    both = tf.bitwise.bitwise_xor(both, tf.bitwise.right_shift(both, MIX))
+    return _of_words(both * tf.bitwise.right_shift(both, MIX), words)
 
 
 def token_hashes(

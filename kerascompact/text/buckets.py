@@ -37,7 +37,7 @@ class Buckets:
     Example:
     >>> buckets = Buckets(1000)
     >>> buckets.encode("Turn it, turn IT", sequence_length=6)
-    array([964, 359, 405, 964, 359,   0], dtype=int32)
+    array([600, 960, 129, 600, 960,   0], dtype=int32)
 
     Reference: [Weinberger et al., ICML 2009](https://arxiv.org/abs/0902.2206), feature hashing;
     pairs in buckets: [Joulin et al., EACL 2017](https://arxiv.org/abs/1607.01759), sec. 2.2.

@@ -40,7 +40,7 @@ class SlotVocabulary(Vocabulary):
     Shapes: a text -> ids `(tokens,)`, or `(sequence_length,)` if that is given.
     Raises: ValueError, as `Vocabulary` does, or if `seed` or `tag_bits` is out of its range.
     Example:
-    >>> words = SlotVocabulary.from_ranked(["turn", "it", "up"], size=5)
+    >>> words = SlotVocabulary.from_ranked(["turn", "it", "up"], size=6)
     >>> words.words[words.id_of("up") - 2], words.id_of("down")
     ('up', 1)
     >>> ids = words.encode("Turn it down!", sequence_length=5)
