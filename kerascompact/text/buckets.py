@@ -21,9 +21,9 @@ class Buckets:
     """Ids of words, and of pairs of neighbours, by a hash: 0 is padding, the others are buckets.
 
     `id = 1 + h(word) mod b`, `h` the 32-bit hash that files compute (`text.word_hashes`). Words in
-    one bucket share a vector. NUL is white space. A file that takes text needs nothing for them: neither
-    the 4 bytes a word of a `Vocabulary`, nor a search. With the rules "wordpunct_pairs" words and
-    pairs take turns and share the buckets.
+    one bucket share a vector. NUL is white space. A file that takes text needs nothing for them:
+    neither the 4 bytes a word of a `Vocabulary`, nor a search. With the rules "wordpunct_pairs"
+    words and pairs take turns and share the buckets.
 
     It stands in for a `Vocabulary` in `export.convert(model, text=buckets)`, with an embedding of
     `len(buckets)` ids. No id means an unknown word, so that `UnknownAsPadding` must not be used.
