@@ -28,6 +28,7 @@ from kerascompact.tflite.passes import (
     embedding_lookup,
     int4,
     kernels,
+    known_words,
     word_logits,
 )
 
@@ -206,6 +207,7 @@ def convert(
         kernels.store_kernels_as_int8(parsed, known, recipe.kernels == "dynamic", scales)
     if fused_lstm:
         lstm_fusion.forget_states(parsed)
+    known_words.leave_out(parsed)
     flatbuffer.slim(parsed)
     kept = {key: value for key, value in entries.items() if value}
     flatbuffer.add_metadata(parsed, kept, deflate=names is False)

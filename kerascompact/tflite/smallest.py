@@ -16,11 +16,9 @@ _TRUE = ("potScaleInt16",)  # read for tensors of 16 bits alone
 
 
 def leave_out(model: Any) -> None:
-    """Drops options of zeros, inner shapes of a single graph, and the second code of operators.
+    """Drops options of zeros, and the second code of each operator.
 
-    A runtime computes the shape of what an operator writes, before it runs or while it does; only
-    constants, states, and the inputs and outputs of the file keep theirs. Files with control flow
-    keep all.
+    Shapes of inner tensors stay: XNNPACK reads them before the runtime has computed its own.
 
     Args:
         model: `ModelT` of the schema after `flatbuffer.slim`, changed in place.
@@ -42,18 +40,8 @@ def leave_out(model: Any) -> None:
     for code in model.operatorCodes:
         if code.builtinCode < _LARGEST_OLD and code.builtinCode == code.deprecatedBuiltinCode:
             code.builtinCode = 0  # a runtime takes the larger of both
-    if len(model.subgraphs) == 1:
-        _drop_shapes(model, model.subgraphs[0])
 
 
 def _is_zeros(options: Any) -> bool:
     fields = vars(options).items()
     return all(not value or name in _TRUE for name, value in fields if value is not None)
-
-
-def _drop_shapes(model: Any, graph: Any) -> None:
-    kept = {int(index) for index in (*graph.inputs, *graph.outputs)}
-    for index, tensor in enumerate(graph.tensors):
-        own = model.buffers[tensor.buffer].data
-        if index not in kept and not tensor.isVariable and (own is None or not len(own)):
-            tensor.shape = tensor.shapeSignature = None

@@ -38,7 +38,7 @@ def test_labels_take_less():
     ],
 )
 def test_refuses_damage(change):
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match=r"deflated JSON|Expecting"):
         packed_json.unpacked(change(packed_json.packed(LABELS, deflate=True)))
 
 
