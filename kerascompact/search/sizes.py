@@ -28,6 +28,7 @@ from kerascompact.search.word_sizes import (
     word_bytes,
 )
 from kerascompact.text.vocabulary import NUM_RESERVED
+from kerascompact.tflite.packed_json import packed
 from kerascompact.tflite.passes.kernels import axis_of_scales
 
 # Bytes of a budget that are kept: buffers begin at multiples of 4, and numbers in the metadata
@@ -94,7 +95,7 @@ class Sizes:
 
     def parts(self, setting: Setting) -> dict[str, int]:
         """What the file of a setting consists of, in bytes."""
-        labels = len(json.dumps(self.label_names))
+        labels = len(packed({"labels": self.label_names}, deflate=True)) - len(packed({}))
         table, kernels_ = self._table(setting), self._kernels(setting)
         words = self.arrays(setting) - table - kernels_
         rest = self.predict(setting) - labels - self.arrays(setting)

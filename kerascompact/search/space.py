@@ -65,9 +65,9 @@ def usual_width(budget: int, classes: int) -> int:
     class, beside its `width / 2` bytes of the output layer.
 
     >>> usual_width(32 * 1024, 150), usual_width(32 * 1024, 4), usual_width(64 * 1024, 1000)
-    (28, 8, 26)
+    (30, 10, 32)
     """
-    free = max(budget - 9000 - 15 * classes, 2000)
+    free = max(budget - 5000 - 11 * classes, 2000)
     width = math.sqrt(free / 500) * (classes / 2) ** (1 / 3)
     return even(min(width, 2 * (free - 2 * classes) / (3 * classes)))
 
