@@ -41,11 +41,11 @@ def _skip_unknown(model: Any, graph: Any, makers: dict[int, Any], operator: Any)
     inner = _made(model, makers, ids, OP.SELECT_V2)
     if less is None or inner is None:
         return
-    same = int(less.inputs[0]) == ids and len(users(graph, ids)) == 2
+    same = int(less.inputs[0]) == ids and _readers(graph, ids) == 2
     empty, also_zero, largest = map(int, inner.inputs)
     equal = _made(model, makers, empty, OP.EQUAL)
     reduced = _made(model, makers, largest, OP.REDUCE_MAX)
-    if not same or equal is None or reduced is None or len(users(graph, largest)) != 1:
+    if not same or equal is None or reduced is None or _readers(graph, largest) != 1:
         return
     chosen = _made(model, makers, int(reduced.inputs[0]), OP.SELECT_V2)
     if chosen is None:
@@ -83,7 +83,7 @@ def _zero_padding(model: Any, graph: Any, makers: dict[int, Any], operator: Any)
     source = vectors
     while ids is not None and (maker := makers.get(source)) is not None:
         name = kind(model, maker)
-        if len(users(graph, source)) > 1:  # others may see the row of padding
+        if _readers(graph, source) > 1:  # others may see the row of padding
             return
         if name == OP.GATHER:
             if int(maker.inputs[1]) == ids and _zero_first_row(model, graph, maker):
@@ -115,7 +115,7 @@ def _zero_first_row(model: Any, graph: Any, gather: Any) -> bool:
     data = model.buffers[tensor.buffer].data
     every = (one for any_graph in model.subgraphs for one in any_graph.tensors)
     sharing = [one for one in every if one.buffer == tensor.buffer]
-    if data is None or len(sharing) > 1 or len(users(graph, index)) > 1 or len(tensor.shape) != 2:
+    if data is None or len(sharing) > 1 or _readers(graph, index) > 1 or len(tensor.shape) != 2:
         return False
     if vars(gather.builtinOptions or schema.GatherOptionsT()) != vars(schema.GatherOptionsT()):
         return False
@@ -126,10 +126,7 @@ def _zero_first_row(model: Any, graph: Any, gather: Any) -> bool:
     if bits is None:
         return False
     kept = np.array(data, np.uint8)
-    whole, half = divmod(int(tensor.shape[1]) * bits, 8)
-    kept[:whole] = 0
-    if half:
-        kept[whole] &= 0xF0
+    kept[: int(tensor.shape[1]) * bits // 8] = 0  # rows of four bits are of whole bytes
     tensor.buffer = new_buffer(model, kept)
     return True
 
@@ -154,6 +151,11 @@ def _is_number(model: Any, graph: Any, index: int, number: int) -> bool:
     tensor = graph.tensors[index]
     found = constant(model, tensor, np.int32) if tensor.type == TYPE.INT32 else None
     return found is not None and found.size == 1 and int(found.reshape(-1)[0]) == number
+
+
+def _readers(graph: Any, index: int) -> int:
+    """How many operators and outputs of a graph read a tensor."""
+    return len(users(graph, index)) + [int(one) for one in graph.outputs].count(index)
 
 
 def _replace(graph: Any, old: int, new: int) -> None:
