@@ -28,6 +28,7 @@ from kerascompact.search.word_sizes import (
     word_bytes,
 )
 from kerascompact.text.vocabulary import NUM_RESERVED
+from kerascompact.text.word_hashes import VERSION
 from kerascompact.tflite.packed_json import packed
 from kerascompact.tflite.passes.kernels import axis_of_scales
 
@@ -37,7 +38,7 @@ MARGIN, MARGIN_OF_SLOTS, MARGIN_OF_METHODS = 192, 64, 352
 ALIGNED = 4  # bytes that each buffer begins at a multiple of
 SAMPLES = (20, 1500)  # words of the files that are measured: their searches take 3 and 6 steps
 IN_SLOTS = (120, 1500)  # words of the same where no word is searched
-KEPT = "sizes.json"
+KEPT = f"sizes_{VERSION}.json"  # files of another hash have other operators
 
 
 class Graph(NamedTuple):
