@@ -28,6 +28,7 @@ from kerascompact.tflite.passes import (
     embedding_lookup,
     int4,
     kernels,
+    known_words,
     word_logits,
 )
 
@@ -107,9 +108,10 @@ def convert(
             TFLite has it, see `lstm_fusion.fused`. This takes fewer bytes and allows integers, but
             is slower on x86, and LiteRT's `CompiledModel` cannot run it.
         names: Names of inner tensors, for tools that show or quantize files. `True` keeps the
-            converter's names, which contain the layer. `False` drops them: the smallest file, which
-            litert-quantizer cannot read. Default: `True` from 64 KiB on; numbers in smaller files,
-            the shortest names that litert-quantizer reads, 11 to 22 bytes per tensor.
+            converter's names, which contain the layer. `False` drops them and deflates the
+            metadata: the smallest file, which litert-quantizer cannot read. Default: `True`
+            from 64 KiB on; numbers in smaller files, the shortest names that litert-quantizer
+            reads, 11 to 22 bytes per tensor.
         mediapipe: Whether MediaPipe Tasks can run the file, as a `TextClassifier` if there are
             labels, else as a `TextEmbedder`, on Android, iOS, the web and in Python. The vocabulary
             and the labels are in the file, in MediaPipe's metadata. The model takes ids of a fixed
@@ -205,8 +207,10 @@ def convert(
         kernels.store_kernels_as_int8(parsed, known, recipe.kernels == "dynamic", scales)
     if fused_lstm:
         lstm_fusion.forget_states(parsed)
+    known_words.leave_out(parsed)
     flatbuffer.slim(parsed)
-    flatbuffer.add_metadata(parsed, {k: v for k, v in entries.items() if v})
+    kept = {key: value for key, value in entries.items() if value}
+    flatbuffer.add_metadata(parsed, kept, deflate=names is False)
     if mediapipe and vocabulary is not None:
         mediapipe_tasks.add_metadata(parsed, vocabulary, labels is not None)
     data = tensor_names.pack(parsed, names)

@@ -134,7 +134,7 @@ class TextIn:
             )
         if SPANS in outputs:
             checks.fail("model", f"one without an output {SPANS!r}, to take text", [*outputs])
-        return {SPANS: byte_text.spans(words)}
+        return {SPANS: getattr(self.layer, "spans", byte_text.spans)(words)}
 
     def facts(self) -> dict[str, Any]:
         """Entry for the file's metadata: what an app must know to feed a text."""
@@ -154,7 +154,7 @@ class TextIn:
         if isinstance(self.layer, TextToBuckets):
             return {**facts, "buckets": self.layer.buckets.get_config()}
         if isinstance(self.layer, TextToSlots):
-            return {**facts, "fingerprint_bits": 8}
+            return {**facts, "fingerprint_bits": self.layer.tag_bits}
         return {**facts, "fingerprint_bits": self.layer.fingerprint_bits}
 
 

@@ -62,6 +62,7 @@ FOLDERS: dict[str, dict[str, tuple[str, ...]]] = {
         "wordpiece": ("wordpiece",),
         "in_mediapipe": ("in_mediapipe",),
         "text_in": ("text_in",),
+        "text_bytes": ("text_bytes",),
         "text_speed": ("text_speed",),
         "aware": ("aware",),
         "few_bits": ("few_bits",),

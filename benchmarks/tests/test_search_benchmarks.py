@@ -9,7 +9,11 @@ from benchmarks.product import (
     search_compact,
     search_files,
     search_sizes,
+    text_bytes,
 )
+from kerascompact.search.setting import Setting
+from kerascompact.search.sizes import Sizes
+from kerascompact.search.word_sizes import sample_words
 
 
 class Files:
@@ -88,3 +92,34 @@ def test_table_of_files_counts_those_over_their_budget():
 def test_windows_of_running_text():
     x, y = search_compact.windows(np.arange(100))
     assert x.shape == y.shape == (2, 35) and (y == x + 1).all()
+
+
+def test_bytes_by_part_of_a_file():
+    sizes = Sizes(("yes", "no", "perhaps"), 12)
+    setting = Setting(202, 8, stored="slots", skip_unknown=True, recipe="int4")
+    file = sizes.convert(setting, sample_words(200))
+    found = text_bytes.parts(file, setting, sizes)
+    assert sum(found.values()) == len(file) and tuple(found) == text_bytes.PARTS
+    assert found["words"] == 200 and found["vectors"] == 202 * 4 + 8 * 4
+    assert found["kernels"] == 4 * 3 * (8 + 1)  # float32: so small a kernel is not rounded
+    assert 200 < found["metadata"] < 600 and found["operators"] < 5000
+
+
+def test_table_of_bytes_has_a_line_for_each_hash():
+    parts = dict(zip(text_bytes.PARTS, (7000, 2700, 3000, 400, 2800), strict=True))
+    rows = [
+        {
+            "spec": text_bytes.Spec("trec", hash=number, seed=seed)._asdict(),
+            "bytes": 16_000 + seed,
+            "parts": parts,
+            "operators": 40 + seed,
+            "dev_accuracy": 0.8,
+            "file_accuracy": 0.75,
+            "setting": {"words": 500},
+        }
+        for number in (2, 1)
+        for seed in (0, 2)
+    ]
+    first, second = text_bytes.table(rows).splitlines()[-2:]
+    assert first.startswith("| trec | 1 | 2 | 41 | 7,000 | 2,700 | 3,000 | 400 | 2,800 | 16,002 |")
+    assert second.startswith("| trec | 2 | 2 | 41 |") and "75.00" in second

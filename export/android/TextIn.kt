@@ -2,8 +2,11 @@
 // Plain Kotlin without Android; tests/export/test_apps.py checks it on ../testvectors.
 package kerascompact
 
+import java.io.ByteArrayInputStream
 import java.nio.ByteBuffer
 import java.nio.ByteOrder
+import java.util.zip.Inflater
+import java.util.zip.InflaterInputStream
 
 object TextIn {
     /**
@@ -72,8 +75,22 @@ object TextIn {
             if (text(field(entry, 0)) != "kerascompact") continue
             val place = field(entry, 1)
             val number = if (place == 0) 0 else view.getInt(place)
-            return text(field(follow(follow(field(model, 4)) + 4 + 4 * number), 0))
+            val content = field(follow(follow(field(model, 4)) + 4 + 4 * number), 0)
+            return json(file, follow(content) + 4, view.getInt(follow(content)))
         }
         return null
     }
+
+    /** The JSON of a buffer, whose entries behind the checksum may be deflated. */
+    private fun json(file: ByteArray, start: Int, size: Int): String {
+        val head = HEAD.length
+        val whole = size == head || file[start + head - 1] != '}'.code.toByte()
+        if (whole) return String(file, start, size, Charsets.UTF_8)
+        val stream = ByteArrayInputStream(file, start + head, size - head)
+        val rest = InflaterInputStream(stream, Inflater(true)).readBytes()
+        val entries = String(rest, Charsets.UTF_8).drop(1) // behind the brace
+        return String(file, start, head - 1, Charsets.UTF_8) + "," + entries
+    }
+
+    private const val HEAD = "{\"crc32\":\"00000000\"}"
 }

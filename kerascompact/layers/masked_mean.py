@@ -36,8 +36,9 @@ class MaskedMean(keras.layers.Layer):
     def call(self, vectors: Any, mask: Any = None) -> Any:
         if mask is None:
             return ops.mean(vectors, axis=-2)
-        kept = ops.cast(ops.expand_dims(mask, -1), vectors.dtype)
-        return ops.sum(vectors * kept, axis=-2) / ops.maximum(ops.sum(kept, axis=-2), 1)
+        kept, axis = ops.cast(mask, vectors.dtype), len(mask.shape) - 1
+        counts = ops.maximum(ops.sum(kept, axis=axis, keepdims=True), 1)
+        return ops.sum(vectors * ops.expand_dims(kept, -1), axis=axis) / counts
 
     def compute_mask(self, vectors: Any, mask: Any = None) -> None:
         return None

@@ -15,10 +15,9 @@ from kerascompact.text.buckets import NUM_RESERVED, Buckets
 class TextToBuckets(TextToHashes):
     r"""Splits texts into words and hashes them into buckets; nothing is stored, nothing searched.
 
-    `id = 1 + h(word) mod b`, `h` the fingerprint of `TextToIds`, 0 for padding: exactly the ids of
-    `Buckets.encode`. No input makes it fail: zeros at the end of a text, and numbers that are not
-    bytes, are padding; invalid UTF-8 counts as letters; words past the last slot are left out. A
-    text that ends in a NUL character needs a -1 after it.
+    `id = 1 + h(word) mod b`, `h` the hash of `text.word_hashes`, 0 for padding: exactly the ids of
+    `Buckets.encode`. No input makes it fail: zeros, and numbers that are not bytes, are white
+    space; invalid UTF-8 counts as letters; words past the last slot are left out.
 
     Args:
         num_buckets: Number of buckets `b`.
@@ -34,7 +33,7 @@ class TextToBuckets(TextToHashes):
     Example:
     >>> buckets = kerascompact.text.Buckets(1000)
     >>> TextToBuckets.from_buckets(buckets)(np.array([[*b"Turn it!"]])).numpy()
-    array([[964, 359, 723]], dtype=int32)
+    array([[600, 960, 997]], dtype=int32)
 
     Reference: see `text.Buckets`.
     Differs: for export only. Train on ids from `Buckets.encode_all`, which is faster.
@@ -69,7 +68,8 @@ class TextToBuckets(TextToHashes):
         return cls(**buckets.get_config(), **config)
 
     def ids_of(self, hashes: tf.Tensor) -> tf.Tensor:
-        return NUM_RESERVED + tf.math.floormod(hashes, self.buckets.num_buckets)
+        ids = NUM_RESERVED + tf.math.floormod(hashes, self.buckets.num_buckets)
+        return tf.expand_dims(ids, 0) if ids.shape.rank == 1 else ids
 
     def storage(self) -> list[Stored]:
         """Nothing."""

@@ -5,7 +5,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from kerascompact.ops import byte_text
+from kerascompact.ops import byte_text, word_hashes
 from kerascompact.text import rules as token_rules
 from kerascompact.text.byte_rules import byte_rules
 
@@ -33,24 +33,31 @@ class TextToHashes(keras.layers.Layer):
         kwargs.setdefault("trainable", False)
         super().__init__(**{"dtype": "float32", **kwargs}, autocast=False)
         self.rules, self.pairs = rules, token_rules.named(rules).pairs
-        self.tables, self.seed = byte_rules(rules), seed
+        self.tables, self.seed = byte_rules(rules).without_nul, seed
         self.sequence_length, self.max_words = byte_text.limits(sequence_length, max_words)
 
     def ids_of(self, hashes: tf.Tensor) -> tf.Tensor:
-        """The ids of tokens, from their hashes; those of hash 0 are not read."""
+        """The ids of tokens `(batch, L)`, from their hashes, of a single text `(L,)`.
+
+        Those of hash 0 are not read.
+        """
         raise NotImplementedError
 
-    def words(self, inputs: Any) -> byte_text.Words:
+    def words(self, inputs: Any) -> word_hashes.Hashable:
         """The words of texts `(batch, bytes)`."""
         data = tf.cast(inputs, tf.int32)
         limits = byte_text.token_limits(self.pairs, self.sequence_length, self.max_words)
-        return byte_text.split(data, self.tables, *limits)
+        return word_hashes.split(data, self.tables, *limits)
 
-    def read(self, words: byte_text.Words) -> tf.Tensor:
+    def read(self, words: word_hashes.Hashable) -> tf.Tensor:
         """The ids of words, `(batch, sequence_length)`; 0 where there is no word."""
         limits = self.sequence_length, self.max_words
-        hashes = byte_text.token_hashes(words, self.seed, self.pairs, *limits)
+        hashes = word_hashes.token_hashes(words, self.seed, self.pairs, *limits)
         return tf.where(tf.equal(hashes, 0), 0, self.ids_of(hashes))  # sums of no bytes are 0
+
+    def spans(self, words: word_hashes.Hashable) -> tf.Tensor:
+        """Where each word begins and ends, see `ops.word_hashes.spans`."""
+        return word_hashes.spans(words)
 
     def call(self, inputs: Any) -> tf.Tensor:
         return self.read(self.words(inputs))

@@ -64,15 +64,9 @@ def split(
     units = tf.cast(tf.gather(rules.folding, data), tf.int32) if folds else data
     kinds = tf.cast(tf.gather(rules.kinds, data if _is_plain(rules) else units), tf.int32)
     inside = tf.not_equal(kinds, 0)
-    before = _shifted(kinds, 1)
-    starts = tf.not_equal(kinds, before)
-    if JOINED in rules.kinds:
-        begins = tf.logical_or(tf.not_equal(kinds, JOINED), tf.less(before, JOINED))
-        starts = tf.logical_and(starts, begins)
-    if rules.kinds.max() >= ALONE:
-        starts = tf.logical_or(starts, tf.greater_equal(kinds, ALONE))
+    starts = starts_of(kinds, rules)
     if rules.endings:
-        starts = tf.logical_or(starts, _endings(units, rules.endings))
+        starts = tf.logical_or(starts, endings_in(units, rules.endings))
     starts = tf.cast(tf.logical_and(starts, inside), tf.int32)
     numbers = tf.cumsum(starts, axis=1)
     counts = numbers[:, -1]
@@ -101,6 +95,18 @@ def split(
     )
 
 
+def starts_of(kinds: tf.Tensor, rules: ByteRules) -> tf.Tensor:
+    """Where a token or white space begins by the kinds of bytes, but for endings, bool `(B, C)`."""
+    before = shifted(kinds, 1)
+    starts = tf.not_equal(kinds, before)
+    if JOINED in rules.kinds:
+        begins = tf.logical_or(tf.not_equal(kinds, JOINED), tf.less(before, JOINED))
+        starts = tf.logical_and(starts, begins)
+    if rules.kinds.max() >= ALONE:
+        starts = tf.logical_or(starts, tf.greater_equal(kinds, ALONE))
+    return starts
+
+
 def limits(sequence_length: int | None, max_words: int | None) -> tuple[int | None, int | None]:
     """Checks both limits, of which only one can be given."""
     if sequence_length is not None and max_words is not None:
@@ -127,7 +133,7 @@ def with_pairs(values: tf.Tensor, length: int | tf.Tensor) -> tf.Tensor:
 
     Returns: int32 `(B, L)`; 0 where there is no word, or no next word.
     """
-    after = _shifted(values, -1)
+    after = shifted(values, -1)
     pairs = tf.where(tf.equal(after, 0), 0, values * int32(GOLDEN) + after)
     both = tf.stack([values, pairs], axis=2)
     rows = -1 if values.shape[0] is None else values.shape[0]
@@ -197,21 +203,21 @@ def _is_plain(rules: ByteRules) -> bool:
     return bool((rules.kinds[rules.folding] == rules.kinds).all())
 
 
-def _shifted(values: tf.Tensor, places: int) -> tf.Tensor:
+def shifted(values: tf.Tensor, places: int) -> tf.Tensor:
     """Shifts columns to the right, or to the left if `places` is negative; fills with zeros."""
     if places > 0:
         return tf.pad(values, [[0, 0], [places, 0]])[:, :-places]
-    return tf.pad(values, [[0, 0], [0, -places]])[:, -places:]
+    return tf.slice(tf.pad(values, [[0, 0], [0, -places]]), [0, -places], [-1, -1])
 
 
-def _endings(units: tf.Tensor, endings: tuple[bytes, ...]) -> tf.Tensor:
+def endings_in(units: tf.Tensor, endings: tuple[bytes, ...]) -> tf.Tensor:
     """Where one of the endings begins, bool `(B, C)`."""
     numbers, begins = _letters(endings)
     size, reach = int(numbers.max()) + 1, max(map(len, endings))
     letter = tf.cast(tf.gather(numbers, units), tf.int32)
     code = letter * size ** (reach - 1)
     for distance in range(1, reach):
-        code += _shifted(letter, -distance) * size ** (reach - 1 - distance)
+        code += shifted(letter, -distance) * size ** (reach - 1 - distance)
     return tf.not_equal(tf.cast(tf.gather(begins, code), tf.int32), 0)
 
 

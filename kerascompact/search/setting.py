@@ -26,7 +26,7 @@ class Setting(NamedTuple):
         chosen: How words are chosen: by the "norm" of their vectors in a full table, by
             "norm_and_count", or by "frequency".
         stored: How the file knows words: by "fingerprints" of 4 bytes or more, which are searched;
-            in "slots", by a byte (`text.SlotVocabulary`); or not at all, for all words in
+            in "slots", by 1 to 3 bytes (`text.SlotVocabulary`); or not at all, for all words in
             "buckets".
         start: How table and output layer start: "random"; at those of a "full" table, trained on
             all words; or of a classifier over pre-trained "vectors" or "tf-idf", see `starts`.
@@ -37,6 +37,7 @@ class Setting(NamedTuple):
         tuning_epochs: Epochs of quantization-aware fine-tuning; 0: none.
         tuning_rate: First learning rate of the fine-tuning.
         fingerprint_bits: Bits of a word's fingerprint in the file.
+        tag_bits: Bits of a word's tag in its slot.
         epochs: Epochs of training, each of 3,200 texts or more: of few, each is seen again.
         batch_size: Texts per step.
         learning_rate: First learning rate, which falls to zero.
@@ -67,6 +68,7 @@ class Setting(NamedTuple):
     tuning_epochs: int = 0
     tuning_rate: float = 2e-3
     fingerprint_bits: int = 32
+    tag_bits: int = 8
     epochs: int = 15
     batch_size: int = 64
     learning_rate: float = 1e-2
@@ -112,6 +114,7 @@ class Setting(NamedTuple):
         kind = f"buckets of {kind}" if hashed else kind
         by = "" if hashed or plain else f" by {self.chosen.replace('_', ' ')}"
         by += " in slots" if self.stored == "slots" else ""
+        by += f" of {self.tag_bits} bits" if self.stored == "slots" and self.tag_bits > 8 else ""
         tuned = ", fine-tuned" if self.tuning_epochs else ""
         method = f"{METHODS[self.method].abbreviation}{sizes}, d={self.width}"
         return f"{model}; {method}, {self.words:,} {kind}{by}; {self.recipe}{tuned}"

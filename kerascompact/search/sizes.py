@@ -29,15 +29,17 @@ from kerascompact.search.word_sizes import (
     word_bytes,
 )
 from kerascompact.text.vocabulary import NUM_RESERVED
+from kerascompact.text.word_hashes import VERSION
+from kerascompact.tflite.packed_json import packed
 from kerascompact.tflite.passes.kernels import axis_of_scales
 
-# Bytes of a budget that are kept: buffers begin at multiples of 16, and numbers in the metadata
+# Bytes of a budget that are kept: buffers begin at multiples of 4, and numbers in the metadata
 # have digits; operators of methods other than a plain table have shapes, too.
-MARGIN, MARGIN_OF_METHODS = 192, 352
-ALIGNED = 16  # bytes that each buffer begins at a multiple of
+MARGIN, MARGIN_OF_SLOTS, MARGIN_OF_METHODS = 192, 64, 352
+ALIGNED = 4  # bytes that each buffer begins at a multiple of
 SAMPLES = (20, 1500)  # words of the files that are measured: their searches take 3 and 6 steps
 IN_SLOTS = (120, 1500)  # words of the same where no word is searched
-KEPT = "sizes.json"
+KEPT = f"sizes_{VERSION}.json"  # files of another hash have other operators
 
 
 class Graph(NamedTuple):
@@ -95,7 +97,7 @@ class Sizes:
 
     def parts(self, setting: Setting) -> dict[str, int]:
         """What the file of a setting consists of, in bytes."""
-        labels = len(json.dumps(self.label_names))
+        labels = len(packed({"labels": self.label_names}, deflate=True)) - len(packed({}))
         table, kernels_ = self._table(setting), self._kernels(setting)
         words = self.arrays(setting) - table - kernels_
         rest = self.predict(setting) - labels - self.arrays(setting)
@@ -108,7 +110,7 @@ class Sizes:
         }
 
     def arrays(self, setting: Setting) -> int:
-        """Bytes of a file's arrays, each up to the next multiple of 16."""
+        """Bytes of a file's arrays, each up to the next multiple of 4."""
         rest = self._table(setting) + self._kernels(setting)
         return sum(map(_padded, word_bytes(setting))) + rest
 
@@ -213,7 +215,8 @@ def kind(setting: Setting, classes: int) -> str:
     width = 0 if setting.method == "standard" else setting.width
     facts = (*setting.filter_sizes, setting.model, setting.rules, setting.skip_unknown)
     head = (bool(setting.head_rank), setting.head)
-    storage = (setting.recipe, setting.stored, setting.fingerprint_bits, order_bits(setting))
+    bits = setting.tag_bits if setting.stored == "slots" else setting.fingerprint_bits
+    storage = (setting.recipe, setting.stored, bits, order_bits(setting))
     rounded = [
         axis_of_scales(kernel.shape, -1, kernel.last) for kernel in kernels_of(setting, classes)
     ]
@@ -223,10 +226,16 @@ def kind(setting: Setting, classes: int) -> str:
 def margin(setting: Setting) -> int:
     """Bytes that a file may be larger than predicted.
 
+    Without a search for words, whose steps depend on the words, sizes differ by digits alone.
+
     >>> margin(Setting(90, 8)), margin(Setting(90, 8, method="hashed"))
     (192, 352)
+    >>> margin(Setting(90, 8, stored="slots"))
+    64
     """
-    return MARGIN if setting.method == "standard" else MARGIN_OF_METHODS
+    if setting.method != "standard":
+        return MARGIN_OF_METHODS
+    return MARGIN if setting.stored == "fingerprints" else MARGIN_OF_SLOTS
 
 
 def scaled(setting: Setting, words: int) -> Setting:
@@ -241,7 +250,7 @@ def scaled(setting: Setting, words: int) -> Setting:
 
 
 def table_bytes(setting: Setting) -> int:
-    """Bytes of an embedding's arrays in the file, each up to the next multiple of 16."""
+    """Bytes of an embedding's arrays in the file, each up to the next multiple of 4."""
     width = setting.width
     recipe = RECIPES[setting.recipe]
     if setting.method == "standard":

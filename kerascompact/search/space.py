@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from kerascompact.search.setting import CHOSEN, STARTS, Setting
 from kerascompact.search.starts import can_start
+from kerascompact.text.slots import TAG_BITS
 
 WIDTHS = (2, 128)  # of a word's vector
 FEWEST_WORDS = 6  # ids, with padding and the unknown word
@@ -64,9 +65,9 @@ def usual_width(budget: int, classes: int) -> int:
     class, beside its `width / 2` bytes of the output layer.
 
     >>> usual_width(32 * 1024, 150), usual_width(32 * 1024, 4), usual_width(64 * 1024, 1000)
-    (28, 8, 26)
+    (30, 10, 32)
     """
-    free = max(budget - 9000 - 15 * classes, 2000)
+    free = max(budget - 5000 - 11 * classes, 2000)
     width = math.sqrt(free / 500) * (classes / 2) ** (1 / 3)
     return even(min(width, 2 * (free - 2 * classes) / (3 * classes)))
 
@@ -104,11 +105,13 @@ def suggest(trial: Any, budget: int, facts: Facts, fit: Fit) -> Setting | None:
         numbers = draw("numbers", ["int4 tuned", "int4", "int8"])
         recipe = numbers.split()[0]
         tuned = max(1, round(facts.epochs / 4)) if numbers.endswith("tuned") else 0
-    chosen, stored = "norm_and_count", "buckets"
+    chosen, stored, tag_bits = "norm_and_count", "buckets", 8
     if family != "buckets":
         chosen, stored = draw("chosen", list(CHOSEN)), "fingerprints"
         if method not in IN_ORDER:
             stored = draw("stored", ["slots", "fingerprints"])
+        if stored == "slots":
+            tag_bits = draw("tag_bits", list(TAG_BITS))
     setting = Setting(
         words=0,
         width=even(usual_width(budget, facts.classes) * 2 ** trial.suggest_float("width", -2, 2)),
@@ -116,6 +119,7 @@ def suggest(trial: Any, budget: int, facts: Facts, fit: Fit) -> Setting | None:
         rules=facts.rules + TEXTS[text],
         chosen=chosen,
         stored=stored,
+        tag_bits=tag_bits,
         skip_unknown=model != "cnn" and stored != "buckets" and draw("skip_unknown", [True, False]),
         method=method,
         recipe=recipe,
@@ -221,6 +225,7 @@ def defaults(budget: int, facts: Facts) -> list[dict[str, Any]]:
         "width": 0.0,
         "chosen": "norm_and_count",
         "stored": "slots",
+        "tag_bits": 8,
         "start": "full" if facts.epochs < SHORT else "random",
         "skip_unknown": True,
         "epochs": 1.0,

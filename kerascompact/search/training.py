@@ -87,7 +87,9 @@ def words_of(corpus: Corpus, setting: Setting, table: np.ndarray | None) -> Word
     counts = None if setting.chosen == "norm" else tokens.counts
     slots = setting.stored == "slots"
     in_order = setting.method == "standard" and not slots
-    order = {"file_order": in_order, "slots": slots}
+    order: dict[str, Any] = {"file_order": in_order, "slots": slots}
+    if slots and setting.tag_bits > 8:
+        order |= {"tag_bits": setting.tag_bits, "seed": None}
     return choose_words(tokens.vocabulary, table, size, counts=counts, **order)
 
 

@@ -17,10 +17,14 @@ def word_bytes(setting: Setting) -> list[int]:
 
     >>> word_bytes(Setting(1002, 8)), word_bytes(Setting(1002, 8, stored="slots"))
     ([4000, 0], [1000])
+    >>> word_bytes(Setting(1002, 8, stored="slots", tag_bits=24))
+    [2000, 1000]
     """
     words = setting.words - NUM_RESERVED
-    if setting.stored != "fingerprints":
-        return [words] if setting.stored == "slots" else []
+    if setting.stored == "slots":
+        return {8: [words], 16: [2 * words], 24: [2 * words, words]}[setting.tag_bits]
+    if setting.stored == "buckets":
+        return []
     parts = [4 * words, words * (setting.fingerprint_bits - 32) // 8]
     if setting.method != "standard":  # else ids are in the order of the fingerprints
         parts.append(math.ceil(words * order_bits(setting) / 8))
@@ -39,7 +43,9 @@ def some_words(setting: Setting, words: Sequence[str]) -> Vocabulary | Buckets:
     if setting.stored == "buckets":
         return Buckets(setting.words - 1, setting.rules)
     if setting.stored == "slots":
-        return SlotVocabulary.from_ranked(words, setting.words, setting.rules)
+        return SlotVocabulary.from_ranked(
+            words, setting.words, setting.rules, tag_bits=setting.tag_bits
+        )
     ordered = list(words)
     if setting.method == "standard":
         ordered = [ordered[place] for place in fingerprints.index(ordered).order]

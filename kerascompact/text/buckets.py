@@ -12,6 +12,7 @@ from kerascompact.core import checks, files
 from kerascompact.text import rules as token_rules
 from kerascompact.text import token_hashes
 from kerascompact.text.byte_rules import byte_rules
+from kerascompact.text.word_hashes import VERSION
 
 NUM_RESERVED = 1  # padding; every word has a bucket, so that none is unknown
 
@@ -19,10 +20,10 @@ NUM_RESERVED = 1  # padding; every word has a bucket, so that none is unknown
 class Buckets:
     """Ids of words, and of pairs of neighbours, by a hash: 0 is padding, the others are buckets.
 
-    `id = 1 + h(word) mod b`, `h` the 32-bit fingerprint that files compute (`text.fingerprints`).
-    Words in one bucket share a vector. A file that takes text needs nothing for them: neither
-    the 4 bytes a word of a `Vocabulary`, nor a search. With the rules "wordpunct_pairs" words and
-    pairs take turns and share the buckets.
+    `id = 1 + h(word) mod b`, `h` the 32-bit hash that files compute (`text.word_hashes`). Words in
+    one bucket share a vector. NUL is white space. A file that takes text needs nothing for them:
+    neither the 4 bytes a word of a `Vocabulary`, nor a search. With the rules "wordpunct_pairs"
+    words and pairs take turns and share the buckets.
 
     It stands in for a `Vocabulary` in `export.convert(model, text=buckets)`, with an embedding of
     `len(buckets)` ids. No id means an unknown word, so that `UnknownAsPadding` must not be used.
@@ -36,7 +37,7 @@ class Buckets:
     Example:
     >>> buckets = Buckets(1000)
     >>> buckets.encode("Turn it, turn IT", sequence_length=6)
-    array([964, 359, 405, 964, 359,   0], dtype=int32)
+    array([600, 960, 129, 600, 960,   0], dtype=int32)
 
     Reference: [Weinberger et al., ICML 2009](https://arxiv.org/abs/0902.2206), feature hashing;
     pairs in buckets: [Joulin et al., EACL 2017](https://arxiv.org/abs/1607.01759), sec. 2.2.
@@ -46,8 +47,8 @@ class Buckets:
     def __init__(self, num_buckets: int, rules: str = "wordpunct", seed: int = 1) -> None:
         self.num_buckets = checks.integer_in("num_buckets", num_buckets, 1, 2**24)
         self._rules = token_rules.named(rules)
-        self._tables = byte_rules(rules)
-        self.seed = checks.integer_in("seed", seed, 1, 2**31 - 1)  # with 0, the word NUL has hash 0
+        self._tables = byte_rules(rules).without_nul
+        self.seed = checks.integer_in("seed", seed, 1, 2**31 - 1)
 
     def __len__(self) -> int:
         """Number of ids with padding: `input_dim` of an embedding."""
@@ -101,7 +102,7 @@ class Buckets:
         return np.where(hashes == 0, 0, ids).astype(np.int32)
 
     def _bytes(self) -> bytes:
-        return (json.dumps({"buckets": self.get_config()}) + "\n").encode()
+        return (json.dumps({"buckets": self.get_config(), "hash": VERSION}) + "\n").encode()
 
     @property
     def num_bytes(self) -> int:
@@ -128,9 +129,13 @@ class Buckets:
         Buckets(num_buckets=1000, rules='wordpunct', seed=1)
         """
         try:
-            config = json.loads(Path(path).read_bytes())["buckets"]
+            found = json.loads(Path(path).read_bytes())
+            config, version = found["buckets"], found.get("hash", 1)
             if not isinstance(config, Mapping):
                 checks.fail("buckets", "a JSON object of arguments", config)
+            if version != VERSION:
+                expected = f"{VERSION}, since another hash puts words into other buckets"
+                checks.fail("hash", expected, version)
             return cls(**config)
         except (ValueError, TypeError, KeyError) as error:
             raise ValueError(f"{path}: not the JSON of a Buckets ({error}).") from None

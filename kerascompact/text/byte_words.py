@@ -7,20 +7,18 @@ import numpy as np
 
 from kerascompact.core import checks
 from kerascompact.core.byte_rules import ALONE, JOINED, ByteRules
-from kerascompact.core.hash32 import GOLDEN, STEP, fmix32
 
 
 class ByteWords(NamedTuple):
     """The words of some texts, one text after another.
 
     `units`: the bytes of all texts, folded, each text followed by a line break, uint8 `(bytes,)`.
-    `inside`: whether a byte belongs to a word, `(bytes,)`. `first`: where each word begins in
+    `first`: where each word begins in
     `units`, int64 `(words,)`. `owners`: the text of each word, `(words,)`. `ranks`: its place among
     the words of its text, `(words,)`.
     """
 
     units: np.ndarray
-    inside: np.ndarray
     first: np.ndarray
     owners: np.ndarray
     ranks: np.ndarray
@@ -62,34 +60,11 @@ def split(texts: Sequence[bytes], rules: ByteRules) -> ByteWords:
         starts |= kinds >= ALONE
     for ending in rules.endings:
         starts |= _begins(units, ending)
-    inside = kinds != 0
-    first = np.flatnonzero(starts & inside)
+    first = np.flatnonzero(starts & (kinds != 0))
     ends = np.cumsum(np.fromiter((len(text) + 1 for text in texts), np.int64, len(texts)))
     owners = np.searchsorted(ends, first, "right")
     before = np.searchsorted(first, np.concatenate([np.zeros(1, np.int64), ends]))
-    return ByteWords(units, inside, first, owners, np.arange(len(first)) - before[owners])
-
-
-def fingerprints(words: ByteWords, seed: int) -> np.ndarray:
-    """The hash of each word, int32 `(words,)`, as `text.fingerprints` makes it of a list of words.
-
-    >>> from kerascompact.text.byte_rules import byte_rules
-    >>> fingerprints(split([b"up pu"], byte_rules("wordpunct")), 0).tolist()
-    [-1041900752, 237183485]
-    """
-    if not len(words.first):
-        return np.zeros(0, np.int32)
-    lengths = np.diff(np.append(words.first, len(words.units)))
-    starts = np.repeat(words.first.astype(np.uint32), lengths)
-    begin = int(words.first[0])  # no word begins before
-    places = np.arange(begin, len(words.units), dtype=np.uint32) - starts
-    mixed = fmix32((256 * places + words.units[begin:]) * np.uint32(GOLDEN) + _step(seed))
-    mixed *= words.inside[begin:]
-    return np.add.reduceat(mixed, words.first - begin, dtype=np.uint32).view(np.int32)
-
-
-def _step(seed: int) -> np.uint32:
-    return np.uint32(seed * STEP & 0xFFFFFFFF)
+    return ByteWords(units, first, owners, np.arange(len(first)) - before[owners])
 
 
 def _begins(units: np.ndarray, ending: bytes) -> np.ndarray:

@@ -4,21 +4,25 @@ from collections import deque
 
 import numpy as np
 
-from kerascompact.core.hash32 import fmix32
-
 CHOICES = 3  # slots that a word may have
-TAGS = 255  # different tags; 0 is in slots without a word
-SHIFT = 8  # lower bits of a product, which depend on few bits of a hash
+TAG_BITS = (8, 16, 24)
+EMPTY = 1  # the tag of a slot without a word
 _ROUNDS = 20
 
 
-def multipliers() -> np.ndarray:
-    """The odd numbers that turn a word's hash into those of its slots, int32 `(CHOICES,)`."""
-    return (fmix32(np.arange(1, CHOICES + 1)) | np.uint32(1)).view(np.int32)
+def moduli(count: int) -> np.ndarray:
+    """What the slots of a word are its hash modulo, `n`, `n - 1`, `n - 2`, int32 `(CHOICES,)`.
+
+    Neighbours have no common divisor, so that the slots of a word do not depend on each other.
+
+    >>> moduli(100)
+    array([100,  99,  98], dtype=int32)
+    """
+    return np.maximum(count - np.arange(CHOICES), 1).astype(np.int32)
 
 
 def slots_of(values: np.ndarray, count: int) -> np.ndarray:
-    """Slots that words may have, `s_j = (m_j h >> 8) mod n` in int32 that wraps.
+    """Slots that words may have, `s_j = h mod (n + 1 - j)`.
 
     Args:
         values: Hashes of words, int32 `(words,)`.
@@ -26,46 +30,65 @@ def slots_of(values: np.ndarray, count: int) -> np.ndarray:
 
     Returns: int32 `(words, CHOICES)`.
 
-    >>> slots_of(np.array([7], np.int32), 100).shape
-    (1, 3)
+    >>> slots_of(np.array([205], np.int32), 100)
+    array([[5, 7, 9]], dtype=int32)
     """
-    return ((values[..., None] * multipliers()) >> SHIFT) % np.int32(count)
+    return values[..., None] % moduli(count)
 
 
-def tags_of(values: np.ndarray) -> np.ndarray:
-    """Tags of words, `1 + h mod 255`, uint8 of the same shape."""
-    return (1 + values % np.int32(TAGS)).astype(np.uint8)
+def tags_of(values: np.ndarray, bits: int = 8) -> np.ndarray:
+    """Tags of words, the upper bits of their hashes, `h >> (32 - bits)`, int32 of the same shape.
+
+    >>> tags_of(np.array([5 << 24, -1], np.int32))
+    array([ 5, -1], dtype=int32)
+    """
+    return values >> (32 - bits)
 
 
-def find(values: np.ndarray, tags: np.ndarray) -> np.ndarray:
-    """The slot of each word: of its slots the last one that holds its tag; -1, if none does.
+def tags_in(values: np.ndarray, bits: int = 8) -> np.ndarray:
+    """Tags as slots hold them, int32, by the hashes of the words in the slots.
+
+    Hash 0, for no word, becomes `EMPTY`; so does tag 0 in slot 0, where a file would find the
+    padding of a text.
+
+    >>> tags_in(np.array([0, 0, 5 << 24], np.int32))
+    array([1, 1, 5], dtype=int32)
+    """
+    tags = np.where(values == 0, EMPTY, tags_of(values, bits))
+    tags[:1] = np.where(tags[:1] == 0, EMPTY, tags[:1])
+    return tags
+
+
+def find(values: np.ndarray, tags: np.ndarray, bits: int = 8) -> np.ndarray:
+    """The slot of each word: the last of its slots that holds its tag; -1, if none does.
 
     Args:
         values: Hashes of words, int32 `(words,)`.
-        tags: Tags in the slots, uint8 `(n,)`; 0 where there is no word.
+        tags: Tags in the slots, int32 `(n,)`, see `tags_in`.
+        bits: Bits of a tag.
 
-    >>> tags = np.zeros(10, np.uint8)
-    >>> value = np.array([7], np.int32)
+    >>> value, tags = np.array([7 << 24], np.int32), np.zeros(10, np.int32)
     >>> place = slots_of(value, 10)[0, 1]
     >>> tags[place] = tags_of(value)[0]
     >>> bool(find(value, tags)[0] == place)
     True
     """
     slots = slots_of(values, len(tags))
-    return np.where(tags[slots] == tags_of(values)[..., None], slots, -1).max(axis=-1)
+    return np.where(tags[slots] == tags_of(values, bits)[..., None], slots, -1).max(axis=-1)
 
 
-def place(values: np.ndarray, count: int) -> np.ndarray:
+def place(values: np.ndarray, count: int, bits: int = 8) -> np.ndarray:
     """Gives slots to words, first to the first, so that `find` finds every word that has one.
 
     A word takes one of its slots, and moves others to another of theirs if it must. The words that
     get a slot are the best that can have slots together: the first, then each next that still fits
     (a greedy choice is optimal here, as in any transversal matroid). Words that `find` would take
-    for another one are left out.
+    for another one are left out, and those of hash 0, which means no word.
 
     Args:
         values: Hashes of words, best first, int32 `(words,)`.
         count: Number of slots.
+        bits: Bits of a tag.
 
     Returns: The word in each slot, int64 `(count,)`, -1 for none.
 
@@ -76,14 +99,14 @@ def place(values: np.ndarray, count: int) -> np.ndarray:
     https://doi.org/10.1145/2674005.2674994), sec. 4; who gets one: [Edmonds & Fulkerson, 1965](
     https://doi.org/10.6028/jres.069B.016).
     """
-    slots, left_out = slots_of(values, count), np.zeros(len(values), bool)
+    slots, left_out = slots_of(values, count), values == 0
     inside = np.full(count, -1)
     for _ in range(_ROUNDS):
         inside = _matched(slots, inside, left_out)
         taken = np.flatnonzero(inside >= 0)
-        tags = np.zeros(count, np.uint8)
-        tags[taken] = tags_of(values)[inside[taken]]
-        mistaken = find(values[inside[taken]], tags) != taken
+        held = np.zeros(count, np.int32)
+        held[taken] = values[inside[taken]]
+        mistaken = find(held[taken], tags_in(held, bits), bits) != taken
         if not mistaken.any():
             return inside
         left_out[inside[taken[mistaken]]] = True

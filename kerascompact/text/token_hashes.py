@@ -9,6 +9,7 @@ from kerascompact.core import checks
 from kerascompact.core.byte_rules import ByteRules
 from kerascompact.core.hash32 import GOLDEN, int32
 from kerascompact.text import byte_words, inputs
+from kerascompact.text.word_hashes import word_hashes
 
 _CHUNK = 2**20  # bytes of text at a time, so that arrays stay small
 
@@ -28,7 +29,7 @@ class TokenHashes(NamedTuple):
 def token_hashes(
     texts: list[bytes], rules: ByteRules, seed: int, pairs: bool = False
 ) -> TokenHashes:
-    """The fingerprints of all tokens, as `ops.byte_text.token_hashes` computes them in a graph.
+    """The hashes of all tokens, as `ops.word_hashes.token_hashes` computes them in a graph.
 
     Args:
         texts: UTF-8, or any bytes.
@@ -41,7 +42,7 @@ def token_hashes(
     [0, 1, 2, 0]
     """
     words = byte_words.split(texts, rules)
-    values = byte_words.fingerprints(words, seed)
+    values = word_hashes(words, rules, seed)
     if not pairs or not len(values):
         return TokenHashes(values, words.owners, words.ranks)
     after = np.append(values[1:], np.int32(0))

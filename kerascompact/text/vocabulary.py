@@ -17,7 +17,7 @@ from kerascompact.text.inputs import PAD, UNK
 
 NUM_RESERVED = 2
 PADDING, UNKNOWN = 0, 1
-SLOTS = "slots"  # in the first line of the file of a `SlotVocabulary`, before its seed
+TAGS = "tags"  # in the first line of the file of a `SlotVocabulary`, before seed and tag bits
 
 
 class Vocabulary:
@@ -231,6 +231,12 @@ class Vocabulary:
             line = data.count(b"\n", 0, error.start) + 1
             raise ValueError(f"{path}, line {line}: not UTF-8 text ({error.reason}).") from None
         first, *fields = lines[0].split("\t")
+        if first == PAD and fields[2:3] == ["slots"]:
+            raise ValueError(
+                f"{path}, line 1: words in slots of an older hash, which the files of today do not "
+                "have. Make the vocabulary again with SlotVocabulary.from_ranked or "
+                "training.choose_words, and train with it."
+            )
         if first != PAD or len(fields) != 2 and not _has_slots(fields):
             raise ValueError(
                 f"{path}, line 1: not a vocabulary. It must read '{PAD}', the name of the token "
@@ -256,14 +262,15 @@ class Vocabulary:
         if _has_slots(fields):
             from kerascompact.text.slot_vocabulary import SlotVocabulary
 
-            return SlotVocabulary(words, rules, int(fields[3]))
+            return SlotVocabulary(words, rules, int(fields[3]), int(fields[4]))
         return Vocabulary(words, rules)
 
 
 def _has_slots(fields: Sequence[str]) -> bool:
-    """Whether the first line of a file says that the words are in slots, and names the seed."""
+    """Whether the first line of a file says that the words are in slots, by seed and tag bits."""
     return (
-        len(fields) == 4
-        and fields[2] == SLOTS
+        len(fields) == 5
+        and fields[2] == TAGS
         and re.fullmatch("[1-9][0-9]{0,8}", fields[3]) is not None
+        and fields[4] in ("8", "16", "24")
     )

@@ -1,6 +1,5 @@
 """Reader and writer of `.tflite` files: parse, check, slim and pack a model and its metadata."""
 
-import json
 import struct
 from pathlib import Path
 from typing import Any
@@ -9,7 +8,7 @@ import flatbuffers
 import numpy as np
 
 from kerascompact.core import checks
-from kerascompact.tflite import checksum
+from kerascompact.tflite import checksum, packed_json
 from kerascompact.tflite.layout import ITEM_BITS, TYPE_NAMES, check_layout, schema
 from kerascompact.tflite.metadata_schema import metadata_fits
 from kerascompact.tflite.operators import OPERATORS
@@ -215,7 +214,7 @@ def metadata_of(model: Any) -> dict[str, Any] | None:
         if entry.name == METADATA_NAME:
             content = bytes(bytearray(model.buffers[entry.buffer].data))
             try:
-                found = json.loads(content)
+                found = packed_json.unpacked(content)
             except (ValueError, RecursionError) as error:
                 raise ValueError(
                     "`flatbuffer` must be a file whose kerascompact metadata are JSON. "
@@ -228,19 +227,18 @@ def metadata_of(model: Any) -> dict[str, Any] | None:
     return None
 
 
-def add_metadata(model: Any, metadata: dict[str, Any]) -> None:
-    """Adds metadata to a parsed model, as JSON without white space.
+def add_metadata(model: Any, metadata: dict[str, Any], deflate: bool = False) -> None:
+    """Adds metadata to a parsed model, see `packed_json`.
 
     The first entry is `crc32`, which `pack` fills in.
 
     Args:
         model: `ModelT` of the schema, changed in place.
         metadata: Entries that JSON can hold.
+        deflate: Whether they may be deflated.
     """
-    text = json.dumps(metadata, separators=(",", ":"), ensure_ascii=False, sort_keys=True)
-    text = "{" + checksum.EMPTY + ("," if metadata else "") + text[1:]
     buffer, entry = schema.BufferT(), schema.MetadataT()
-    buffer.data = np.frombuffer(text.encode("utf-8"), np.uint8)
+    buffer.data = np.frombuffer(packed_json.packed(metadata, deflate), np.uint8)
     entry.name, entry.buffer = METADATA_NAME, len(model.buffers)
     model.buffers.append(buffer)
     model.metadata = [*(model.metadata or []), entry]

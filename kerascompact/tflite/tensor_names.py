@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from kerascompact.core import checks
-from kerascompact.tflite import flatbuffer
+from kerascompact.tflite import flatbuffer, smallest
 
 NAMED_FROM = 64 * 1024  # smaller files, in bytes, get numbers as names
 
@@ -19,7 +19,8 @@ def pack(model: Any, names: bool | None = None) -> bytes:
         model: `ModelT` of the schema after `flatbuffer.slim`, with the names of the converter. The
             names are replaced in place.
         names: `True` keeps the names of the converter, which contain the layer's name. `False`
-            keeps only the names of inputs and outputs. `None` keeps the converter's names if the
+            keeps only the names of inputs and outputs, and leaves out what a runtime fills in
+            itself, see `smallest`. `None` keeps the converter's names if the
             file has at least 64 KiB; a smaller file gets numbers, the shortest names that tools
             accept.
 
@@ -32,6 +33,7 @@ def pack(model: Any, names: bool | None = None) -> bytes:
     if names is False:
         for _, tensor in _inner(model):
             tensor.name = None
+        smallest.leave_out(model)
         return flatbuffer.pack(model)
     wanted = [*_wanted(model)]
     constants = sum(len(buffer.data) for buffer in model.buffers if buffer.data is not None)

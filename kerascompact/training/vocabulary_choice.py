@@ -19,7 +19,8 @@ def choose_words(
     counts: Any = None,
     file_order: bool = False,
     slots: bool = False,
-    seed: int = 1,
+    seed: int | None = 1,
+    tag_bits: int = 8,
 ) -> Vocabulary:
     """Keeps the words whose trained vectors have the largest norms, to train again with these.
 
@@ -37,10 +38,12 @@ def choose_words(
         file_order: Whether to sort the words as a file that takes text searches them (`TextToIds`),
             which saves up to 3 bytes a word. Not for layers that need frequent words first, such as
             `MixtureEmbedding`. If not, words keep their order.
-        slots: Whether to make a `SlotVocabulary`, of which a file that takes text stores one byte a
-            word. Each word then needs a free slot: 94 % of the strongest words get one, the next
-            strongest the rest. Not for layers that need frequent words first.
-        seed: Seed of the hash that names the slots.
+        slots: Whether to make a `SlotVocabulary`, of which a file that takes text stores 1 to 3
+            bytes a word. Each word then needs a free slot: 94 % of the strongest words get one,
+            the next strongest the rest. Not for layers that need frequent words first.
+        seed: Seed of the hash that names the slots. `None`: the best of 8, see
+            `SlotVocabulary.from_ranked`.
+        tag_bits: Bits of a word's tag in its slot, 8, 16 or 24.
     Returns: A vocabulary with the same token rules.
     Raises: ValueError, if the shapes do not fit, a number is not finite, a count is negative,
         `size` is not in `[3, V]`, with `slots` in `[3, 2 V]`, or both `file_order` and `slots` are
@@ -71,7 +74,7 @@ def choose_words(
             checks.fail("file_order", "False with `slots`, which have an order of their own", True)
         order = strongest_rows(scores, len(table) - NUM_RESERVED, exclude=range(NUM_RESERVED))
         ranked = [vocabulary.word_of(int(id)) for id in order]
-        return SlotVocabulary.from_ranked(ranked, size, vocabulary.rules, seed)
+        return SlotVocabulary.from_ranked(ranked, size, vocabulary.rules, seed, tag_bits)
     ids = np.sort(strongest_rows(scores, size - NUM_RESERVED, exclude=range(NUM_RESERVED)))
     words = [vocabulary.word_of(int(id)) for id in ids]
     if file_order:

@@ -12,6 +12,9 @@ from pathlib import Path
 import pytest
 
 from benchmarks.product import example_forms, parity
+from kerascompact import export
+from kerascompact.tflite.flatbuffer import read_metadata
+from packed_files import with_deflated_metadata
 
 WEB = Path(__file__).parents[2] / "export" / "web"
 NODE = shutil.which("node")
@@ -38,6 +41,23 @@ def node(script, *arguments):
 @needs_node
 def test_the_encoder_gives_pythons_numbers_and_reads_the_labels():
     assert "the numbers are those of Python" in node("encoding.mjs")
+
+
+@needs_node
+def test_deflated_metadata_are_read(tmp_path):
+    data = (Path(export.__file__).parent / "testvectors" / "intents.tflite").read_bytes()
+    small = with_deflated_metadata(data)
+    assert len(small) < len(data) - 1000
+    (tmp_path / "small.tflite").write_bytes(small)
+    script = tmp_path / "read.mjs"
+    script.write_text(
+        f"import {{readMetadata}} from '{(WEB / 'package' / 'textin.js').as_uri()}';\n"
+        "import {readFileSync} from 'node:fs';\n"
+        f"const file = new Uint8Array(readFileSync('{tmp_path / 'small.tflite'}'));\n"
+        "console.log(JSON.stringify(readMetadata(file)));\n"
+    )
+    found = json.loads(node(str(script)))
+    assert len(found.pop("crc32")) == 8 and found == read_metadata(small) == read_metadata(data)
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from hostile_texts import HOSTILE, padded
 from kerascompact.layers import TextToBuckets
-from kerascompact.ops import byte_text
+from kerascompact.ops import word_hashes
 from kerascompact.text import Buckets, Vocabulary
 from kerascompact.text.rules import IN_FILES
 
@@ -42,11 +42,12 @@ def test_equals_the_buckets_on_any_bytes(buckets):
     np.testing.assert_array_equal(layer(padded(texts)), buckets.encode_all(texts, 12))
 
 
-def test_an_unknown_word_whose_fingerprint_is_0(monkeypatch):
+def test_an_unknown_word_whose_hash_is_0(monkeypatch):
     """It is padding, and so is its pair with the word before it, in Python as in the graph."""
-    monkeypatch.setattr(byte_text, "fingerprints", lambda words, seed: tf.constant([[7, 0, 9]]))
+    monkeypatch.setattr(word_hashes, "word_hashes", lambda words, seed: tf.constant([7, 0, 9]))
     monkeypatch.setattr(
-        "kerascompact.text.byte_words.fingerprints", lambda words, seed: np.array([7, 0, 9], "i4")
+        "kerascompact.text.token_hashes.word_hashes",
+        lambda words, rules, seed: np.array([7, 0, 9], "i4"),
     )
     buckets = Buckets(100, "wordpunct_pairs")
     layer = TextToBuckets.from_buckets(buckets)

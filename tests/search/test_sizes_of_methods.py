@@ -3,7 +3,7 @@
 import pytest
 
 from kerascompact.search.setting import Setting
-from kerascompact.search.sizes import MARGIN, Sizes
+from kerascompact.search.sizes import MARGIN, MARGIN_OF_SLOTS, Sizes
 from kerascompact.search.space import COMPACT, IN_ORDER, at_size
 from kerascompact.search.word_sizes import sample_words
 
@@ -44,6 +44,16 @@ def test_all_methods_by_fingerprints(method, words):
 @pytest.mark.parametrize("method", [name for name in COMPACT if name not in IN_ORDER])
 def test_words_in_slots(method, words):
     assert -128 <= error(method, words, stored="slots") <= MARGIN
+
+
+@pytest.mark.parametrize("tag_bits", [8, 16, 24])
+def test_tags_of_a_mean(tag_bits):
+    """No word is searched: digits of the metadata are all that differs."""
+    for words, width in ((200, 4), (900, 14)):
+        setting = Setting(words, width, stored="slots", recipe="int4", tag_bits=tag_bits)
+        setting = setting._replace(skip_unknown=True)
+        file = SIZES.convert(setting, sample_words(words - 2))
+        assert abs(len(file) - SIZES.predict(setting)) <= MARGIN_OF_SLOTS / 2
 
 
 @pytest.mark.parametrize("stored", ["slots", "fingerprints"])

@@ -1,36 +1,50 @@
-"""Ids by hash against fingerprints of tokens, one by one; the file, and every refusal."""
+"""Ids by hash against hashes of tokens, one by one; the file, and every refusal."""
 
 import numpy as np
 import pytest
 
 from hostile_texts import HOSTILE
-from kerascompact.core.hash32 import GOLDEN, STEP, fmix32
+from kerascompact.core.hash32 import GOLDEN, multiplier
 from kerascompact.text import RULES, Buckets, token_hashes
+from kerascompact.text.byte_rules import byte_rules
 from kerascompact.text.rules import IN_FILES
 
 
-def fingerprint(word, seed):
+def fingerprint(word, seed, units):
     """The hash of a word or a pair, in Python's integers."""
     if " " in word:
         first, second = word.split(" ")
-        return (GOLDEN * fingerprint(first, seed) + fingerprint(second, seed)) % 2**32
+        return (GOLDEN * fingerprint(first, seed, units) + fingerprint(second, seed, units)) % 2**32
     data = word.encode("utf-8", "surrogateescape")
-    codes = [GOLDEN * (256 * place + byte) + STEP * seed for place, byte in enumerate(data)]
-    return sum(int(fmix32(np.array(code % 2**32))) for code in codes) % 2**32
+    total = place = 0
+    for byte in data:
+        place += int(units[byte])
+        number = signed(place * multiplier(seed))
+        number ^= number >> 13
+        total += number * (number >> 13)
+    return total % 2**32
 
 
-def bucket(word, size, seed):
-    value = fingerprint(word, seed)
-    return 1 + (value - 2**32 * (value >= 2**31)) % size
+def signed(value):
+    """The int32 of the same lower bits."""
+    value %= 2**32
+    return value - 2**32 * (value >= 2**31)
+
+
+def bucket(word, size, seed, units):
+    value = fingerprint(word, seed, units)
+    return 1 + signed(value) % size
 
 
 @pytest.mark.parametrize("rules", IN_FILES)
 @pytest.mark.parametrize(("size", "seed"), [(1, 1), (97, 2), (2**24, 5)])
-def test_ids_are_the_fingerprints_of_tokens(rules, size, seed):
+def test_ids_are_the_hashes_of_tokens(rules, size, seed):
     made = Buckets(size, rules, seed)
+    units = byte_rules(rules).without_nul.units
     texts = [text[:300] for text in HOSTILE]
     for text in texts:
-        wanted = [bucket(token, size, seed) for token in RULES[rules].tokens(text)]
+        tokens = RULES[rules].tokens(text.replace("\0", " "))  # NUL is white space here
+        wanted = [bucket(token, size, seed, units) for token in tokens]
         assert made.encode(text).tolist() == wanted
     rows = made.encode_all(texts, 9)
     assert rows.dtype == np.int32 and rows.shape == (len(texts), 9)
@@ -107,3 +121,10 @@ def test_refuses(config, message):
 def test_refuses_texts(call, message):
     with pytest.raises(ValueError, match=message):
         call(Buckets(5))
+
+
+def test_refuses_buckets_of_an_older_hash(tmp_path):
+    path = tmp_path / "buckets.json"
+    path.write_text('{"buckets": {"num_buckets": 9, "rules": "wordpunct", "seed": 1}}\n')
+    with pytest.raises(ValueError, match="`hash` must be 2, since another hash puts words into"):
+        Buckets.load(path)

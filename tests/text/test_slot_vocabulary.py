@@ -4,11 +4,19 @@ import numpy as np
 import pytest
 
 from hostile_texts import HOSTILE
-from kerascompact.text import NUM_RESERVED, RULES, SlotVocabulary, Vocabulary, fingerprints, slots
+from kerascompact.text import NUM_RESERVED, RULES, SlotVocabulary, Vocabulary, slots, word_hashes
+from kerascompact.text.byte_rules import byte_rules
 from kerascompact.text.rules import IN_FILES
 
-WORDS = ["what", "is", "the", "a", "n't", "'s", "ca", "!", "?", "caf\u00e9", "\x00", "x", "ok"]
-WORDS += [f"w{number}" for number in range(200)]
+
+def words_of_letters(count):
+    """Distinct words of 6 random letters; numbered ones are alike, and so are their slots."""
+    letters = np.random.default_rng(0).integers(97, 123, (count, 6)).astype(np.uint8)
+    return [row.tobytes().decode() for row in letters]
+
+
+WORDS = ["what", "is", "the", "a", "n't", "'s", "ca", "!", "?", "caf\u00e9", "x", "ok"]
+WORDS += words_of_letters(200)
 PAIRS = ["what is", "the ?", "x !?", "a a"]
 
 
@@ -20,15 +28,18 @@ def ranked(rules):
 def test_ids_are_those_of_a_dictionary_but_for_unknown_words(rules):
     words = SlotVocabulary.from_ranked(ranked(rules), 302, rules)
     assert len(words) == 302
-    assert {*ranked(rules)} <= {*words.words}  # there is room enough for all
+    # There is room enough; 1 in 128 would be found in another's slot.
+    assert len({*ranked(rules)} - {*words.words}) <= 5
     plain = Vocabulary(words.words, rules)
     texts = [*(text[:300] for text in HOSTILE), " ".join(WORDS), "what is the ? caf\u00e9 !?"]
     for text in texts:
-        tokens = RULES[rules].tokens(text)
-        found, wanted = words.encode(text), plain.encode(text)
+        split = text.replace("\0", " ")  # NUL is white space here
+        tokens = RULES[rules].tokens(split)
+        found, wanted = words.encode(text), plain.encode(split)
         np.testing.assert_array_equal(found[wanted > 1], wanted[wanted > 1])
         for token, id in zip(tokens, found, strict=True):
-            value = fingerprints.fingerprints([token.encode("utf-8", "surrogateescape")], 1)
+            tables = byte_rules(rules).without_nul
+            value = word_hashes.of_list([token.encode("utf-8", "surrogateescape")], tables, 1)
             place = slots.find(value, words.tags)[0]
             assert id == (1 if place < 0 else NUM_RESERVED + place) == words.id_of(token)
     rows = words.encode_all(texts, 9)
@@ -38,12 +49,13 @@ def test_ids_are_those_of_a_dictionary_but_for_unknown_words(rules):
 
 
 def test_the_best_words_first():
-    words = SlotVocabulary.from_ranked([f"w{number}" for number in range(5000)], 502)
+    every = words_of_letters(5000)
+    words = SlotVocabulary.from_ranked(every, 502)
     assert len(words) == 502 and not any("slot" in word for word in words.words)
-    numbers = np.array([int(word[1:]) for word in words.words])
+    numbers = np.array([every.index(word) for word in words.words])
     assert np.isin(np.arange(450), numbers).mean() > 0.98 and numbers.max() < 1000
     assert all(words.id_of(word) == id for id, word in enumerate(words.words, NUM_RESERVED))
-    other = SlotVocabulary.from_ranked([f"w{number}" for number in range(5000)], 502, seed=2)
+    other = SlotVocabulary.from_ranked(every, 502, seed=2)
     assert other.words != words.words
 
 
@@ -58,7 +70,7 @@ def test_build_counts_words():
 def test_file(rules, tmp_path):
     words = SlotVocabulary.from_ranked(ranked(rules), 202, rules, seed=7)
     path = words.save(tmp_path / "vocabulary.txt")
-    assert path.read_text().splitlines()[0] == f"<pad>\t{rules}\t202\tslots\t7"
+    assert path.read_text().splitlines()[0] == f"<pad>\t{rules}\t202\ttags\t7\t8"
     for again in (Vocabulary.load(path), SlotVocabulary.load(path)):
         assert type(again) is SlotVocabulary and again.sha256 == words.sha256
         np.testing.assert_array_equal(again.tags, words.tags)
@@ -69,7 +81,9 @@ def test_file(rules, tmp_path):
         SlotVocabulary.load(plain.save(path))
 
 
-@pytest.mark.parametrize("more", ["slots", "slots\t0", "slots\tx", "bins\t1", "slots\t1\t1"])
+@pytest.mark.parametrize(
+    "more", ["tags", "tags\t0\t8", "tags\tx\t8", "bins\t1\t8", "tags\t1", "tags\t1\t9"]
+)
 def test_files_that_are_none(more, tmp_path):
     path = tmp_path / "vocabulary.txt"
     path.write_text(f"<pad>\twordpunct\t3\t{more}\n<unk>\na\n")
@@ -77,10 +91,39 @@ def test_files_that_are_none(more, tmp_path):
         Vocabulary.load(path)
 
 
+def test_slots_of_an_older_hash(tmp_path):
+    path = tmp_path / "vocabulary.txt"
+    path.write_text("<pad>\twordpunct\t3\tslots\t1\n<unk>\na\n")
+    with pytest.raises(ValueError, match="vocabulary.txt, line 1: words in slots of an older hash"):
+        SlotVocabulary.load(path)
+
+
+@pytest.mark.parametrize("bits", [16, 24])
+def test_longer_tags(bits, tmp_path):
+    """Fewer unknown words pass; of some seeds the one is taken with which none of the list does."""
+    every = words_of_letters(20_000)
+    words = SlotVocabulary.from_ranked(every, 1002, seed=None, tag_bits=bits)
+    short = SlotVocabulary.from_ranked(every, 1002, seed=None)
+    for one, most in ((words, 0), (short, 20_000 * 3 / 255)):
+        left_out = [word for word in every if word not in {*one.words}]
+        passing = one.encode_all(left_out, 1) > 1
+        assert passing.sum() <= most
+    assert passing.any()
+    again = SlotVocabulary.load(words.save(tmp_path / "vocabulary.txt"))
+    assert (again.tag_bits, again.seed, again.sha256) == (bits, words.seed, words.sha256)
+    np.testing.assert_array_equal(again.tags, words.tags)
+
+
+def test_a_word_that_is_white_space_has_no_slot():
+    words = SlotVocabulary.from_ranked(["\x00", "a"], 12)
+    assert "\x00" not in words.words and words.encode("\0 a\0").tolist() == [words.id_of("a")]
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
         (lambda: SlotVocabulary(["a"], seed=0), "`seed` must be an integer in"),
+        (lambda: SlotVocabulary(["a"], tag_bits=4), "`tag_bits` must be one of"),
         (lambda: SlotVocabulary(["a", "a"]), "`words` must be distinct"),
         (lambda: SlotVocabulary.from_ranked(["a", "a"], 4), "`words` must be distinct"),
         (lambda: SlotVocabulary.from_ranked([], 4), "`words` must be a list of at least one word"),

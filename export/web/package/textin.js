@@ -1,6 +1,10 @@
 // Text encoder and metadata reader, which an app needs in addition to the runtime.
 // Runs in browsers and in Node, without dependencies.
 
+import {inflate} from './inflate.js';
+
+const HEAD = '{"crc32":"00000000"}'.length; // behind which the other entries may be deflated
+
 /**
  * The UTF-8 bytes of a text as the file's input: filled up with zeros, or cut.
  *
@@ -22,6 +26,15 @@ export function encode(text, maxBytes) {
     numbers[kept.length] = -1;
   }
   return numbers;
+}
+
+/** Metadata as JSON, all of it or but for the checksum deflated. */
+function parse(content) {
+  const text = (bytes) => new TextDecoder().decode(bytes);
+  const isWhole = content.length === HEAD || content[HEAD - 1] !== '}'.charCodeAt(0);
+  if (isWhole) return JSON.parse(text(content));
+  const head = JSON.parse(text(content.subarray(0, HEAD)));
+  return {...head, ...JSON.parse(text(inflate(content.subarray(HEAD))))};
 }
 
 /**
@@ -60,7 +73,7 @@ export function readMetadata(file) {
     const place = field(entry, 1);
     const number = place === 0 ? 0 : uint32(place);
     const buffer = follow(follow(field(model, 4)) + 4 + 4 * number);
-    return JSON.parse(text(field(buffer, 0)));
+    return parse(bytes(field(buffer, 0)));
   }
   return null;
 }
