@@ -1,6 +1,6 @@
 """Anchor & Transform whose transform is sparse in training: a few entries a word, that move."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import keras
@@ -13,7 +13,7 @@ from kerascompact.core.registration import register
 from kerascompact.forms.sparse import SparseForm
 from kerascompact.layers.embeddings.anchor_entries import Entries, first_entries, slots_of
 from kerascompact.layers.embeddings.anchor_start import anchor_entries, largest_entries
-from kerascompact.layers.embeddings.anchor_transform import AnchorTransformEmbedding
+from kerascompact.layers.embeddings.anchor_transform import CHUNK, AnchorTransformEmbedding
 from kerascompact.layers.embeddings.base import CompactEmbedding
 from kerascompact.layers.embeddings.starts import given
 from kerascompact.ops.replicas import replicas
@@ -265,6 +265,21 @@ class SparseAnchorEmbedding(AnchorTransformEmbedding):
 
     def _trained_rows(self, ids: tf.Tensor) -> tf.Tensor:
         return tf.gather(self.values.value, ids)
+
+    def _entries(self, stored: bool) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        if stored and self.mixture == "softmax":
+            yield from super()._entries(stored)
+            return
+        self.check_built()
+        for start in range(0, self.input_dim, CHUNK):  # without dense rows
+            ids = tf.range(start, min(start + CHUNK, self.input_dim))
+            checks.finite("values", self._trained_rows(ids).numpy())
+            columns = tf.gather(self.columns.value, ids).numpy()
+            order = np.argsort(columns, axis=1)
+            columns = np.take_along_axis(columns, order, axis=1)
+            values = np.take_along_axis(caught_up_rows(self.values, ids).numpy(), order, axis=1)
+            kept = values != 0
+            yield kept.sum(axis=1), columns[kept], values[kept]
 
     def get_config(self) -> dict[str, Any]:
         config = super().get_config()
