@@ -2,8 +2,8 @@
 
 A mean classifier on batches of 64 texts of 64 ids drawn by Zipf's law, one thread. All arms of a
 table take their steps in turn, so that a busy machine slows all of them; the time of an arm is the
-lower quartile of its steps. `speed_gate` measures the ratios that are promised, in two minutes, and
-fails if one is lost by more than a fifth.
+lower quartile of its steps. `speed_gate` measures the ratios that are promised, in half a
+minute, and fails if one is lost by more than a fifth.
 """
 
 import argparse

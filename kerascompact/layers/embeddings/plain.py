@@ -32,7 +32,9 @@ class Embedding(_Keras):
     Args:
         input_dim: Vocabulary size `V`, in tokens.
         output_dim: Embedding width `d`.
-        **kwargs: Those of `keras.layers.Embedding` and `keras.layers.ReversibleEmbedding`.
+        embeddings_initializer, embeddings_regularizer, embeddings_constraint, mask_zero, weights:
+            As in `keras.layers.Embedding`.
+        **kwargs: Further ones of `keras.layers.Embedding` and `keras.layers.ReversibleEmbedding`.
 
     Shapes: ids `(...)`, integers in `[0, V)` -> vectors `(..., d)`; with `reverse=True` vectors
         `(..., d)` -> logits `(..., V)`.
@@ -49,6 +51,30 @@ class Embedding(_Keras):
     """
 
     _in_reverse = False
+
+    def __init__(
+        self,
+        input_dim: int,
+        output_dim: int,
+        embeddings_initializer: Any = "uniform",
+        embeddings_regularizer: Any = None,
+        embeddings_constraint: Any = None,
+        mask_zero: bool = False,
+        weights: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(
+            input_dim,
+            output_dim,
+            embeddings_initializer=embeddings_initializer,
+            embeddings_regularizer=embeddings_regularizer,
+            embeddings_constraint=embeddings_constraint,
+            mask_zero=mask_zero,
+            **kwargs,
+        )
+        if weights is not None:  # Keras' reversible layer fails at them
+            self.build()
+            self.set_weights(weights if isinstance(weights, list) else [weights])
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         # Keras asks for a mask after the call, and does not say which way round the call was.
@@ -71,7 +97,7 @@ class Embedding(_Keras):
         if ids.dtype not in (tf.int32, tf.int64):
             ids = tf.cast(ids, tf.int32)
         ids = tf.where(ids < 0, ids + self.input_dim, ids)  # as Keras: from the end
-        return tf.cast(tf.gather(self._embeddings.value, ids), self.compute_dtype)
+        return tf.cast(tf.gather(self.embeddings.value, ids), self.compute_dtype)
 
     def compute_output_spec(self, inputs: Any, reverse: bool = False) -> keras.KerasTensor:
         if reverse:
