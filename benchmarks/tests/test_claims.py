@@ -241,6 +241,26 @@ def test_sizes_before_training():
         assert file["bytes"] - file["predicted"] <= kept
 
 
+def test_bytes_of_a_small_file():
+    rows = results.rows("text_bytes")
+    arms = {
+        (name, number): [
+            row for row in rows if (row["spec"]["dataset"], row["spec"]["hash"]) == (name, number)
+        ]
+        for name in ("clinc150", "trec")
+        for number in (1, 2)
+    }
+    assert all(len(arm) == 3 for arm in arms.values()) and len(rows) == 12
+    before, after = (
+        mean(row["parts"]["operators"] + row["parts"]["metadata"] for row in arms["clinc150", one])
+        for one in (1, 2)
+    )
+    assert f"took {before / 1000:.1f} KB, and take {after / 1000:.1f}" in RESULTS
+    old, new = (mean(row["file_accuracy"] for row in arms["clinc150", one]) for one in (1, 2))
+    assert f"CLINC150 gains {100 * (new - old):.1f} points" in RESULTS
+    assert all(row["bytes"] <= 16 * 1024 for row in rows)
+
+
 def test_files_whose_models_are_lost():
     ours = [row for row in results.rows("shrunk") if "quantizer" not in row["spec"]["route"]]
     files = {(row["spec"]["file"], row["spec"]["route"], row["spec"]["seed"]) for row in ours}
