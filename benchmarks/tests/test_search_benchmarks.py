@@ -74,7 +74,8 @@ def test_sizes_of_a_few_files(monkeypatch):
     found = search_sizes.files(search_sizes.Spec("clinc150", 1), None)
     for file in found:
         assert file["bytes"] <= file["budget"]
-        assert abs(file["predicted"] / file["bytes"] - 1) < 0.005
+        # 0.5 %, or half of what a step of the search for a word takes, which is more in small files
+        assert abs(file["predicted"] - file["bytes"]) < max(0.005 * file["bytes"], 100)
     text = search_sizes.table([{"files": found}])
     assert text.splitlines()[-1].startswith("| all | 3 | ")
 
