@@ -186,7 +186,7 @@ def test_wrong_arguments_are_named_before_any_work(glove, classifier, tmp_path, 
     )
     assert "[2, 40]" in line("--method", "kmeans", "--clusters", 41)
     glove.write_text("a 1 2\nb 1\n")
-    assert "glove.txt, line 2: a word and 2 numbers" in line(*scalar)
+    assert "glove.txt, line 2: expected a word and 2 numbers" in line(*scalar)
     assert "none.txt" in line(*scalar, source=tmp_path / "none.txt")
     assert "none.keras" in line(*scalar, source=tmp_path / "none.keras")
     classifier.write_bytes(b"hello")

@@ -88,7 +88,7 @@ class SparseAnchorEmbedding(AnchorTransformEmbedding):
         self.regrow_rows = checks.integer_in("regrow_rows", regrow_rows, 0)
         if self.start_table is not None and self.sets.several:
             checks.fail("num_anchors", "one set with `weights`", num_anchors)
-        self._start: tuple[np.ndarray, np.ndarray] | None = None
+        self._given_entries: tuple[np.ndarray, np.ndarray] | None = None
         self.rule: EntryRule | None = None
 
     @classmethod
@@ -123,7 +123,7 @@ class SparseAnchorEmbedding(AnchorTransformEmbedding):
             **{**defaults, **kwargs},
         )
         columns, values = largest_entries(form.entries(), layer.slots[0])
-        layer._start = columns, values / scale
+        layer._given_entries = columns, values / scale
         layer.build()
         return layer
 
@@ -145,8 +145,8 @@ class SparseAnchorEmbedding(AnchorTransformEmbedding):
         self.anchors = [self._add_anchors(place) for place in range(len(self.sets.sizes))]
 
     def _first_entries(self) -> Entries:
-        seed, start = self.seed or 0, self._start
-        self._start = None
+        seed, start = self.seed or 0, self._given_entries
+        self._given_entries = None
         if (table := self.take_start()) is not None:
             found = anchor_entries(table, self.sets, self.slots[0], self.nonnegative, seed)
             start, self.sets.vectors = found[:2], found[2]
