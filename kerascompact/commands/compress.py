@@ -45,43 +45,55 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     add("-o", "--out", type=Path, required=True, metavar="FILE", help="a .tflite or .keras file")
     add("--method", choices=METHODS, required=True, help="how to compress the table")
-    add("--bits", type=int, help="bits per entry, 1 to 8; scalar (8), product_codes (4)")
+    add("--bits", type=int, help="bits per entry, 1 to 8; with scalar (8), product_codes (4)")
     add(
         "--group", type=int, metavar="G",
-        help="numbers of a code; product_codes (as many as fill 8 or 9 bits)",
+        help="numbers of a code; with product_codes (as many as fill 8 or 9 bits)",
     )  # fmt: skip
     add(
         "--scale", choices=("column", "row", "table"),
-        help="entries that share a scale; scalar (column for 8 and 4 bits, else row)",
+        help="entries that share a scale; with scalar (column for 8 and 4 bits, else row)",
     )  # fmt: skip
     add(
         "--code-length", type=int, metavar="D",
-        help="codes per word; product (half the width), codes, autoencoder (32)",
+        help="codes per word; with product (half the width), codes, autoencoder (32)",
     )  # fmt: skip
     add(
         "--cardinality", type=int, metavar="K",
-        help="values of a code; product (256), codes, autoencoder (32)",
+        help="values of a code; with product (256), codes, autoencoder (32)",
     )  # fmt: skip
-    add("--norms", action="store_const", const=True, help="store lengths of vectors apart; product")
-    add("--rank", type=int, help="inner width; svd")
-    add("--clusters", type=int, help="number of clusters; kmeans")
-    add("--epochs", type=int, help="training epochs; autoencoder")
-    add("--anchors", type=int, metavar="A", help="number of anchors; nearest_anchors, k_svd (500)")
-    add("--neighbors", type=int, metavar="S", help="anchors per word; nearest_anchors, k_svd (10)")
+    add(
+        "--norms", action="store_const", const=True,
+        help="store lengths of vectors apart; with product",
+    )  # fmt: skip
+    add("--rank", type=int, help="inner width; with svd")
+    add("--clusters", type=int, help="number of clusters; with kmeans")
+    add("--epochs", type=int, help="training epochs; with autoencoder")
+    add(
+        "--anchors", type=int, metavar="A",
+        help="number of anchors; with nearest_anchors, k_svd (500)",
+    )  # fmt: skip
+    add(
+        "--neighbors", type=int, metavar="S",
+        help="anchors per word; with nearest_anchors, k_svd (10)",
+    )  # fmt: skip
     add(
         "--weights", choices=("least_squares", "kernel"),
-        help="weights of the anchors; nearest_anchors (least_squares)",
+        help="weights of the anchors; with nearest_anchors (least_squares)",
     )  # fmt: skip
-    add("--base", type=int, metavar="B", help="words that keep their vectors; sparse_code (1000)")
-    add("--l1-weight", type=float, help="weight of the L1 penalty; sparse_code (0.05)")
+    add(
+        "--base", type=int, metavar="B",
+        help="words that keep their vectors; with sparse_code (1000)",
+    )  # fmt: skip
+    add("--l1-weight", type=float, help="weight of the L1 penalty; with sparse_code (0.05)")
     add(
         "--sum-to-one-weight", type=float,
-        help="weight of the penalty that pulls sums to 1; sparse_code (0.1)",
+        help="weight of the penalty that pulls sums to 1; with sparse_code (0.1)",
     )  # fmt: skip
-    add("--iterations", type=int, help="iterations; k_svd (10), sparse_code (200)")
+    add("--iterations", type=int, help="iterations; with k_svd (10), sparse_code (200)")
     add(
         "--sparsity", type=float,
-        help="share of entries to set to 0; pruning (0: drops only entries that are 0)",
+        help="share of entries to set to 0; with pruning (0: drops only entries that are 0)",
     )  # fmt: skip
     add("--seed", type=int, help="seed of random numbers (0)")
     add("--layer", metavar="NAME", help="which embedding, if a .keras file has several")

@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             f"--{name.replace('_', '-')}",
             type=option.kind,
             default=None if late else option.default,
-            help=f"{option.help}; {', '.join(methods_with(name))} ({option.shown})",
+            help=f"{option.help}; with {', '.join(methods_with(name))} ({option.shown})",
         )
     add("--dropout", type=float, default=0.4, help="dropout before the softmax (%(default)s)")
     add("--epochs", type=int, default=20, help="training epochs (%(default)s)")

@@ -157,7 +157,7 @@ def unpack(data: bytes, path: str | os.PathLike[str]) -> bytes:
             case ".xz":
                 return lzma.decompress(data)
     except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
-        raise ValueError(f"{path} cannot be unpacked, it is damaged: {error}.") from error
+        raise ValueError(f"{path} cannot be unpacked: the file is damaged ({error}).") from error
     return data
 
 

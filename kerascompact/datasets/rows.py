@@ -83,7 +83,7 @@ def dataset_of(
     label_names = sorted_labels({label for labels in rows.labels for label in labels})
     if len(label_names) < 2:
         raise ValueError(
-            f"{rows.source}: the labels must be of at least 2 classes. "
+            f"{rows.source}: expected labels of at least 2 classes. "
             f"Received: {len(label_names)} ({', '.join(map(repr, label_names))})."
         )
     rest = numbered(rows, label_names)

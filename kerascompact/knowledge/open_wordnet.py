@@ -138,4 +138,4 @@ def _text(path: Path) -> io.StringIO:
         data = gzip.decompress(data) if path.suffix == ".gz" else data
         return io.StringIO(data.decode(), newline="")
     except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
-        raise ValueError(f"{path} cannot be read, it is damaged: {error}.") from error
+        raise ValueError(f"{path} cannot be read: the file is damaged ({error}).") from error

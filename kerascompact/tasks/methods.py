@@ -44,7 +44,7 @@ OPTIONS: dict[str, Option] = {
     "clusters": Option(
         int,
         lambda ids, texts: max(2, min(100, ids // 10)),
-        "clusters",
+        "number of clusters",
         "100, or a tenth of the vocabulary if that is less",
     ),
     "unique": Option(
@@ -62,7 +62,7 @@ OPTIONS: dict[str, Option] = {
     "anchors": Option(
         int,
         lambda ids, texts: max(2, min(50, ids // 10)),
-        "anchors",
+        "number of anchors",
         "50, or a tenth of the vocabulary if that is less",
     ),
     "entries": Option(

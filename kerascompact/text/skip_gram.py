@@ -106,7 +106,7 @@ def skip_gram_pairs(
     ids = np.asarray(ids)
     if texts is not None and len(texts) != len(ids):
         raise ValueError(
-            f"`texts` must be as many as the ids, {len(ids)}. Received: {len(texts)} numbers."
+            f"`texts` must have a number for each of the {len(ids)} ids. Received: {len(texts)}."
         )
     widths = random.integers(1, window + 1, len(ids), dtype=np.int16)
     words, contexts = [ids[:0]], [ids[:0]]

@@ -60,7 +60,7 @@ def read_word_vectors(
                 words.append(word)
                 vectors.append(row)
     except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile) as error:
-        raise ValueError(f"{path} cannot be unpacked, it is damaged: {error}.") from error
+        raise ValueError(f"{path} cannot be unpacked: the file is damaged ({error}).") from error
     if not words:
         raise ValueError(f"{path} has no word vectors.")
     return np.stack(vectors), words

@@ -97,7 +97,7 @@ class TemperatureAnnealing(Annealing):
             if hasattr(layer, "current_noise_scale") and layer.straight_through:
                 raise ValueError(
                     "`TemperatureAnnealing` must be used with layers whose samples depend on the "
-                    "temperature: with straight_through=True they are one-hot at any. Use "
+                    "temperature: with straight_through=True they are always one-hot. Use "
                     "`NoiseAnnealing`, or build the layer with straight_through=False. "
                     f"Received: layer {layer.path!r} with straight_through=True."
                 )

@@ -73,7 +73,7 @@ def test_unpack_rejects_damage(name, pack):
     packed = pack(np.random.default_rng(0).bytes(500))
     flipped = packed[:200] + bytes([packed[200] ^ 1]) + packed[201:]
     for damaged in (packed[:-9], packed[:5], flipped, b"plain text"):
-        with pytest.raises(ValueError, match=rf"{name} cannot be unpacked, it is damaged"):
+        with pytest.raises(ValueError, match=rf"{name} cannot be unpacked: the file is damaged"):
             base.unpack(damaged, name)
 
 

@@ -90,7 +90,7 @@ def test_refuses(tmp_path):
     with pytest.raises(ValueError, match="senses.tsv.gz, line 13: 3 columns expected. Received: 1"):
         OpenWordNet(tmp_path)
     (tmp_path / "synsets.tsv.gz").write_bytes(b"text")
-    with pytest.raises(ValueError, match="synsets.tsv.gz cannot be read, it is damaged"):
+    with pytest.raises(ValueError, match="synsets.tsv.gz cannot be read: the file is damaged"):
         OpenWordNet(tmp_path)
 
 

@@ -127,7 +127,7 @@ def test_names_damaged_archives_folders_and_missing_files(tmp_path):
     for name, pack in (("v.txt.gz", gzip.compress), ("v.txt.xz", lzma.compress)):
         data = pack((GLOVE * 99).encode())
         for bad in (data[:-9], data[:20], b"hello"):
-            with pytest.raises(ValueError, match=f"{name} cannot be unpacked, it is damaged"):
+            with pytest.raises(ValueError, match=f"{name} cannot be unpacked: the file is damaged"):
                 read_word_vectors(write(tmp_path, bad, name))
     with pytest.raises(ValueError, match="is a folder"):
         read_word_vectors(tmp_path)
