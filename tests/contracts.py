@@ -388,7 +388,8 @@ def loads_in_a_fresh_process(cls, tmp_path):
     subprocess.run([sys.executable, "-c", _FRESH, str(tmp_path)], check=True)
     for name, each in models.items():
         loaded = np.load(tmp_path / f"{name}.npy")
-        np.testing.assert_array_equal(loaded, each.predict(ids, verbose=0), err_msg=name)
+        here = each.predict(ids, verbose=0)  # compiled anew: the last digit may differ
+        np.testing.assert_allclose(loaded, here, rtol=2e-6, atol=1e-7, err_msg=name)
 
 
 def exports_what_it_evaluates(cls, every_overrides, recipes):

@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 
 import keras
 import numpy as np
-import tensorflow as tf
 
 from benchmarks.lib import processes
 from kerascompact import layers
@@ -24,20 +23,6 @@ from kerascompact.optimizers import LazyAdam, Proximal
 SIZES = (62_000, 268_000, 1_000_000)
 BATCH, LENGTH, WIDTH, CLASSES, STRENGTH = 256, 100, 256, 4, 1e-5
 BATCHES = 4  # different ones, in turn
-
-
-class GatheredTable(keras.layers.Layer):
-    """A plain table that is read by rows, where `keras.layers.Embedding` reads all of it."""
-
-    def __init__(self, words: int, width: int) -> None:
-        super().__init__(autocast=False)
-        self.words, self.width = words, width
-
-    def build(self, input_shape: Any = None) -> None:
-        self.table = self.add_weight(shape=(self.words, self.width), name="table")
-
-    def call(self, ids: Any) -> Any:
-        return tf.gather(self.table.value, ids)
 
 
 class Arm(NamedTuple):
@@ -52,6 +37,10 @@ def _stock(words: int) -> keras.layers.Layer:
     return keras.layers.Embedding(words, WIDTH)
 
 
+def _by_rows(words: int) -> keras.layers.Layer:
+    return layers.Embedding(words, WIDTH)
+
+
 def _anchors(count: int) -> Callable[[int], keras.layers.Layer]:
     return lambda words: layers.AnchorTransformEmbedding(words, WIDTH, count, l1_weight=STRENGTH)
 
@@ -59,7 +48,7 @@ def _anchors(count: int) -> Callable[[int], keras.layers.Layer]:
 ARMS = {
     "SE, Keras Adam": Arm(_stock, WIDTH, keras.optimizers.Adam),
     "SE, lazy Adam": Arm(_stock, WIDTH, LazyAdam),
-    "gathered table, lazy Adam": Arm(lambda v: GatheredTable(v, WIDTH), WIDTH, LazyAdam),
+    "gathered table, lazy Adam": Arm(_by_rows, WIDTH, LazyAdam),
     "ANT 10, proximal lazy Adam": Arm(_anchors(10), 10, lambda: Proximal("adam")),
     "ANT 100, proximal lazy Adam": Arm(_anchors(100), 100, lambda: Proximal("adam")),
     "ANT 1000, proximal lazy Adam": Arm(_anchors(1000), 1000, lambda: Proximal("adam")),

@@ -41,7 +41,7 @@ def stream_bits(
         groups: Text of each word, int32 `(n,)` in `[0, num_groups)`, for the bits of all features
             of a text (SGNN).
         num_groups: Number of texts; 1 without `groups`: all words form one text.
-        integers: As in `feature_sums`.
+        integers: Whether to multiply int8 in place of float32; the bits are the same.
         fixed: Whether shapes must not depend on the text, as XLA wants.
     Shapes: bytes `(N,)` -> bits `(n, T d)`, uint8; or `(num_groups, T d)`.
     Example:

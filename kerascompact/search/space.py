@@ -15,6 +15,7 @@ TEXTS = {"words": "", "pairs": "_pairs"}  # what follows the name of the token r
 # Methods whose files have fewer bits a word than a table of 4 bits.
 COMPACT = ("mixture", "cluster", "low_rank", "kd", "dpq", "compositional", "hashed", "tensor_train")
 IN_ORDER = ("mixture", "cluster", "hashed")  # methods that need frequent words first
+CROWDED = 8  # classes for each column, from which on no linear classifier fits into a narrow table
 MANY = 20  # classes, whose output layers may be worth fewer bytes
 NARROW = 20  # of vectors, for which a head of 4 bits has more operators than it saves
 SHORT = 8  # epochs of middle length, in which a random start gets less far than the full table
@@ -276,7 +277,7 @@ def _of_few_labels(found: list[dict[str, Any]], budget: int, facts: Facts) -> li
     alone = {name: value for name, value in plain.items() if name != "temperature"}
     untaught = [alone | {"start": "full", "soft": 0.0}] if facts.unlabelled else []
     by_words = [plain | {"start": "tf-idf", "width": width}] if facts.vectors and facts.few else []
-    return [
+    begun = [
         plain | {"width": width},
         *untaught,  # where teachers are weak
         plain | {"start": "full"},
@@ -285,5 +286,6 @@ def _of_few_labels(found: list[dict[str, Any]], budget: int, facts: Facts) -> li
         plain | {"rate_from_start": -4.0, "width": width},
         pairs | {"width": width},
         *by_words,
-        *[one | taught for one in found],
     ]
+    others = [one | taught for one in found]
+    return others + begun if facts.classes > CROWDED * usual else begun + others

@@ -42,7 +42,8 @@ def test_vectors_get_the_directions_of_the_table(normalization):
     assert cosines.min() > 0.6 and cosines.mean() > 0.95  # without: 0 on average
     assert history.history["loss"][-1] < history.history["loss"][0]
     wanted = 1 if normalization == "l2" else 2  # sqrt(d)
-    assert np.linalg.norm(vectors, axis=1).mean() == pytest.approx(wanted, rel=0.15)
+    # moving averages of "batch" are not at their end after 150 steps
+    assert np.linalg.norm(vectors, axis=1).mean() == pytest.approx(wanted, rel=0.2)
 
 
 @pytest.mark.slow

@@ -1,5 +1,6 @@
 // Decompression of raw DEFLATE streams (RFC 1951), without waiting as DecompressionStream does.
 
+const LARGEST = 2 ** 24; // bytes of metadata; a hostile file could ask for gigabytes
 const ORDER = [16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15];
 
 /** Values of a code by the numbers of its bits: `counts` of each length, `values` in their order. */
@@ -88,6 +89,9 @@ export function inflate(data) {
       const size = length + bits(more);
       const [distance, further] = DISTANCES[decode(distances)];
       const back = distance + bits(further);
+      if (back > out.length || out.length > LARGEST) {
+        throw new Error('The metadata of the file are damaged.');
+      }
       for (let i = 0; i < size; i++) out.push(out[out.length - back]);
     }
   }

@@ -20,8 +20,8 @@ class Embedding(_Keras):
     `E[i] = table[i]`. Keras' layer takes the table out of its variable before it gathers, so that a
     step copies all of it before the rows are written. Here the gather reads rows of the variable
     itself. Train it with `kerascompact.optimizers.lazy`, whose step updates these rows only: at a
-    million words of width 256 the step is some 15 times as fast as that of Keras' layer with Keras'
-    Adam, and that of Keras' layer with `lazy` 5 times.
+    million words of width 64 a step takes 4.2 ms of a processor, that of Keras' layer with `lazy`
+    19 ms, with Keras' Adam 147 ms.
 
     All else is Keras': arguments, weight, config, masks, types, LoRA, `quantize`, negative and
     sparse ids. `from_config`, `set_weights` and `load_weights` take what Keras' layer has saved; in
