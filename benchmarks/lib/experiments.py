@@ -13,6 +13,7 @@ FOLDERS: dict[str, dict[str, tuple[str, ...]]] = {
     "clusters": {
         "cluster_paper": ("imdb", "ag_news", "clinc150", "trec"),
         "speed": ("speed",),
+        "paper": ("clusters_paper",),
     },
     "kd_codes": {
         "kd_paper": ("kd_text", "kd_text_dev"),
@@ -20,6 +21,7 @@ FOLDERS: dict[str, dict[str, tuple[str, ...]]] = {
         "graph": ("graph",),
         "codes_on_device": ("codes_device",),
         "codes_speed": ("codes_speed",),
+        "paper": ("kd_codes_paper",),
     },
     "anchors": {
         "anchors_text": ("ant_text", "ant_text_dev"),
@@ -28,12 +30,14 @@ FOLDERS: dict[str, dict[str, tuple[str, ...]]] = {
         "anchors_on_device": ("anchors_device",),
         "anchors_softmax": ("anchors_softmax",),
         "anchors_sparse": ("anchors_sparse", "anchors_sparse_dev"),
+        "paper": ("anchors_paper",),
     },
     "sparseness": {
         "awd": ("awd", "awd_300k"),
         "memorisation": ("memorisation", "memorisation_paper"),
         "tagging": ("tagging", "tagging_dev", "tagging_conll2000", "tagging_wsj"),
         "recurrent_speed": ("recurrent_speed",),
+        "paper": ("sparseness_paper",),
     },
     "projections": {
         "word_similarity": ("word_similarity", "word_similarity_part", "word_similarity_dev"),
@@ -41,6 +45,7 @@ FOLDERS: dict[str, dict[str, tuple[str, ...]]] = {
         "projection_transfer": ("projection_transfer", "projection_transfer_whole"),
         "misspelt": ("misspelt",),
         "skip_gram_speed": ("skip_gram_speed",),
+        "paper": ("projections_paper",),
     },
     "product": {
         "phone": ("phone",),

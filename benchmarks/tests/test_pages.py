@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from benchmarks.lib import results
+from benchmarks.lib import paper, results
 from benchmarks.lib.experiments import MODULES, ROOT, module_of, rows_path
 from benchmarks.projections import projection_fit, word_similarity
 from kerascompact.tasks.methods import METHODS
@@ -28,6 +28,12 @@ def test_every_experiment_with_rows_has_its_table_once_and_on_its_page():
     assert set(TABLES) == {name for name in set(MODULES) & set(committed) if name[-4:] != "_dev"}
     assert all(page == MODULES[name].split(".")[1] for name, (page, _) in TABLES.items())
     assert all(f"benchmarks/{page}/RESULTS.md" in INDEX for page in PAGES)
+
+
+@pytest.mark.parametrize("page", sorted({*PAGES} - {"product"}))
+def test_paper_is_beside_ours(page):
+    (table,) = re.findall(rf"<!-- paper: {page} -->\n(.*?)\n<!-- end -->", PAGES[page], re.DOTALL)
+    assert table == paper.table(paper.benchmark(f"{page}_paper"))
 
 
 @pytest.mark.parametrize("section", SECTIONS, ids=lambda section: section.split("\n")[0])

@@ -1,0 +1,95 @@
+"""A paper's numbers beside ours, in one layout for every paper.
+
+Each page of results has such a table, between `<!-- paper: FOLDER -->` and `<!-- end -->`; its
+lines stand in `benchmarks/FOLDER/paper.py`, and ours are read from committed rows.
+"""
+
+import argparse
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from benchmarks.lib import results
+from benchmarks.lib.experiments import module_of
+
+HEAD = "| table | row | paper | ours | difference | seeds | what differs, or why there is none |"
+
+
+class Line(NamedTuple):
+    """A number of a paper, and where ours is.
+
+    Args:
+        place: Table or figure of the paper.
+        row: What is measured, in the paper's words.
+        paper: The paper's number; `None` if it prints none.
+        differs: What differs in ours, or why there is none.
+        rows: Experiment whose rows have ours; "" if there is none.
+        where: Keys of the rows and values that they must have; a dot leads into a mapping, and keys
+            of `spec` need no prefix.
+        key: Key of our number in a row.
+        scale: Factor of our number, 100 for shares that the paper prints in percent.
+    """
+
+    place: str
+    row: str
+    paper: float | None
+    differs: str
+    rows: str = ""
+    where: Mapping[str, Any] = {}
+    key: str = "file_accuracy"
+    scale: float = 100
+
+
+def value(row: Mapping[str, Any], key: str) -> Any:
+    """What a row or its spec has at a dotted key; `None` if nothing.
+
+    >>> value({"spec": {"options": {"kind": "cluster"}}}, "options.kind")
+    'cluster'
+    """
+    for start in (row, row["spec"]):
+        found: Any = start
+        for part in key.split("."):
+            found = found.get(part) if isinstance(found, Mapping) else None
+        if found is not None:
+            return found
+    return None
+
+
+def ours(line: Line) -> list[float]:
+    """Our numbers for a line, one a seed."""
+    if not line.rows:
+        return []
+    found = [
+        row
+        for row in results.rows(line.rows)
+        if all(value(row, key) == wanted for key, wanted in line.where.items())
+    ]
+    groups = results.by_seed(found)
+    if len(groups) != 1:
+        raise ValueError(f"{line.place}, {line.row}: rows of {len(groups)} settings, not of one")
+    return [line.scale * value(row, line.key) for row in groups[0]]
+
+
+def table(lines: Sequence[Line]) -> str:
+    """Markdown: a line for each number, mean and spread of ours over seeds."""
+    shown = [HEAD, "|" + "---|" * 7]
+    for line in lines:
+        numbers = [{"x": number} for number in ours(line)]
+        cells = [line.place, line.row, "-" if line.paper is None else f"{line.paper:g}"]
+        if numbers:
+            average, deviation = results.spread(numbers, "x")
+            digits = 2 if abs(average) >= 10 else 3
+            cells.append(f"{average:.{digits}f}")
+            if len(numbers) > 1:
+                cells[-1] += f" ± {deviation:.{digits}f}"
+            cells.append("-" if line.paper is None else f"{average - line.paper:+.{digits}f}")
+            cells.append(str(len(numbers)))
+        else:
+            cells += ["-", "-", "-"]
+        shown.append("| " + " | ".join([*cells, line.differs]) + " |")
+    return "\n".join(shown)
+
+
+def benchmark(name: str, arguments: argparse.Namespace | None = None) -> list[Line]:
+    """The lines of `FOLDER_paper`, whose rows are those of the folder's other benchmarks."""
+    return list(module_of(name).LINES)
+

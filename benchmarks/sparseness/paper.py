@@ -1,0 +1,7 @@
+"""Numbers of Demeester et al. beside ours."""
+
+from benchmarks.lib.paper import Line, benchmark, table
+
+__all__ = ["LINES", "benchmark", "table"]
+
+LINES: tuple[Line, ...] = ()
