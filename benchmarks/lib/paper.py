@@ -92,4 +92,3 @@ def table(lines: Sequence[Line]) -> str:
 def benchmark(name: str, arguments: argparse.Namespace | None = None) -> list[Line]:
     """The lines of `FOLDER_paper`, whose rows are those of the folder's other benchmarks."""
     return list(module_of(name).LINES)
-
