@@ -15,6 +15,7 @@ from kerascompact.forms.factored import FactoredForm
 from kerascompact.layers.embeddings.kd_start import KDStart
 from kerascompact.layers.embeddings.starts import given
 from kerascompact.layers.row_normalization import RowBatchNormalization
+from kerascompact.ops.first_rows import first_rows_matmul
 
 COMPOSITIONS = ("sum", "mean", "lstm")
 
@@ -108,9 +109,17 @@ class CodeComposition(keras.layers.Layer):
             norm.build((None, width))
 
     def call(
-        self, one_hot: tf.Tensor, counts: Any = None, training: bool = False, track: bool = True
+        self,
+        one_hot: tf.Tensor,
+        counts: Any = None,
+        training: bool = False,
+        track: bool = True,
+        inverse: tf.Tensor | None = None,
     ) -> tf.Tensor:
-        """One-hot (or relaxed) codes `(n, D, K)` -> vectors `(n, d)`."""
+        """One-hot (or relaxed) codes `(n, D, K)` -> vectors `(n, d)`.
+
+        With `inverse`, see `ops.first_rows`, rows of no id may have any vector.
+        """
         codebooks = self.codebooks.value
         if self.lstm is not None:
             equation = "njk,kd->njd" if self.shared_codebook else "njk,jkd->njd"
@@ -121,7 +130,11 @@ class CodeComposition(keras.layers.Layer):
             # One matrix product; gathering (n, D, d') vectors and adding them moves more memory.
             pairs = self.code_length * self.cardinality
             flat = tf.reshape(one_hot, [-1, pairs])
-            vectors = tf.matmul(flat, tf.reshape(codebooks, [pairs, self.width]))
+            matrix = tf.reshape(codebooks, [pairs, self.width])
+            if inverse is None:
+                vectors = tf.matmul(flat, matrix)
+            else:
+                vectors = first_rows_matmul(flat, matrix, inverse)
         if self.composition == "mean":
             vectors = vectors / self.code_length
         norms = iter(self.norms)

@@ -216,14 +216,20 @@ class KDCodeEmbedding(CompactEmbedding):
         return tf.reshape(rows, [-1, self.code_length, self.cardinality])
 
     def compose(
-        self, logits: tf.Tensor, counts: tf.Tensor, training: bool, track: bool = True
+        self,
+        logits: tf.Tensor,
+        counts: tf.Tensor,
+        training: bool,
+        track: bool = True,
+        inverse: tf.Tensor | None = None,
     ) -> tuple[tf.Tensor, tf.Tensor]:
         """Vectors `(n, d)` of logits, and the relaxed codes `(n, D, K)`."""
         if self.logits_norm is not None:
             logits = self.logits_norm(logits, counts, training=training, track=track)
         hard = self.straight_through if training else self.inference == "hard"
         one_hot, soft = relaxed_one_hot(logits, self.current_temperature.value, hard)
-        return self.composition(one_hot, counts, training=training, track=track), soft
+        options = {"training": training, "track": track, "inverse": inverse}
+        return self.composition(one_hot, counts, **options), soft
 
     def lookup(self, ids: tf.Tensor, training: bool | None) -> tf.Tensor:
         training = bool(training)
@@ -232,12 +238,12 @@ class KDCodeEmbedding(CompactEmbedding):
         logits = None
         if self.learned:
             logits = self.logits_of(unique)
-            vectors, soft = self.compose(logits, counts, training)
+            vectors, soft = self.compose(logits, counts, training, inverse=inverse)
             if training and self.entropy_weight:
                 self.add_loss(self.entropy_weight * code_entropy(soft, counts))
         else:
             one_hot = tf.one_hot(tf.gather(self.fixed_codes.value, unique), self.cardinality)
-            vectors = self.composition(one_hot, counts, training=training)
+            vectors = self.composition(one_hot, counts, training=training, inverse=inverse)
         tokens = tf.gather(vectors, inverse)
         if training and self.guidance is not None:
             loss, own = self.guidance.guide(self, unique, vectors, counts, logits=logits)

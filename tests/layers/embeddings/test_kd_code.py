@@ -329,3 +329,21 @@ def test_trains_with_and_without_xla_and_survives_a_file(guidance, jit_compile, 
     model.save(tmp_path / "model.keras")
     again = keras.models.load_model(tmp_path / "model.keras")
     np.testing.assert_array_equal(again.predict(ids, verbose=0), model.predict(ids, verbose=0))
+
+
+@pytest.mark.few(1)
+def test_gradients_under_xla_whose_product_ends_behind_the_last_unique_id_are_the_same():
+    keras.utils.set_random_seed(0)
+    sizes = {**KDCodeEmbedding.EXAMPLE, "hidden_dim": 3, "input_dim": 40}
+    layer = KDCodeEmbedding(**sizes, batch_norm=True, entropy_weight=0.1)
+    ids = tf.constant(np.random.default_rng(0).integers(0, 9, (4, 16)), tf.int32)
+    layer(ids)
+
+    def step():
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(tf.sin(layer(ids, training=True))) + tf.add_n(layer.losses)
+        weights = [weight.value for weight in layer.trainable_weights]
+        return loss, *map(tf.convert_to_tensor, tape.gradient(loss, weights))
+
+    for plain, compiled in zip(step(), tf.function(step, jit_compile=True)(), strict=True):
+        np.testing.assert_allclose(compiled, plain, rtol=1e-4, atol=1e-5)
