@@ -28,9 +28,9 @@ def embedding(
         **options: As above.
     """
     if kind == "low_rank":
-        made = layers.LowRankEmbedding
-        rank = made.rank_for(*table.shape, options["ratio"])
-        return made(*table.shape, rank, weights=[table], **named({}))
+        made, (size, width) = layers.LowRankEmbedding, table.shape
+        rank = made.rank_for(size, width, options["ratio"])
+        return made(size, width, rank, weights=[table], **named({}))
     checks.choice("kind", kind, ("low_rank", "k_svd"))
     form = compress.KSVD(seed=seed, **options).fit(table, np.sqrt(counts + 1.0), **named({}))
     return layers.SparseAnchorEmbedding.from_form(form, l1_weight=0.0, nonnegative=False)

@@ -1,15 +1,17 @@
 """Numbers of Liang et al. beside ours."""
 
+from typing import Any
+
 from benchmarks.lib.paper import Line, benchmark, table
 
 __all__ = ["LINES", "benchmark", "table"]
 
-NUMBERS = dict(key="embedding_parameters", scale=1e-6)
+NUMBERS: dict[str, Any] = dict(key="embedding_parameters", scale=1e-6)
 
 
 def text(row: str, accuracy: float, numbers: float, method: str, differs: str) -> list[Line]:
     """A row of Table 1: its accuracy and its numbers of the embedding."""
-    ours = ("ant_text", {"method": method})
+    ours: Any = ("ant_text", {"method": method})
     return [
         Line("Table 1", f"{row}, accuracy", accuracy, differs, *ours),
         Line("Table 1", f"{row}, million numbers", numbers, "", *ours, **NUMBERS),
@@ -20,8 +22,8 @@ def language(
     row: str, perplexity: float, numbers: float, method: str, differs: str, part: str = "LSTM 200"
 ) -> list[Line]:
     """A row of Table 2: its perplexity and its numbers of the embedding."""
-    ours = ("ant_ptb", {"method": method})
-    what = dict(key="test_perplexity", scale=1)
+    ours: Any = ("ant_ptb", {"method": method})
+    what: dict[str, Any] = dict(key="test_perplexity", scale=1)
     return [
         Line("Table 2", f"{part}: {row}, perplexity", perplexity, differs, *ours, **what),
         Line("Table 2", f"{part}: {row}, million numbers", numbers, "", *ours, **NUMBERS),
