@@ -57,6 +57,9 @@ METHODS: dict[str, dict[str, Any]] = {
     "VS VVD 5,000": {"kind": "selected", "first": "VVD", "words": 5000},
     "VS VVD 3,000": {"kind": "selected", "first": "VVD", "words": 3000},
     "SparseVD-Voc": {"kind": "sparse_vd_voc", "kl_weight": 1e-5},
+    "SparseVD-Voc, warm-up": {
+        "kind": "sparse_vd_voc", "kl_weight": 1e-4, "warmup": 186,  # two epochs
+    },
     "sparse code 100": CODE,
     "sparse code 100 of SE": {**CODE, "first": "SE"},
     "sparse code 100 of SE, tuned": {"kind": "same", "first": "sparse code 100 of SE", "tuned": 1},
@@ -90,6 +93,7 @@ GRID: dict[str, tuple[str, tuple[float, ...]]] = {
     "GL": ("group_lasso_weight", (0.3, 1.0, 3.0)),
     "VVD": ("kl_weight", (1e-4, 1e-3)),
     "SparseVD-Voc": ("kl_weight", (1e-5,)),
+    "SparseVD-Voc, warm-up": ("kl_weight", (1e-5, 1e-4)),
     "ANT 5+5 dynamic mixture, scale 10": ("start", (1.0, 3.0)),
     "SE, tuned": ("tuned", (1, 2)),
     "LR 1/36 of SE, tuned": ("tuned", (1, 2)),
