@@ -26,7 +26,7 @@ WINDOW = 10
 NEGATIVE_PAIRS = 200_000
 PENALIZED = tuple(method.name for method in METHODS.values() if method.proximal)
 VARIATIONAL = tuple(methods_with("kl_weight"))
-KINDS = ("standard", "sparse_code", "selected", *PENALIZED, *VARIATIONAL)
+KINDS = ("standard", "sparse_code", "selected", "low_rank", *PENALIZED, *VARIATIONAL)
 
 
 class Statistics:
@@ -97,10 +97,11 @@ def anchors(
     by: str = "dynamic",
     related: bool = False,
     unrelated: float = 0.0,
+    start: float = 0.3,
     seed: int = 0,
     **options: Any,
 ) -> keras.layers.Layer:
-    """Anchor & Transform, whose anchors start as `N(0, 0.3^2)`, as in all committed rows.
+    """Anchor & Transform, whose anchors start as `N(0, start^2)`.
 
     The layer's own start, orthogonal anchors, is as good: 89.2 +- 0.2 and 88.9 +- 0.4 on
     CLINC150's dev, three seeds.
@@ -112,6 +113,7 @@ def anchors(
         by: How words are chosen as anchors, see `Statistics.chosen`; "dynamic": a random basis.
         related: Whether related words are not penalized.
         unrelated: Weight of the loss that keeps unrelated words from sharing anchors.
+        start: Standard deviation of the anchors' first numbers.
         seed: Of the choices.
         **options: Those of the layer.
     """
@@ -133,7 +135,7 @@ def anchors(
         statistics.num_words,
         width,
         num_anchors,
-        embeddings_initializer=keras.initializers.RandomNormal(stddev=0.3),
+        embeddings_initializer=keras.initializers.RandomNormal(stddev=start),
         seed=seed,
         **named(options),
     )
@@ -148,8 +150,8 @@ def embedding(
         statistics: Of the training split.
         width: Of the vectors.
         kind: "sparse_code" (a full table, to be given to `compressed`), or a method: "standard",
-            "selected" (`by`, `words`), "anchors" (those of `anchors`), "group_lasso", "vvd",
-            "sparse_vd" or "sparse_vd_voc" (those of the layer).
+            "selected" (`by`, `words`, or `ids`), "low_rank" (`ratio`), "anchors" (those of
+            `anchors`), "group_lasso", "vvd", "sparse_vd" or "sparse_vd_voc" (those of the layer).
         seed: Of choices and draws.
         **options: As above.
     """
@@ -158,13 +160,16 @@ def embedding(
     if kind in ("standard", "sparse_code"):
         return build_embedding("standard", size, width)
     if kind == "selected":
-        ids = statistics.chosen(options["by"], options["words"], seed)
+        ids = options.get("ids")
+        if ids is None:
+            ids = statistics.chosen(options["by"], options["words"], seed)
         return layers.SelectedEmbedding(size, width, ids, **named({}))
     if kind == "anchors":
         return anchors(statistics, width, seed=seed, **options)
     if kind == "group_lasso":
         return layers.GroupLassoEmbedding(size, width, **named(options))
-    return build_embedding(kind, size, width, seed=seed, **options)
+    seeded = {"seed": seed} if kind in VARIATIONAL else {}
+    return build_embedding(kind, size, width, **seeded, **options)
 
 
 def compressed(

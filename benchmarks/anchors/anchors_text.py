@@ -5,17 +5,22 @@ of its Table 5 (d = 256, filters of 3, 4 and 5 words, 100 of each, dropout 0.5, 
 batches of 256, Adam from 5e-3), all words of the training split. Fewer epochs than its 200, the
 rate falls linearly, and of the epochs of the second half the one that is best on dev is measured on
 test, once: until then the penalties have made their zeros.
+
+Some methods begin with another's trained model (`first`): with its table, compressed and trained on
+for some epochs more (`tuned`), or with the words that it keeps. That model is in `--work`.
 """
 
 import argparse
 import functools
 import time
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from statistics import mean
 from typing import Any, NamedTuple
 
 import keras
 
+from benchmarks.anchors import anchors_tuned
 from benchmarks.anchors.anchor_methods import Statistics, compressed, embedding, optimizer_of
 from benchmarks.clusters.cluster_paper import SEEDS
 from benchmarks.lib import results, runner
@@ -29,15 +34,35 @@ FREE = {"related": True, "unrelated": 1e-4}  # domain knowledge: positive and ne
 ANT = {"kind": "anchors", "l1_weight": 1e-2}
 ANT_50 = {**ANT, "num_anchors": 50, "l1_weight": 0.1}
 DYNAMIC = {"by": "dynamic", "orthogonality_weight": 1e-3}
+SCALED = {"num_anchors": (5, 5), "mixture": "softmax", "logit_scale": 10.0, "start": 1.0}
+# About 1/40 of the full table's numbers: ANT has 215,895.
+SMALL_RANK = {"kind": "low_rank", "ratio": 0.0276}  # rank 7: 6 would be less than ANT has
+K_SVD = {"kind": "k_svd", "num_anchors": 180, "num_neighbors": 5, "max_points": 8192}
+CODE = {"kind": "sparse_code", "num_base": 100, "penalty": 0.05}
 METHODS: dict[str, dict[str, Any]] = {
     "SE": {"kind": "standard"},
+    "SE, tuned": {"kind": "same", "first": "SE", "tuned": 1},
+    "LR 1/36": SMALL_RANK,
+    "LR 1/36 of SE": {**SMALL_RANK, "first": "SE"},
+    "LR 1/36 of SE, tuned": {"kind": "same", "first": "LR 1/36 of SE", "tuned": 1},
+    "k-SVD 180 of SE": {**K_SVD, "first": "SE"},
+    "ANT 180, k-SVD of SE, tuned": {"kind": "same", "first": "k-SVD 180 of SE", "tuned": 2},
     "VS frequency 5,000": {"kind": "selected", "by": "frequency", "words": 5000},
     "VS frequency 850": {"kind": "selected", "by": "frequency", "words": 850},  # 40 times smaller
     "VS TF-IDF 5,000": {"kind": "selected", "by": "tf_idf", "words": 5000},
     "GL": {"kind": "group_lasso", "group_lasso_weight": 3.0},
+    "VS GL 5,000": {"kind": "selected", "first": "GL", "words": 5000},
+    "VS GL 3,000": {"kind": "selected", "first": "GL", "words": 3000},
     "VVD": {"kind": "vvd", "kl_weight": 1e-4},
+    "VS VVD 5,000": {"kind": "selected", "first": "VVD", "words": 5000},
+    "VS VVD 3,000": {"kind": "selected", "first": "VVD", "words": 3000},
     "SparseVD-Voc": {"kind": "sparse_vd_voc", "kl_weight": 1e-5},
-    "sparse code 100": {"kind": "sparse_code", "num_base": 100, "penalty": 0.05},
+    "SparseVD-Voc, warm-up": {
+        "kind": "sparse_vd_voc", "kl_weight": 1e-4, "warmup": 186,  # two epochs
+    },
+    "sparse code 100": CODE,
+    "sparse code 100 of SE": {**CODE, "first": "SE"},
+    "sparse code 100 of SE, tuned": {"kind": "same", "first": "sparse code 100 of SE", "tuned": 1},
     "ANT 10 frequency": {**ANT, "num_anchors": 10, "by": "frequency"},
     "ANT 50 frequency": {**ANT_50, "by": "frequency"},
     "ANT 10 frequency, signed": {
@@ -53,6 +78,7 @@ METHODS: dict[str, dict[str, Any]] = {
     "ANT 5+5 dynamic mixture": {
         **ANT, **DYNAMIC, "num_anchors": (5, 5), "mixture": "softmax",
     },
+    "ANT 5+5 dynamic mixture, scale 10": {**ANT, **DYNAMIC, **SCALED},
     "ANT 5+5 dynamic mixture, knowledge": {
         **ANT, **DYNAMIC, "num_anchors": (5, 5), "mixture": "softmax", "unrelated": 1e-4,
     },
@@ -67,7 +93,14 @@ GRID: dict[str, tuple[str, tuple[float, ...]]] = {
     "GL": ("group_lasso_weight", (0.3, 1.0, 3.0)),
     "VVD": ("kl_weight", (1e-4, 1e-3)),
     "SparseVD-Voc": ("kl_weight", (1e-5,)),
+    "SparseVD-Voc, warm-up": ("kl_weight", (1e-5, 1e-4)),
+    "ANT 5+5 dynamic mixture, scale 10": ("start", (1.0, 3.0)),
+    "SE, tuned": ("tuned", (1, 2)),
+    "LR 1/36 of SE, tuned": ("tuned", (1, 2)),
+    "ANT 180, k-SVD of SE, tuned": ("tuned", (1, 2)),
+    "sparse code 100 of SE, tuned": ("tuned", (1, 2)),
 }
+TUNING_RATE = 1e-3  # of what begins at a trained table
 STRENGTHS = ("l1_weight", "group_lasso_weight", "kl_weight", "penalty")
 
 
@@ -89,6 +122,17 @@ class Spec(NamedTuple):
     recipe: str = "float32"
     seed: int = 0
 
+    @property
+    def first(self) -> "Spec | None":
+        """The run that this one begins with."""
+        name = self.options.get("first")
+        return None if name is None else self._replace(method=name, options=METHODS[name])
+
+    def file(self, work: Path) -> Path:
+        """Where its trained model is kept."""
+        named = [f"{key}={value}" for key, value in sorted(self.options.items())]
+        return work / ("-".join(["text", *named, *map(str, self[2:])]) + ".keras")
+
 
 def specs(seeds: Iterable[int] = SEEDS, **changes: Any) -> list[Spec]:
     """Every method, seed by seed."""
@@ -108,42 +152,96 @@ def grid(**changes: Any) -> list[Spec]:
     ]
 
 
-def build(spec: Spec, data: TextData, statistics: Statistics) -> keras.Model:
-    """The untrained model of a run, seeded."""
+def build(
+    spec: Spec, data: TextData, statistics: Statistics, first: keras.Model | None = None
+) -> keras.Model:
+    """The model that a run begins with, seeded; `first` is the trained one of `spec.first`."""
     keras.utils.set_random_seed(spec.seed)
-    layer = embedding(statistics, spec.width, seed=spec.seed, **spec.options)
-    return MODELS[spec.model](layer, len(data.label_names), dropout=spec.dropout)
+    options = {key: value for key, value in spec.options.items() if key not in ("first", "tuned")}
+
+    def around(layer: keras.layers.Layer) -> keras.Model:
+        return MODELS[spec.model](layer, len(data.label_names), dropout=spec.dropout)
+
+    if first is not None and options["kind"] != "selected":
+        return anchors_tuned.begun(first, around, statistics, seed=spec.seed, **options)
+    if first is not None:
+        options["ids"] = anchors_tuned.ranked(first, options.pop("words"))
+    return around(embedding(statistics, spec.width, seed=spec.seed, **options))
+
+
+def trained(
+    spec: Spec, data: TextData, statistics: Statistics, work: Path, verbose: int = 0
+) -> tuple[keras.Model, dict[str, Any]]:
+    """Trains one model; returns it and what is measured on the way."""
+    facts: dict[str, Any] = {"best_epoch": 0}  # it is not trained
+    first = None
+    if spec.first is not None:
+        first = _kept(spec.first, data, statistics, work, verbose)
+        facts["first_dev_accuracy"] = accuracy(first, data.dev)
+    tuned = spec.options.get("tuned", 0)
+    fitted = first is not None and not tuned and spec.options["kind"] in anchors_tuned.KINDS
+    if fitted and spec.file(work).exists():
+        return _loaded(spec, work), facts
+    model = build(spec, data, statistics, first)
+    if fitted:
+        return model, facts
+    epochs = tuned or spec.epochs
+    skipped = 0 if tuned else epochs // 2
+    history = train(
+        model,
+        data,
+        epochs=epochs,
+        batch_size=spec.batch_size,
+        learning_rate=TUNING_RATE if tuned else spec.learning_rate,
+        seed=spec.seed,
+        verbose=verbose,
+        optimizer=optimizer_of(spec.options["kind"]),
+        start_from_epoch=skipped,
+    )
+    dev = history["val_accuracy"][skipped:]
+    facts["best_epoch"] = skipped + 1 + dev.index(max(dev))
+    return compressed(model, statistics, **spec.options), facts
+
+
+def _kept(
+    spec: Spec, data: TextData, statistics: Statistics, work: Path, verbose: int
+) -> keras.Model:
+    """The trained model of a run that others begin with, made once."""
+    path = spec.file(work)
+    if not path.exists():
+        model, _ = trained(spec, data, statistics, work, verbose)
+        work.mkdir(parents=True, exist_ok=True)
+        model.save(path.with_suffix(".part.keras"))
+        path.with_suffix(".part.keras").rename(path)
+    return _loaded(spec, work)
+
+
+def _loaded(spec: Spec, work: Path) -> keras.Model:
+    keras.utils.set_random_seed(spec.seed)  # the seeds of dropout are not in the file
+    return keras.saving.load_model(spec.file(work))
 
 
 def run(
-    spec: Spec, data: TextData, statistics: Statistics, test: bool = True, verbose: int = 0
+    spec: Spec,
+    data: TextData,
+    statistics: Statistics,
+    work: Path = Path("runs"),
+    test: bool = True,
+    verbose: int = 0,
 ) -> dict[str, Any]:
     """Trains one model and returns its row; `test=False` leaves the test split untouched.
 
     A row has what `measure` counts, and `embedding_parameters`: the numbers that are not zero, as
     the paper counts them, `nnz(T) + |A| d` or `n d` for `n` words.
     """
-    model = build(spec, data, statistics)
-    start, first = time.perf_counter(), spec.epochs // 2
-    history = train(
-        model,
-        data,
-        epochs=spec.epochs,
-        batch_size=spec.batch_size,
-        learning_rate=spec.learning_rate,
-        seed=spec.seed,
-        verbose=verbose,
-        optimizer=optimizer_of(spec.options["kind"]),
-        start_from_epoch=first,
-    )
-    dev = history["val_accuracy"][first:]
-    model = compressed(model, statistics, **spec.options)
+    start = time.perf_counter()
+    model, facts = trained(spec, data, statistics, work, verbose)
     row: dict[str, Any] = {
         "spec": spec._asdict(),
         "label": spec.method,
         "train_rows": len(data.train.labels),
         "dev_accuracy": accuracy(model, data.dev),
-        "best_epoch": first + 1 + dev.index(max(dev)),
+        **facts,
         "train_seconds": round(time.perf_counter() - start, 1),
     }
     # Fixed length: the file sees exactly the ids that Keras was measured on.
@@ -179,7 +277,8 @@ def benchmark(name: str, arguments: argparse.Namespace) -> list[dict[str, Any]]:
     if arguments.sizes:
         raise ValueError("`--sizes` cannot count these anew: what is zero is up to the training.")
     changes = {"epochs": arguments.epochs} if arguments.epochs else {}
-    options = {"data_dir": arguments.data, "verbose": arguments.verbose}
+    work = Path(arguments.work)
+    options = {"data_dir": arguments.data, "verbose": arguments.verbose, "work": work}
     if name == "ant_text_dev":
         return run_all(grid(**changes), name, test=False, **options)
     return run_all(specs(arguments.seeds or SEEDS, **changes), name, **options)

@@ -1,7 +1,107 @@
 """Numbers of Liang et al. beside ours."""
 
+from typing import Any
+
 from benchmarks.lib.paper import Line, benchmark, table
 
 __all__ = ["LINES", "benchmark", "table"]
 
-LINES: tuple[Line, ...] = ()
+NUMBERS: dict[str, Any] = dict(key="embedding_parameters", scale=1e-6)
+
+
+def text(row: str, accuracy: float, numbers: float, method: str, differs: str) -> list[Line]:
+    """A row of Table 1: its accuracy and its numbers of the embedding."""
+    ours: Any = ("ant_text", {"method": method})
+    return [
+        Line("Table 1", f"{row}, accuracy", accuracy, differs, *ours),
+        Line("Table 1", f"{row}, million numbers", numbers, "", *ours, **NUMBERS),
+    ]
+
+
+def language(
+    row: str, perplexity: float, numbers: float, method: str, differs: str, part: str = "LSTM 200"
+) -> list[Line]:
+    """A row of Table 2: its perplexity and its numbers of the embedding."""
+    ours: Any = ("ant_ptb", {"method": method})
+    what: dict[str, Any] = dict(key="test_perplexity", scale=1)
+    return [
+        Line("Table 2", f"{part}: {row}, perplexity", perplexity, differs, *ours, **what),
+        Line("Table 2", f"{part}: {row}, million numbers", numbers, "", *ours, **NUMBERS),
+    ]
+
+
+def missing(place: str, row: str, paper: float | None, why: str) -> Line:
+    """A number that we do not have."""
+    return Line(place, row, paper, why)
+
+
+AG = "21 % of the texts, 4 epochs"
+KNOWN = f"{AG}; Open English WordNet, word pairs above chance"
+PTB = "a third of the text, 4 epochs"
+SIGNED = f"{PTB}; signed T"
+AFTER = f"{PTB}; an LSTM of 200 units, where the paper has AWD-LSTM"
+AWD = "not run: there is no row of an AWD-LSTM of this size"
+WIKI = "the data are not at hand; 130 M parameters need a GPU"
+LINES: tuple[Line, ...] = (
+    *text("CNN, full table", 91.6, 15.87, "SE", f"{AG} (paper 200); V = 33,963 (61,673)"),
+    *text("Frequency 5,000", 91.0, 1.28, "VS frequency 5,000", AG),
+    *text("TF-IDF 5,000", 91.0, 1.28, "VS TF-IDF 5,000", AG),
+    *text("GL 4,000", 91.0, 1.02, "GL", f"{AG}; 13,404 words are left"),
+    *text("VVD 3,000", 91.0, 0.77, "VVD", f"{AG}; 31,562 words are left"),
+    missing("Table 1", "SparseVD 5,700: accuracy 88.8, 1.72 million numbers", None, "not run"),
+    *text("SparseVD-Voc 2,400", 89.2, 0.73, "SparseVD-Voc", f"{AG}; of the embedding alone"),
+    *text("Sparse Code 100", 89.5, 2.03, "sparse code 100", AG),
+    *text("ANT 50 frequency", 89.5, 1.01, "ANT 50 frequency", AG),
+    *text("ANT 10 frequency, knowledge", 91.0, 0.40, "ANT 10 frequency, knowledge", KNOWN),
+    *text("ANT 10 dynamic, knowledge", 90.5, 0.40, "ANT 10 dynamic", f"{AG}; without knowledge"),
+    *text(
+        "ANT 5 dynamic mixture, knowledge",
+        90.5,
+        0.70,
+        "ANT 5+5 dynamic mixture",
+        f"{AG}; without knowledge",
+    ),
+    *language("full table", 77.1, 2.00, "SE", f"{PTB} (paper 500), Zaremba's settings"),
+    *language("LR", 112.1, 1.26, "LR 1/5", f"{PTB}; the embedding alone has low rank"),
+    *language("TT", 116.6, 1.16, "TT 1/5", f"{PTB}; the embedding alone is a tensor train"),
+    *language("ANT 2,000", 77.7, 0.65, "ANT 2,000", SIGNED),
+    *language("ANT 1,000", 79.4, 0.41, "ANT 1,000", SIGNED),
+    *language("ANT 500", 84.5, 0.27, "ANT 500", SIGNED),
+    *language("ANT 100", 106.6, 0.05, "ANT 100", SIGNED),
+    *language("ANT 1,000, ReLU", 79.4, 0.41, "ANT 1,000, ReLU", PTB),
+    *language("ANT 100, ReLU", 106.6, 0.05, "ANT 100, ReLU", PTB),
+    *language(
+        "SparseVD",
+        109.2,
+        1.34,
+        "SparseVD",
+        f"{PTB}; 200 units; the embedding alone is sparse",
+        "LSTM 256",
+    ),
+    missing("Table 2", "LSTM 256: SparseVD-Voc 120.2 (0.52 M)", None, "a softmax over words that "
+            "are dropped is not defined here"),
+    missing("Table 2", "LSTM 256: full 70.3 (2.56 M), ANT 71.5, 73.1, 77.2, 96.5; 5 rows", None,
+            "not run: as those of 200 units, and half as long again"),
+    *language("Post-SH 1,000", 118.8, 0.60, "Post-SH 1,000", AFTER, "AWD-LSTM"),
+    *language("Post-SH 500", 166.8, 0.30, "Post-SH 500", AFTER, "AWD-LSTM"),
+    *language("Post-SH + k-SVD 1,000", 78.0, 0.60, "Post-SH + k-SVD 1,000", AFTER, "AWD-LSTM"),
+    *language("Post-SH + k-SVD 500", 103.5, 0.30, "Post-SH + k-SVD 500", AFTER, "AWD-LSTM"),
+    missing("Table 2", "AWD-LSTM: full table, perplexity", 59.0, AWD),
+    missing("Table 2", "AWD-LSTM: ANT 1,000 dynamic, perplexity (0.44 M)", 72.0, AWD),
+    missing("Table 2", "AWD-LSTM: ANT 500 dynamic, perplexity (0.26 M)", 74.0, AWD),
+    missing("Tables 2, 10", "AWD-LSTM: ANT 1,000 frequency, perplexity (0.45 M)", 77.0, AWD),
+    missing("Tables 2, 10", "AWD-LSTM: ANT 100, knowledge, perplexity (0.05 M)", 70.0, AWD),
+    missing("Table 3", "AWD-LSTM, full table, perplexity (106.8 M)", 35.2, WIKI),
+    missing("Table 3", "Hash Embed: 40.6, 52.5, 70.2; 3 rows", None, WIKI),
+    missing("Table 3", "Post-SH: 764.7, 926.8, with k-SVD 73.7, 148.3; 4 rows", None, WIKI),
+    missing("Table 3", "ANT 1,000: 38.4 (6.5 M), 39.7 (3.1 M); 500: 48.8, 54.2; 4 rows", None,
+            WIKI),
+    missing("Table 4", "word associations, without scores", None,
+            "AWD-LSTM; a notebook shows those of a classifier of CLINC150"),
+    missing("Table 9", "DBpedia: full 98.3 (144 M), sparse code 96.7, ANT 97.2 to 98.2; 6 rows",
+            None, "not run: 14,000 of its 560,000 texts are at hand"),
+    missing("Table 9", "Sogou: full 94.0 (65 M), sparse code 92.0, ANT 92.0 to 93.2; 6 rows",
+            None, "the data are not at hand"),
+    missing("Table 9", "Yelp: full 56.2 (65 M), sparse code 54.0, ANT 54.7 to 56.2; 6 rows",
+            None, "the data are not at hand"),
+)  # fmt: skip

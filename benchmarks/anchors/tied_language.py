@@ -1,6 +1,7 @@
 """One run of a language model whose softmax is under its embedding, trained or compressed."""
 
 import functools
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,7 +29,9 @@ class Spec(NamedTuple):
 
     `options`: a "kind" ("standard", "low_rank", "tensor_train", "sparse_vd", "anchors"; "nearest"
     and "k_svd" of a trained full table) and its arguments; "last" is the threshold of one more
-    proximal step, of anchors after training. `method` is the table's name of it.
+    proximal step, of anchors after training. Anchors also have "free_epochs", without a penalty,
+    "frozen_epochs", in which `A` stays as it starts, a tight frame, and "transform_rate", the rate
+    of Adam on `T`. `method` is the table's name of it.
     """
 
     method: str
@@ -67,17 +70,29 @@ def anchors(
     num_anchors: int,
     related: bool = False,
     unrelated: float = 0.0,
+    free_epochs: float = 0.0,
+    frozen_epochs: float = 0.0,
+    transform_rate: float | None = None,
     **options: Any,
 ) -> keras.layers.Layer:
     """Anchor & Transform: a random basis, or with `related` the most frequent words as anchors.
 
-
     Under gradient descent a step on `T` changes `E` as one on a full table would, times `A^T A`:
     anchors start with both signs and so long that this is 4, or with `ReLU(T)` 1 to 2, since a step
     then can take half of the entries from zero. The paper's positive anchors all point one way, in
-    which a step is hundreds of times longer than in the others.
+    which a step is hundreds of times longer than in the others. With `frozen_epochs` they are a
+    tight frame, `A^T A = 4 I` for as many anchors as the width or more, and `A A^T = 4 I` for
+    fewer: while `A` is frozen, a step on `T` is 4 times one on `E`, or on its part along them.
+    `transform_rate` is for `optimizer_of`.
     """
     width, count = SIZES[spec.size].units, len(corpus.words)
+    start: Any = keras.initializers.RandomNormal(stddev=2 * max(num_anchors, width) ** -0.5)
+    if frozen_epochs:
+        start = keras.initializers.Orthogonal(2.0)
+    if free_epochs:
+        steps = int(free_epochs * steps_of(spec, corpus))
+        weights = [0.0, options["l1_weight"]]
+        options["l1_weight"] = keras.optimizers.schedules.PiecewiseConstantDecay([steps], weights)
     if related or unrelated:
         graph = related_words(corpus, wordnet)
     if related:
@@ -91,9 +106,7 @@ def anchors(
         count,
         width,
         num_anchors,
-        embeddings_initializer=keras.initializers.RandomNormal(
-            stddev=2 * max(num_anchors, width) ** -0.5
-        ),
+        embeddings_initializer=start,
         seed=spec.seed,
         name="embedding",
         **options,
@@ -156,12 +169,50 @@ def optimizer_of(spec: Spec, steps_per_epoch: int) -> Any:
         return EpochDecay(start, spec.decay, spec.hold, steps_per_epoch)
 
     if spec.options["kind"] == "anchors":
-        return Proximal(keras.optimizers.SGD(rate(1.0), global_clipnorm=size.clip))
+        own = Proximal(keras.optimizers.SGD(rate(1.0), global_clipnorm=size.clip))
+        return _by_weight(spec, own, rate, steps_per_epoch)
     of_network = LazySGD(rate(1.0), global_clipnorm=size.clip)
     if spec.options["kind"] != "sparse_vd":
         return of_network
     adam = {".*/table": LazyAdam(rate(2e-3)), ".*/log_variance": LazyAdam(rate(1e-2))}
     return keras.optimizers.MultiOptimizer(keras.optimizers.OptimizerMap(of_network, adam))
+
+
+def _by_weight(
+    spec: Spec, own: Any, rate: Callable[[float], EpochDecay], steps_per_epoch: int
+) -> Any:
+    """The optimizer of anchors, `own`, with others for `T` or `A` if the options say so."""
+    others: dict[str, Any] = {}
+    if "transform_rate" in spec.options:
+        others[".*/transform"] = Proximal(LazyAdam(rate(spec.options["transform_rate"])))
+    if "frozen_epochs" in spec.options:
+        steps = int(spec.options["frozen_epochs"] * steps_per_epoch)
+        clip = SIZES[spec.size].clip
+        later = _After(rate(1.0), steps)
+        others[".*/anchors"] = keras.optimizers.SGD(later, global_clipnorm=clip)
+    if not others:
+        return own
+    return keras.optimizers.MultiOptimizer(keras.optimizers.OptimizerMap(own, others))
+
+
+class _After(keras.optimizers.schedules.LearningRateSchedule):
+    """A schedule whose first steps are 0."""
+
+    def __init__(self, schedule: EpochDecay, steps: int) -> None:
+        super().__init__()
+        self.schedule, self.steps = schedule, steps
+
+    def __call__(self, step: Any) -> Any:
+        return self.schedule(step) * keras.ops.cast(step >= self.steps, "float32")
+
+    def get_config(self) -> dict[str, Any]:
+        return {"schedule": self.schedule, "steps": self.steps}
+
+
+def steps_of(spec: Spec, corpus: ptb.Corpus) -> int:
+    """Number of steps of an epoch."""
+    size = SIZES[spec.size]
+    return int(stateful_batches(corpus.train, size.batch_size, size.steps).cardinality())
 
 
 def last_step(embedding: keras.layers.Layer, threshold: float) -> None:
@@ -205,7 +256,7 @@ def run(
     else:
         train = stateful_batches(corpus.train, size.batch_size, size.steps).cache()
         dev = stateful_batches(corpus.dev, size.batch_size, size.steps).cache()
-        streams.compiled(model, optimizer_of(spec, int(train.cardinality())), size)
+        streams.compiled(model, optimizer_of(spec, steps_of(spec, corpus)), size)
         folder = spec.folder(work)
         row |= checkpoints.fit(model, train, dev, folder, spec.epochs, verbose)
         model.load_weights(folder / "best.weights.h5")

@@ -4,7 +4,7 @@ import keras
 import numpy as np
 import pytest
 
-from benchmarks.anchors import anchors_text
+from benchmarks.anchors import anchors_text, anchors_tuned
 from benchmarks.anchors.anchor_methods import Statistics, embedding
 from benchmarks.anchors.anchors_text import METHODS, Spec, grid, run_all, specs, table
 from benchmarks.lib import results
@@ -55,7 +55,7 @@ def test_words_are_chosen_without_the_reserved_ids(statistics, by):
         assert statistics.counts[found[0]] == statistics.counts[2:].max()
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", [name for name in METHODS if "first" not in METHODS[name]])
 def test_each_method_builds_its_layer(statistics, method):
     options = dict(METHODS[method])
     if "words" in options:
@@ -103,11 +103,74 @@ def test_specs_are_every_method_seed_by_seed():
     assert {METHODS[name]["kind"] for name in anchors_text.GRID} == {
         options["kind"]
         for options in METHODS.values()
-        if {"l1_weight", "group_lasso_weight", "kl_weight"} & set(options)
+        if {"l1_weight", "group_lasso_weight", "kl_weight"} & set(options) or options.get("tuned")
     }
 
 
 SMOKE = ("sparse code 100", "ANT 10 frequency, knowledge")
+SIZES = {"num_anchors": 9, "num_neighbors": 2, "num_base": 9, "words": 9, "ratio": 0.5}
+
+
+def smaller(spec):
+    """A run of the tiny task; what its first run has for options stays."""
+    sizes = {key: SIZES[key] for key in spec.options if key in SIZES}
+    return spec._replace(**SMALL, options={**spec.options, **sizes})
+
+
+BEGUN = (
+    "k-SVD 180 of SE",
+    "ANT 180, k-SVD of SE, tuned",
+    "LR 1/36 of SE, tuned",
+    "sparse code 100 of SE, tuned",
+    "VS GL 3,000",
+)
+
+
+def test_runs_begin_with_a_trained_one(tmp_path, monkeypatch, statistics):
+    data = encode(dataset(), size=30, sequence_length=8)
+    rows = {}
+    monkeypatch.setattr(anchors_text, "METHODS", {
+        name: {**options, **{key: SIZES[key] for key in options if key in SIZES}}
+        for name, options in METHODS.items()
+    })  # fmt: skip
+    for method in BEGUN:
+        spec = smaller(Spec(method, METHODS[method]))
+        rows[method] = anchors_text.run(spec, data, statistics, tmp_path, test=False)
+    firsts = {METHODS[name]["first"] for name in rows}
+    assert len(list(tmp_path.glob("*.keras"))) == len(firsts) == 5  # each is made once
+    assert rows["k-SVD 180 of SE"]["best_epoch"] == 0
+    for method, row in rows.items():
+        numbers = {"selected": 9 * 6, "low_rank": 2 * 36, "k_svd": 9 * 6 + 30 * 2}
+        kind = METHODS[method]["kind"]
+        assert row["embedding_parameters"] <= numbers.get(kind, 30 * 9 + 9 * 6)
+        assert 0 <= row["first_dev_accuracy"] <= 1
+    again = smaller(Spec("k-SVD 180 of SE", METHODS["k-SVD 180 of SE"]))
+    found = anchors_text.run(again, data, statistics, tmp_path, test=False)
+    assert found["dev_accuracy"] == rows[again.method]["dev_accuracy"]
+
+
+def test_tuning_begins_at_the_trained_model(tmp_path, statistics):
+    data = encode(dataset(), size=30, sequence_length=8)
+    spec = Spec("SE", METHODS["SE"])._replace(**SMALL)
+    first = anchors_text.build(spec, data, statistics)
+    table = first.get_layer("embedding").embeddings.numpy()
+    options = {**METHODS["k-SVD 180 of SE"], "num_anchors": 12, "num_neighbors": 6}
+    ant = anchors_text.build(spec._replace(options=options), data, statistics, first)
+    made = ant.get_layer("embedding")
+    assert isinstance(made, layers.SparseAnchorEmbedding) and made.mask_zero
+    # six of twelve anchors fit six numbers
+    error = np.square(made(np.arange(30)) - table).sum() / np.square(table).sum()
+    assert error < 1e-2
+    np.testing.assert_allclose(
+        ant.predict(data.dev.ids, verbose=0), first.predict(data.dev.ids, verbose=0), atol=0.02
+    )
+    vvd = layers.VariationalVocabularyEmbedding(30, 6, kl_weight=1e-3, name="embedding")
+    vvd.build()
+    noise = np.random.default_rng(0).normal(size=30)
+    vvd.log_alpha.assign(noise)
+    ids = keras.Input((8,), dtype="int32")
+    found = anchors_tuned.ranked(keras.Model(ids, vvd(ids)), 5)
+    assert found.tolist() == (np.argsort(noise[2:])[:5] + 2).tolist()
 
 
 def test_rows_and_their_table(tmp_path, monkeypatch, wordnet):

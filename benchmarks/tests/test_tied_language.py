@@ -75,6 +75,31 @@ def test_anchors_are_as_long_as_makes_a_step_that_of_a_full_table():
     assert embedding("anchors", num_anchors=4).embeddings_initializer.stddev == 2 * d**-0.5
 
 
+def test_anchors_can_be_a_frozen_tight_frame_without_a_penalty_at_first():
+    options = {"kind": "anchors", "num_anchors": 12, "nonnegative": False, "l1_weight": 10.0}
+    options |= {"free_epochs": 1.5, "frozen_epochs": 1, "transform_rate": 0.01}
+    spec = Spec("ANT", options)
+    steps = tied_language.steps_of(spec, CORPUS)
+    keras.utils.set_random_seed(0)
+    made = tied_language.build_embedding(spec, CORPUS, None)
+    model = tied_language.build(spec, made, 4)
+    first = made.anchors[0].numpy()
+    np.testing.assert_allclose(first.T @ first, 4 * np.eye(d), atol=1e-5)
+    weights = [float(made.l1_weight(step)) for step in (0, int(1.5 * steps), 2 * steps)]
+    np.testing.assert_allclose(weights, [0, 0, 10], rtol=1e-6)
+    optimizer = tied_language.optimizer_of(spec, steps)
+    tied_language.streams.compiled(model, optimizer, tied_language.SIZES["small"])
+    data = tied_language.stateful_batches(CORPUS.train, 4, 4)
+    before = made.transform.numpy()
+    model.fit(data, epochs=1, verbose=0)
+    np.testing.assert_array_equal(made.anchors[0], first)
+    moved = np.abs(made.transform.numpy() - before)
+    assert moved.max() > 0.02 and made.sparse_transform().nnz == V * 12
+    model.fit(data, epochs=1, verbose=0)
+    assert np.abs(made.anchors[0].numpy() - first).max() > 1e-3
+    assert made.sparse_transform().nnz < V * 12
+
+
 def test_refuses_other_kinds():
     with pytest.raises(ValueError, match="`kind` must be one of 'standard', 'nearest', 'k_svd'"):
         embedding("codes")

@@ -55,15 +55,18 @@ def sums_of_rows(table: tf.Tensor, columns: tf.Tensor, weights: tf.Tensor) -> An
     return sums, backward
 
 
-def softmax_sums(table: tf.Tensor, columns: tf.Tensor, values: tf.Tensor) -> tf.Tensor:
+def softmax_sums(
+    table: tf.Tensor, columns: tf.Tensor, values: tf.Tensor, scale: float = 1.0
+) -> tf.Tensor:
     """Sums of all rows of a table, weighted by softmaxes in which most numbers are 0.
 
-    `out[i] = softmax(t_i) table`, with `t_i` 0 but for `values[i]` in `columns[i]`.
+    `out[i] = softmax(scale t_i) table`, with `t_i` 0 but for `values[i]` in `columns[i]`.
 
     Args:
         table: Rows `(a, d)` float32.
         columns: Places of the values, different integers `(n, s)` in `[0, a)`.
         values: Numbers of the softmax `(n, s)`.
+        scale: Their factor, above 0.
 
     Returns: `(n, d)` float32.
 
@@ -71,8 +74,11 @@ def softmax_sums(table: tf.Tensor, columns: tf.Tensor, values: tf.Tensor) -> tf.
     [[0.25, 0.25, 0.25, 0.25]]
     """
     missing = table.shape[0] - values.shape[1]
-    top = tf.stop_gradient(tf.maximum(tf.reduce_max(values, axis=1, keepdims=True), 0))
-    powers, zero = tf.exp(values - top), tf.exp(-top)
+    top = tf.stop_gradient(tf.reduce_max(values, axis=1, keepdims=True))
+    if not missing:  # no 0 to begin with: differences from its power would cancel
+        return sums_of_rows(table, columns, tf.nn.softmax(scale * (values - top)))
+    top = tf.maximum(top, 0)
+    powers, zero = tf.exp(scale * (values - top)), tf.exp(-scale * top)
     total = tf.reduce_sum(powers, axis=1, keepdims=True) + missing * zero
     every = zero / total * tf.reduce_sum(table, axis=0)
     return every + sums_of_rows(table, columns, (powers - zero) / total)

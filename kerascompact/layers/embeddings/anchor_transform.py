@@ -42,14 +42,14 @@ class AnchorTransformEmbedding(CompactEmbedding):
 
     `E = T A`, `T: (V, |A|)` sparse, `A: (|A|, d)`; a step computes the rows of `T` of the batch's
     unique ids, then their products. With `M` sets of anchors `E = sum_m T_m A_m`, or
-    `E = sum_m softmax(T_m) A_m` with the softmax over a row. Trained with the penalty
+    `E = sum_m softmax(s T_m) A_m` with the softmax over a row. Trained with the penalty
     `lambda * ||T * S||_1`, whose proximal step makes exact zeros: compile the model with
     `kerascompact.optimizers.Proximal`, any other optimizer is refused.
 
     In a softmax a missing entry is a 0, and its anchor has the weight `exp(0) / Z`, `Z` the sum of
-    `exp(t)` over a row. A row with missing entries freezes to weights `(exp(t) - 1) / Z` of those
-    that it has, and `1 / Z` of the sum of all anchors; a row without freezes to its softmax. Both
-    equal the trained row up to float32 rounding, for entries of any size.
+    `exp(s t)` over a row. A row with missing entries freezes to weights `(exp(s t) - 1) / Z` of
+    those that it has, and `1 / Z` of the sum of all anchors; a row without freezes to its softmax.
+    Both equal the trained row up to float32 rounding, for entries of any size.
 
     Args:
         input_dim: Vocabulary size `V`, in tokens.
@@ -59,6 +59,9 @@ class AnchorTransformEmbedding(CompactEmbedding):
             `nonnegative=False`: no penalty, for any optimizer.
         nonnegative: Whether `T = ReLU(T)` after each step.
         mixture: Mixture of the anchors, "linear" or "softmax".
+        logit_scale: Factor `s` of the entries in a softmax. Adam moves an entry by about its
+            learning rate in a step, so that at a scale of 1 the weights stay near their start,
+            where all are alike: 10, with longer anchors, learns more. 1 with a linear mixture.
         anchor_ids: Words that are anchors: a list of `|A|` ids, or for several sets a list of
             lists, `None` for a set without words. The row of a word that is an anchor starts
             one-hot.
@@ -96,7 +99,8 @@ class AnchorTransformEmbedding(CompactEmbedding):
 
     Reference: [Liang et al., ICLR 2021](https://arxiv.org/abs/2003.08197), sec. 3, algorithm 1.
     Differs: negative pairs are a sample, and the sum over it is not scaled up. All sets have
-    one `lambda`; the paper does not say whether sets differ in it.
+    one `lambda`; the paper does not say whether sets differ in it. The paper has no `logit_scale`:
+    1, the default, is its formula.
     """
 
     EXAMPLE: dict[str, Any] = dict(input_dim=20, output_dim=4, num_anchors=6, l1_weight=1e-4)
@@ -111,6 +115,7 @@ class AnchorTransformEmbedding(CompactEmbedding):
         l1_weight: float | Schedule = 1e-5,
         nonnegative: bool = True,
         mixture: str = "linear",
+        logit_scale: float = 1.0,
         anchor_ids: Any = None,
         anchors: Any = None,
         trainable_anchors: bool = True,
@@ -133,6 +138,9 @@ class AnchorTransformEmbedding(CompactEmbedding):
         self.l1_weight = penalty_weight_of(l1_weight, "l1_weight")
         self.nonnegative = checks.boolean("nonnegative", nonnegative)
         self.mixture = checks.choice("mixture", mixture, ("linear", "softmax"))
+        self.logit_scale = checks.number("logit_scale", logit_scale, above=0)
+        if mixture == "linear" and self.logit_scale != 1:
+            checks.fail("logit_scale", "1 with a linear mixture", logit_scale)
         self.trainable_anchors = checks.boolean("trainable_anchors", trainable_anchors)
         self.trainable_transform = checks.boolean("trainable_transform", trainable_transform)
         bounds = (self.input_dim, self.sets.total)
@@ -210,8 +218,15 @@ class AnchorTransformEmbedding(CompactEmbedding):
         """Weights of the anchors: rows of `T` `(n, |A|)`, or their softmax by sets."""
         if self.mixture == "linear":
             return rows
-        parts = [tf.nn.softmax(part) for part in tf.split(rows, self.sets.sizes, axis=-1)]
-        return tf.concat(parts, axis=-1)
+        parts = tf.split(rows, self.sets.sizes, axis=-1)
+        return tf.concat([tf.nn.softmax(self._scaled(part)) for part in parts], axis=-1)
+
+    def _scaled(self, rows: tf.Tensor) -> tf.Tensor:
+        """Entries times the scale, less a number that a softmax does not see: none overflows."""
+        if self.logit_scale == 1:
+            return rows
+        largest = tf.reduce_max(rows, axis=-1, keepdims=True)
+        return self.logit_scale * (rows - tf.stop_gradient(largest))
 
     def lookup(self, ids: tf.Tensor, training: bool | None) -> tf.Tensor:
         unique, inverse = unique_ids(ids, self.input_dim)
@@ -269,6 +284,7 @@ class AnchorTransformEmbedding(CompactEmbedding):
             checks.finite("transform", self._trained_rows(ids).numpy())
             rows = self._rows(ids).numpy()
             if stored and self.mixture == "softmax":
+                rows = self.logit_scale * rows.astype(np.float64)
                 rows = np.hstack(
                     [softmax_over_zeros(p) for p in np.split(rows, self.sets.offsets[1:-1], 1)]
                 )
@@ -305,6 +321,7 @@ class AnchorTransformEmbedding(CompactEmbedding):
             "l1_weight": penalty_weight_to_config(self.l1_weight),
             "nonnegative": self.nonnegative,
             "mixture": self.mixture,
+            "logit_scale": self.logit_scale,
             "trainable_anchors": self.trainable_anchors,
             "trainable_transform": self.trainable_transform,
             "positive_pairs": None if positive is None else arrays.to_text(positive),

@@ -209,7 +209,7 @@ class SparseAnchorEmbedding(AnchorTransformEmbedding):
     def _softmax_parts(
         self, columns: tf.Tensor, values: tf.Tensor, anchors: tf.Tensor
     ) -> list[tf.Tensor]:
-        """`softmax(T_m) A_m` `(n, d)` of each set."""
+        """`softmax(s T_m) A_m` `(n, d)` of each set."""
         parts = zip(
             tf.split(anchors, self.sets.sizes),
             tf.split(columns, self.slots, axis=1),
@@ -217,7 +217,8 @@ class SparseAnchorEmbedding(AnchorTransformEmbedding):
             self.sets.offsets,
             strict=False,
         )
-        return [softmax_sums(own, which - first, rows) for own, which, rows, first in parts]
+        scale = self.logit_scale
+        return [softmax_sums(own, which - first, rows, scale) for own, which, rows, first in parts]
 
     def _with_proposals(
         self,

@@ -23,8 +23,9 @@ from kerascompact.optimizers import Proximal
 from kerascompact.optimizers.pending import pending_of
 
 V, D = 20, 4
+SCALED = dict(mixture="softmax", logit_scale=10.0)
 MIXTURE = dict(
-    input_dim=V, output_dim=D, num_anchors=[5, 4], entries=[3, 2], l1_weight=1e-4, mixture="softmax"
+    input_dim=V, output_dim=D, num_anchors=[5, 4], entries=[3, 2], l1_weight=1e-4, **SCALED
 )
 ROUNDING = 1e-5  # float32 sums of some ten products of size <= 10
 
@@ -55,6 +56,7 @@ def dense_twin(layer):
         l1_weight=0.0,
         nonnegative=False,
         mixture=layer.mixture,
+        logit_scale=layer.logit_scale,
     )
     twin.build()
     twin.transform.assign(transform_of(layer))
@@ -79,10 +81,10 @@ def test_its_files_load_elsewhere_and_it_trains_in_every_model(tmp_path):
     check_files(SparseAnchorEmbedding, tmp_path)
 
 
-@pytest.mark.parametrize("mixture", ["linear", "softmax"])
+@pytest.mark.parametrize("mixture", [{}, {"mixture": "softmax"}, SCALED])
 @pytest.mark.parametrize(("num_anchors", "entries"), [(6, 3), ([5, 2, 3], [3, 2, 1])])
 def test_is_the_dense_layer_with_the_same_transform(mixture, num_anchors, entries):
-    layer = signed(num_anchors, entries, mixture=mixture)
+    layer = signed(num_anchors, entries, **mixture)
     twin, ids = dense_twin(layer), np.array([[3, 3, 19], [0, 7, 3]])
     np.testing.assert_allclose(layer(ids), twin(ids), atol=ROUNDING)
     hidden = np.random.default_rng(1).normal(size=(2, 3, D)).astype(np.float32)
@@ -95,9 +97,9 @@ def test_is_the_dense_layer_with_the_same_transform(mixture, num_anchors, entrie
     np.testing.assert_allclose(form(np.arange(V)), layer(np.arange(V)), atol=ROUNDING)
 
 
-@pytest.mark.parametrize("mixture", ["linear", "softmax"])
+@pytest.mark.parametrize("mixture", [{}, SCALED])
 def test_its_gradients_are_those_of_the_dense_layer_at_its_entries(mixture):
-    layer = signed([5, 4], [3, 2], mixture=mixture)
+    layer = signed([5, 4], [3, 2], **mixture)
     twin, ids = dense_twin(layer), tf.constant([[3, 3, 19], [0, 7, 3]])
     hidden = tf.constant(np.random.default_rng(1).normal(size=(5, D)), tf.float32)
 
