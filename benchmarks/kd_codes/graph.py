@@ -37,9 +37,14 @@ CHOSEN: dict[str, tuple[dict[str, Any], ...]] = {
     "citeseer": ({"options": {"logit_scale": 1.0, "logits_batch_norm": True}}, GUIDE),
 }
 TRIED: list[dict[str, Any]] = [
-    {"start": start, "options": {"logit_scale": 1.0, **norm}}
-    for norm in ({}, {"logits_batch_norm": True})
-    for start in (1.0, 3.0)
+    {"start": start, "options": {"logit_scale": 1.0, **norms}}
+    for norms, starts in (
+        ({}, (1.0, 3.0)),
+        ({"logits_batch_norm": True}, (1.0, 3.0)),
+        ({"batch_norm": True}, (1.0,)),  # the paper's 8.22 K parameters are 8,192 and 2 * 16
+        ({"batch_norm": True, "logits_batch_norm": True}, (1.0,)),
+    )
+    for start in starts
 ]
 DEV_SEEDS = (100, 101)
 
@@ -69,6 +74,8 @@ class Spec(NamedTuple):
         name = METHODS[self.method].abbreviation
         if "guidance" in self.options:
             return f"{name}, guided"
+        if self.start != 1:
+            return f"{name}, start x {self.start:g}"
         return f"{name} {self.rank}" if self.rank else name
 
 
