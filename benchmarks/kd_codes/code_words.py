@@ -23,7 +23,7 @@ from kerascompact.training.inspection import words_per_code
 
 SHOWN = ("up", "tuesday", "were", "year")  # one word of each of the paper's four codes
 TOP = 10  # words of a code in a row
-METHODS = {"kd": "trained", "begun": "additive, then trained", "additive": "additive"}
+METHODS = {"additive": "additive", "begun": "additive, then trained", "kd": "trained"}
 
 
 class Spec(NamedTuple):
@@ -49,12 +49,12 @@ def glove(count: int) -> tuple[list[str], np.ndarray]:
 
 def codes_of(spec: Spec, table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Codes `(V, D)` and composed vectors `(V, d)`."""
-    sizes = spec.cardinality, spec.code_length
+    sizes: Any = (spec.cardinality, spec.code_length)
     keras.utils.set_random_seed(spec.seed)
     if spec.method == "additive":
         form = compress.KDCodes(*sizes, seed=spec.seed).fit(table)
         return compress.codes_of(form), form(np.arange(len(table))).numpy()
-    start = {"weights": table} if spec.method == "begun" else {}
+    start: dict[str, Any] = {"weights": table} if spec.method == "begun" else {}
     embedding = layers.KDCodeEmbedding(
         *table.shape, *sizes, batch_norm=True, logits_batch_norm=True, seed=spec.seed, **start
     )
@@ -130,6 +130,7 @@ def table(rows: Sequence[dict[str, Any]]) -> str:
         "| any two words |",
         "|" + "---|" * 6,
     ]
+    rows = sorted(rows, key=lambda row: [*METHODS].index(row["spec"]["method"]))
     for row in rows:
         cells = [METHODS[row["spec"]["method"]], f"{row['relative_error']:.3f}"]
         cells.append(f"{row['different_codes']:,}")

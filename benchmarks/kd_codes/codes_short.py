@@ -25,7 +25,8 @@ from kerascompact.tasks.measure import accuracy
 from kerascompact.tasks.methods import build_embedding
 
 SIZES = {"cardinality": 16, "code_length": 8}
-DPQ_SX, DPQ_VQ = ({"method": "dpq", "options": {"method": way, **SIZES}} for way in ("sx", "vq"))
+DPQ_SX: dict[str, Any] = {"method": "dpq", "options": {"method": "sx", **SIZES}}
+DPQ_VQ: dict[str, Any] = {"method": "dpq", "options": {"method": "vq", **SIZES}}
 COMMON = {**SIZES, "batch_norm": True, "logit_scale": 1.0, "margin": 1.0}
 ARMS: dict[str, dict[str, Any]] = {
     "SE": {"method": "standard", "options": {"start": 0.01}},
