@@ -74,6 +74,15 @@ def test_without_test_the_test_nodes_stay_untouched():
     assert "test_accuracy" not in graph.run(Spec("cora", "standard", epochs=2), found, test=False)
 
 
+def test_settings_are_tried_on_dev_alone(monkeypatch):
+    monkeypatch.setattr(graph, "TRIED", [{**graph.TRIED[-1], "epochs": 2}])
+    arguments = argparse.Namespace(data=None, seeds=None, verbose=0)
+    rows = graph.benchmark("graph_dev", arguments)
+    assert [row["spec"]["seed"] for row in rows] == [100, 101]
+    assert rows[0]["spec"]["options"] == {"logit_scale": 1.0, "logits_batch_norm": True}
+    assert not any("test_accuracy" in row for row in rows)
+
+
 def test_same_seed_same_row_and_untrained_tables_start_alike():
     first, second = (graph.run(Spec("cora", "kd", epochs=3), made_up()) for _ in range(2))
     first.pop("train_seconds"), second.pop("train_seconds")
@@ -86,6 +95,8 @@ def test_same_seed_same_row_and_untrained_tables_start_alike():
 
 def test_benchmark_goes_on_where_it_was(monkeypatch, capsys):
     fast = [spec._replace(epochs=2) for spec in graph.specs("cora")]
+    assert [spec.label for spec in fast] == ["SE", "LR 7", "LR 4", "KD", "KD, guided"]
+    fast.pop()
     monkeypatch.setattr(graph, "specs", lambda dataset: fast)
     arguments = argparse.Namespace(data=None, seeds=[0], verbose=0)
     rows = graph.benchmark("tiny", arguments)

@@ -34,12 +34,12 @@ def test_parameters_of_low_rank_are_the_papers(ratio, millions):
 
 def test_specs_are_every_method_on_every_set_seed_by_seed():
     found = kd_paper.specs((0, 1))
-    assert len(found) == len(set(map(str, found))) == 2 * 4 * 4
-    assert [spec.seed for spec in found] == [0] * 16 + [1] * 16
-    assert [spec.dataset for spec in found[:16:4]] == ["trec", "clinc150", "ag_news", "imdb"]
-    names = [kd_paper.name_of({"spec": spec._asdict()}) for spec in found[:4]]
+    assert len(found) == len(set(map(str, found))) == 2 * 4 * 5
+    assert [spec.seed for spec in found] == [0] * 20 + [1] * 20
+    assert [spec.dataset for spec in found[:20:5]] == ["trec", "clinc150", "ag_news", "imdb"]
+    names = [kd_paper.name_of({"spec": spec._asdict()}) for spec in found[:5]]
     assert names == list(kd_paper.METHODS)
-    labels = {spec.label for spec in found[:4]}
+    labels = {spec.label for spec in found[:5]}
     assert f"KD(K=32, D=32, m=300, v={found[0].size})" in labels
     assert f"LR(ratio=0.05, m=300, v={found[0].size})" in labels
 
@@ -49,15 +49,15 @@ def test_table_has_a_line_for_each_set_and_method(tmp_path, monkeypatch):
     monkeypatch.setattr(text_runs.datasets, "load", lambda name, data_dir: dataset())
     small = {"size": 30, "length": 6, "width": 8, "epochs": 1}
     specs = [spec._replace(**small) for spec in kd_paper.specs((0, 1)) if spec.dataset == "trec"]
-    assert len(specs) == 8
+    assert len(specs) == 10
     rows = text_runs.run_all(specs, "kd_text")
     lines = kd_paper.table(rows).splitlines()
     assert kd_paper.table(rows[::-1]).splitlines() == lines  # in the paper's order
-    assert len(lines) == 2 + 4
+    assert len(lines) == 2 + 5
     assert [line.split(" | ")[1] for line in lines[2:]] == list(kd_paper.METHODS)
     assert {line.count("|") for line in lines} == {13}
     assert all(" | 2 | " in line for line in lines[2:])
-    assert len(results.rows("kd_text")) == 8
+    assert len(results.rows("kd_text")) == 10
 
 
 def test_dev_rows_are_of_codes_without_a_guide():

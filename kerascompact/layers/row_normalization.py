@@ -25,6 +25,8 @@ class RowBatchNormalization(keras.layers.Layer):
         scale: Whether to learn `gamma`.
         momentum: Momentum of the moving averages.
         epsilon: Small number added to the variance.
+        by_piece: Whether rows `(D, n, c)`, with `axis=1`, have means and variances `(D, c)`, apart
+            for each of the `D` pieces.
         **kwargs: Arguments of `keras.layers.Layer`, such as `name`.
 
     Shapes: rows `(n, ..., c)`, counts `(n,)` -> `(n, ..., c)`, normalized for each of the `c`.
@@ -42,10 +44,11 @@ class RowBatchNormalization(keras.layers.Layer):
         scale: bool = True,
         momentum: float = 0.99,
         epsilon: float = 1e-3,
+        by_piece: bool = False,
         **kwargs: Any,
     ) -> None:
         super().__init__(autocast=False, **kwargs)
-        self.center, self.scale = center, scale
+        self.center, self.scale, self.by_piece = center, scale, by_piece
         self.momentum, self.epsilon = momentum, epsilon
         self._kept: tuple[np.ndarray, np.ndarray] | None = None
 
@@ -58,9 +61,11 @@ class RowBatchNormalization(keras.layers.Layer):
         self._kept = rows.mean(axis=0), rows.var(axis=0)
 
     def build(self, input_shape: Any) -> None:
+        shape = (input_shape[0], input_shape[-1]) if self.by_piece else (input_shape[-1],)
+
         def add(name: str, start: Any, trainable: bool) -> keras.Variable:
             return self.add_weight(
-                shape=(input_shape[-1],),
+                shape=shape,
                 initializer=start,
                 dtype="float32",
                 trainable=trainable,
@@ -91,9 +96,8 @@ class RowBatchNormalization(keras.layers.Layer):
         axis: int = 0,
     ) -> tf.Tensor:
         """Normalizes rows along `axis`; `track=False` leaves the moving averages as they are."""
-        gamma = None if self.gamma is None else self.gamma.value
-        beta = None if self.beta is None else self.beta.value
-        kept = self.moving_mean.value, self.moving_variance.value
+        gamma, beta = self._beside_rows(self.gamma), self._beside_rows(self.beta)
+        kept = self._beside_rows(self.moving_mean), self._beside_rows(self.moving_variance)
         if not training:
             return tf.nn.batch_normalization(rows, *kept, beta, gamma, self.epsilon)
         weights = tf.ones(tf.shape(rows)[axis]) if counts is None else tf.cast(counts, rows.dtype)
@@ -103,9 +107,16 @@ class RowBatchNormalization(keras.layers.Layer):
         found, mean, variance = normalized_columns(rows, weights, kept, self.epsilon)
         if track:
             for moving, new in ((self.moving_mean, mean), (self.moving_variance, variance)):
+                new = tf.reshape(new, moving.shape)
                 moving.assign(self.momentum * moving.value + (1 - self.momentum) * new)
         found = found if gamma is None else gamma * found
         return found if beta is None else found + beta
+
+    def _beside_rows(self, weight: keras.Variable | None) -> tf.Tensor | None:
+        """A weight in a shape that meets the rows: `(c,)`, or `(D, 1, c)` by piece."""
+        if weight is None:
+            return None
+        return tf.expand_dims(weight.value, 1) if self.by_piece else weight.value
 
     def affine(self) -> tuple[np.ndarray, np.ndarray]:
         """What inference does to a column: scale `(c,)` and shift `(c,)`, `y = scale x + shift`."""
@@ -122,4 +133,5 @@ class RowBatchNormalization(keras.layers.Layer):
             "scale": self.scale,
             "momentum": self.momentum,
             "epsilon": self.epsilon,
+            "by_piece": self.by_piece,
         }

@@ -18,10 +18,12 @@ def normalized_columns(
     Args:
         values: Rows `x`, `(..., c)` float32.
         weights: Weights `n` of the rows, `(..., 1)` in the shape of `values`.
-        kept: Mean and variance `(c,)` to use if all weights are 0.
+        kept: Mean and variance to use if all weights are 0: `(c,)`, or `(D, 1, c)` for values
+            `(D, n, c)` whose `D` pieces are normalized apart.
         epsilon: Small number added to the variance.
 
-    Returns: Normalized rows `(..., c)`, and mean and variance `(c,)`, without a gradient.
+    Returns: Normalized rows `(..., c)`, and mean and variance in the shape of `kept`, without a
+        gradient.
 
     >>> kept = tf.zeros(1), tf.ones(1)
     >>> found, mean, _ = normalized_columns(tf.constant([[1.0], [5.0]]), tf.ones((2, 1)), kept, 0.0)
@@ -31,11 +33,14 @@ def normalized_columns(
     Reference: [Ioffe & Szegedy, ICML 2015](https://arxiv.org/abs/1502.03167), sec. 3.
     """
     columns = values.shape[-1]
-    total = tf.reduce_sum(weights)
-    some, shares = total > 0, tf.math.divide_no_nan(weights, total)
     kept_mean, kept_variance = (tf.convert_to_tensor(one) for one in kept)
+    by_piece = len(kept_mean.shape) == 3
+    total = tf.reduce_sum(weights, axis=1, keepdims=True) if by_piece else tf.reduce_sum(weights)
+    some, shares = total > 0, tf.math.divide_no_nan(weights, total)
 
     def along(numbers: tf.Tensor, factors: tf.Tensor) -> tf.Tensor:
+        if by_piece:
+            return tf.matmul(factors, numbers, transpose_a=True)
         flat = tf.reshape(numbers, [-1, columns])
         return tf.reshape(tf.matmul(tf.reshape(factors, [1, -1]), flat), [columns])
 

@@ -243,7 +243,7 @@ def methods_with(option: str) -> list[str]:
 
 
 def build_embedding(
-    method: str, input_dim: int, width: int, **options: Any
+    method: str, input_dim: int, width: int, /, **options: Any
 ) -> Callable[[Any], Any]:
     """An embedding by its method's name, for ids from a `Vocabulary`, padding masked.
 

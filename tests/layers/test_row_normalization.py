@@ -26,6 +26,36 @@ def test_equals_keras_on_the_batch_with_its_repeated_rows(shape):
     np.testing.assert_allclose(ours(rows), keras_layer(rows), atol=1e-5)
 
 
+def test_by_piece_is_a_normalization_for_each_piece():
+    rows, counts = numbers(2, 4, 3), np.array([3, 1, 0, 2])
+    ours, alone = RowBatchNormalization(by_piece=True), [RowBatchNormalization() for _ in rows]
+    found = ours(rows, counts, training=True, axis=1)
+    expected = [one(piece, counts, training=True) for one, piece in zip(alone, rows, strict=True)]
+    np.testing.assert_allclose(found, expected, atol=1e-5)  # another order of float32 sums
+    for name in ("moving_mean", "moving_variance"):
+        means = [getattr(one, name).numpy() for one in alone]
+        np.testing.assert_allclose(getattr(ours, name), means, rtol=1e-5)
+    shown = [one(piece) for one, piece in zip(alone, rows, strict=True)]
+    np.testing.assert_allclose(ours(rows, axis=1), shown, atol=1e-5)
+    upstream = numbers(2, 4, 3, seed=1)
+    np.testing.assert_allclose(
+        slope(ours, rows, counts, upstream, axis=1),
+        [
+            slope(one, *three)
+            for one, *three in zip(alone, rows, [counts] * 2, upstream, strict=True)
+        ],
+        atol=1e-5,
+    )
+
+
+def slope(layer, rows, counts, upstream, axis=0):
+    with tf.GradientTape() as tape:
+        variable = tf.constant(rows)
+        tape.watch(variable)
+        found = layer(variable, counts, training=True, axis=axis)
+    return tape.gradient(found, variable, upstream)
+
+
 def test_affine_is_what_inference_does():
     layer, rows = RowBatchNormalization(), numbers(6, 3)
     layer(rows, training=True)

@@ -32,15 +32,11 @@ class DPQEmbedding(CompactEmbedding):
       `mean((W^j[c] - sg(q_ij))^2) + beta mean((q_ij - sg(W^j[c]))^2)` joins the loss in training
       and moves the codebooks.
 
-    With batch normalization, `a` is normalized for each `k` over the batch's tokens and positions,
-    without learned center and scale, so that no key is excluded by its norm alone. Training holds
-    `V d` numbers, where learned KD codes hold `V D K`.
+    With batch normalization, `a` is normalized for each key over the batch's tokens, without
+    learned center and scale, so that no key is excluded by its norm or its direction alone.
+    Training holds `V d` numbers, where learned KD codes hold `V D K`.
 
-    Advice, from 5,000 made-up texts of 600 words (five classes; K = 16, D = 8; `LazyAdam(0.01)`, as
-    good as 0.003 and 0.03; accuracy on 1,000 more, three seeds): a full table of width 16 gives
-    0.856, "vq" 0.843, "sx" 0.781. A dot product can only choose keys on the convex hull, of which
-    there are few in pieces of width 2: at width 64 "sx" gives 0.819 (0.806 without batch
-    normalization), "vq" 0.829 and the table 0.858 (two seeds).
+    ADVICE
 
     Args:
         input_dim: Vocabulary size `V`, in tokens.
@@ -49,6 +45,10 @@ class DPQEmbedding(CompactEmbedding):
         code_length: Number of pieces `D` of a vector, a divisor of `d`.
         method: Choice of a row: "sx" by dot product, "vq" by distance.
         batch_norm: Whether `a` is normalized. Default: with "sx" only.
+        shared_norm: Whether the mean and variance of `a` are taken over all pieces together, one
+            for each `k`, as in the authors' code and in files from before this option. With
+            "sx" few keys are then used: a piece whose queries point one way chooses the keys that
+            point the same way.
         shared_codebook: Whether one codebook (and one set of keys) serves all pieces.
         temperature: Temperature `tau` of "sx", which changes the gradient, not the codes. A weight,
             so that `training.TemperatureAnnealing` can change it.
@@ -87,6 +87,7 @@ class DPQEmbedding(CompactEmbedding):
         *,
         method: str = "sx",
         batch_norm: bool | None = None,
+        shared_norm: bool = False,
         shared_codebook: bool = False,
         temperature: float = 1.0,
         commitment_weight: float = 1.0,
@@ -102,11 +103,14 @@ class DPQEmbedding(CompactEmbedding):
         self.batch_norm = method == "sx" if batch_norm is None else batch_norm
         checks.boolean("batch_norm", self.batch_norm)
         self.shared_codebook = checks.boolean("shared_codebook", shared_codebook)
+        self.shared_norm = checks.boolean("shared_norm", shared_norm)
         self.temperature = checks.number("temperature", temperature, above=0)
         self.commitment_weight = checks.number("commitment_weight", commitment_weight, at_least=0)
         self.norm = None
         if self.batch_norm:
-            self.norm = RowBatchNormalization(center=False, scale=False, name="norm")
+            self.norm = RowBatchNormalization(
+                center=False, scale=False, by_piece=not self.shared_norm, name="norm"
+            )
 
     def build(self, input_shape: Any = None) -> None:
         start, found = self.take_start(), Start(None, None, None)
@@ -122,7 +126,7 @@ class DPQEmbedding(CompactEmbedding):
             self.keys = self.add_vectors("keys", shape, found.keys)
             self.current_temperature = self.add_annealed("temperature", self.temperature)
         if self.norm is not None:
-            self.norm.build((None, self.code_length, self.cardinality))
+            self.norm.build((self.code_length, None, self.cardinality))
 
     def queries_of(self, ids: tf.Tensor) -> tf.Tensor:
         """Query pieces `(D, n, d / D)` of ids `(n,)`: a matrix product for each codebook."""
@@ -213,10 +217,15 @@ class DPQEmbedding(CompactEmbedding):
             "code_length": self.code_length,
             "method": self.method,
             "batch_norm": self.batch_norm,
+            "shared_norm": self.shared_norm,
             "shared_codebook": self.shared_codebook,
             "temperature": self.temperature,
             "commitment_weight": self.commitment_weight,
         }
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> "DPQEmbedding":
+        return cls(**{"shared_norm": True, **config})  # files from before the option
 
 
 def _stacked(books: keras.Variable) -> tf.Tensor:

@@ -57,9 +57,9 @@ def similarities(layer, words):
     return found
 
 
-def over_tokens(a):
-    """Batch normalization over tokens and positions, for each key."""
-    return (a - a.mean(axis=(0, 1))) / np.sqrt(a.var(axis=(0, 1)) + 1e-3)
+def over_tokens(a, axis=0):
+    """Batch normalization over tokens, for each key; `axis=(0, 1)`: over positions as well."""
+    return (a - a.mean(axis)) / np.sqrt(a.var(axis) + 1e-3)
 
 
 def put_together(values, codes):
@@ -100,7 +100,7 @@ def test_training_chooses_by_the_batchs_tokens(method, batch_norm, shared_codebo
     found = layer(IDS, training=True)
     np.testing.assert_array_equal(found, rows.reshape(*IDS.shape, -1).astype(np.float32))
     if batch_norm:
-        moments = a.mean(axis=(0, 1)), a.var(axis=(0, 1))
+        moments = a.mean(axis=0), a.var(axis=0)
         for old, new, weight in zip(before, moments, layer.norm.weights, strict=True):
             np.testing.assert_allclose(weight.numpy(), 0.99 * old + 0.01 * new, **CLOSE)
     if method == "vq":
@@ -108,6 +108,24 @@ def test_training_chooses_by_the_batchs_tokens(method, batch_norm, shared_codebo
         np.testing.assert_allclose(layer.losses, [2 * distance.mean()], **CLOSE)
     else:
         assert not layer.losses
+
+
+@pytest.mark.parametrize("method", ["sx", "vq"])
+def test_pieces_may_share_their_moments_as_in_older_files(method):
+    old = DPQEmbedding(V, D * WIDTH, K, D, method=method, batch_norm=True).get_config()
+    del old["shared_norm"]
+    layer = DPQEmbedding.from_config(old)
+    layer(np.array([0]))
+    assert layer.shared_norm and [weight.shape for weight in layer.norm.weights] == [(K,), (K,)]
+    random = np.random.default_rng(0)
+    for weight in layer.trainable_weights:
+        weight.assign(random.normal(size=weight.shape))
+    a = similarities(layer, IDS.ravel())
+    codes = over_tokens(a, (0, 1)).argmax(axis=-1)
+    assert (codes != over_tokens(a).argmax(axis=-1)).any()
+    rows = put_together(weights_of(layer)[2], codes).astype(np.float32)
+    np.testing.assert_array_equal(layer(IDS, training=True), rows.reshape(*IDS.shape, -1))
+    np.testing.assert_allclose(layer.norm.moving_mean, 0.01 * a.mean(axis=(0, 1)), **CLOSE)
 
 
 def gradients(layer, upstream, jit_compile=False):
@@ -254,6 +272,7 @@ def test_a_step_makes_nothing_of_the_vocabularys_size():
         ({"code_length": 4}, "`code_length` must be a divisor of output_dim=6"),
         ({"method": "pq"}, "`method` must be one of 'sx', 'vq'"),
         ({"batch_norm": 1}, "`batch_norm` must be True or False"),
+        ({"shared_norm": 1}, "`shared_norm` must be True or False"),
         ({"shared_codebook": "yes"}, "`shared_codebook` must be True or False"),
         ({"temperature": 0}, "`temperature` must be a finite number > 0"),
         ({"commitment_weight": -0.1}, "`commitment_weight` must be a finite number >= 0"),
