@@ -21,7 +21,7 @@ def text(tokens, seed):
 
 
 CORPUS = Corpus("letters", tuple(map(str, range(V))), text(400, 0), text(60, 1), text(63, 2), "-")
-SMALL = Spec("sparse embedding", 8, 12, 2.0, None, 2, 1, 0.1, 3.0, 4, 5, 1)
+SMALL = Spec("sparse embedding", 8, 12, 2.0, None, 2, 1, 0.1, 3.0, 4, 8, 1, random_steps=True)
 
 
 @pytest.mark.parametrize("kind", KINDS)
