@@ -9,9 +9,11 @@ import keras
 import numpy as np
 
 from benchmarks.data import ptb
-from benchmarks.lib import checkpoints, runner, stepping
+from benchmarks.lib import checkpoints, results, runner, stepping
 from kerascompact import layers, models
+from kerascompact.core.extras import require
 from kerascompact.models.awd_lstm import AWD_PTB
+from kerascompact.tasks import plots
 from kerascompact.text.stream import stateful_batches
 from kerascompact.training import NTASGD, RandomSteps, ResetStates, SparseSoftmaxCrossEntropy
 from kerascompact.training.metrics import Perplexity
@@ -190,7 +192,29 @@ def benchmark(name: str, arguments: argparse.Namespace) -> list[dict[str, Any]]:
     specs, cut = SPECS[name], arguments.epochs
     if cut:
         specs = [spec._replace(finetune=min(cut, spec.finetune)) for spec in specs]
-    return runner.benchmark(name, specs, arguments, one, table)
+    found = runner.benchmark(name, specs, arguments, one, table)
+    draw(found, results.path(name).with_suffix(".svg"))
+    return found
+
+
+def draw(rows: Sequence[dict[str, Any]], path: Path) -> Path | None:
+    """Dev perplexity by epoch, finetuning dashed; `None` without matplotlib."""
+    try:
+        figure = require("matplotlib.figure", "plot").Figure((6.4, 4.2), layout="constrained")
+    except ImportError:
+        return None
+    axes = figure.subplots()
+    for place, row in enumerate(rows):
+        phases = [row.get(f"{phase}_dev_by_epoch", []) for phase in ("train", "finetune")]
+        spec, done = Spec(**row["spec"]), len(phases[0])
+        label, colour = f"{spec.kind}, seed {spec.seed}", f"C{place}"
+        axes.plot(range(1, done + 1), phases[0], color=colour, label=label)
+        axes.plot(range(done + 1, done + len(phases[1]) + 1), phases[1], "--", color=colour)
+    axes.set_yscale("log")
+    axes.set_xlabel("epoch")
+    axes.set_ylabel("dev perplexity")
+    plots.plain(axes, f"AWD-LSTM, {rows[0]['spec']['train_tokens'] or 929_589:,} tokens")
+    return plots.save(figure, path)
 
 
 def table(rows: Sequence[dict[str, Any]]) -> str:

@@ -53,5 +53,7 @@ def test_trains_finetunes_goes_on_and_steps(monkeypatch, tmp_path):
     # no loops, but windows of all segments and products with ten bins: 24 kB of graph
     assert row["step_theory"] < row["step_bytes"] < 1.02 * row["step_theory"] + 30_000
     assert "| sparse embedding | 8, 12 |" in awd.table(results.rows("awd"))
+    pytest.importorskip("matplotlib")
+    assert "dev perplexity" in (tmp_path / "results" / "awd.svg").read_text()
     monkeypatch.setattr(awd, "run", None)
     assert awd.benchmark("awd", arguments) == [row]
