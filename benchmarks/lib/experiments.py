@@ -36,8 +36,8 @@ FOLDERS: dict[str, dict[str, tuple[str, ...]]] = {
         "paper": ("anchors_paper",),
     },
     "sparseness": {
-        "awd": ("awd", "awd_300k"),
-        "memorisation": ("memorisation", "memorisation_paper"),
+        "awd": ("awd", "awd_300k", "awd_50k"),
+        "memorisation": ("memorisation", "memorisation_warm", "memorisation_paper"),
         "tagging": ("tagging", "tagging_dev", "tagging_conll2000", "tagging_wsj"),
         "recurrent_speed": ("recurrent_speed",),
         "paper": ("sparseness_paper",),

@@ -9,11 +9,13 @@ import keras
 import numpy as np
 
 from benchmarks.data import ptb
-from benchmarks.lib import checkpoints, runner, stepping
+from benchmarks.lib import checkpoints, results, runner, stepping
 from kerascompact import layers, models
+from kerascompact.core.extras import require
 from kerascompact.models.awd_lstm import AWD_PTB
+from kerascompact.tasks import plots
 from kerascompact.text.stream import stateful_batches
-from kerascompact.training import NTASGD, ResetStates, SparseSoftmaxCrossEntropy
+from kerascompact.training import NTASGD, RandomSteps, ResetStates, SparseSoftmaxCrossEntropy
 from kerascompact.training.metrics import Perplexity
 
 BINS = 10  # of a sparse embedding
@@ -27,6 +29,7 @@ class Spec(NamedTuple):
     LSTMs of the same parameters; "sparse embedding" also vectors `factor` times as wide, with as
     many entries as those of the dense model. `epochs`, then up to `finetune` more of averaged SGD.
     `strength` multiplies every share that is dropped: smaller models need less of it.
+    `random_steps`: whether batches have random lengths, and rates of their length, as published.
     """
 
     kind: str
@@ -41,6 +44,7 @@ class Spec(NamedTuple):
     batch_size: int = 20
     steps: int = 70
     patience: int = 5
+    random_steps: bool = False
     seed: int = 0
 
     def folder(self, work: Path) -> Path:
@@ -51,10 +55,15 @@ class Spec(NamedTuple):
 KINDS = ("dense", "sparse", "sparse embedding")
 SPECS = {
     # The paper's pair, and the full embedding sparse: 43 minutes an epoch on two cores.
-    "awd": [Spec(kind) for kind in KINDS],
+    "awd": [Spec(kind, random_steps=True) for kind in KINDS],
     # The same at a sixth of the width, a third of the text.
     "awd_300k": [
         Spec(kind, 64, 184, 1.5, 300_000, epochs=10, finetune=2, strength=0.5, steps=35)
+        for kind in KINDS
+    ],
+    # Small enough to train until averaging has begun, in minutes on one core.
+    "awd_50k": [
+        Spec(kind, 32, 96, 1.5, 50_000, 24, 8, 0.5, batch_size=10, steps=35, random_steps=True)
         for kind in KINDS
     ],
 }
@@ -99,7 +108,7 @@ def fit(
 
     Returns: The model with the best weights of both, and what the epochs measured.
     """
-    train = stateful_batches(corpus.train, spec.batch_size, spec.steps).cache()
+    train, lengths = _batches(spec, corpus.train)
     dev = stateful_batches(corpus.dev, spec.batch_size, spec.steps).cache()
     found: dict[str, Any] = {}
     model = None
@@ -123,6 +132,7 @@ def fit(
             shuffle=False,  # each stream goes on
             validation_data=dev,
             callbacks=[
+                *lengths,
                 ResetStates(),
                 averaging,
                 checkpoints.Timed(),
@@ -137,6 +147,14 @@ def fit(
         found[f"{phase}_dev"] = float(np.exp(best))
         found[f"{phase}_averaged"] = averaging.averaging
     return model, found
+
+
+def _batches(spec: Spec, ids: np.ndarray) -> tuple[Any, list[RandomSteps]]:
+    """The batches of training, and the callback that draws their lengths, if they are random."""
+    if not spec.random_steps:
+        return stateful_batches(ids, spec.batch_size, spec.steps).cache(), []
+    random = RandomSteps(ids, spec.batch_size, spec.steps, seed=spec.seed)
+    return random.batches, [random]
 
 
 def run(spec: Spec, corpus: ptb.Corpus, work: Path, verbose: int = 2) -> dict[str, Any]:
@@ -174,7 +192,29 @@ def benchmark(name: str, arguments: argparse.Namespace) -> list[dict[str, Any]]:
     specs, cut = SPECS[name], arguments.epochs
     if cut:
         specs = [spec._replace(finetune=min(cut, spec.finetune)) for spec in specs]
-    return runner.benchmark(name, specs, arguments, one, table)
+    found = runner.benchmark(name, specs, arguments, one, table)
+    draw(found, results.path(name).with_suffix(".svg"))
+    return found
+
+
+def draw(rows: Sequence[dict[str, Any]], path: Path) -> Path | None:
+    """Dev perplexity by epoch, finetuning dashed; `None` without matplotlib."""
+    try:
+        figure = require("matplotlib.figure", "plot").Figure((6.4, 4.2), layout="constrained")
+    except ImportError:
+        return None
+    axes = figure.subplots()
+    for place, row in enumerate(rows):
+        phases = [row.get(f"{phase}_dev_by_epoch", []) for phase in ("train", "finetune")]
+        spec, done = Spec(**row["spec"]), len(phases[0])
+        label, colour = f"{spec.kind}, seed {spec.seed}", f"C{place}"
+        axes.plot(range(1, done + 1), phases[0], color=colour, label=label)
+        axes.plot(range(done + 1, done + len(phases[1]) + 1), phases[1], "--", color=colour)
+    axes.set_yscale("log")
+    axes.set_xlabel("epoch")
+    axes.set_ylabel("dev perplexity")
+    plots.plain(axes, f"AWD-LSTM, {rows[0]['spec']['train_tokens'] or 929_589:,} tokens")
+    return plots.save(figure, path)
 
 
 def table(rows: Sequence[dict[str, Any]]) -> str:

@@ -4,7 +4,8 @@ The paper has the Wall Street Journal, 43,815 words, 50 epochs of Adam at 0.001 
 and a grid of three dropouts for each point: `tagging_wsj`. This is UD English EWT with its 49 tags,
 19,676 words, a fifth of the text, and 20 epochs (5,000 steps of 50 sentences) unless `--epochs`
 says otherwise, so at a rate that falls from 0.02, and one dropout for all: a tenth of the words.
-`tagging_dev` has a part of the grid, on dev.
+`tagging_dev` tries other dropouts and a wider start, the same ones for every point, in fewer
+epochs; `tagging` then has the best trial of each point as well.
 """
 
 import argparse
@@ -12,7 +13,7 @@ import functools
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import keras
 import numpy as np
@@ -21,6 +22,7 @@ from benchmarks.data import conll2000, treebank, ud_english_ewt
 from benchmarks.data.tagged import TaggedCorpus
 from benchmarks.lib import results, runner
 from benchmarks.sparseness.sentences import UNKNOWN, SentenceBatches, TagData, TagIds, encode
+from benchmarks.sparseness.tagging_specs import BENCHMARKS, DEV_EPOCHS, TRIALS, TUNED, Spec, trial
 from kerascompact import export, layers, models
 from kerascompact.core.storage import total_bits
 from kerascompact.forms.base import Form
@@ -35,61 +37,6 @@ LOADERS: dict[str, Callable[..., TaggedCorpus]] = {
 }
 
 
-class Spec(NamedTuple):
-    """Everything that decides a run. A dense embedding is one of density 1.
-
-    `falling`: whether the rate falls to zero, linearly over all steps.
-    """
-
-    dataset: str = "ud_english_ewt"
-    width: int = 20
-    density: float = 1.0
-    order: str | None = "up"
-    word_dropout: float = 0.1
-    variational_dropout: float = 0.0
-    weight_dropout: float = 0.0
-    epochs: int = 20
-    batch_size: int = 50
-    learning_rate: float = 2e-2
-    falling: bool = True
-    seed: int = 0
-
-    @property
-    def label(self) -> str:
-        """Width, density and order, in a few words."""
-        if self.density == 1:
-            return f"dense {self.width}"
-        return f"sparse {self.width} at {self.density:g}, {self.order or 'no sorting'}"
-
-
-DENSE = [Spec(width=width) for width in (20, 10, 5, 3, 2, 1)]
-SPARSE = [Spec(density=density) for density in (0.5, 0.25, 0.15, 0.1, 0.05)]
-UNSORTED = [
-    Spec(density=density, order=order) for density in (0.25, 0.1) for order in (None, "down")
-]
-# Of words, of dimensions and of recurrent weights: some of the paper's grid, Table 2.
-DROPOUTS = ((0, 0, 0), (0.1, 0, 0), (0, 0.1, 0), (0, 0, 0.2), (0.1, 0.1, 0), (0.1, 0.1, 0.2))
-PAPER = [*DENSE, *SPARSE, *UNSORTED]
-# Words of one entry or two learn slowly: what twice the epochs are worth.
-LONGER = [Spec(epochs=40), Spec(density=0.15, epochs=40)]
-BENCHMARKS = {
-    "tagging": [*PAPER, *LONGER],
-    # The paper's own set and epochs, with `--data` the folder parsed/mrg/wsj of LDC99T42.
-    "tagging_wsj": [
-        spec._replace(dataset="wsj", epochs=50, batch_size=20, learning_rate=1e-3, falling=False)
-        for spec in PAPER
-    ],
-    "tagging_dev": [
-        spec._replace(word_dropout=word, variational_dropout=locked, weight_dropout=weight)
-        for word, locked, weight in DROPOUTS
-        for spec in (Spec(), Spec(width=3), Spec(density=0.15))
-    ],
-    "tagging_conll2000": [
-        spec._replace(dataset="conll2000") for spec in (Spec(), Spec(width=3), *SPARSE[1:4])
-    ],
-}
-
-
 def build(spec: Spec, data: TagData) -> keras.Model:
     """The untrained tagger of a run, seeded."""
     keras.utils.set_random_seed(spec.seed)
@@ -99,6 +46,7 @@ def build(spec: Spec, data: TagData) -> keras.Model:
         spec.density,
         bins=1 if spec.density == 1 else None,
         order=spec.order,
+        embeddings_initializer=keras.initializers.RandomUniform(-spec.start, spec.start),
         word_dropout=spec.word_dropout,
         variational_dropout=spec.variational_dropout,
         seed=spec.seed,
@@ -226,23 +174,53 @@ def benchmark(name: str, arguments: argparse.Namespace) -> list[dict[str, Any]]:
         return run(spec, data(spec.dataset), test=test, verbose=arguments.verbose)
 
     seeds = SEEDS if test else (0,)
-    found = runner.benchmark(name, BENCHMARKS[name], arguments, one, table, seeds)
+    specs = BENCHMARKS[name]
+    if name == "tagging":
+        specs = [*specs, *(spec for spec in picked() if spec not in specs)]
+    found = runner.benchmark(name, specs, arguments, one, table, seeds)
     if test:
         draw(found, results.path(name).with_suffix(".png"))
     return found
 
 
+def picked() -> list[Spec]:
+    """The best trial on dev of each point of which all trials have a row."""
+    found = []
+    for spec in TUNED:
+        trials = [trial(spec, numbers) for numbers in TRIALS]
+        rows = [
+            results.find("tagging_dev", one._replace(epochs=DEV_EPOCHS)._asdict()) for one in trials
+        ]
+        if None not in rows:
+            dev = [row["dev_accuracy"] for row in rows if row]
+            found.append(trials[dev.index(max(dev))])
+    return found
+
+
+def best_groups(rows: list[dict[str, Any]]) -> dict[tuple[Any, ...], list[dict[str, Any]]]:
+    """For each width, density and order the rows of the setting that is best on dev."""
+    best: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    for group in results.by_seed(rows):
+        spec = group[0]["spec"]
+        if spec["epochs"] != rows[0]["spec"]["epochs"]:
+            continue
+        point = spec["width"], spec["density"], spec["order"]
+        dev = [results.spread(one, "dev_accuracy")[0] for one in (best.get(point, group), group)]
+        if dev[1] >= dev[0]:
+            best[point] = group
+    return best
+
+
 def draw(rows: list[dict[str, Any]], path: Path) -> Path | None:
     """Figure 3: accuracy over entries per word, dense against sparse; `None` without matplotlib."""
     points = []
-    for group in results.by_seed(rows):
-        spec = group[0]["spec"]
-        if spec["order"] != "up" or spec["epochs"] != rows[0]["spec"]["epochs"]:
+    for (width, density, order), group in best_groups(rows).items():
+        if order != "up":
             continue
         mean, spread = results.spread(group, "test_accuracy")
-        point = {"entries": spec["width"] * spec["density"], "accuracy": mean, "spread": spread}
-        kinds = ["dense"] if spec["density"] == 1 else []
-        kinds += ["sparse"] if spec["width"] == 20 else []  # at density 1 they are the same
+        point = {"entries": width * density, "accuracy": mean, "spread": spread}
+        kinds = ["dense"] if density == 1 else []
+        kinds += ["sparse"] if width == 20 else []  # at density 1 they are the same
         points += [{**point, "method": kind} for kind in kinds]
     title = f"Tags of {rows[0]['spec']['dataset']}, k = 20"
     try:
@@ -254,16 +232,17 @@ def draw(rows: list[dict[str, Any]], path: Path) -> Path | None:
 def table(rows: list[dict[str, Any]]) -> str:
     """Markdown: a line per embedding, mean and spread over seeds, accuracies in percent."""
     lines = [
-        "| embedding | dropouts | epochs | seeds | dev | test | file | unknown words | int8 file "
-        "| parameters: embedding | all | file B | int8 file B |",
-        "|" + "---|" * 13,
+        "| embedding | dropouts | start | epochs | seeds | dev | test | file | unknown words "
+        "| int8 file | parameters: embedding | all | file B | int8 file B |",
+        "|" + "---|" * 14,
     ]
     for group in results.by_seed(rows):
         first = group[0]
         spec = first["spec"]
         dropouts = (spec[f"{kind}_dropout"] for kind in ("word", "variational", "weight"))
         cells = [first["label"], ", ".join(f"{share:g}" for share in dropouts)]
-        cells += [str(spec["epochs"]), str(len(group)), results.percent(group, "dev_accuracy")]
+        cells += [f"{spec['start']:g}", str(spec["epochs"]), str(len(group))]
+        cells += [results.percent(group, "dev_accuracy")]
         for key in ("test", "file", "unknown", "int8_file"):
             cells.append(results.percent(group, f"{key}_accuracy"))
         cells += [f"{first[key]:,}" for key in ("embedding_parameters", "parameters")]

@@ -21,7 +21,7 @@ def text(tokens, seed):
 
 
 CORPUS = Corpus("letters", tuple(map(str, range(V))), text(400, 0), text(60, 1), text(63, 2), "-")
-SMALL = Spec("sparse embedding", 8, 12, 2.0, None, 2, 1, 0.1, 3.0, 4, 5, 1)
+SMALL = Spec("sparse embedding", 8, 12, 2.0, None, 2, 1, 0.1, 3.0, 4, 8, 1, random_steps=True)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -53,5 +53,7 @@ def test_trains_finetunes_goes_on_and_steps(monkeypatch, tmp_path):
     # no loops, but windows of all segments and products with ten bins: 24 kB of graph
     assert row["step_theory"] < row["step_bytes"] < 1.02 * row["step_theory"] + 30_000
     assert "| sparse embedding | 8, 12 |" in awd.table(results.rows("awd"))
+    pytest.importorskip("matplotlib")
+    assert "dev perplexity" in (tmp_path / "results" / "awd.svg").read_text()
     monkeypatch.setattr(awd, "run", None)
     assert awd.benchmark("awd", arguments) == [row]

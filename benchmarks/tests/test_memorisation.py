@@ -9,6 +9,7 @@ from benchmarks.data.ptb import Corpus
 from benchmarks.lib import results
 from benchmarks.sparseness import memorisation
 from benchmarks.sparseness.memorisation import KINDS, SPECS, Spec
+from kerascompact.training import EpochDecay
 
 TEXT = np.tile(np.random.default_rng(0).permutation(31)[:12], 8)[:90].astype(np.int32)
 CORPUS = Corpus("letters", tuple(map(str, range(31))), TEXT, TEXT, TEXT, "made up")
@@ -33,6 +34,14 @@ def test_words_are_those_of_the_cut_in_the_order_of_frequency():
     assert (np.diff(counts) <= 0).all() and counts[0] > counts[-1]
     pairs = set(zip(ids.tolist(), TEXT[:80].tolist(), strict=True))
     assert len(pairs) == words
+
+
+def test_the_rate_rises_and_then_is_that_of_the_schedule():
+    schedule = EpochDecay(10.0, 0.5, 1, 4)
+    rates = [float(memorisation.WarmUp(schedule, 5)(step)) for step in range(9)]
+    assert rates == pytest.approx([2, 4, 6, 8, 5, 5, 5, 5, 2.5])  # 4 of 5 parts of 10, then 5
+    cold = [float(memorisation.WarmUp(schedule, 0)(step)) for step in range(9)]
+    assert cold == [float(schedule(step)) for step in range(9)]
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ from benchmarks.data.tagged import make_corpus
 from benchmarks.lib import results
 from benchmarks.sparseness import tagging
 from benchmarks.sparseness.sentences import SentenceBatches, encode
-from benchmarks.sparseness.tagging import Spec
+from benchmarks.sparseness.tagging_specs import LONGER, Spec
 
 TAGS = ("A", "B", "C")
 
@@ -98,11 +98,35 @@ def test_the_benchmark_keeps_rows_and_draws_them(data, monkeypatch, tmp_path):
     assert (tmp_path / "tagging.png").read_bytes().startswith(b"\x89PNG")
     monkeypatch.setattr(tagging, "run", None)
     assert tagging.benchmark("tagging", arguments) == rows
-    assert "| dense 3 | 0.1, 0, 0 | 1 | 1 |" in tagging.table(rows)
+    assert "| dense 3 | 0.1, 0, 0 | 0.1 | 1 | 1 |" in tagging.table(rows)
+
+
+def row(spec, dev):
+    return {"spec": spec._asdict(), "dev_accuracy": dev, "label": spec.label}
+
+
+def test_the_best_trial_on_dev_is_picked_of_points_with_all_trials():
+    up, unsorted, down = tagging.TUNED[:3]
+    for place, numbers in enumerate(tagging.TRIALS):
+        for spec, dev in ((up, 0.9 - place / 100), (down, 0.5 + place / 100)):
+            one = tagging.trial(spec, numbers)._replace(epochs=tagging.DEV_EPOCHS)
+            results.append("tagging_dev", row(one, dev))
+    one = tagging.trial(unsorted, tagging.TRIALS[2])._replace(epochs=tagging.DEV_EPOCHS)
+    results.append("tagging_dev", row(one, 0.99))  # of one trial alone
+    assert tagging.picked() == [up, tagging.trial(down, tagging.TRIALS[-1])]
+    assert len(tagging.BENCHMARKS["tagging_dev"]) == len(tagging.TRIALS) * len(tagging.TUNED)
+
+
+def test_the_setting_that_is_best_on_dev_stands_for_its_point():
+    wide, longer = Spec(start=1.0), Spec(epochs=40)
+    pairs = ((Spec(), 0.5), (wide, 0.6), (Spec(seed=1), 0.55), (wide._replace(seed=1), 0.52))
+    rows = [row(spec, dev) for spec, dev in (*pairs, (longer, 0.9))]
+    (group,) = tagging.best_groups(rows).values()
+    assert [one["dev_accuracy"] for one in group] == [0.6, 0.52]
 
 
 def test_the_runs_are_those_of_the_paper():
-    specs = [spec for spec in tagging.BENCHMARKS["tagging"] if spec not in tagging.LONGER]
+    specs = [spec for spec in tagging.BENCHMARKS["tagging"] if spec not in LONGER]
     assert sorted(spec.width for spec in specs if spec.density == 1) == [1, 2, 3, 5, 10, 20]
     assert {s.density for s in specs if s.order == "up" and s.width == 20} >= {0.05, 0.15, 1.0}
     others = {(s.density, s.order) for s in specs if s.order != "up"}

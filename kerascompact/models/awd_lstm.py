@@ -36,7 +36,8 @@ class Dropouts(NamedTuple):
 class AWDSize(NamedTuple):
     """Size of the published model for Penn Treebank, and the settings of its training.
 
-    Training is SGD with learning rate `rate` and a clipped gradient, averaged by `training.NTASGD`.
+    Training is SGD with learning rate `rate` and a clipped gradient, over about `steps` words of a
+    text (`training.RandomSteps`), averaged by `training.NTASGD`.
     """
 
     width: int = 400
@@ -132,7 +133,7 @@ def awd_lstm(
     Reference: [Merity et al., ICLR 2018](https://arxiv.org/abs/1708.02182);
     [Demeester et al., CoNLL 2018](https://aclanthology.org/K18-1032), sec. 3.2.
     Differs: one bias vector in an LSTM, not two; weights start as U(-1/sqrt(s), 1/sqrt(s)), `s` the
-    mean width of a segment; in each training step a text has the same number of words.
+    mean width of a segment. Random lengths in training come from `training.RandomSteps`.
     """
     checks.integer_in("num_words", num_words, 2)
     checks.integer_in("units", units, 1)

@@ -18,6 +18,7 @@ from kerascompact.training.neighbours import NearestWords
 from kerascompact.training.noise_contrastive import NoiseContrastiveEstimation
 from kerascompact.training.nt_asgd import NTASGD
 from kerascompact.training.pruning import MagnitudePruning
+from kerascompact.training.random_steps import RandomSteps
 from kerascompact.training.schedules import EpochDecay, GeometricDecay
 from kerascompact.training.scores import METRICS, default_metric, is_multi_label, score
 from kerascompact.training.several_machines import MultiWorkerStrategy
@@ -40,6 +41,7 @@ __all__ = [
     "NoiseContrastiveEstimation",
     "NTASGD",
     "Perplexity",
+    "RandomSteps",
     "ResetStates",
     "SampledSoftmaxCrossEntropy",
     "SparseSoftmaxCrossEntropy",

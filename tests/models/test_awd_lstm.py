@@ -37,6 +37,9 @@ def test_the_published_sizes():
     # table 4: half the width and the units, or half the parameters in wide sparse layers
     half = 10_000 * 200 + 10_000 + sum(s.parameters for s in sparse_sizes((200, 575), 200, 1150))
     assert round((half + 4 * (575 + 575 + 200)) / 1e6, 2) == 7.07
+    third = 10_000 * 133 + 10_000 + sum(s.parameters for s in sparse_sizes((133, 383), 133, 1150))
+    # windows are rounded to whole inputs
+    assert third + 4 * (383 + 383 + 133) == pytest.approx(3.59e6, rel=0.003)
     assert AWD_PTB.dropouts == (0.1, 0.4, 0.25, 0.4, 0.5) and AWD_PTB.rate == 30
 
 
