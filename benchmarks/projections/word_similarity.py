@@ -77,7 +77,23 @@ DEV = {
     for spec, trials in ((SG, _SG_TRIALS), (_1M, _NP_TRIALS))
     for number, changes in enumerate(trials)
 }
-PART = {name: spec._replace(tokens=3_000_000) for name, spec in RUNS.items()}
+_WHITENED = RUNS["NP-SG 1M, whitened, shorter n-grams, no cosine loss, nothing misspelt"]
+_MORE: list[
+    dict[str, Any]
+] = [  # on the part alone: what is added to variances, which normalization
+    {"whitening": 0.05},
+    {"whitening": 1.0},
+    {"normalization": "layer"},
+    {"normalization": "l2"},
+    {"cosine_weight": 0.01},
+]
+PART = {
+    name: spec._replace(tokens=3_000_000)
+    for name, spec in [
+        *RUNS.items(),
+        *((str(changes), _WHITENED._replace(**changes)) for changes in _MORE),
+    ]
+}
 BENCHMARKS: dict[str, dict[str, Spec]] = {
     "word_similarity": RUNS,
     "word_similarity_part": PART,

@@ -42,8 +42,8 @@ def fit_projection(
     (the length 1, where the layer's normalization is "l2"). A layer with `whitening` adapts to the
     words first, see `ProjectionEmbedding.adapt`.
 
-    With `misspelt`, a share of the words that are drawn come misspelt (`text.perturb.perturb`), anew
-    each time, with the vector of the word that is meant: `v(kingg)` then learns to be near
+    With `misspelt`, a share of the words that are drawn come misspelt (`text.perturb.perturb`),
+    anew each time, with the vector of the word that is meant: `v(kingg)` then learns to be near
     `s e_king`. The result is a start: train it further in a task, or by `SkipGram`.
 
     Args:
@@ -130,7 +130,7 @@ def _targets(table: np.ndarray, normalization: str | None, lengths: bool) -> np.
 
 
 class _Drawn(keras.utils.PyDataset):
-    """Batches of bits of words with their target vectors; `kept`: no misspelling is one of these."""
+    """Batches of bits of words with their target vectors; no misspelling is one of `kept`."""
 
     def __init__(
         self,

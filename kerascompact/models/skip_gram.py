@@ -84,8 +84,8 @@ class SkipGram(keras.Model):
     Reference: [Sankar et al., NAACL 2019](https://arxiv.org/abs/1906.01605), eq. 1 to 7;
     [Mikolov et al., NeurIPS 2013](https://arxiv.org/abs/1310.4546), sec. 2.2; the optimum:
     [Levy & Goldberg, NeurIPS 2014](https://papers.nips.cc/paper/5477), sec. 3.1.
-    Differs: of a spelling that is in a batch several times, dropout and cosines are drawn or counted
-    once; without `own_spelling` misspelling, too; `m` above.
+    Differs: of a spelling that is in a batch several times, dropout and cosines are drawn or
+    counted once; without `own_spelling`, a word has one spelling in a batch; `m` above.
     """
 
     def __init__(
