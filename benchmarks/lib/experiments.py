@@ -40,7 +40,12 @@ FOLDERS: dict[str, dict[str, tuple[str, ...]]] = {
         "paper": ("sparseness_paper",),
     },
     "projections": {
-        "word_similarity": ("word_similarity", "word_similarity_part", "word_similarity_dev"),
+        "word_similarity": (
+            "word_similarity",
+            "word_similarity_part",
+            "word_similarity_dev",
+            "word_similarity_long",
+        ),
         "projection_fit": ("projection_fit",),
         "projection_transfer": (
             "projection_transfer",

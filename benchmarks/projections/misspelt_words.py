@@ -23,7 +23,7 @@ from kerascompact.text.perturb import misspellings
 
 TOKENS = 3_000_000
 AMONG, ASKED, BETWEEN = 20_000, 1_500, (200, 10_000)  # ranks by frequency of the words asked for
-MOST_VARIANTS = 16  # of a word, that a skip-gram may have been trained on
+VARIANTS = 4  # of a word, that skip-grams are trained on
 _2M = skip_gram_runs.hidden_units(2_000_000)
 _SHORT = similarity.RUNS["NP-SG 1M, shorter n-grams"]
 _FIT = projection_fit.Spec(tokens=TOKENS)
@@ -56,7 +56,7 @@ def unseen(words: Sequence[str], seed: int = 99) -> tuple[list[str], list[str]]:
     long = [word for word in words[slice(*BETWEEN)] if len(word) >= 4]  # any kind of misspelling
     order = np.random.default_rng(5).permutation(len(long))
     meant = [long[place] for place in order]
-    seen = set(words).union(*misspellings(words, MOST_VARIANTS, seed=0))
+    seen = set(words).union(*misspellings(words, VARIANTS, seed=0))
     found = [
         (word, wrong)
         for word, wrong in zip(meant, misspellings(meant, seed=seed)[0], strict=True)

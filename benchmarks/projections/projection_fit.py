@@ -8,6 +8,7 @@ hold, no bound. A run may then go on by skip-gram, against the table's contexts.
 
 import argparse
 import functools
+import json
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -178,12 +179,20 @@ def trained(
     verbose: int = 0,
     held_out: Sequence[str] = (),
 ) -> tuple[layers.ProjectionEmbedding, dict[str, Any]]:
-    """The projection of a run, and what its training measured."""
+    """The projection of a run, and what its training measured; kept in a folder of `work`."""
     if spec.tuned:
         return tuned(spec, corpus, table, work, verbose, held_out)
-    start = time.process_time()
-    embedding = fitted(spec, corpus.words, corpus.counts, table, verbose, held_out)
-    return embedding, {"cpu_seconds": round(time.process_time() - start, 1)}
+    name = training(spec).folder(Path()).name.removeprefix("skip_gram")
+    folder = work / f"fit{name},held_out={len(held_out)}"
+    if not (folder / skip_gram_runs.TRAINED).exists():
+        start = time.process_time()
+        embedding = fitted(spec, corpus.words, corpus.counts, table, verbose, held_out)
+        folder.mkdir(parents=True, exist_ok=True)
+        seconds = round(time.process_time() - start, 1)
+        (folder / "measured.json").write_text(json.dumps({"cpu_seconds": seconds}), "utf-8")
+        skip_gram_runs.save(embedding, corpus.words, folder)
+    saved = keras.saving.load_model(folder / skip_gram_runs.TRAINED).get_layer("embedding")
+    return saved, json.loads((folder / "measured.json").read_text("utf-8"))
 
 
 def run(
