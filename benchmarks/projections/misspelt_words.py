@@ -45,6 +45,8 @@ SPECS = (
     _FIT._replace(fit_misspelt=0.4, hidden=_2M, epochs=20),
 )
 
+SHOWN = (SPECS[1], SPECS[6])  # of Table 2
+
 
 def unseen(words: Sequence[str], seed: int = 99) -> tuple[list[str], list[str]]:
     """Words, and a misspelling of each that no run is trained on and that is no word itself.
@@ -171,3 +173,13 @@ def table(rows: Sequence[dict[str, Any]]) -> str:
         ]
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
+
+
+def neighbours(rows: Sequence[dict[str, Any]]) -> str:
+    """Markdown: the paper's Table 2, a column for each of some runs of a million numbers."""
+    shown = {
+        f"{label(row['spec'])}; misspelt: {misspelt_in_training(row['spec'])}": row
+        for row in rows
+        if row["spec"] in [spec._asdict() for spec in SHOWN]
+    }
+    return similarity.neighbour_table(shown)

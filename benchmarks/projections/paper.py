@@ -28,7 +28,7 @@ COLUMNS: tuple[tuple[str, dict[str, Any], str], ...] = (
     ),
     (
         "NP-SG 1M",
-        {"whitening": 0.2, "epochs": 15},
+        {"whitening": 0.05, "epochs": 15},
         f"{PART}: whitened, 15 epochs, no cosine loss, nothing misspelt",
     ),
     (
