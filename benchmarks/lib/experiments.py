@@ -43,10 +43,20 @@ FOLDERS: dict[str, dict[str, tuple[str, ...]]] = {
         "paper": ("sparseness_paper",),
     },
     "projections": {
-        "word_similarity": ("word_similarity", "word_similarity_part", "word_similarity_dev"),
+        "word_similarity": (
+            "word_similarity",
+            "word_similarity_part",
+            "word_similarity_dev",
+            "word_similarity_long",
+        ),
         "projection_fit": ("projection_fit",),
-        "projection_transfer": ("projection_transfer", "projection_transfer_whole"),
+        "projection_transfer": (
+            "projection_transfer",
+            "projection_transfer_part",
+            "projection_transfer_whole",
+        ),
         "misspelt": ("misspelt",),
+        "misspelt_words": ("misspelt_words",),
         "skip_gram_speed": ("skip_gram_speed",),
         "paper": ("projections_paper",),
     },

@@ -27,6 +27,9 @@ class Line(NamedTuple):
             of `spec` need no prefix.
         key: Key of our number in a row.
         scale: Factor of our number, 100 for shares that the paper prints in percent.
+        base: Where the rows are that ours are compared with, seed by seed; with it our number is a
+            gain over theirs, or, with `share`, a share of it.
+        share: Whether ours is divided by that of `base`.
     """
 
     place: str
@@ -37,6 +40,8 @@ class Line(NamedTuple):
     where: Mapping[str, Any] = {}
     key: str = "file_accuracy"
     scale: float = 100
+    base: Mapping[str, Any] = {}
+    share: bool = False
 
 
 def value(row: Mapping[str, Any], key: str) -> Any:
@@ -58,10 +63,18 @@ def ours(line: Line) -> list[float]:
     """Our numbers for a line, one a seed."""
     if not line.rows:
         return []
+    found = _numbers(line, line.where)
+    if not line.base:
+        return found
+    pairs = zip(found, _numbers(line, line.base), strict=True)
+    return [one / base if line.share else one - base for one, base in pairs]
+
+
+def _numbers(line: Line, where: Mapping[str, Any]) -> list[float]:
     found = [
         row
         for row in results.rows(line.rows)
-        if all(value(row, key) == wanted for key, wanted in line.where.items())
+        if all(value(row, key) == wanted for key, wanted in where.items())
     ]
     groups = results.by_seed(found)
     if len(groups) != 1:

@@ -8,6 +8,7 @@ hold, no bound. A run may then go on by skip-gram, against the table's contexts.
 
 import argparse
 import functools
+import json
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -24,6 +25,7 @@ from benchmarks.projections import skip_gram_runs
 from benchmarks.projections import word_similarity as similarity
 from benchmarks.projections.skip_gram_runs import hidden_units
 from kerascompact import layers, models
+from kerascompact.layers.embeddings.projection import EPSILON
 
 TABLE = "SG"
 
@@ -31,9 +33,10 @@ TABLE = "SG"
 class Spec(NamedTuple):
     """Everything that decides a run. Words are drawn in proportion to `count ** power`.
 
-    `lengths`: whether the vectors keep their lengths, relative to their mean. `tuned`: epochs of
-    skip-gram afterwards, with the table's contexts, at `tuning_rate`, with a share of `misspelt`
-    words and the cosine loss.
+    `lengths`: whether the vectors keep their lengths, relative to their mean. `fit_misspelt`: share
+    of words that are misspelt in the fit. `tuned`: epochs of skip-gram afterwards, with the table's
+    contexts, at `tuning_rate`, with a share of `misspelt` words and the cosine loss. `tokens` cuts
+    the text.
     """
 
     hidden: int = hidden_units(1_000_000)
@@ -49,6 +52,11 @@ class Spec(NamedTuple):
     tuning_rate: float = 3e-4
     misspelt: float = 0.0
     cosine_weight: float = 0.0
+    own_spelling: bool = False
+    variants: int = 4
+    fit_misspelt: float = 0.0
+    whitening: bool = False
+    tokens: int | None = None
     seed: int = 0
 
 
@@ -66,7 +74,12 @@ SPECS = (
 
 
 def fitted(
-    spec: Spec, words: Sequence[str], counts: np.ndarray, table: np.ndarray, verbose: int = 0
+    spec: Spec,
+    words: Sequence[str],
+    counts: np.ndarray,
+    table: np.ndarray,
+    verbose: int = 0,
+    held_out: Sequence[str] = (),
 ) -> layers.ProjectionEmbedding:
     """A projection whose vectors are near those of the table `(V, d)`, by a factor of each."""
     keras.utils.set_random_seed(spec.seed)
@@ -76,6 +89,7 @@ def fitted(
         ngrams=(spec.shortest, spec.longest),
         normalization=spec.normalization,
         kernel_initializer=keras.initializers.GlorotUniform(seed=spec.seed),
+        whitening=spec.whitening,
         name="embedding",
     )
     models.fit_projection(
@@ -88,25 +102,36 @@ def fitted(
         epochs=spec.epochs,
         batch_size=spec.batch_size,
         learning_rate=spec.learning_rate,
+        misspelt=spec.fit_misspelt,
+        held_out=held_out,
         seed=spec.seed,
         verbose=verbose,
     )
     return embedding
 
 
+def teacher(spec: Spec) -> skip_gram_runs.Spec:
+    """The run of skip-gram whose table a run fits."""
+    return similarity.RUNS[TABLE]._replace(tokens=spec.tokens)
+
+
 def tuned(
-    spec: Spec, corpus: wikipedia.Words, table: np.ndarray, work: Path, verbose: int = 0
+    spec: Spec,
+    corpus: wikipedia.Words,
+    table: np.ndarray,
+    work: Path,
+    verbose: int = 0,
+    held_out: Sequence[str] = (),
 ) -> tuple[layers.ProjectionEmbedding, dict[str, Any]]:
     """A fitted projection, trained further by skip-gram, and what its epochs measured.
 
     It goes on against the table's contexts, scaled as the vectors are in the mean.
     """
-    teacher = similarity.RUNS[TABLE]
 
     def begin(model: models.SkipGram) -> None:
-        embedding = fitted(spec, corpus.words, corpus.counts, table, verbose)
+        embedding = fitted(spec, corpus.words, corpus.counts, table, verbose, held_out)
         model.embedding.set_weights(embedding.get_weights())
-        contexts = np.load(teacher.folder(work) / skip_gram_runs.CONTEXTS)
+        contexts = np.load(teacher(spec).folder(work) / skip_gram_runs.CONTEXTS)
         length = np.mean(np.linalg.norm(table, axis=1))
         model.contexts.assign(contexts * (length / table.shape[1] ** 0.5))
 
@@ -123,26 +148,60 @@ def training(spec: Spec) -> skip_gram_runs.Spec:
         learning_rate=spec.tuning_rate,
         context_rate=0.0,
         misspelt=spec.misspelt,
+        own_spelling=spec.own_spelling,
+        variants=spec.variants,
         cosine_weight=spec.cosine_weight,
         epochs=spec.tuned,
-        begun="-".join(map(str, spec)),
+        whitening=EPSILON if spec.whitening else 0.0,
+        tokens=spec.tokens,
+        begun=begun(spec),
         seed=spec.seed,
     )
+
+
+def begun(spec: Spec) -> str:
+    """The settings of the fit that are not as usual, for the name of the folder of what follows.
+
+    >>> begun(Spec(epochs=20, fit_misspelt=0.4)), begun(Spec(tuned=2))
+    ('epochs=20;fit_misspelt=0.4', 'table')
+    """
+    of_fit = ("epochs", "batch_size", "learning_rate", "power", "lengths", "fit_misspelt")
+    values, usual = spec._asdict(), Spec()._asdict()
+    parts = [f"{name}={values[name]}" for name in of_fit if values[name] != usual[name]]
+    return ";".join(parts) or "table"
+
+
+def trained(
+    spec: Spec,
+    corpus: wikipedia.Words,
+    table: np.ndarray,
+    work: Path,
+    verbose: int = 0,
+    held_out: Sequence[str] = (),
+) -> tuple[layers.ProjectionEmbedding, dict[str, Any]]:
+    """The projection of a run, and what its training measured; kept in a folder of `work`."""
+    if spec.tuned:
+        return tuned(spec, corpus, table, work, verbose, held_out)
+    name = training(spec).folder(Path()).name.removeprefix("skip_gram")
+    folder = work / f"fit{name},held_out={len(held_out)}"
+    if not (folder / skip_gram_runs.TRAINED).exists():
+        start = time.process_time()
+        embedding = fitted(spec, corpus.words, corpus.counts, table, verbose, held_out)
+        folder.mkdir(parents=True, exist_ok=True)
+        seconds = round(time.process_time() - start, 1)
+        (folder / "measured.json").write_text(json.dumps({"cpu_seconds": seconds}), "utf-8")
+        skip_gram_runs.save(embedding, corpus.words, folder)
+    saved = keras.saving.load_model(folder / skip_gram_runs.TRAINED).get_layer("embedding")
+    return saved, json.loads((folder / "measured.json").read_text("utf-8"))
 
 
 def run(
     spec: Spec, corpus: wikipedia.Words, judged: Mapping[str, Judged], work: Path, verbose: int = 0
 ) -> dict[str, Any]:
     """Fits, and measures as `word_similarity` does; `table` has the table's own correlations."""
-    layer = skip_gram_runs.load(similarity.RUNS[TABLE], work)
+    layer = skip_gram_runs.load(teacher(spec), work)
     known = similarity.known_pairs(judged, corpus.words)
-    table = np.asarray(layer.embeddings)
-    if spec.tuned:
-        embedding, measured = tuned(spec, corpus, table, work, verbose)
-    else:
-        start = time.process_time()
-        embedding = fitted(spec, corpus.words, corpus.counts, table, verbose)
-        measured = {"cpu_seconds": round(time.process_time() - start, 1)}
+    embedding, measured = trained(spec, corpus, np.asarray(layer.embeddings), work, verbose)
     return {
         "spec": spec._asdict(),
         "parameters": int(sum(np.prod(weight.shape) for weight in embedding.trainable_weights)),

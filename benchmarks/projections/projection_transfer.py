@@ -2,7 +2,8 @@
 
 TREC and MRDA through an LSTM of 256, Penn Treebank as a language model; from scratch, from the
 projection that `word_similarity` trained (in the same folder `--work`), with that one frozen, and
-from the one that `projection_fit` began at the vectors of a table.
+from the one that `projection_fit` began at the vectors of a table. A language model also with a
+table of its own in place of a projection.
 """
 
 import argparse
@@ -28,7 +29,9 @@ from kerascompact.text.length_batches import LengthBatches
 from kerascompact.text.stream import stateful_batches
 
 PRETRAINED = "NP-SG 1M"
+ON_PART = "NP-SG 1M, whitened, shorter n-grams, no cosine loss, nothing misspelt"
 STARTS = ("none", "tuned", "frozen", "table")
+OF_LANGUAGE = ("embedding", "none", "tuned", "frozen")
 LANGUAGE = ZarembaSize(200, 0.0, 20, 0.1, 3.0, 6, 3, 0.5, layers=1)
 
 
@@ -37,10 +40,12 @@ class Spec(NamedTuple):
 
     `start`: "none", a projection from scratch; "tuned", the pre-trained one, trained further;
     "frozen", the pre-trained one as it is; "table", the one that began at a table, whose n-grams
-    are shorter, trained further. `hidden` is that of the pre-trained one. `train_rows`
-    are texts of a classification set, or tokens of Penn Treebank. `buckets`: lengths by which texts
-    are batched. Batch normalization takes the statistics of such a batch: 1 where a text's length
-    says much of its label, as in MRDA, whose backchannels are all but all short.
+    are shorter, trained further; "embedding", no projection but a table. `hidden` is that of the
+    pre-trained one. `train_rows` are texts of a classification set, or tokens of Penn Treebank.
+    `buckets`: lengths by which texts are batched. Batch normalization takes the statistics of such
+    a batch: 1 where a text's length says much of its label, as in MRDA, whose backchannels are all
+    but all short. `tokens`: of a part of the text, on which the projection of `ON_PART` was trained
+    for `part_epochs` epochs.
     """
 
     dataset: str
@@ -55,11 +60,13 @@ class Spec(NamedTuple):
     dropout: float = 0.5
     buckets: int = 6
     train_rows: int | None = None
+    tokens: int | None = None
+    part_epochs: int = 0
     seed: int = 0
 
 
-def _of(**options: Any) -> list[Spec]:
-    return [Spec(start=start, **options) for start in STARTS]
+def _of(starts: Sequence[str] = STARTS, **options: Any) -> list[Spec]:
+    return [Spec(start=start, **options) for start in starts]
 
 
 _MRDA: dict[str, Any] = {"dataset": "mrda", "batch_size": 128, "epochs": 2, "buckets": 1}
@@ -71,6 +78,10 @@ BENCHMARKS = {
         *_of(**_MRDA, train_rows=25_000),
         *_of(**_PTB, epochs=6, train_rows=300_000),
     ],
+    # after so many epochs of `word_similarity_part`
+    "projection_transfer_part": _of(
+        OF_LANGUAGE, **_PTB, epochs=2, train_rows=300_000, tokens=3_000_000, part_epochs=15
+    ),
     "projection_transfer_whole": [*_of(**_MRDA), *_of(**_PTB, epochs=LANGUAGE.epochs)],
 }
 
@@ -101,13 +112,15 @@ def encode(dataset: datasets.Dataset, length: int, token_rules: str = "wordpunct
 def pretraining_of(spec: Spec) -> skip_gram_runs.Spec:
     """The run whose projection a run starts from, or whose like it trains from scratch."""
     known = pretraining.RUNS[PRETRAINED]
+    if spec.tokens:
+        known = pretraining.RUNS[ON_PART]._replace(tokens=spec.tokens, epochs=spec.part_epochs)
     if spec.start == "table":
         known = projection_fit.training(projection_fit.BEGUN)
     return known._replace(hidden=spec.hidden, width=spec.width)
 
 
-def projection(spec: Spec, work: Path) -> layers.ProjectionEmbedding:
-    """The projection that a run starts from.
+def projection(spec: Spec, work: Path, words: Sequence[str] = ()) -> layers.ProjectionEmbedding:
+    """The projection that a run starts from; one from scratch may whiten the bits of `words`.
 
     Raises: ValueError, if it is to be pre-trained, and is not in the folder.
     """
@@ -121,10 +134,13 @@ def projection(spec: Spec, work: Path) -> layers.ProjectionEmbedding:
         normalization=of_pretraining.normalization,
         kernel_initializer=start,
         mask_zero=mask_zero,
+        whitening=of_pretraining.whitening > 0,
         name="embedding",
     )
     layer.build((None, layer.projection.num_bits))
-    if spec.start != "none":
+    if spec.start == "none" and layer.whitening:
+        layer.adapt(words, epsilon=of_pretraining.whitening)
+    elif spec.start != "none":
         trained = skip_gram_runs.load(of_pretraining, work)
         layer.set_weights(trained.get_weights())
     layer.trainable = spec.start != "frozen"
@@ -134,7 +150,7 @@ def projection(spec: Spec, work: Path) -> layers.ProjectionEmbedding:
 def classify(spec: Spec, data: WordData, work: Path, verbose: int = 0) -> dict[str, Any]:
     """Trains one classifier, keeps the epoch that is best on dev, reads test once."""
     keras.utils.set_random_seed(spec.seed)
-    embedding = projection(spec, work)
+    embedding = projection(spec, work, data.words)
     cache = layers.BitCache.from_words(data.words, embedding.projection)
     model = models.projection_lstm(
         embedding, len(data.label_names), spec.units, dropout=spec.dropout, inputs=cache
@@ -162,10 +178,13 @@ def classify(spec: Spec, data: WordData, work: Path, verbose: int = 0) -> dict[s
 def build_language(
     corpus: ptb.Corpus, spec: Spec, embedding: keras.layers.Layer, batch_size: int | None
 ) -> keras.Model:
-    """One LSTM over the projections of the words so far."""
-    cache = layers.BitCache.from_words(corpus.words, embedding.projection)
+    """One LSTM over the vectors of the words so far, by a projection or a table."""
+    vectors = embedding
+    if not isinstance(embedding, keras.layers.Embedding):
+        cache = layers.BitCache.from_words(corpus.words, embedding.projection)
+        vectors = _Projected(cache, embedding)
     return models.language_model(
-        _Projected(cache, embedding),
+        vectors,
         len(corpus.words),
         spec.units,
         num_layers=LANGUAGE.layers,
@@ -186,10 +205,20 @@ class _Projected:
         return self.embedding(self.cache(ids))
 
 
+def of_language(spec: Spec, words: Sequence[str], work: Path) -> keras.layers.Layer:
+    """The table of words or the projection of a language model."""
+    if spec.start != "embedding":
+        return projection(spec, work, words)
+    start = keras.initializers.RandomUniform(-LANGUAGE.scale, LANGUAGE.scale, seed=spec.seed)
+    return keras.layers.Embedding(
+        len(words), spec.width, embeddings_initializer=start, name="embedding"
+    )
+
+
 def language(spec: Spec, corpus: ptb.Corpus, work: Path, verbose: int = 0) -> dict[str, Any]:
     """Trains a language model, or goes on, picks the epoch on dev, reads test once."""
     keras.utils.set_random_seed(spec.seed)
-    embedding = projection(spec, work)
+    embedding = of_language(spec, corpus.words, work)
     folder = work / ",".join(["transfer", *map(str, spec._replace(epochs=0))])  # may go on
     train = stateful_batches(corpus.train, LANGUAGE.batch_size, LANGUAGE.steps).cache()
     dev = stateful_batches(corpus.dev, LANGUAGE.batch_size, LANGUAGE.steps).cache()
@@ -253,6 +282,7 @@ def table(rows: Sequence[dict[str, Any]]) -> str:
         "tuned": "pre-trained",
         "frozen": "pre-trained, frozen",
         "table": "pre-trained from a table",
+        "embedding": "none, a table",
     }
     for group in groups:
         spec, test = group[0]["spec"], mean(row["test"] for row in group)

@@ -25,7 +25,8 @@ class Spec(NamedTuple):
 
     `method`: "sg", a table, or "np_sg", a projection of `hidden` units, whose numbers are mostly
     in its layers, from a word's n-grams of `shortest` to `longest` bytes. `misspelt`: share of
-    words that come misspelt, as one of `variants` misspellings of each word. `shift`, `by_word`,
+    words that come misspelt, as one of `variants` misspellings of each word, drawn for all pairs of
+    a word in a step or, with `own_spelling`, for each. `shift`, `by_word`,
     `chunk`: of `SkipGram` and `SkipGramBatches`. `start` and `output`: bounds of the uniform start
     of vectors in `sg`, and of contexts. `context_rate`: that of the contexts, whose rows are seldom
     met, if not `learning_rate`. `whitening`: what is added to variances of whitened bits; 0: they
@@ -61,6 +62,7 @@ class Spec(NamedTuple):
     tokens: int | None = None
     begun: str = ""
     whitening: float = 0.0
+    own_spelling: bool = False
     seed: int = 0
 
     def folder(self, work: Path) -> Path:
@@ -120,6 +122,7 @@ def build(spec: Spec, words: Sequence[str], counts: np.ndarray) -> models.SkipGr
             "bits": layers.BitCache.from_words(spelt, embedding.projection),
             "misspellings": variants,
             "misspelt": spec.misspelt,
+            "own_spelling": spec.own_spelling,
             "cosine_weight": spec.cosine_weight,
         }
     start = keras.initializers.RandomUniform(-spec.output, spec.output, seed=spec.seed + 1)

@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks.lib import paper, results
 from benchmarks.lib.experiments import MODULES, ROOT, module_of, rows_path
-from benchmarks.projections import projection_fit, word_similarity
+from benchmarks.projections import misspelt_words, projection_fit, word_similarity
 from kerascompact.tasks.methods import METHODS
 
 PAGES = {path.parent.name: path.read_text("utf-8") for path in ROOT.glob("benchmarks/*/RESULTS.md")}
@@ -59,6 +59,7 @@ def test_neighbours_are_those_of_the_committed_rows():
     shown = {word_similarity.label(row["spec"]): row for row in results.rows("word_similarity")}
     shown["begun at a table"] = results.find("projection_fit", projection_fit.BEGUN._asdict())
     assert word_similarity.neighbour_table(shown) in PAGES["projections"]
+    assert misspelt_words.neighbours(results.rows("misspelt_words")) in PAGES["projections"]
 
 
 @pytest.mark.parametrize("page", [*PAGES, ""])

@@ -1,3 +1,4 @@
+import numpy as np
 import pytest
 
 from benchmarks.lib import paper, results
@@ -32,3 +33,14 @@ def test_line_without_rows_has_its_reason_and_one_seed_has_no_spread():
 def test_rows_of_several_settings_or_none_are_refused(where, count):
     with pytest.raises(ValueError, match=f"Table 3, CE: rows of {count} settings, not of one"):
         paper.table([paper.Line("Table 3", "CE", 1.0, "", "imdb", where)])
+
+
+def test_gain_and_share_are_taken_seed_by_seed():
+    for seed, accuracy in enumerate((0.4, 0.5)):
+        results.append("imdb", {"spec": {"seed": seed, "method": "ME"}, "file_accuracy": accuracy})
+    where, base = {"options.k": 4}, {"method": "ME"}
+    gain = paper.Line("4.2.3", "gain", 5.7, "", "imdb", where, base=base)
+    np.testing.assert_allclose(paper.ours(gain), [10, 20])
+    np.testing.assert_allclose(paper.ours(gain._replace(share=True)), [1.25, 1.4])
+    with pytest.raises(ValueError, match="shorter"):
+        paper.ours(gain._replace(base={"method": "SE"}))

@@ -61,7 +61,7 @@ def test_a_fitted_projection_goes_on_by_skip_gram(monkeypatch, tmp_path):
     np.testing.assert_array_equal(again.vectors(["king"]), embedding.vectors(["king"]))
 
 
-def test_rows_and_their_table(monkeypatch):
+def test_rows_and_their_table(monkeypatch, tmp_path):
     known = keras.layers.Embedding(len(WORDS), 4)
     known.build()
     known.set_weights([TABLE])
@@ -69,7 +69,8 @@ def test_rows_and_their_table(monkeypatch):
     pairs = (["king", "king", "city", "one", "unseen"], ["queen", "city", "town", "zero", "king"])
     judged = {name: Judged(name, *pairs, np.array([9.0, 1.0, 8.0, 5.0, 2.0])) for name in NAMES}
     corpus = Words(WORDS, COUNTS, np.zeros(0, np.int32), np.zeros(0, np.int32), 0)
-    row = run(SMALL, corpus, judged, None)
+    row = run(SMALL, corpus, judged, tmp_path)
+    assert run(SMALL, corpus, judged, tmp_path) == row  # kept
     assert set(row["neighbours"]) == set(word_similarity.WORDS)
     assert set(row["neighbours"]["kingg"]) <= set(WORDS)
     assert row["parameters"] == 1121 * 64 + 65 * 4 + 2 * 4  # and the norm's

@@ -77,7 +77,8 @@ def test_language_model_and_benchmark(tmp_path, monkeypatch):
     pretrain(tmp_path)
     pretrain(tmp_path, "table")
     specs = [
-        Spec("ptb", start, **{**SMALL, "dropout": 0.0}) for start in projection_transfer.STARTS
+        Spec("ptb", start, **{**SMALL, "dropout": 0.0})
+        for start in (*projection_transfer.STARTS, "embedding")
     ]
     monkeypatch.setitem(projection_transfer.BENCHMARKS, "projection_transfer", specs)
     monkeypatch.setattr(projection_transfer.ptb, "load", lambda data, tokens: CORPUS)
@@ -91,13 +92,25 @@ def test_language_model_and_benchmark(tmp_path, monkeypatch):
     lines = table.splitlines()
     assert "| from scratch | 2 | 1 |" in lines[2] and lines[2].endswith(" - |")
     gain = rows[2]["test"] - rows[0]["test"]
+    assert "| none, a table | 2 | 1 |" in lines[6] and len(lines) == 7
     assert "| pre-trained, frozen | 2 | 1 |" in lines[4] and lines[4].endswith(f" {gain:+.2f} |")
     keras.backend.clear_session()
+
+
+def test_a_projection_after_a_part_is_whitened(tmp_path):
+    spec = Spec("ptb", "none", **SMALL, tokens=9, part_epochs=3)
+    of_part = projection_transfer.pretraining_of(spec)
+    assert (of_part.tokens, of_part.epochs, of_part.hidden) == (9, 3, 12) and of_part.whitening
+    layer = projection_transfer.projection(spec, tmp_path, ["king", "queen", "city"])
+    other = skip_gram_runs.build_embedding(of_part, 3)
+    other.adapt(["king", "queen", "city"], epsilon=of_part.whitening)
+    np.testing.assert_array_equal(layer.whitener, other.whitener)
 
 
 def test_runs_compare_equal_trainings():
     for name, specs in projection_transfer.BENCHMARKS.items():
         tasks = {spec._replace(start="none") for spec in specs}
         assert len(specs) == 4 * len(tasks), name
-        starts = [spec.start for spec in specs]
-        assert starts == list(projection_transfer.STARTS) * len(tasks)
+        of_part = name == "projection_transfer_part"
+        wanted = projection_transfer.OF_LANGUAGE if of_part else projection_transfer.STARTS
+        assert [spec.start for spec in specs] == list(wanted) * len(tasks)

@@ -120,9 +120,8 @@ def test_runs_are_the_papers_table_and_have_folders_of_their_own(tmp_path):
         assert spec.num_words == 100_000 and spec.negatives == 25 and spec.threshold == 1e-5
     changed = word_similarity.RUNS["NP-SG 1M"]._replace(dropout=0.5, window=3)._asdict()
     assert word_similarity.label(changed) == "NP-SG 1M, dropout=0.5, window=3"
-    assert len({spec.folder(tmp_path) for spec in word_similarity.DEV.values()}) == len(
-        word_similarity.DEV
-    )
+    for specs in (word_similarity.DEV, word_similarity.PART):
+        assert len({spec.folder(tmp_path) for spec in specs.values()}) == len(specs)
     with pytest.raises(ValueError, match="run the benchmarks `word_similarity` and"):
         skip_gram_runs.load(SG, tmp_path)
 

@@ -1,14 +1,19 @@
 """Distillation of word vectors into a projection, which needs no table and no vocabulary."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from random import Random
 from typing import Any
 
 import keras
 import numpy as np
 
 from kerascompact.core import checks
+from kerascompact.core.projection import Projection
 from kerascompact.layers.bit_cache import BitCache
 from kerascompact.layers.embeddings.projection import ProjectionEmbedding
+from kerascompact.text import inputs
+from kerascompact.text.ngrams import projection_bits
+from kerascompact.text.perturb import perturb
 
 _STEPS = 300  # of an epoch
 
@@ -24,6 +29,8 @@ def fit_projection(
     epochs: int = 10,
     batch_size: int = 512,
     learning_rate: float = 2e-3,
+    misspelt: float = 0.0,
+    held_out: Collection[str] = (),
     seed: int = 0,
     verbose: Any = "auto",
 ) -> keras.callbacks.History:
@@ -35,9 +42,9 @@ def fit_projection(
     (the length 1, where the layer's normalization is "l2"). A layer with `whitening` adapts to the
     words first, see `ProjectionEmbedding.adapt`.
 
-    The result is a start: train it further in a task, or by `SkipGram`. To place misspelt words
-    near the correct ones, add them (`text.perturb.misspellings`), each with the vector of its word
-    and a share of its count.
+    With `misspelt`, a share of the words that are drawn come misspelt (`text.perturb.perturb`),
+    anew each time, with the vector of the word that is meant: `v(kingg)` then learns to be near
+    `s e_king`. The result is a start: train it further in a task, or by `SkipGram`.
 
     Args:
         embedding: A layer for single words, built or not.
@@ -50,6 +57,9 @@ def fit_projection(
         epochs: Number of epochs, each of 300 steps.
         batch_size: Number of words in a step.
         learning_rate: Learning rate at the start.
+        misspelt: Share of the draws that come misspelt. A word stays as it is where its misspelling
+            is another of `words`.
+        held_out: Misspellings that are never drawn, to measure with.
         seed: Seed of the draws.
         verbose: Verbosity, as `fit` takes it.
 
@@ -70,15 +80,20 @@ def fit_projection(
     targets = _targets(table, embedding.normalization, checks.boolean("lengths", lengths))
     shares = np.cumsum(counts ** checks.number("power", power, at_least=0))
     size = checks.integer_in("batch_size", batch_size, 1)
-    drawn = _Drawn(shares / shares[-1], targets, size, checks.integer_in("seed", seed, 0))
+    seed = checks.integer_in("seed", seed, 0)
+    if checks.number("misspelt", misspelt, at_least=0, up_to=1):
+        words = inputs.strings("words", words)
+    kept = {*words, *inputs.strings("held_out", held_out)}
+    drawn = _Drawn(
+        words, embedding.projection, shares / shares[-1], targets, size, seed, misspelt, kept
+    )
     steps = checks.integer_in("epochs", epochs, 1) * len(drawn)
     start = checks.number("learning_rate", learning_rate, above=0)
     rate = keras.optimizers.schedules.PolynomialDecay(start, steps, 0.0)
     if embedding.whitening:
         embedding.adapt(words, counts, power=power)
-    cache = BitCache.from_words(words, embedding.projection)
-    ids = keras.Input((), dtype="int32")
-    model = keras.Model(ids, embedding(cache(ids)))
+    bits = keras.Input((embedding.projection.num_bits,), dtype="uint8")
+    model = keras.Model(bits, embedding(bits))
     model.compile(keras.optimizers.Adam(rate), "mse")
     return model.fit(drawn, epochs=epochs, verbose=verbose)
 
@@ -115,10 +130,23 @@ def _targets(table: np.ndarray, normalization: str | None, lengths: bool) -> np.
 
 
 class _Drawn(keras.utils.PyDataset):
-    """Batches of ids with their target vectors."""
+    """Batches of bits of words with their target vectors; no misspelling is one of `kept`."""
 
-    def __init__(self, shares: np.ndarray, targets: np.ndarray, batch_size: int, seed: int) -> None:
+    def __init__(
+        self,
+        words: Sequence[str],
+        projection: Projection,
+        shares: np.ndarray,
+        targets: np.ndarray,
+        batch_size: int,
+        seed: int,
+        misspelt: float = 0.0,
+        kept: Collection[str] = (),
+    ) -> None:
         super().__init__()
+        self.words, self.projection = words, projection
+        self.misspelt, self.kept = misspelt, kept
+        self.packed = BitCache.from_words(words, projection).packed.numpy()
         self.shares, self.targets, self.batch_size = shares, targets, batch_size
         self.seed, self.epoch = seed, 0
 
@@ -131,4 +159,15 @@ class _Drawn(keras.utils.PyDataset):
     def __getitem__(self, index: int) -> tuple[np.ndarray, np.ndarray]:
         random = np.random.default_rng([self.seed, self.epoch, index])
         ids = np.searchsorted(self.shares, random.random(self.batch_size), "right")
-        return ids.astype(np.int32), self.targets[ids]
+        bits = np.unpackbits(self.packed[ids], axis=1, count=self.projection.num_bits)
+        changed = self.misspellings(ids, Random(f"{self.seed} {self.epoch} {index}"))
+        if changed:
+            bits[list(changed)] = projection_bits(list(changed.values()), self.projection)
+        return bits, self.targets[ids]
+
+    def misspellings(self, ids: np.ndarray, random: Random) -> dict[int, str]:
+        """Misspellings of some of the words with these ids, by place."""
+        if not self.misspelt:
+            return {}
+        spelt = [perturb(self.words[id], random, self.misspelt) for id in ids]
+        return {place: word for place, word in enumerate(spelt) if word not in self.kept}

@@ -66,6 +66,8 @@ class SkipGram(keras.Model):
         misspellings: How many misspellings of each word `bits` knows; that of id `i` number `j`
             has id `(1 + j) V + i`.
         misspelt: Share of words, in training, that come as one of their misspellings.
+        own_spelling: Whether every pair draws a spelling of its own, as in the paper. Otherwise all
+            pairs of a word in a batch have one spelling, and each word is computed once.
         output_initializer: Initializer of `v'`. Default: the paper's U(-1, 1).
         seed: Seed of the noise words and of misspellings.
         **kwargs: Arguments of `keras.Model`.
@@ -82,8 +84,8 @@ class SkipGram(keras.Model):
     Reference: [Sankar et al., NAACL 2019](https://arxiv.org/abs/1906.01605), eq. 1 to 7;
     [Mikolov et al., NeurIPS 2013](https://arxiv.org/abs/1310.4546), sec. 2.2; the optimum:
     [Levy & Goldberg, NeurIPS 2014](https://papers.nips.cc/paper/5477), sec. 3.1.
-    Differs: of a word that is in a batch several times, dropout, misspelling and cosines are drawn
-    or counted once; `m` above.
+    Differs: of a spelling that is in a batch several times, dropout and cosines are drawn or
+    counted once; without `own_spelling`, a word has one spelling in a batch; `m` above.
     """
 
     def __init__(
@@ -101,6 +103,7 @@ class SkipGram(keras.Model):
         bits: keras.layers.Layer | None = None,
         misspellings: int = 0,
         misspelt: float = 0.4,
+        own_spelling: bool = False,
         output_initializer: Any = None,
         seed: int | None = None,
         **kwargs: Any,
@@ -121,6 +124,7 @@ class SkipGram(keras.Model):
         self.diagonal = checks.boolean("diagonal", diagonal)
         self.misspellings = checks.integer_in("misspellings", misspellings, 0)
         self.misspelt = checks.number("misspelt", misspelt, at_least=0, up_to=1)
+        self.own_spelling = checks.boolean("own_spelling", own_spelling)
         if self.misspellings and bits is None:
             checks.fail("bits", "a layer that knows the misspellings", bits)
         if output_initializer is None:
@@ -158,22 +162,26 @@ class SkipGram(keras.Model):
 
     def call(self, words: Any, training: bool | None = None) -> tf.Tensor:
         words = tf.cast(words, tf.int32)
+        misspells = training and self.misspellings and self.misspelt
+        if misspells and self.own_spelling:
+            words = self._spellings(words, random_bits((2, tf.size(words)), self.draws))
         unique, place = unique_ids(words)
-        of_words = self.vectors(self._maybe_misspelt(unique, place) if training else unique)
+        spelt = unique
+        if misspells and not self.own_spelling:
+            drawn = random_bits((2, tf.size(place)), self.draws)
+            spelt = self._spellings(unique, tf.gather(drawn, row_numbers(unique, place), axis=1))
+        of_words = self.vectors(spelt)
         found = tf.gather(of_words, place)
         found.skip_gram_batch = _Batch(of_words, occurrences(unique, place))  # for `compute_loss`
         return found
 
-    def _maybe_misspelt(self, unique: tf.Tensor, place: tf.Tensor) -> tf.Tensor:
-        if not self.misspellings or not self.misspelt:
-            return unique
-        drawn = random_bits((2, tf.size(place)), self.draws)
-        drawn = tf.gather(drawn, row_numbers(unique, place), axis=1)
+    def _spellings(self, words: tf.Tensor, drawn: tf.Tensor) -> tf.Tensor:
+        """Ids of words `(n,)` or of their misspellings, by random bits `(2, n)`."""
         share = tf.cast(tf.bitwise.right_shift(drawn, tf.constant(8, tf.uint32)), tf.float32)
         share *= 2.0**-24
         which = 1 + tf.cast(share[1] * self.misspellings, tf.int32)
         which = tf.where(share[0] < self.misspelt, which, 0)
-        return unique + self.num_words * which
+        return words + self.num_words * which
 
     def compute_loss(
         self,
@@ -247,6 +255,7 @@ class SkipGram(keras.Model):
             "bits": serialize(self.bits),
             "misspellings": self.misspellings,
             "misspelt": self.misspelt,
+            "own_spelling": self.own_spelling,
             "output_initializer": keras.initializers.serialize(self.output_initializer),
             "seed": self.seed,
         }

@@ -1,6 +1,7 @@
 """A projection fitted to a small table."""
 
 import sys
+from random import Random
 
 import keras
 import numpy as np
@@ -14,6 +15,13 @@ module = sys.modules[models.fit_projection.__module__]  # the function has its n
 WORDS = ("the", "of", "king", "queen", "city", "town", "reign", "one", "two", "three", "zero", "w")
 COUNTS = np.array([400, 100, *[16] * 10])
 TABLE = np.random.default_rng(0).normal(size=(len(WORDS), 4))
+LAYER = ProjectionEmbedding(4, hidden_units=(8,))
+
+
+def draws(shares, targets=TABLE, size=32, seed=3, **options):
+    return module._Drawn(
+        WORDS, LAYER.projection, shares / shares[-1], targets, size, seed, **options
+    )
 
 
 @pytest.fixture(autouse=True)
@@ -70,24 +78,55 @@ def test_targets_by_hand():
 
 def test_words_are_drawn_by_their_shares_and_anew_in_every_step():
     shares = np.cumsum(COUNTS**0.5)
-    drawn = module._Drawn(shares / shares[-1], TABLE, 20_000, seed=3)
-    ids, vectors = drawn[3]
-    assert ids.dtype == np.int32 and len(drawn) == 75
+    drawn = draws(shares, size=20_000, seed=3)
+    bits, vectors = drawn[3]
+    ids = np.argmax(np.all(vectors[:, None] == TABLE, axis=2), axis=1)
+    assert len(drawn) == 75
     np.testing.assert_array_equal(vectors, TABLE[ids])
+    np.testing.assert_array_equal(bits, LAYER.bits(WORDS)[ids])
     found = np.bincount(ids, minlength=len(WORDS)) / len(ids)
     np.testing.assert_allclose(found, COUNTS**0.5 / shares[-1], atol=0.02)  # 5 deviations
-    np.testing.assert_array_equal(ids, drawn[3][0])
-    assert np.any(ids != drawn[4][0])
+    np.testing.assert_array_equal(vectors, drawn[3][1])
+    assert np.any(vectors != drawn[4][1])
     drawn.on_epoch_end()
-    assert np.any(ids != drawn[3][0])
+    assert np.any(vectors != drawn[3][1])
 
 
 def test_a_word_without_counts_is_never_drawn():
     counts = np.ones(len(WORDS))
     counts[[0, 5, 11]] = 0
     shares = np.cumsum(counts)
-    drawn = module._Drawn(shares / shares[-1], TABLE, 5000, seed=0)
-    assert set(drawn[0][0]) == set(np.flatnonzero(counts))
+    targets = np.arange(len(WORDS))
+    assert set(draws(shares, targets, 5000)[0][1]) == set(np.flatnonzero(counts))
+
+
+def test_misspelt_draws_are_new_each_time_and_keep_the_vector_of_their_word():
+    shares = np.cumsum(np.ones(len(WORDS)))
+    kept = {*WORDS, "kking", "quene"}
+    drawn = draws(shares, np.arange(len(WORDS)), 4000, misspelt=0.4, kept=kept)
+    bits, ids = drawn[0]
+    changed = np.any(bits != LAYER.bits(WORDS)[ids], axis=1)
+    assert 0.3 < changed.mean() < 0.4  # 0.4 but for those that are kept out
+    spelt = drawn.misspellings(ids, Random("3 0 0"))
+    np.testing.assert_array_equal(sorted(spelt), np.flatnonzero(changed))
+    np.testing.assert_array_equal(bits[list(spelt)], LAYER.bits(list(spelt.values())))
+    assert not kept & {*spelt.values()} and {"qeuen", "kinng"} <= {*spelt.values()}
+    assert len({*spelt.values()}) > 200 and np.any(drawn[1][0][:50] != bits[:50])
+    for place, word in spelt.items():  # a letter more, or two swapped
+        right = WORDS[ids[place]]
+        assert len(word) == len(right) + 1 or sorted(word) == sorted(right)
+
+
+def test_misspelt_words_get_the_vector_of_the_word_that_is_meant(monkeypatch):
+    def backwards(word, random, probability):
+        assert probability == 1.0
+        return f"zz{word[::-1]}"
+
+    monkeypatch.setattr(module, "perturb", backwards)
+    layer, _ = fitted(misspelt=1.0, held_out=["zzgnik"])
+    vectors = layer.vectors([f"zz{word[::-1]}" for word in WORDS])
+    cosines = np.sum(vectors * TABLE, axis=1) / np.linalg.norm(TABLE, axis=1) / 2
+    assert np.delete(cosines, 2).mean() > 0.95 and cosines[2] < 0.9  # "king" came as it is spelt
 
 
 WRONG = {
@@ -107,6 +146,9 @@ WRONG = {
     "batch_size": dict(batch_size=0),
     "seed": dict(seed=-1),
     "lengths": dict(lengths=1),
+    "misspelt": dict(misspelt=1.5),
+    r"held_out\[0\]": dict(held_out=[3]),
+    r"words\[11\]": dict(words=(*WORDS[:-1], b"w"), misspelt=0.1),
     "lengths` must be False": dict(
         lengths=True, embedding=ProjectionEmbedding(4, normalization="l2")
     ),

@@ -39,7 +39,8 @@ def log_sigma(x):
 
 def expected_loss(model, words, contexts, noise):
     """Equation 4 for each pair with its noise, the mean over pairs, and equation 6."""
-    v, c = model.word_vectors().astype(np.float64), model.contexts.numpy().astype(np.float64)
+    v = model.word_vectors(np.arange(max(words) + 1)).astype(np.float64)
+    c = model.contexts.numpy().astype(np.float64)
     loss, shift = 0.0, np.log(model.negatives) if model.shift else 0.0
     for word, context, drawn in zip(words, contexts, noise, strict=True):
         loss -= log_sigma(c[context] @ v[word] - shift)
@@ -74,6 +75,34 @@ def test_loss_is_the_papers(diagonal):
         found = model.evaluate(WORDS, CONTEXTS, verbose=0)
         expected = expected_loss(model, WORDS, CONTEXTS, np.full((5, 3), 4))
         assert found[0] == pytest.approx(expected, rel=1e-5)  # float32 sums
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_spellings_are_drawn_by_word_or_by_pair(own):
+    model = projected(counts=COUNTS, misspellings=2, misspelt=0.4, own_spelling=own, seed=0)
+    model.build((None,))
+    spellings = model.word_vectors(np.array([3, 3 + 8, 3 + 16]))
+    shares = []
+    for _ in range(2):
+        found = model(np.full(2000, 3), training=True)
+        assert len(found.skip_gram_batch.vectors) == (3 if own else 1)
+        assert tf.reduce_sum(found.skip_gram_batch.times) == 2000
+        same = np.all(found.numpy()[:, None] == spellings, axis=2)
+        assert np.all(same.sum(axis=1) == 1)
+        shares.append(same.mean(axis=0))
+    if own:
+        np.testing.assert_allclose(shares, [[0.6, 0.2, 0.2]] * 2, atol=0.05)  # 5 deviations
+        assert not np.array_equal(*shares)
+    np.testing.assert_array_equal(model(WORDS), model.word_vectors(WORDS))  # as they are spelt
+
+
+def test_loss_of_misspelt_pairs_is_that_of_their_spellings():
+    options = dict(counts=np.eye(8)[4], negatives=3, cosine_weight=0.7, cosine_batch=20)
+    model = projected(misspellings=1, misspelt=1.0, own_spelling=True, **options)
+    vectors = model(WORDS, training=True)
+    found = float(model.compute_loss(y=CONTEXTS, y_pred=vectors))
+    expected = expected_loss(model, WORDS + 8, CONTEXTS, np.full((5, 3), 4))
+    assert found == pytest.approx(expected, rel=1e-5)  # float32 sums
 
 
 def test_shared_noise_has_the_expectation_of_own_noise():
@@ -158,9 +187,11 @@ def test_cosine_loss_spreads_words():
     assert found[1] < 0.5 * found[0]
 
 
-def test_file_and_xla(tmp_path):
+@pytest.mark.parametrize("own", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_file_and_xla(own, tmp_path):
     keras.utils.set_random_seed(0)
-    model = projected(counts=COUNTS, shared_noise=16, misspellings=1, name="np_sg")
+    options = dict(shared_noise=16, misspellings=1, own_spelling=own)
+    model = projected(counts=COUNTS, name="np_sg", **options)
     model.compile(LazyAdam(0.01), jit_compile=True)
     model.fit(np.tile(WORDS, 20), np.tile(CONTEXTS, 20), batch_size=10, verbose=0)
     model.save(tmp_path / "model.keras")
@@ -168,7 +199,7 @@ def test_file_and_xla(tmp_path):
     np.testing.assert_array_equal(again.word_vectors(), model.word_vectors())
     np.testing.assert_array_equal(again.noise, model.noise)
     np.testing.assert_array_equal(again.contexts, model.contexts)
-    assert again.misspellings == 1 and again.shared_noise == 16
+    assert {name: getattr(again, name) for name in options} == options
     again.fit(WORDS, CONTEXTS, verbose=0)  # goes on with its optimizer
     # the embedding goes elsewhere
     classifier = keras.Sequential([again.bits, again.embedding, keras.layers.Dense(2)])
@@ -206,6 +237,7 @@ def test_regularizers_of_the_embedding_count():
         (dict(misspellings=2), "`bits` must be a layer that knows the misspellings"),
         (dict(misspelt=2), r"`misspelt` must be a number in \[0, 1\]\."),
         (dict(diagonal=1), "`diagonal` must be True or False"),
+        (dict(own_spelling=1), "`own_spelling` must be True or False"),
         (dict(shift=0), "`shift` must be True or False"),
     ],
 )
