@@ -1,13 +1,17 @@
 """One run: train an embedding on a task, pick the epoch on dev, measure test once, keep a row."""
 
+import math
 import time
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import keras
 import numpy as np
+import tensorflow as tf
 
 from benchmarks.lib import results, runner
 from kerascompact import datasets
+from kerascompact.core import checks
 from kerascompact.layers import PretrainedGuidance
 from kerascompact.tasks.classification import (
     MODELS,
@@ -20,7 +24,13 @@ from kerascompact.tasks.methods import METHODS, build_embedding
 
 # A plain table that shows what it has learnt: words that are seldom met stay near zero.
 TEACHER = {"start": 0.01}
-NAMED = {"ratio": "ratio", "bits": "b", "cardinality": "K", "code_length": "D"}  # in labels
+NAMED = {  # in labels
+    "ratio": "ratio",
+    "bits": "b",
+    "cardinality": "K",
+    "code_length": "D",
+    "training": "training",
+}
 
 
 class Spec(NamedTuple):
@@ -28,7 +38,7 @@ class Spec(NamedTuple):
 
     `width`, `clusters` and `unique` are the paper's m, k and u. `options` are further arguments of
     the embedding; with "guidance", a weight, the same model with a plain table is trained before,
-    at the rate "teacher_rate", and guides the codes.
+    at the rate "teacher_rate", and guides the codes; "training", see `optimizer_of`.
     """
 
     dataset: str
@@ -64,12 +74,18 @@ def build(spec: Spec, data: TextData, table: np.ndarray | None = None) -> keras.
     keras.utils.set_random_seed(spec.seed)
     sizes: dict[str, Any] = {"clusters": spec.clusters, "unique": spec.unique}
     sizes = {name: value for name, value in sizes.items() if value}
-    options = dict(spec.options)
+    options = {key: value for key, value in spec.options.items() if key != "training"}
     if "guidance" in options:
         del options["teacher_rate"]
         options["guidance"] = PretrainedGuidance(table, options["guidance"])
     embedding = build_embedding(spec.method, len(data.vocabulary), spec.width, **sizes, **options)
-    return MODELS[spec.model](embedding, len(data.label_names), dropout=spec.dropout)
+    others: dict[str, Any] = {"dropout": spec.dropout}
+    name, _, start = spec.model.partition("_")
+    if name == "rnn":  # two units; "rnn_orthogonal" starts as Keras starts one
+        start = start or "identity"
+        others["recurrent"] = keras.layers.SimpleRNN(2, recurrent_initializer=start, name="rnn")
+    made = MODELS["lstm" if name == "rnn" else name]
+    return made(embedding, len(data.label_names), **others)
 
 
 def load(spec: Spec, data_dir: str | None = None) -> TextData:
@@ -96,7 +112,31 @@ def trained(
         train(teacher, data, **{**options, "learning_rate": spec.options["teacher_rate"]})
         table = teacher.get_layer("embedding").embeddings.numpy()
     model = build(spec, data, table)
+    if "training" in spec.options:
+        options["optimizer"] = optimizer_of(spec, len(data.train.labels))
     return model, train(model, data, **options)
+
+
+class DenseAdam(keras.optimizers.Adam):
+    """Adam whose momentum goes on moving rows that have left the batch, as TensorFlow 1's does."""
+
+    def apply(self, grads: Any, trainable_variables: Any = None) -> None:
+        # As rows, a repeated id would be squared once for each time it is there.
+        super().apply([tf.convert_to_tensor(grad) for grad in grads], trainable_variables)
+
+
+def optimizer_of(spec: Spec, rows: int) -> Callable[..., keras.optimizers.Optimizer]:
+    """The optimizer that the option "training" names.
+
+    "paper": Chen & Gimpel's, Adam at a constant rate; "averaged": the same, and each epoch ends
+    with an average of its weights, of about its last 1,000 steps, from which the next one starts.
+    """
+    checks.choice("training", spec.options["training"], ("paper", "averaged"))
+    average: dict[str, Any] = {}
+    if spec.options["training"] == "averaged":
+        steps = math.ceil(rows / spec.batch_size)
+        average = dict(use_ema=True, ema_momentum=0.999, ema_overwrite_frequency=steps)
+    return lambda _, **options: DenseAdam(spec.learning_rate, **average, **options)
 
 
 def run(

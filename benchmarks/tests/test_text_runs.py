@@ -1,4 +1,7 @@
+import keras
+import numpy as np
 import pytest
+import tensorflow as tf
 
 from benchmarks.lib import results, text_runs
 from benchmarks.lib.text_runs import Spec
@@ -49,3 +52,37 @@ def test_bytes_are_counted_anew_without_training(monkeypatch):
     monkeypatch.setattr(text_runs, "train", lambda *args, **options: pytest.fail("trained"))
     text_runs.size_again("tiny")
     assert results.rows("tiny") == [row]
+
+
+@pytest.mark.parametrize("training", ["paper", "averaged"])
+def test_the_papers_training_is_dense_adam_at_a_constant_rate(training):
+    spec = SPEC._replace(options={"training": training}, learning_rate=0.02)
+    optimizer = text_runs.optimizer_of(spec, 48)(None, global_clipnorm=10.0)
+    table = keras.Variable(np.zeros((4, 1)))
+    first, second, expected = np.zeros((3, 4))
+    average = expected.copy()
+    for step, ids in enumerate(([1, 1, 2], [3, 3, 3], [0, 2, 2]), 1):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(tf.gather(table.value, ids))
+        (gradient,) = tape.gradient(loss, [table.value])
+        assert isinstance(gradient, tf.IndexedSlices)
+        optimizer.apply([gradient], [table])
+        summed = np.bincount(ids, minlength=4)
+        first, second = 0.9 * first + 0.1 * summed, 0.999 * second + 0.001 * summed**2
+        expected -= 0.02 * first / (1 - 0.9**step) / (np.sqrt(second / (1 - 0.999**step)) + 1e-7)
+        average = expected.copy() if step == 1 else 0.999 * average + 0.001 * expected
+    expected = average if training == "averaged" else expected  # three steps are an epoch
+    np.testing.assert_allclose(table.numpy()[:, 0], expected, rtol=1e-4)
+
+
+def test_trainings_have_labels_and_names():
+    spec = SPEC._replace(options={"training": "averaged"}, epochs=1)
+    (row,) = text_runs.run_all([spec], "tiny", test=False)
+    assert row["label"] == "ME(training=averaged, k=4, m=4, u=5, v=30)"
+    with pytest.raises(ValueError, match="`training` must be one of 'paper', 'averaged'"):
+        text_runs.optimizer_of(spec._replace(options={"training": "other"}), 48)
+
+
+def test_the_small_rnn_is_a_model():
+    (row,) = text_runs.run_all([SPEC._replace(model="rnn")], "tiny")
+    assert row["argmax_agreement"] == 1 and row["other_weight_bytes"] == 4 * (2 * 7 + 3 * 3)

@@ -25,7 +25,8 @@ def add_source(parser: argparse.ArgumentParser, splits: bool = True) -> None:
     add = parser.add_argument
     add(
         "--data", required=True, metavar="FILE|NAME",
-        help="a .csv or .tsv with a header, or clinc150, imdb, ag_news, trec, snips, mrda",
+        help="a .csv or .tsv with a header, or clinc150, imdb, ag_news, trec, snips, mrda, "
+        "dbpedia_subset",
     )  # fmt: skip
     if splits:
         add("--dev", metavar="FILE", help="table of dev (default: a tenth of --data)")

@@ -1,4 +1,4 @@
-"""Text classification data sets: one is packaged, five are read from a folder, and your own:
+"""Text classification data sets: one is packaged, six are read from a folder, and your own:
 a table (`table.load`) or lists (`from_texts`).
 
 >>> load().name
@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from kerascompact.core import checks
-from kerascompact.datasets import ag_news, clinc150, imdb, mrda, snips, table, trec
+from kerascompact.datasets import ag_news, clinc150, dbpedia_subset, imdb, mrda, snips, table, trec
 from kerascompact.datasets.base import Dataset, Split
 from kerascompact.datasets.examine import problems
 from kerascompact.datasets.in_memory import from_texts
@@ -24,6 +24,7 @@ _FROM_A_FOLDER: dict[str, Callable[..., Dataset]] = {
     "trec": trec.load,
     "snips": snips.load,
     "mrda": mrda.load,
+    "dbpedia_subset": dbpedia_subset.load,
 }
 NAMES = ("clinc150", *_FROM_A_FOLDER)
 
@@ -34,8 +35,8 @@ def load(
     """Loads a data set by name.
 
     Args:
-        name: `"clinc150"`, `"imdb"`, `"ag_news"`, `"trec"`, `"snips"` or
-            `"mrda"`.
+        name: `"clinc150"`, `"imdb"`, `"ag_news"`, `"trec"`, `"snips"`, `"mrda"` or
+            `"dbpedia_subset"`.
         data: The data folder, see `datasets.base.data_dir`. CLINC150 is packaged and needs none.
         **options: Further arguments of that data set's `load`, such as `dev` and `seed`.
     Returns: The data set.

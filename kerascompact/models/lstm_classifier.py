@@ -10,6 +10,7 @@ def lstm_classifier(
     num_classes: int,
     units: int = 50,
     *,
+    recurrent: keras.layers.Layer | None = None,
     dropout: float = 0.0,
     sequence_length: int | None = None,
     multi_label: bool = False,
@@ -23,24 +24,30 @@ def lstm_classifier(
         embedding: Any embedding layer, compact or `keras.layers.Embedding`.
         num_classes: Number of classes, at least 2.
         units: Width of the LSTM's state; the paper uses 50.
+        recurrent: A recurrent layer that returns its last output, in place of the LSTM, such as the
+            paper's `keras.layers.SimpleRNN(2)`; `units` is then not used.
         dropout: Share of the last state dropped in training; the paper uses none.
         sequence_length: Fixed number of ids, or `None` for any.
         multi_label: Whether a text may have several classes or none: a sigmoid for each.
 
     Returns: Model, `ids` int32 `(batch, length)` -> `probabilities` `(batch, num_classes)`.
 
-    Raises: ValueError, if an argument is out of its range.
+    Raises: ValueError, if an argument is out of its range, or `recurrent` returns sequences.
 
     >>> lstm_classifier(keras.layers.Embedding(20, 4, mask_zero=True), 3).output_shape
     (None, 3)
 
-    Reference: [Chen & Gimpel, NAACL 2018](https://aclanthology.org/N18-2116), sec. 3.
+    Reference: [Chen & Gimpel, NAACL 2018](https://aclanthology.org/N18-2116), sec. 3; Table 5.
     """
     checks.integer_in("num_classes", num_classes, 2)
     checks.integer_in("units", units, 1)
     checks.number("dropout", dropout, at_least=0, up_to=0.999)
+    if recurrent is None:
+        recurrent = keras.layers.LSTM(units, name="lstm")
+    if getattr(recurrent, "return_sequences", True):
+        checks.fail("recurrent", "a recurrent layer with return_sequences=False", recurrent)
     ids = keras.Input((sequence_length,), dtype="int32", name="ids")
-    state = keras.layers.LSTM(units, name="lstm")(embedding(ids))
+    state = recurrent(embedding(ids))
     if dropout:
         state = keras.layers.Dropout(dropout, name="dropout")(state)
     return keras.Model(ids, output_layer(num_classes, multi_label)(state), name="lstm_classifier")

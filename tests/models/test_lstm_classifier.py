@@ -4,7 +4,8 @@ import keras
 import numpy as np
 import pytest
 
-from kerascompact.layers import ClusterEmbedding
+from kerascompact import export
+from kerascompact.layers import ClusterEmbedding, MixtureEmbedding
 from kerascompact.models import lstm_classifier
 
 IDS = np.array([[3, 5, 0, 0], [1, 1, 2, 7], [0, 0, 0, 0], [4, 0, 0, 0]])
@@ -31,9 +32,45 @@ def test_equals_the_formula():
     model.set_weights(weights)
     table, kernel, recurrent, bias, dense, offset = weights
     states = [last_state(table[row[row > 0]], kernel, recurrent, bias, 5) for row in IDS]
-    powers = np.exp(np.stack(states) @ dense + offset)
-    expected = powers / powers.sum(-1, keepdims=True)
+    expected = softmax(np.stack(states) @ dense + offset)
     np.testing.assert_allclose(model.predict(IDS, verbose=0), expected, rtol=1e-4, atol=1e-6)
+
+
+def softmax(x):
+    powers = np.exp(x)
+    return powers / powers.sum(-1, keepdims=True)
+
+
+def test_a_simple_rnn_equals_its_formula_in_its_file_as_well(tmp_path):
+    """The paper's Table 5: two units, `h = tanh(x K + h R + b)`, padding skipped."""
+    embedding = MixtureEmbedding(9, 3, 2, 4, num_reserved=2, mask_zero=True, name="embedding")
+    model = lstm_classifier(embedding, 3, units=7, recurrent=keras.layers.SimpleRNN(2))
+    model.compile("adam", "sparse_categorical_crossentropy", jit_compile=True)
+    model.fit(IDS, np.array([0, 1, 2, 1]), epochs=2, verbose=0)
+    vectors, states = embedding(np.arange(9)[None])[0].numpy(), np.zeros((4, 2))
+    kernel, recurrent, bias, dense, offset = model.get_weights()[-5:]
+    for at in range(4):
+        moved = np.tanh(vectors[IDS[:, at]] @ kernel + states @ recurrent + bias)
+        states = np.where(IDS[:, at : at + 1] > 0, moved, states)
+    expected = softmax(states @ dense + offset)
+    np.testing.assert_allclose(model.predict(IDS, verbose=0), expected, rtol=1e-4, atol=1e-6)
+    model.save(tmp_path / "rnn.keras")
+    again = keras.saving.load_model(tmp_path / "rnn.keras")
+    np.testing.assert_allclose(again.predict(IDS, verbose=0), expected, rtol=1e-4, atol=1e-6)
+    file = export.convert(model, "float32", sequence_length=4)
+    found = export.verify(model, file, IDS).outputs
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-6)
+
+
+def test_recurrent_takes_either_direction_and_float16():
+    embedding = ClusterEmbedding(9, 4, 3, mask_zero=True, dtype="mixed_float16")
+    both = keras.layers.Bidirectional(keras.layers.GRU(3, dtype="mixed_float16"))
+    model = lstm_classifier(embedding, 3, recurrent=both)
+    assert model.get_layer("probabilities").input.shape == (None, 6)
+    found = model.predict(IDS, verbose=0)
+    assert found.dtype == np.float32
+    padded = np.pad(IDS, ((0, 0), (0, 3)))
+    np.testing.assert_allclose(model.predict(padded, verbose=0), found, atol=1e-3)  # float16
 
 
 def test_takes_any_length_or_one():
@@ -62,6 +99,12 @@ def test_dropout_acts_in_training_only():
         ({"units": 0}, "`units` must be an integer >= 1"),
         ({"dropout": 1.0}, r"`dropout` must be a number in \[0, 0.999\]\. Received: dropout=1.0"),
         ({"dropout": "0.5"}, r"`dropout` must be a number in \[0, 0.999\]\."),
+        (
+            {"recurrent": keras.layers.GRU(4, return_sequences=True)},
+            "`recurrent` must be a recurrent layer with return_sequences=False. Received: recurr",
+        ),
+        ({"recurrent": keras.layers.Dense(4)}, "`recurrent` must be a recurrent layer with return"),
+        ({"recurrent": 50}, "`recurrent` must be a recurrent layer with return_sequences=False"),
     ],
 )
 def test_refuses(change, message):

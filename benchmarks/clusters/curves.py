@@ -1,0 +1,190 @@
+"""The cluster paper's curves on AG News: accuracy over size, m, u, v, k and training data.
+
+`ag_news_curves`: Figures 2 and 3 of [Chen & Gimpel, NAACL 2018](https://aclanthology.org/N18-2116),
+on dev. `ag_news_shares`: Figure 4, on test, which the paper has of IMDB. One seed; the training is
+that of `ag_news`, whose trials on dev are points of these curves.
+"""
+
+import argparse
+import dataclasses
+import functools
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.clusters.cluster_paper import AG_NEWS, AG_NEWS_SIZES, sized, with_scale
+from benchmarks.lib import results, runner, text_runs
+from benchmarks.lib.text_runs import Spec
+from kerascompact import datasets
+from kerascompact.core.extras import require
+from kerascompact.datasets.base import Dataset
+from kerascompact.datasets.splitting import hold_out
+from kerascompact.tasks import plots
+from kerascompact.tasks.classification import encode
+from kerascompact.tasks.methods import METHODS
+
+Size = tuple[int, int, int, int]  # v, m, k, u
+
+
+def of(method: str, *sizes: Size) -> list[Spec]:
+    """A method's runs on AG News."""
+    return sized(with_scale(AG_NEWS, method), method, sizes)
+
+
+# Two sizes at each of 0.05 and 0.1 MB, as in Table 2; one at 0.07 and one at 0.2. Clusters alone
+# have none at 0.2, which they do not fill, and one of those at 0.1 MB takes 0.068.
+CURVE = [spec for (method, _), sizes in AG_NEWS_SIZES.items() for spec in of(method, *sizes)] + [
+    *of("standard", (2440, 3, 0, 0), (8200, 5, 0, 0)),
+    *of("adjustment", (5800, 4, 32, 0), (20000, 8, 100, 0)),
+    *of("mixture", (15000, 5, 100, 500), (20000, 8, 100, 4400)),
+]
+FIGURES: dict[str, tuple[str, list[Spec]]] = {  # what grows along the curve, and its runs
+    "2": ("model_mb", CURVE),
+    "3a": ("width", of("standard", *((5070, m, 0, 0) for m in (1, 2, 3, 5, 8)))),
+    "3b": (
+        "unique",
+        of("cluster", (5000, 4, 32, 0))
+        + of("mixture", *((5000, 4, 32, u) for u in (100, 250, 1000, 2500))),
+    ),
+    "3c": ("size", of("cluster", *((v, 5, 32, 0) for v in (1000, 3000, 9800, 20000)))),
+    "3d": ("clusters", of("cluster", *((9800, 5, k, 0) for k in (4, 12, 32, 100)))),
+}
+NAMES = {
+    "model_mb": "model, MB by the paper's formula",
+    "width": "m, numbers of a vector (SE, v = 5,070)",
+    "unique": "u, unique vectors (ME, v = 5,000, m = 4, k = 32)",
+    "size": "v, words (CE, m = 5, k = 32)",
+    "clusters": "k, clusters (CE, v = 9,800, m = 5)",
+    "share": "share of the training data, %",
+}
+
+SHARES = (0.1, 0.25, 0.5, 1.0)
+AT_FULL = (  # as chosen on dev for 0.05 MB
+    *of("standard", (1150, 2, 0, 0)),
+    *of("cluster", (9800, 5, 32, 0)),
+    *of("adjustment", (1550, 3, 32, 0)),
+    *of("mixture", (5000, 4, 32, 250)),
+)
+
+
+def part(spec: Spec, share: float) -> dict[str, Any]:
+    """A run on a part of the training data: half of the data, 1.4 times the epochs.
+
+    >>> part(AG_NEWS, 0.25)["epochs"], AG_NEWS.epochs
+    (12, 6)
+    """
+    epochs = math.ceil(spec.epochs / math.sqrt(share))
+    return {**spec._replace(epochs=epochs)._asdict(), "share": share}
+
+
+def cut(data: Dataset, share: float, seed: int) -> Dataset:
+    """A share of the training rows, of each class in proportion; dev and test as they are.
+
+    >>> from kerascompact import datasets
+    >>> len(cut(datasets.load(), 0.1, seed=0).train.texts)
+    1500
+    """
+    if share == 1:
+        return data
+    _, kept = hold_out(data.train, round(share * len(data.train.texts)), seed)
+    return dataclasses.replace(data, train=kept)
+
+
+def run(facts: dict[str, Any], whole: Dataset, test: bool, verbose: int = 0) -> dict[str, Any]:
+    """The row of a run: that of `ag_news` or of its trials on dev, if they have it."""
+    share = facts.get("share", 1)
+    spec = Spec(**{key: value for key, value in facts.items() if key != "share"})
+    known = results.find("ag_news" if test else "ag_news_dev", runner.facts(spec))
+    if known and share == 1:
+        return known
+    data = encode(cut(whole, share, spec.seed), spec.size, spec.length, spec.rules)
+    return text_runs.run(spec, data, test=test, jit_compile=True, verbose=verbose)
+
+
+def benchmark(name: str, arguments: argparse.Namespace) -> list[dict[str, Any]]:
+    """Runs what has no row yet, and draws the curves."""
+    loaded = functools.cache(lambda: datasets.load("ag_news", arguments.data))
+    test = name == "ag_news_shares"
+    specs = [spec._asdict() for _, figure in FIGURES.values() for spec in figure]
+    if test:
+        specs = [part(spec, share) for share in SHARES for spec in AT_FULL]
+    runner.run_all(name, specs, lambda facts: run(facts, loaded(), test, arguments.verbose), table)
+    draw(results.rows(name), results.path(name).with_suffix(".png"))
+    return results.rows(name)
+
+
+def points(rows: Sequence[dict[str, Any]], figure: str) -> list[dict[str, Any]]:
+    """Rows of a figure, in the order of its runs."""
+    wanted = [runner.facts(spec) for spec in FIGURES[figure][1]]
+    return [row for spec in wanted for row in rows if row["spec"] == spec]
+
+
+def table(rows: Sequence[dict[str, Any]]) -> str:
+    """Markdown: a line for each point of each curve."""
+    if "share" in rows[0]["spec"]:
+        return _shares(rows)
+    lines = ["| figure | model | dev | model MB, paper |", "|---|---|---|---|"]
+    for figure in FIGURES:
+        for row in points(rows, figure):
+            accuracy = results.percent([row], "dev_accuracy")
+            lines.append(f"| {figure} | {row['label']} | {accuracy} | {row['model_mb']:.3f} |")
+    return "\n".join(lines)
+
+
+def _shares(rows: Sequence[dict[str, Any]]) -> str:
+    lines = ["| model | " + " | ".join(f"{share:.0%}" for share in SHARES) + " |"]
+    lines.append("|" + "---|" * (1 + len(SHARES)))
+    for label in dict.fromkeys(row["label"] for row in rows):
+        at = {row["spec"]["share"]: row for row in rows if row["label"] == label}
+        cells = [results.percent([at[s]], "file_accuracy") if s in at else "-" for s in SHARES]
+        lines.append("| " + " | ".join([label, *cells]) + " |")
+    return "\n".join(lines)
+
+
+def draw(rows: Sequence[dict[str, Any]], path: Path) -> Path | None:
+    """Draws a plot for each figure; `None` without matplotlib."""
+    try:
+        figures = require("matplotlib.figure", "plot")
+    except ImportError:
+        return None
+    if "share" in rows[0]["spec"]:
+        panels = [("4", "share", rows)]
+    else:
+        panels = [(figure, key, points(rows, figure)) for figure, (key, _) in FIGURES.items()]
+    columns = min(3, len(panels))
+    lines = math.ceil(len(panels) / columns)
+    drawn = figures.Figure(figsize=(4.6 * columns, 3.7 * lines), layout="constrained")
+    grid = drawn.subplots(lines, columns, squeeze=False).flatten()
+    for axes, (figure, key, shown) in zip(grid, panels, strict=False):
+        _panel(axes, key, shown)
+        plots.plain(axes, f"Figure {figure}")
+    for axes in grid[len(panels) :]:
+        axes.set_visible(False)
+    return plots.save(drawn, path)
+
+
+def _panel(axes: Any, key: str, rows: Sequence[dict[str, Any]]) -> None:
+    accuracy = "file_accuracy" if key == "share" else "dev_accuracy"
+    curves: dict[str, list[tuple[float, float]]] = {}
+    for row in rows:
+        method = "mixture" if key == "unique" else row["spec"]["method"]  # u = 0: clusters alone
+        place = row[key] if key == "model_mb" else row["spec"][key]
+        place *= 100 if key == "share" else 1
+        curves.setdefault(method, []).append((place, 100 * row[accuracy]))
+    for method, found in curves.items():
+        colour, marker = plots.STYLES[method]
+        label = METHODS[method].abbreviation
+        if key == "model_mb":  # settings of one size: the line joins the best so far
+            axes.scatter(*zip(*found, strict=True), color=colour, marker=marker, s=18, alpha=0.5)
+            ordered = sorted(found)
+            found = [
+                (size, best)
+                for at, (size, best) in enumerate(ordered)
+                if best > max((other for _, other in ordered[:at]), default=0)
+            ]
+        axes.plot(*zip(*sorted(found), strict=True), color=colour, marker=marker, label=label)
+    if key in ("unique", "size", "clusters"):
+        axes.set_xscale("symlog" if key == "unique" else "log")
+    axes.set_xlabel(NAMES[key])
+    axes.set_ylabel("test accuracy, %" if key == "share" else "dev accuracy, %")
