@@ -100,7 +100,8 @@ GRID: dict[str, tuple[str, tuple[float, ...]]] = {
     "ANT 180, k-SVD of SE, tuned": ("tuned", (1, 2)),
     "sparse code 100 of SE, tuned": ("tuned", (1, 2)),
 }
-TUNING_RATE = 1e-3  # of what begins at a trained table
+TUNING = ("first", "tuned", "rate")  # options of a run that begins with another
+TUNING_RATE = 1e-3
 STRENGTHS = ("l1_weight", "group_lasso_weight", "kl_weight", "penalty")
 
 
@@ -157,7 +158,7 @@ def build(
 ) -> keras.Model:
     """The model that a run begins with, seeded; `first` is the trained one of `spec.first`."""
     keras.utils.set_random_seed(spec.seed)
-    options = {key: value for key, value in spec.options.items() if key not in ("first", "tuned")}
+    options = {key: value for key, value in spec.options.items() if key not in TUNING}
 
     def around(layer: keras.layers.Layer) -> keras.Model:
         return MODELS[spec.model](layer, len(data.label_names), dropout=spec.dropout)
@@ -192,7 +193,7 @@ def trained(
         data,
         epochs=epochs,
         batch_size=spec.batch_size,
-        learning_rate=TUNING_RATE if tuned else spec.learning_rate,
+        learning_rate=spec.options.get("rate", TUNING_RATE) if tuned else spec.learning_rate,
         seed=spec.seed,
         verbose=verbose,
         optimizer=optimizer_of(spec.options["kind"]),
@@ -295,7 +296,9 @@ def table(rows: Sequence[dict[str, Any]]) -> str:
     for group in groups:
         spec = group[0]["spec"]
         strengths = [f"{spec['options'][name]:g}" for name in STRENGTHS if name in spec["options"]]
-        cells = [spec["method"], *(strengths or ["-"]), str(spec["epochs"]), str(len(group))]
+        tuned = spec["options"].get("tuned")
+        epochs = f"{spec['epochs']} + {tuned}" if tuned else str(spec["epochs"])
+        cells = [spec["method"], *(strengths or ["-"]), epochs, str(len(group))]
         cells += [results.percent(group, f"{kind}_accuracy") for kind in results.KINDS]
         numbers = mean(row["embedding_parameters"] for row in group)
         cells += [f"{numbers / 1e6:.3f}", f"1/{spec['size'] * spec['width'] / numbers:.1f}"]
