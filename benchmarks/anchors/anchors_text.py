@@ -34,7 +34,7 @@ FREE = {"related": True, "unrelated": 1e-4}  # domain knowledge: positive and ne
 ANT = {"kind": "anchors", "l1_weight": 1e-2}
 ANT_50 = {**ANT, "num_anchors": 50, "l1_weight": 0.1}
 DYNAMIC = {"by": "dynamic", "orthogonality_weight": 1e-3}
-SCALED = {"num_anchors": (5, 5), "mixture": "softmax", "logit_scale": 10.0, "start": 1.0}
+SCALED = {"num_anchors": (5, 5), "mixture": "softmax", "logit_scale": 10.0, "start": 0.3}
 # About 1/40 of the full table's numbers: ANT has 215,895.
 SMALL_RANK = {"kind": "low_rank", "ratio": 0.0276}  # rank 7: 6 would be less than ANT has
 K_SVD = {"kind": "k_svd", "num_anchors": 180, "num_neighbors": 5, "max_points": 8192}
@@ -79,6 +79,9 @@ METHODS: dict[str, dict[str, Any]] = {
         **ANT, **DYNAMIC, "num_anchors": (5, 5), "mixture": "softmax",
     },
     "ANT 5+5 dynamic mixture, scale 10": {**ANT, **DYNAMIC, **SCALED},
+    "ANT 4 x 5 dynamic mixture, scale 10": {
+        **ANT, **DYNAMIC, **SCALED, "num_anchors": (5, 5, 5, 5),
+    },
     "ANT 5+5 dynamic mixture, knowledge": {
         **ANT, **DYNAMIC, "num_anchors": (5, 5), "mixture": "softmax", "unrelated": 1e-4,
     },
@@ -94,7 +97,7 @@ GRID: dict[str, tuple[str, tuple[float, ...]]] = {
     "VVD": ("kl_weight", (1e-4, 1e-3)),
     "SparseVD-Voc": ("kl_weight", (1e-5,)),
     "SparseVD-Voc, warm-up": ("kl_weight", (1e-5, 1e-4)),
-    "ANT 5+5 dynamic mixture, scale 10": ("start", (1.0, 3.0)),
+    "ANT 5+5 dynamic mixture, scale 10": ("start", (0.3, 1.0, 3.0)),
     "SE, tuned": ("tuned", (1, 2)),
     "LR 1/36 of SE, tuned": ("tuned", (1, 2)),
     "ANT 180, k-SVD of SE, tuned": ("tuned", (1, 2)),

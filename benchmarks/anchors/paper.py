@@ -9,7 +9,9 @@ __all__ = ["LINES", "benchmark", "table"]
 NUMBERS: dict[str, Any] = dict(key="embedding_parameters", scale=1e-6)
 
 
-def text(row: str, accuracy: float, numbers: float, method: str, differs: str) -> list[Line]:
+def text(
+    row: str, accuracy: float | None, numbers: float | None, method: str, differs: str
+) -> list[Line]:
     """A row of Table 1: its accuracy and its numbers of the embedding."""
     ours: Any = ("ant_text", {"method": method})
     return [
@@ -54,6 +56,8 @@ LINES: tuple[Line, ...] = (
     *text("ANT 50 frequency", 89.5, 1.01, "ANT 50 frequency", AG),
     *text("ANT 10 frequency, knowledge", 91.0, 0.40, "ANT 10 frequency, knowledge", KNOWN),
     *text("ANT 10 dynamic, knowledge", 90.5, 0.40, "ANT 10 dynamic", f"{AG}; without knowledge"),
+    *text("ANT 180, begun at a k-SVD", None, None, "ANT 180, k-SVD of SE, tuned",
+          f"{AG} and two; the paper has no such row"),
     *text(
         "ANT 5 dynamic mixture, knowledge",
         90.5,
@@ -86,8 +90,8 @@ LINES: tuple[Line, ...] = (
     *language("Post-SH 500", 166.8, 0.30, "Post-SH 500", AFTER, "AWD-LSTM"),
     *language("Post-SH + k-SVD 1,000", 78.0, 0.60, "Post-SH + k-SVD 1,000", AFTER, "AWD-LSTM"),
     *language("Post-SH + k-SVD 500", 103.5, 0.30, "Post-SH + k-SVD 500", AFTER, "AWD-LSTM"),
-    missing("Table 2", "AWD-LSTM: full table, perplexity", 59.0, AWD),
-    missing("Table 2", "AWD-LSTM: ANT 1,000 dynamic, perplexity (0.44 M)", 72.0, AWD),
+    missing("Tables 2, 10", "AWD-LSTM: full table, perplexity", 59.0, AWD),
+    missing("Tables 2, 10", "AWD-LSTM: ANT 1,000 dynamic, perplexity (0.44 M)", 72.0, AWD),
     missing("Table 2", "AWD-LSTM: ANT 500 dynamic, perplexity (0.26 M)", 74.0, AWD),
     missing("Tables 2, 10", "AWD-LSTM: ANT 1,000 frequency, perplexity (0.45 M)", 77.0, AWD),
     missing("Tables 2, 10", "AWD-LSTM: ANT 100, knowledge, perplexity (0.05 M)", 70.0, AWD),
