@@ -43,6 +43,15 @@ METHODS: dict[str, dict[str, Any]] = {
     "ANT 2,000": {**SIGNED, "num_anchors": 2000, "last": 0.012},
     "ANT 100, ReLU": {"kind": "anchors", "l1_weight": 3e-4, "num_anchors": 100},
     "ANT 1,000, ReLU": {"kind": "anchors", "l1_weight": 1e-3, "num_anchors": 1000},
+    # Zeros that come from training: no penalty in the first two thirds, then about 0.02 in all.
+    "ANT 100, late penalty": {
+        "kind": "anchors", "num_anchors": 100, "nonnegative": False, "l1_weight": 6e-5,
+        "free_epochs": 2.67, "frozen_epochs": 1,
+    },
+    "ANT 100, ReLU, Adam, late penalty": {
+        "kind": "anchors", "num_anchors": 100, "l1_weight": 0.03, "transform_rate": 2e-3,
+        "free_epochs": 2.67,
+    },
     "ANT 100, knowledge": {**SIGNED, "num_anchors": 100, "related": True, "unrelated": 1e-4},
 }  # fmt: skip
 # What decides how sparse a method is, for a choice on dev: `ant_ptb_dev`. The rate is 1, so that

@@ -9,7 +9,9 @@ __all__ = ["LINES", "benchmark", "table"]
 NUMBERS: dict[str, Any] = dict(key="embedding_parameters", scale=1e-6)
 
 
-def text(row: str, accuracy: float, numbers: float, method: str, differs: str) -> list[Line]:
+def text(
+    row: str, accuracy: float | None, numbers: float | None, method: str, differs: str
+) -> list[Line]:
     """A row of Table 1: its accuracy and its numbers of the embedding."""
     ours: Any = ("ant_text", {"method": method})
     return [
@@ -47,19 +49,22 @@ LINES: tuple[Line, ...] = (
     *text("Frequency 5,000", 91.0, 1.28, "VS frequency 5,000", AG),
     *text("TF-IDF 5,000", 91.0, 1.28, "VS TF-IDF 5,000", AG),
     *text("GL 4,000", 91.0, 1.02, "GL", f"{AG}; 13,404 words are left"),
-    *text("VVD 3,000", 91.0, 0.77, "VVD", f"{AG}; 31,562 words are left"),
-    missing("Table 1", "SparseVD 5,700: accuracy 88.8, 1.72 million numbers", None, "not run"),
+    *text("VVD 3,000", 91.0, 0.77, "VS VVD 3,000", f"{AG}: too few to rank words by noise"),
+    missing("Table 1", "SparseVD 5,700: accuracy 88.8, 1.72 million numbers", None,
+            "not run, for time"),
     *text("SparseVD-Voc 2,400", 89.2, 0.73, "SparseVD-Voc", f"{AG}; of the embedding alone"),
     *text("Sparse Code 100", 89.5, 2.03, "sparse code 100", AG),
     *text("ANT 50 frequency", 89.5, 1.01, "ANT 50 frequency", AG),
     *text("ANT 10 frequency, knowledge", 91.0, 0.40, "ANT 10 frequency, knowledge", KNOWN),
     *text("ANT 10 dynamic, knowledge", 90.5, 0.40, "ANT 10 dynamic", f"{AG}; without knowledge"),
+    *text("ANT 180, begun at a k-SVD", None, None, "ANT 180, k-SVD of SE, tuned at 2e-4",
+          f"{AG} and one; the paper has no such row"),
     *text(
         "ANT 5 dynamic mixture, knowledge",
         90.5,
         0.70,
-        "ANT 5+5 dynamic mixture",
-        f"{AG}; without knowledge",
+        "ANT 5+5 dynamic mixture, scale 10",
+        f"{AG}; two sets, a scale of 10, without knowledge",
     ),
     *language("full table", 77.1, 2.00, "SE", f"{PTB} (paper 500), Zaremba's settings"),
     *language("LR", 112.1, 1.26, "LR 1/5", f"{PTB}; the embedding alone has low rank"),
@@ -78,16 +83,15 @@ LINES: tuple[Line, ...] = (
         f"{PTB}; 200 units; the embedding alone is sparse",
         "LSTM 256",
     ),
-    missing("Table 2", "LSTM 256: SparseVD-Voc 120.2 (0.52 M)", None, "a softmax over words that "
-            "are dropped is not defined here"),
+    missing("Table 2", "LSTM 256: SparseVD-Voc 120.2 (0.52 M)", None, "not run, for time"),
     missing("Table 2", "LSTM 256: full 70.3 (2.56 M), ANT 71.5, 73.1, 77.2, 96.5; 5 rows", None,
-            "not run: as those of 200 units, and half as long again"),
+            "not run, for time"),
     *language("Post-SH 1,000", 118.8, 0.60, "Post-SH 1,000", AFTER, "AWD-LSTM"),
     *language("Post-SH 500", 166.8, 0.30, "Post-SH 500", AFTER, "AWD-LSTM"),
     *language("Post-SH + k-SVD 1,000", 78.0, 0.60, "Post-SH + k-SVD 1,000", AFTER, "AWD-LSTM"),
     *language("Post-SH + k-SVD 500", 103.5, 0.30, "Post-SH + k-SVD 500", AFTER, "AWD-LSTM"),
-    missing("Table 2", "AWD-LSTM: full table, perplexity", 59.0, AWD),
-    missing("Table 2", "AWD-LSTM: ANT 1,000 dynamic, perplexity (0.44 M)", 72.0, AWD),
+    missing("Tables 2, 10", "AWD-LSTM: full table, perplexity", 59.0, AWD),
+    missing("Tables 2, 10", "AWD-LSTM: ANT 1,000 dynamic, perplexity (0.44 M)", 72.0, AWD),
     missing("Table 2", "AWD-LSTM: ANT 500 dynamic, perplexity (0.26 M)", 74.0, AWD),
     missing("Tables 2, 10", "AWD-LSTM: ANT 1,000 frequency, perplexity (0.45 M)", 77.0, AWD),
     missing("Tables 2, 10", "AWD-LSTM: ANT 100, knowledge, perplexity (0.05 M)", 70.0, AWD),

@@ -97,6 +97,9 @@ class SparseAnchorEmbedding(AnchorTransformEmbedding):
     ) -> "SparseAnchorEmbedding":
         """A layer that begins where a form is, such as one of `compress.KSVD`, to train it on.
 
+        With `l1_weight=0.0` a signed form keeps its entries, of which only the values are trained,
+        by any optimizer: its size stays.
+
         Args:
             form: Form of sums of anchors.
             entries: Number of entries of a row; `None`: those of its longest. A row of more keeps
