@@ -2,7 +2,8 @@
 
 The paper varies K and D of the codes of a language model. This does so for the mean of the words'
 vectors on two small sets: one of K and D grows while the other stays. All else is alike, nothing
-was tuned; the epoch that is best on dev is measured on test, once.
+was tuned; the epoch that is best on dev is measured on test, once. Batch normalization stands
+behind the composition, as in the paper's code.
 """
 
 import argparse
@@ -29,7 +30,8 @@ RATE = 0.01
 
 def spec_of(base: Spec, composition: str, cardinality: int, code_length: int) -> Spec:
     """A point of the figure."""
-    options = {"cardinality": cardinality, "code_length": code_length, "composition": composition}
+    sizes = {"cardinality": cardinality, "code_length": code_length}
+    options = {**sizes, "composition": composition, "batch_norm": True}
     return base._replace(learning_rate=RATE, options=options)
 
 
