@@ -70,7 +70,7 @@ PLAIN = {"method": "standard"}
 AG_GUIDED = {"method": "kd", "options.guidance": 1000.0}
 GUIDED = {"method": "kd", "options.guidance": 10_000.0}
 OURS = {
-    "cora": {"method": "kd", "start": 3.0},
+    "cora": {"method": "kd", "start": 1.0, "label": "KD"},
     "citeseer": {"method": "kd", "options.logits_batch_norm": True},
 }
 SIZES = {"parameters (K)": ("embedding_parameters", 1e-3), "bits (M)": ("paper_bits", 1e-6)}

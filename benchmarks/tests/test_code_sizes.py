@@ -35,10 +35,3 @@ def test_one_of_both_sizes_grows_while_the_other_stays(tmp_path):
     assert (tmp_path / "code_sizes.png").read_bytes()[:4] == b"\x89PNG"
     points = code_sizes._points(rows, 0)
     assert {k for k, *_ in points} == {4, 8} and all(0 <= height <= 100 for _, height, _ in points)
-
-
-def test_rates_are_tried_on_dev_alone():
-    rows = code_sizes.benchmark("code_sizes_dev", arguments())
-    assert {code_sizes.sizes_of(row) for row in rows} == {code_sizes.MIDDLE}
-    assert [row["spec"]["learning_rate"] for row in rows] == [0.01, 0.03] * 2
-    assert not any("file_accuracy" in row for row in rows)

@@ -28,8 +28,12 @@ def test_cosines_are_those_of_all_pairs():
 def test_rows_and_their_table(tmp_path, monkeypatch):
     monkeypatch.setenv("KERASCOMPACT_RESULTS", str(tmp_path))
     monkeypatch.setattr(code_words, "glove", lambda count: (WORDS, TABLE))
-    short = {method: code_words.Spec(method, epochs=5, batch_size=40) for method in ("kd", "begun")}
-    monkeypatch.setattr(code_words, "Spec", lambda method: short.get(method, RAW))
+    whole = code_words.Spec
+
+    def spec(method, learning_rate):
+        return whole(method, epochs=5, batch_size=40, learning_rate=learning_rate)
+
+    monkeypatch.setattr(code_words, "Spec", spec)
     rows = code_words.benchmark("code_words", argparse.Namespace(seeds=None, epochs=None))
     additive, begun, trained = (row["relative_error"] for row in rows)
     assert additive <= begun + 1e-3 and begun < trained < 1.05
@@ -37,6 +41,3 @@ def test_rows_and_their_table(tmp_path, monkeypatch):
         assert all(any(word in listed for listed in row["shown"].values()) for word in WORDS[:4])
     text = code_words.table(rows)
     assert "| additive, then trained |" in text and "| code (additive) | words |" in text
-
-
-RAW = code_words.Spec("additive")
