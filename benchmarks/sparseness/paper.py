@@ -69,7 +69,10 @@ LINES: tuple[Line, ...] = (
     Line("Fig. 2", "density 0.2: words of length 1, %", 25, CODE),
     Line("Fig. 2", "density 0.2: words of length 10 or more, %", 7.6, CODE),
     Line(
-        "Fig. 2", "density 0.2: words of length 20", 192, "189: alpha is solved once, in their code anew after each bin"
+        "Fig. 2",
+        "density 0.2: words of length 20",
+        192,
+        "189: alpha is solved once, in their code anew after each bin",
     ),
     Line("Fig. 3", "13 points, no numbers printed", None, "see the picture below"),
     Line("sec. 4.2", "k = 50, LSTM of 50", 96.8, "none: a footnote on larger LSTMs"),

@@ -34,8 +34,10 @@ class Spec(NamedTuple):
 
 def trial(spec: Spec, numbers: tuple[float, ...]) -> Spec:
     """A point with the numbers of one of its trials."""
-    names = ("word_dropout", "variational_dropout", "weight_dropout", "start")
-    return spec._replace(**dict(zip(names, numbers, strict=True)))
+    word, locked, weight, start = numbers
+    return spec._replace(
+        word_dropout=word, variational_dropout=locked, weight_dropout=weight, start=start
+    )
 
 
 DENSE = [Spec(width=width) for width in (20, 10, 5, 3, 2, 1)]
