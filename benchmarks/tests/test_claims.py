@@ -373,6 +373,16 @@ def test_awd_lstm_never_averaged_before_finetuning():
     assert "in neither row had averaging begun before finetuning" in RESULTS
 
 
+def test_awd_lstm_averaged_from_the_same_epoch_on():
+    """An epoch is worse than the best one more than five epochs ago."""
+    for row in results.rows("awd_50k"):
+        dev = row["train_dev_by_epoch"]
+        worse = [n for n in range(6, len(dev)) if dev[n] > min(dev[: n - 5])]
+        assert row["train_averaged"] and worse[0] + 1 == 21
+        assert 24 <= round(min(dev[:21]) - dev[21]) <= 32
+    assert "Averaging begins at epoch 21 in all rows and takes 24 to 32 points off" in RESULTS
+
+
 def test_order_of_reciting_is_that_of_the_smaller_models_of_the_paper():
     best: dict[str, float] = {}
     for row in results.rows("memorisation"):

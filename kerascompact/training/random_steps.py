@@ -23,8 +23,8 @@ class RandomSteps(keras.callbacks.Callback):
     Train on `batches`, with this object among the callbacks and without shuffling:
     `model.fit(random.batches, callbacks=[random, ResetStates()], shuffle=False)`.
 
-    All lengths share one trace. With `jit_compile=True`, XLA compiles a program for each of them,
-    some 60 at 70 steps, so leave it off.
+    All lengths share one trace. With `jit_compile=True`, XLA compiles a program for each of them:
+    some 60 at 70 steps, for an AWD-LSTM 7 (dense) to 18 seconds (sparse) each. Leave it off.
 
     Args:
         ids: Text, integers `(tokens,)`.
