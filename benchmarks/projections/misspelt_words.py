@@ -48,6 +48,7 @@ SPECS: tuple[Any, ...] = (
     _FIT._replace(fit_misspelt=0.4, hidden=_2M, epochs=20),
     _FIT._replace(fit_misspelt=0.4, tuned=1, misspelt=0.4),
     _FIT._replace(fit_misspelt=0.4, tuned=1, misspelt=0.4, own_spelling=True),
+    _FIT._replace(fit_misspelt=0.4, hidden=_2M, epochs=20, tuned=1, misspelt=0.4),
 )
 
 SHOWN = (SPECS[2], SPECS[7])  # of Table 2
