@@ -66,7 +66,7 @@ LINES = (
     *_table_1(),
     Line(
         "Sec. 2.2", "batch, L2 and layer normalization: batch is best", None,
-        "no numbers printed; ours not run, `word_similarity_part` has the two runs, 2 minutes each",
+        "no numbers printed; ours: batch, layer falls together, L2 not run (Losses compared, notes)",
     ),
     Line(
         "Sec. 3.2", "training time, NP-SG 1M / SG", 0.85, "CPU seconds, pairs grouped by word",

@@ -437,3 +437,10 @@ def test_fifteen_epochs_of_whitened_projections():
     (long,) = (row for row in rows if row["spec"]["epochs"] == 15)
     found, base = (word_similarity.average(row, word_similarity.FREQUENT) for row in (long, sg))
     assert f"after 15 epochs in place of 5 to {found:.3f}, {found / base:.2f} of it" in RESULTS
+
+
+def test_layer_normalization_lets_vectors_fall_together():
+    rows = results.rows("word_similarity_part")
+    (row,) = (row for row in rows if row["spec"]["normalization"] == "layer")
+    found = word_similarity.average(row, word_similarity.FREQUENT)
+    assert f"({found:.3f}, mean cosine {row['mean_cosine']:.2f})" in RESULTS
