@@ -66,7 +66,7 @@ LINES = (
     *_table_1(),
     Line(
         "Sec. 2.2", "batch, L2 and layer normalization: batch is best", None,
-        "no numbers printed; ours: batch, layer falls together, L2 not run (Losses compared, notes)",
+        "no numbers printed; ours: 0.306, 0.018, 0.016 on the frequent sets, no cosine loss",
     ),
     Line(
         "Sec. 3.2", "training time, NP-SG 1M / SG", 0.85, "CPU seconds, pairs grouped by word",
