@@ -17,29 +17,29 @@ TABLE_1 = {
     "RW-STANFORD": (0.1505, 0.0401, 0.0184, 0.0375, 0.0835),
     "VERB-143": (0.2452, 0.0730, 0.1333, 0.1500, 0.2108),
 }
-PART = "3 M tokens, not enwik9; our training (Word similarity, notes)"
+PART = "3 M tokens, not enwik9; our settings"
 _LIKE_THE_PAPER = {"misspelt": 0.4, "shortest": 3, "shift": True, "cosine_weight": 0.01}
 # Columns after SG's: name, where our row is, what differs.
 COLUMNS: tuple[tuple[str, dict[str, Any], str], ...] = (
     (
         "NP-SG w/o OP",
         {"shift": False, "cosine_weight": 0.0},
-        f"{PART}: 5 epochs",
+        f"{PART}, 5 epochs",
     ),
     (
         "NP-SG 1M",
         {"whitening": 0.05, "epochs": 15},
-        f"{PART}: whitened, 15 epochs, no cosine loss, nothing misspelt",
+        f"{PART}, 15 epochs, whitened, no cosine loss, nothing misspelt",
     ),
     (
         "NP-SG 2M",
         {**_LIKE_THE_PAPER, "hidden": hidden_units(2_000_000)},
-        f"{PART}: 5 epochs",
+        f"{PART}, 5 epochs",
     ),
     (
         "NP-SG 4M",
         {**_LIKE_THE_PAPER, "hidden": hidden_units(4_000_000)},
-        f"{PART}: 5 epochs",
+        f"{PART}, 5 epochs",
     ),
 )
 
@@ -60,14 +60,13 @@ def _table_1() -> Iterator[Line]:
             )  # fmt: skip
 
 
-_LANGUAGE = "a third of PTB, 2 epochs, LSTM 200, MLP (819, 100); paper: 5 epochs, LSTM 2,048"
-_PTB = {"dataset": "ptb"}
-_MISSPELT = {"method": "np_sg", "shortest": 1, "misspelt": 0.4, "own_spelling": False}
+_LANGUAGE = "a third of PTB, 6 epochs, LSTM 200, MLP (819, 100); paper: 5, 2,048, (1024, 256)"
+_MISSPELT = {"method": "np_sg", "shortest": 1, "misspelt": 0.4, "own_spelling": False, "epochs": 5}
 LINES = (
     *_table_1(),
     Line(
         "Sec. 2.2", "batch, L2 and layer normalization: batch is best", None,
-        "no numbers printed; ours in `word_similarity_part`",
+        "no numbers printed; ours: 0.306, 0.018, 0.016 on the frequent sets, no cosine loss",
     ),
     Line(
         "Sec. 3.2", "training time, NP-SG 1M / SG", 0.85, "CPU seconds, pairs grouped by word",
@@ -75,22 +74,29 @@ LINES = (
         {"method": "sg"}, True,
     ),
     Line(
-        "Table 2", "right word nearest to unseen misspellings", None,
+        "Table 2", "unseen misspellings, right word is nearest", None,
         "the paper shows ten words; ours: 1,500 among 20,000, NP-SG, n-grams of 1 to 3",
         "misspelt_words", _MISSPELT, "retrieval.first", 1,
     ),
     Line(
-        "Sec. 4.2.2", "PTB test perplexity, table of words", 120,
-        f"{_LANGUAGE}; width 100, not 200",
-        "projection_transfer_part", {**_PTB, "start": "embedding"}, "test", 1,
+        "Table 2", "the same, 2M, from a table's vectors", None, "fit, an epoch of skip-gram",
+        "misspelt_words", {"hidden": hidden_units(2_000_000), "tuned": 1}, "retrieval.first", 1,
     ),
     Line(
-        "Sec. 4.2.2", "PTB test perplexity, NP-SG from scratch", 300, _LANGUAGE,
-        "projection_transfer_part", {**_PTB, "start": "none"}, "test", 1,
+        "Table 2", "the same, no training", None, "what the spelling alone says",
+        "misspelt_words", {"epochs": 0}, "retrieval.first", 1,
     ),
     Line(
-        "Sec. 4.2.2", "PTB test perplexity, NP-SG pre-trained", 140, _LANGUAGE,
-        "projection_transfer_part", {**_PTB, "start": "tuned"}, "test", 1,
+        "Sec. 4.2.2", "PTB perplexity, table of words", 120,
+        "not run for time: `projection_transfer_part` has it, two epochs",
+    ),
+    Line(
+        "Sec. 4.2.2", "PTB perplexity, NP-SG from scratch", 300, _LANGUAGE,
+        "projection_transfer", {"dataset": "ptb", "start": "none"}, "test", 1,
+    ),
+    Line(
+        "Sec. 4.2.2", "PTB perplexity, NP-SG pre-trained", 140, _LANGUAGE,
+        "projection_transfer", {"dataset": "ptb", "start": "tuned"}, "test", 1,
     ),
     Line(
         "Sec. 4.2.3", "TREC, gain of pre-training, points", 5.7, "pre-trained on 10.3 M tokens",
@@ -99,7 +105,7 @@ LINES = (
     ),
     Line(
         "Sec. 4.2.3", "MRDA, gain of pre-training, points", 3.75,
-        "a third of its training texts, 2 epochs; all of them take hours",
+        "a third of its training texts and 2 epochs, for time",
         "projection_transfer", {"dataset": "mrda", "start": "tuned"}, "test", 100,
         {"dataset": "mrda", "start": "none"},
     ),

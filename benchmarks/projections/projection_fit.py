@@ -28,6 +28,7 @@ from kerascompact import layers, models
 from kerascompact.layers.embeddings.projection import EPSILON
 
 TABLE = "SG"
+MEASURED = "measured.json"  # in the folder of a fit
 
 
 class Spec(NamedTuple):
@@ -129,7 +130,7 @@ def tuned(
     """
 
     def begin(model: models.SkipGram) -> None:
-        embedding = fitted(spec, corpus.words, corpus.counts, table, verbose, held_out)
+        embedding, _ = kept(spec, corpus, table, work, verbose, held_out)
         model.embedding.set_weights(embedding.get_weights())
         contexts = np.load(teacher(spec).folder(work) / skip_gram_runs.CONTEXTS)
         length = np.mean(np.linalg.norm(table, axis=1))
@@ -171,7 +172,7 @@ def begun(spec: Spec) -> str:
     return ";".join(parts) or "table"
 
 
-def trained(
+def kept(
     spec: Spec,
     corpus: wikipedia.Words,
     table: np.ndarray,
@@ -179,20 +180,21 @@ def trained(
     verbose: int = 0,
     held_out: Sequence[str] = (),
 ) -> tuple[layers.ProjectionEmbedding, dict[str, Any]]:
-    """The projection of a run, and what its training measured; kept in a folder of `work`."""
-    if spec.tuned:
-        return tuned(spec, corpus, table, work, verbose, held_out)
-    name = training(spec).folder(Path()).name.removeprefix("skip_gram")
+    """The projection that a run fits, whatever follows; fitted once, and kept in `work`."""
+    usual = Spec()
+    of_tuning = ("tuned", "tuning_rate", "misspelt", "cosine_weight", "own_spelling", "variants")
+    of_fit = training(spec._replace(**{name: getattr(usual, name) for name in of_tuning}))
+    name = of_fit.folder(Path()).name.removeprefix("skip_gram")
     folder = work / f"fit{name},held_out={len(held_out)}"
     if not (folder / skip_gram_runs.TRAINED).exists():
         start = time.process_time()
         embedding = fitted(spec, corpus.words, corpus.counts, table, verbose, held_out)
         folder.mkdir(parents=True, exist_ok=True)
         seconds = round(time.process_time() - start, 1)
-        (folder / "measured.json").write_text(json.dumps({"cpu_seconds": seconds}), "utf-8")
+        (folder / MEASURED).write_text(json.dumps({"cpu_seconds": seconds}), "utf-8")
         skip_gram_runs.save(embedding, corpus.words, folder)
     saved = keras.saving.load_model(folder / skip_gram_runs.TRAINED).get_layer("embedding")
-    return saved, json.loads((folder / "measured.json").read_text("utf-8"))
+    return saved, json.loads((folder / MEASURED).read_text("utf-8"))
 
 
 def run(
@@ -201,7 +203,8 @@ def run(
     """Fits, and measures as `word_similarity` does; `table` has the table's own correlations."""
     layer = skip_gram_runs.load(teacher(spec), work)
     known = similarity.known_pairs(judged, corpus.words)
-    embedding, measured = trained(spec, corpus, np.asarray(layer.embeddings), work, verbose)
+    make = tuned if spec.tuned else kept
+    embedding, measured = make(spec, corpus, np.asarray(layer.embeddings), work, verbose)
     return {
         "spec": spec._asdict(),
         "parameters": int(sum(np.prod(weight.shape) for weight in embedding.trainable_weights)),

@@ -401,3 +401,58 @@ def test_from_bytes_to_class():
         assert 0.9 < times["ours, ids, bare"] / times["Keras, float32"] < 1.1
         assert max(times["fastText"], times["Keras, float32"]) < times["ours, ids"]
         assert row["arms"]["ours, ids"]["accuracy"] == row["arms"]["ours, text in"]["accuracy"]
+
+
+def test_words_found_by_their_misspellings():
+    def row(**wanted):
+        (found,) = (
+            one
+            for one in results.rows("misspelt_words")
+            if all(one["spec"].get(key) == value for key, value in wanted.items())
+        )
+        return found
+
+    fit = dict(method=None, hidden=819, whitening=False, epochs=10, shortest=1)
+    untrained, letters = row(epochs=0), row(method="np_sg", shortest=1, misspelt=0.4, epochs=5)
+    plain, fitted = row(**fit, fit_misspelt=0.0), row(**fit, fit_misspelt=0.4, tuned=0)
+    by_word, by_pair = (row(**fit, tuned=1, own_spelling=own) for own in (False, True))
+    first = {
+        name: one["retrieval"]["first"]
+        for name, one in [
+            ("untrained", untrained), ("letters", letters), ("plain", plain),
+            ("fitted", fitted), ("by word", by_word), ("by pair", by_pair),
+        ]
+    }  # fmt: skip
+    wider = [row(hidden=1638, tuned=tuned) for tuned in (0, 1)]
+    fit_only, both = (one["retrieval"]["first"] for one in wider)
+    similar = word_similarity.average(wider[1], word_similarity.FREQUENT)
+    assert f"In {100 * both:.0f} of 100 after a fit to a table and skip-gram" in RESULTS
+    assert f"from scratch finds {100 * first['letters']:.0f}, by letters" in RESULTS
+    assert f"not been trained has {first['untrained']:.2f}" in RESULTS
+    assert f"{fit_only:.2f} after the fit, {both:.2f} after the skip-gram" in RESULTS
+    assert f"with {similar:.3f} on the frequent sets" in RESULTS
+    assert f"from {first['plain']:.2f} to {first['fitted']:.2f}" in RESULTS
+    assert f"{first['by word']:.2f} by word and {first['by pair']:.2f} by pair" in RESULTS
+    assert abs(first["by word"] - first["by pair"]) < 0.01
+    cost = [word_similarity.average(one, word_similarity.FREQUENT) for one in (plain, by_word)]
+    assert f"the frequent sets from {cost[0]:.3f} to {cost[1]:.3f}" in RESULTS
+    meanings = [one["meaning"]["misspelt"] for one in results.rows("misspelt_words")]
+    assert f"{max(meanings):.2f} at most for misspellings" in RESULTS
+    times = [one["cpu_per_epoch"] for one in (by_word, by_pair)]
+    assert f"{times[1] / times[0]:.1f} times the time" in RESULTS
+
+
+def test_fifteen_epochs_of_whitened_projections():
+    rows = results.rows("word_similarity_part")
+    (sg,) = (row for row in rows if row["spec"]["method"] == "sg")
+    (long,) = (row for row in rows if row["spec"]["epochs"] == 15)
+    found, base = (word_similarity.average(row, word_similarity.FREQUENT) for row in (long, sg))
+    assert f"after 15 epochs in place of 5 to {found:.3f}, {found / base:.2f} of it" in RESULTS
+
+
+@pytest.mark.parametrize("normalization", ["layer", "l2"])
+def test_vectors_fall_together_without_batch_normalization(normalization):
+    rows = results.rows("word_similarity_part")
+    (row,) = (row for row in rows if row["spec"]["normalization"] == normalization)
+    found = word_similarity.average(row, word_similarity.FREQUENT)
+    assert f"{found:.3f}, mean cosine {row['mean_cosine']:.2f}" in RESULTS

@@ -49,9 +49,16 @@ def test_retrieval_by_hand():
     def vectors(words):
         return 3 * np.array([(np.cos(angles[word]), np.sin(angles[word])) for word in words])
 
-    meant = [WORDS[7], WORDS[9], WORDS[2]]
-    found = misspelt_words.retrieval(vectors, WORDS, meant, ["x", "y", "z"])
-    assert found == {"first": 0.3333, "ten": 0.6667}
+    meant = [WORDS[7], WORDS[9], WORDS[20]]
+    right = misspelt_words.find(vectors, WORDS, meant, meant)
+    found = misspelt_words.find(vectors, WORDS, meant, ["x", "y", "z"])
+    assert found.shares() == {"first": 0.3333, "ten": 0.6667}
+    assert right.shares() == {"first": 1.0, "ten": 1.0}
+    near = [{*range(2, 7), *range(8, 13)}, {*range(4, 9), *range(10, 15)}]
+    assert [set(row) for row in right.nearest(10)[:2]] == near
+    # of "y" and "z" the nearest ten are 5 to 15 but 9, and 25 to 35 but one of the two
+    assert right.shared(right.nearest(10)) == 1.0
+    assert found.shared(right.nearest(10)) == pytest.approx((10 + 9 + 1) / 30, abs=0.04)
 
 
 TINY = dict(threshold=1.0, batch_size=256, width=8, shared_noise=16, output=0.1, epochs=1)
@@ -67,21 +74,27 @@ def test_runs_of_both_kinds(monkeypatch, tmp_path):
     judged = {name: Judged(name, *pairs) for name in NAMES}
     table = Spec("sg", **TINY)
     monkeypatch.setitem(word_similarity.RUNS, "SG", table)
+    monkeypatch.setattr(misspelt_words, "TABLE", projection_fit.teacher(FIT))
+    monkeypatch.setattr(misspelt_words, "KIN", 11)
     wrong = misspelt_words.unseen(corpus.words)
     rows = [
         misspelt_words.run(spec, corpus, judged, wrong, tmp_path)
-        for spec in (SCRATCH, FIT, FIT._replace(fit_misspelt=0.0))
+        for spec in (SCRATCH, FIT, FIT._replace(fit_misspelt=0.0), SCRATCH._replace(epochs=0))
     ]
     assert (projection_fit.teacher(FIT).folder(tmp_path) / skip_gram_runs.TRAINED).exists()
+    assert all(0 <= share <= 1 for row in rows for share in row["meaning"].values())
     assert all(0 <= row["retrieval"]["first"] <= row["retrieval"]["ten"] <= 1 for row in rows)
     assert rows[1]["asked"] == 20 and rows[1]["retrieval"] != rows[2]["retrieval"]
     assert json.loads(json.dumps(rows)) == rows
-    lines = misspelt_words.table(rows).splitlines()[2:]
+    lines = misspelt_words.table(rows).splitlines()
+    assert len({line.count("|") for line in lines}) == 1
+    lines = lines[2:]
     assert lines[0].startswith(
         "| skip-gram from scratch, n-grams of 1 to 3, cosine loss | 40%, of 2 each, by pair |"
     )
     assert lines[1].startswith("| from a table's vectors, n-grams of 1 to 3 | 40%, anew |")
     assert "n-grams of 1 to 3 | - |" in lines[2]
+    assert lines[3].startswith("| not trained, n-grams of 1 to 3 | - |")
 
 
 def test_every_run_has_a_name_of_its_own():
@@ -92,4 +105,4 @@ def test_every_run_has_a_name_of_its_own():
     assert len(set(names)) == len(names)
     assert all(spec.tokens == misspelt_words.TOKENS for spec in misspelt_words.SPECS)
     tuned = FIT._replace(tuned=2)._asdict()
-    assert misspelt_words.label(tuned).endswith("n-grams of 1 to 3, 2 epochs of skip-gram")
+    assert misspelt_words.label(tuned).endswith("n-grams of 1 to 3, epochs of skip-gram: 2")
