@@ -41,7 +41,7 @@ TABLE_2 = (
     ),
     *(
         Line("Table 2", f"{METHODS[method]}, DBpedia, {mb} MB", paper,
-             "1.75 % of train, test held out of it", "dbpedia_subset",
+             "1.75 % of train, another test set", "dbpedia_subset",
              {"label": sized(DBPEDIA, method, DBPEDIA_SIZES[method, mb])[0].label})
         for (method, mb), paper in DBPEDIA_TABLE_2.items()
     ),

@@ -23,12 +23,11 @@ from benchmarks.lib.text_runs import Spec
 from kerascompact.core.extras import require
 from kerascompact.tasks import plots
 from kerascompact.tasks.classification import TextData, outputs_of
-from kerascompact.tasks.measure import measure
+from kerascompact.tasks.measure import accuracy, size_up
 
 BASES = (AG_NEWS, IMDB._replace(learning_rate=5e-3))
-SPECS = [base._replace(model="rnn", width=width) for base in BASES for width in (1, 2, 3)] + [
-    base._replace(model="rnn_orthogonal", width=2) for base in BASES
-]
+SPECS = [base._replace(model="rnn", width=width) for base in BASES for width in (1, 2, 3)]
+SPECS.append(BASES[1]._replace(model="rnn_orthogonal", width=2))
 CELLS = 100  # in each direction; the paper does not say how it measures the area
 DRAWN = 500  # states in a row
 
@@ -49,7 +48,18 @@ def run(spec: Spec, data: TextData, verbose: int = 0) -> dict[str, Any]:
         "states": np.round(states[:DRAWN].astype(float), 3).tolist(),
         "labels": data.dev.labels[:DRAWN].tolist(),
     }
-    return row | measure(model, data, spec.recipe, sequence_length=spec.length)[0]
+    sizes, frozen = size_up(model, data, spec.recipe, spec.length)
+    # 400 steps that forget nothing add up roundings: 2e-4 of a probability was seen.
+    report = frozen.verify(data.test.ids, data.test.labels, tolerance=1e-3)
+    return {
+        **row,
+        **sizes,
+        "hard_accuracy": accuracy(model, data.test),
+        "file_accuracy": report.file_accuracy,
+        "argmax_agreement": report.agreement,
+        "argmax_ties": report.ties,
+        "largest_difference": report.largest_difference,
+    }
 
 
 def area(states: np.ndarray) -> float:
