@@ -184,7 +184,12 @@ def _panel(axes: Any, key: str, rows: Sequence[dict[str, Any]]) -> None:
                 if best > max((other for _, other in ordered[:at]), default=0)
             ]
         axes.plot(*zip(*sorted(found), strict=True), color=colour, marker=marker, label=label)
-    if key in ("unique", "size", "clusters"):
-        axes.set_xscale("symlog" if key == "unique" else "log")
+    if key == "unique":
+        axes.set_xscale("symlog", linthresh=100)  # 0 is one of the points
+    elif key in ("size", "clusters"):
+        axes.set_xscale("log")
+    low, high = axes.get_ylim()
+    half = max(2.0, (high - low) / 2)  # noise must not look like a cliff
+    axes.set_ylim((low + high) / 2 - half, (low + high) / 2 + half)
     axes.set_xlabel(NAMES[key])
     axes.set_ylabel("test accuracy, %" if key == "share" else "dev accuracy, %")

@@ -41,14 +41,14 @@ TABLE_2 = (
     ),
     *(
         Line("Table 2", f"{METHODS[method]}, DBpedia, {mb} MB", paper,
-             "1.75 % of train, test held out of it", "dbpedia_subset",
+             "1.75 % of train, another test set", "dbpedia_subset",
              {"label": sized(DBPEDIA, method, DBPEDIA_SIZES[method, mb])[0].label})
         for (method, mb), paper in DBPEDIA_TABLE_2.items()
     ),
     Line("Table 2", "Yelp, full and polarity, 16 cells", None, "no data"),
 )  # fmt: skip
 
-NOT_RUN = 'not run: half an hour of a core, `make bench ARGS="imdb --seeds 0"`'
+NOT_RUN = 'not run, some 15 minutes an arm: `make bench ARGS="imdb --seeds 0"`'
 TRAINED = "best of 7 epochs, batch 32, falling rate"
 SIZES = {  # embedding and model in MB, accuracy
     "standard": (0.092, 0.137, 86.84),
@@ -80,14 +80,14 @@ TABLE_3 = (
 )  # fmt: skip
 
 OTHERS = (
-    Line("Fig. 2", "accuracy over size, AG News", None, "a plot; ours: Curves"),
+    Line("Fig. 2", "accuracy over size, AG News", None, "a plot; ours: Curves, one seed"),
     Line("Fig. 2", "accuracy over size, DBpedia, Yelp", None, "a plot; not run, no data of Yelp"),
     Line("Fig. 3", "accuracy over m, u, v, k", None, "a plot; ours, AG News alone: Curves"),
     Line("Table 4", "words of clusters", None, "no numbers; ours: Words of clusters"),
     Line("Fig. 4", "accuracy over training data, IMDB", None,
-         "a plot; ours, of AG News: Shares of the training data"),
+         "a plot; ours, of AG News and in part: Shares of the training data"),
     *(
-        Line("Table 5", f"RNN of 2 units, m = {width}", paper, "starts at the identity", "rnn",
+        Line("Table 5", f"RNN of 2 units, m = {width}", paper, "started at the identity", "rnn",
              {"dataset": "imdb", "model": "rnn", "width": width})
         for width, paper in ((1, 82), (2, 78), (3, 84))
     ),
