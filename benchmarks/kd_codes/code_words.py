@@ -23,6 +23,7 @@ from kerascompact.training.inspection import words_per_code
 
 SHOWN = ("up", "tuesday", "were", "year")  # one word of each of the paper's four codes
 TOP = 10  # words of a code in a row
+KINDS = ("same code", "another last letter", "any")  # pairs of words, in the order of the table
 METHODS = {"additive": "additive", "begun": "additive, then trained", "kd": "trained"}
 
 RATES = {"begun": 0.003, "kd": 0.03}  # of trained ones, by the error
@@ -101,12 +102,11 @@ def cosines(codes: np.ndarray, table: np.ndarray) -> dict[str, float]:
     same = _of_pairs(unit, codes)
     alike = _of_pairs(unit, codes[:, :-1])
     anyone = _of_pairs(unit, codes[:, :0])
-    totals = {
-        "same code": same,
-        "another last letter": tuple(np.subtract(alike, same)),
-        "any": anyone,
+    totals = (same, tuple(np.subtract(alike, same)), anyone)
+    return {
+        kind: float(total / max(count, 1))
+        for kind, (total, count) in zip(KINDS, totals, strict=True)
     }
-    return {kind: float(total / max(count, 1)) for kind, (total, count) in totals.items()}
 
 
 def _of_pairs(unit: np.ndarray, codes: np.ndarray) -> tuple[float, float]:
@@ -137,7 +137,7 @@ def table(rows: Sequence[dict[str, Any]]) -> str:
     for row in rows:
         cells = [METHODS[row["spec"]["method"]], f"{row['relative_error']:.3f}"]
         cells.append(f"{row['different_codes']:,}")
-        cells += [f"{cosine:.2f}" for cosine in row["cosines"].values()]
+        cells += [f"{row['cosines'][kind]:.2f}" for kind in KINDS]
         lines.append("| " + " | ".join(cells) + " |")
     lines += ["", f"| code ({METHODS[rows[0]['spec']['method']]}) | words |", "|---|---|"]
     lines += [f"| {code} | {' '.join(words)} |" for code, words in rows[0]["shown"].items()]

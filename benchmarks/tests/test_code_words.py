@@ -41,3 +41,6 @@ def test_rows_and_their_table(tmp_path, monkeypatch):
         assert all(any(word in listed for listed in row["shown"].values()) for word in WORDS[:4])
     text = code_words.table(rows)
     assert "| additive, then trained |" in text and "| code (additive) | words |" in text
+    kinds = ("same code", "another last letter", "any")  # as in the header
+    shown = " | ".join(f"{rows[0]['cosines'][kind]:.2f}" for kind in kinds)
+    assert text.splitlines()[2].endswith(f" | {shown} |")
