@@ -6,20 +6,22 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import keras
 import numpy as np
 
 from kerascompact import export
 from kerascompact.core import files
-from kerascompact.core.keras_graph import direct_layers
-from kerascompact.core.storage import Stored
-from kerascompact.export.code_tables import form_of_table
-from kerascompact.export.embedding_forms import as_form, is_embedding
-from kerascompact.export.recipe import CODES, RECIPES, Recipe
+from kerascompact.export.recipe import RECIPES
 from kerascompact.search.building import build, with_form_head
 from kerascompact.search.corpus import ids_of_a_text
 from kerascompact.search.kernels import kernels_of
 from kerascompact.search.setting import Setting
+from kerascompact.search.table_sizes import (
+    bytes_of,
+    odd_columns,
+    padded,
+    plain_bytes,
+    stored_arrays,
+)
 from kerascompact.search.word_sizes import (
     order_bits,
     sample_words,
@@ -36,7 +38,6 @@ from kerascompact.tflite.passes.kernels import axis_of_scales
 # Bytes of a budget that are kept: buffers begin at multiples of 4, and numbers in the metadata
 # have digits; operators of methods other than a plain table have shapes, too.
 MARGIN, MARGIN_OF_SLOTS, MARGIN_OF_METHODS = 192, 64, 352
-ALIGNED = 4  # bytes that each buffer begins at a multiple of
 SAMPLES = (20, 1500)  # words of the files that are measured: their searches take 3 and 6 steps
 IN_SLOTS = (120, 1500)  # words of the same where no word is searched
 KEPT = f"sizes_{VERSION}.json"  # files of another hash have other operators
@@ -78,7 +79,7 @@ class Sizes:
         self.multi_label = multi_label
         self.path = None if folder is None else folder / KEPT
         self.graphs: dict[str, Graph] = {}
-        self._tables: dict[Setting, int] = {}
+        self._tables: dict[Setting, tuple[int, tuple[int, ...]]] = {}
 
     def predict(self, setting: Setting, words: Sequence[str] | None = None) -> int:
         """Bytes of the file of a setting.
@@ -112,7 +113,7 @@ class Sizes:
     def arrays(self, setting: Setting) -> int:
         """Bytes of a file's arrays, each up to the next multiple of 4."""
         rest = self._table(setting) + self._kernels(setting)
-        return sum(map(_padded, word_bytes(setting))) + rest
+        return sum(map(padded, word_bytes(setting))) + rest
 
     def _kernels(self, setting: Setting) -> int:
         """Bytes of all kernels and biases behind the embedding."""
@@ -122,26 +123,34 @@ class Sizes:
         for kernel in inner if setting.head == "int4" else (*inner, head):
             shape = kernel.shape
             axis = axis_of_scales(shape, -1, kernel.last) if rounds else None
-            total += _padded(math.prod(shape) * (4 if axis is None else 1))
-            total += _padded(4 * shape[-1]) if kernel.bias else 0
+            total += padded(math.prod(shape) * (4 if axis is None else 1))
+            total += padded(4 * shape[-1]) if kernel.bias else 0
             if axis is not None:
                 total += 4 * shape[axis]  # scales
                 counts.add(shape[axis])
         if setting.head == "int4":  # a form: a row for each class
             width, classes = head.shape
-            total += _padded(classes * math.ceil(width / 2)) + _padded(4 * width)
-            total += _padded(4 * classes)
+            total += padded(classes * math.ceil(width / 2)) + padded(4 * width)
+            total += padded(4 * classes)
         return total + 8 * sum(counts)  # zero points, which kernels share
 
     def _table(self, setting: Setting) -> int:
         """Bytes of the embedding's arrays."""
+        return self._arrays_of_table(setting)[0]
+
+    def _arrays_of_table(self, setting: Setting) -> tuple[int, tuple[int, ...]]:
+        """Bytes of the embedding's arrays, and see `odd_columns`."""
         key = setting._replace(rules="", chosen="", start="", epochs=0, batch_size=0, dropout=0.0)
         if key not in self._tables:
-            self._tables[key] = table_bytes(setting)
+            if setting.method == "standard":
+                self._tables[key] = plain_bytes(setting), ()
+            else:
+                stored = stored_arrays(setting)
+                self._tables[key] = bytes_of(stored), odd_columns(stored)
         return self._tables[key]
 
     def _graph(self, setting: Setting) -> Graph:
-        key = kind(setting, len(self.label_names))
+        key = kind(setting, len(self.label_names), self._arrays_of_table(setting)[1])
         if key not in self.graphs:
             self.graphs |= self._kept()
         if key not in self.graphs:
@@ -166,8 +175,8 @@ class Sizes:
                 return self._of_one(setting, step)
         found = []
         for size in SAMPLES if setting.stored == "fingerprints" else IN_SLOTS:
-            small = scaled(setting, size + NUM_RESERVED)
-            words = sample_words(size)
+            small = self._alike(setting, size)
+            words = sample_words(small.words - NUM_RESERVED)
             rest = len(self.convert(small, words)) - self.arrays(small)
             found.append((rest, steps_of(words)))
         if setting.stored != "fingerprints":
@@ -175,6 +184,16 @@ class Sizes:
         (few, few_steps), (many, many_steps) = found
         step = (many - few) / (many_steps - few_steps)
         return Graph(few - step * few_steps, step)
+
+    def _alike(self, setting: Setting, size: int) -> Setting:
+        """The setting with about so many words, whose int4 arrays need the same operators."""
+        first = scaled(setting, size + NUM_RESERVED)
+        wanted = self._arrays_of_table(setting)[1]
+        for tenths in range(10, 40):  # the rank of a factorization grows with the words
+            small = scaled(setting, size * tenths // 10 + NUM_RESERVED)
+            if self._arrays_of_table(small)[1] == wanted:
+                return small
+        return first
 
     def _of_one(self, setting: Setting, step: float) -> Graph:
         words = sample_words(setting.words - NUM_RESERVED)
@@ -204,8 +223,10 @@ class Sizes:
         }
 
 
-def kind(setting: Setting, classes: int) -> str:
+def kind(setting: Setting, classes: int, odd: Sequence[int] = ()) -> str:
     """Everything in a setting that the operators of its file depend on, as text.
+
+    `odd`: see `odd_columns`.
 
     >>> kind(Setting(100, 32), 9) == kind(Setting(9000, 64, dropout=0.1), 9)
     True
@@ -220,7 +241,7 @@ def kind(setting: Setting, classes: int) -> str:
     rounded = [
         axis_of_scales(kernel.shape, -1, kernel.last) for kernel in kernels_of(setting, classes)
     ]
-    return json.dumps([setting.method, width, options, facts, head, storage, rounded])
+    return json.dumps([setting.method, width, options, facts, head, storage, rounded, list(odd)])
 
 
 def margin(setting: Setting) -> int:
@@ -247,36 +268,3 @@ def scaled(setting: Setting, words: int) -> Setting:
         for name, value in setting.options
     )
     return setting._replace(words=words, options=options)
-
-
-def table_bytes(setting: Setting) -> int:
-    """Bytes of an embedding's arrays in the file, each up to the next multiple of 4."""
-    width = setting.width
-    recipe = RECIPES[setting.recipe]
-    if setting.method == "standard":
-        if recipe.tables in CODES:
-            form = form_of_table(setting.words, width, CODES[recipe.tables])
-            return sum(_padded(_array_bytes(array)) for array in form.storage())
-        bits = {"float32": 32, "int8": 8, "int4": 4}[recipe.tables]
-        return _padded(setting.words * math.ceil(width * bits / 8)) + _padded(4 * width)
-    model = build(setting, setting.words, 2)
-    ((embedding),) = [layer for layer in direct_layers(model) if is_embedding(layer)]
-    return form_bytes(embedding, recipe)
-
-
-def form_bytes(embedding: keras.layers.Layer, recipe: Recipe) -> int:
-    """Bytes of the arrays of an embedding's form."""
-    stored = as_form(embedding, recipe).storage()
-    return sum(_padded(_array_bytes(array)) for array in stored)
-
-
-def _array_bytes(array: Stored) -> int:
-    """Bytes of an array: rows of four-bit numbers begin at whole bytes."""
-    if array.bits == 4 and len(array.shape) > 1:
-        *rows, columns = array.shape
-        return math.prod(rows) * math.ceil(columns / 2)
-    return math.ceil(array.total_bits / 8)
-
-
-def _padded(size: int) -> int:
-    return -(-size // ALIGNED) * ALIGNED

@@ -71,3 +71,11 @@ def test_tables_in_codes(recipe, method, options):
     setting = Setting(2002, 16, method=method, options=options, recipe=recipe)
     setting, known = at_size(setting), sample_words(2000)
     assert abs(len(SIZES.convert(setting, known)) - SIZES.predict(setting, known)) <= MARGIN
+
+
+@pytest.mark.parametrize("words", [259, 1000])
+def test_rows_of_four_bits_that_end_within_a_byte_need_operators(words):
+    """Cores of ranks 5 and 9; the next ones, 6 and 8, take 240 bytes less beside their arrays."""
+    setting = Setting(words, 6, method="tensor_train", options=(("ratio", 0.345),), recipe="int4")
+    setting, known = setting._replace(stored="slots"), sample_words(words - 2)
+    assert abs(len(SIZES.convert(setting, known)) - SIZES.predict(setting, known)) <= 32
