@@ -21,7 +21,8 @@ class RandomSteps(keras.callbacks.Callback):
     row `b` of the batch before, as with `text.stream.stateful_batches`.
 
     Train on `batches`, with this object among the callbacks and without shuffling:
-    `model.fit(random.batches, callbacks=[random, ResetStates()], shuffle=False)`.
+    `model.fit(random.batches, callbacks=[random, ResetStates()], shuffle=False)`. It comes first:
+    between batches the optimizer has its own rate again, which is what others then log and save.
 
     All lengths share one trace. With `jit_compile=True`, XLA compiles a program for each of them:
     some 60 at 70 steps, for an AWD-LSTM 7 (dense) to 18 seconds (sparse) each. Leave it off.

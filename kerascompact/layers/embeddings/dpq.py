@@ -38,8 +38,7 @@ class DPQEmbedding(CompactEmbedding):
 
     Advice, from 15 epochs of CLINC150 (150 intents; 1,900 words, the mean of their vectors, d = 24,
     K = 16, D = 8, `LazyAdam(0.03)`; test accuracy, three seeds): a full table gives 0.897, "vq"
-    0.868, "sx" 0.842, and 0.792 with `shared_norm`. Take "vq" where pieces are narrow. At d = 64
-    (dev, one seed, 0.01) "vq" gives 0.884 and "sx" 0.865; at d = 24 0.862 and 0.836.
+    0.868, "sx" 0.842, and 0.792 with `shared_norm`. Take "vq" where pieces are narrow.
 
     Args:
         input_dim: Vocabulary size `V`, in tokens.
