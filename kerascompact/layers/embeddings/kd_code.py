@@ -19,10 +19,11 @@ from kerascompact.layers.embeddings.fixed_codes import (
     refuse_options_of_logits,
 )
 from kerascompact.layers.embeddings.kd_start import KDStart, check_composition, kd_start
-from kerascompact.layers.embeddings.starts import given, logits_for
+from kerascompact.layers.embeddings.starts import divided, given, logits_for
 from kerascompact.layers.row_normalization import RowBatchNormalization
 from kerascompact.ops.codes import code_entropy, relaxed_one_hot
 from kerascompact.ops.unique import occurrences, unique_ids
+from kerascompact.optimizers.guard import BFloat16Guard
 
 CHUNK = 8192  # ids at a time where every word's code is read; (8192, D, K) logits
 
@@ -51,7 +52,7 @@ class KDCodeEmbedding(CompactEmbedding):
             pre-trained codes); "random" draws them from `seed`; "fixed": they are loaded later.
             Such codes have no logits, and arguments about logits raise: `temperature`,
             `straight_through`, `inference`, `entropy_weight`, `logits_batch_norm`, `logit_scale`,
-            `logits_initializer`, and guidance with `logits_weight`.
+            `logits_initializer`, `logits_dtype`, and guidance with `logits_weight`.
         temperature: Temperature `tau > 0`. With `straight_through` it changes the gradient and the
             entropy, not the codes. A weight, so that `training.TemperatureAnnealing` can change it.
         straight_through: `False` trains with the relaxed codes themselves.
@@ -68,6 +69,10 @@ class KDCodeEmbedding(CompactEmbedding):
         logits_initializer: Initializer of `pi`. Default: U(-0.05, 0.05). In 15 epochs of CLINC150
             (K = 16, D = 8, `LazyAdam(0.01)`; test, three seeds) `CommonCode(16, 1.0)` with
             `batch_norm=True` and `logit_scale=1` gave 0.862, the defaults 0.848.
+        logits_dtype: "float32", or "bfloat16" for half the bytes of the stored logits and of the
+            optimizer's moments of them; what is computed of them is float32. It needs an optimizer
+            that `optimizers.lazy` makes, such as `LazyAdam`. XLA on CPU has no bfloat16 and
+            converts the entire table at each step: leave `jit_compile` off there.
         seed: Seed of random codes.
         **kwargs: `embeddings_initializer` and `embeddings_regularizer` (of the codebooks),
             `weights` (the start is that of `compress.KDCodes`), `mask_zero` (padding is then left
@@ -114,6 +119,7 @@ class KDCodeEmbedding(CompactEmbedding):
         guidance: Any = None,
         logit_scale: float = 10.0,
         logits_initializer: Any = None,
+        logits_dtype: str = "float32",
         seed: int | None = None,
         **kwargs: Any,
     ) -> None:
@@ -132,6 +138,7 @@ class KDCodeEmbedding(CompactEmbedding):
         self.entropy_weight = checks.number("entropy_weight", entropy_weight, at_least=0)
         self.logits_batch_norm = checks.boolean("logits_batch_norm", logits_batch_norm)
         self.logit_scale = checks.number("logit_scale", logit_scale, above=0)
+        self.logits_dtype = checks.choice("logits_dtype", logits_dtype, ("float32", "bfloat16"))
         start = logits_initializer
         if start is None:
             start = keras.initializers.RandomUniform(-0.05, 0.05)
@@ -174,11 +181,13 @@ class KDCodeEmbedding(CompactEmbedding):
             self.logits = self.add_weight(
                 # A row per id: its gradient is rows, and an optimizer can update these alone.
                 shape=(self.input_dim, self.code_length * self.cardinality),
-                initializer=lambda *args, **kwargs: draw(*args, **kwargs) / self.logit_scale,
-                dtype="float32",
+                initializer=divided(draw, self.logit_scale),
+                dtype=self.logits_dtype,
                 autocast=False,
                 name="logits",
             )
+            if self.logits_dtype == "bfloat16":
+                self.logits.constraint = BFloat16Guard(self.logits.path)
             self.current_temperature = self.add_annealed("temperature", self.temperature)
         else:
             self.fixed_codes = self.add_weight(
@@ -214,7 +223,7 @@ class KDCodeEmbedding(CompactEmbedding):
 
     def logits_of(self, ids: tf.Tensor) -> tf.Tensor:
         """Code logits `pi` `(n, D, K)` of ids `(n,)`, before their normalization."""
-        rows = self.logit_scale * tf.gather(self.logits.value, ids)
+        rows = self.logit_scale * tf.cast(tf.gather(self.logits.value, ids), tf.float32)
         return tf.reshape(rows, [-1, self.code_length, self.cardinality])
 
     def compose(
@@ -302,6 +311,7 @@ class KDCodeEmbedding(CompactEmbedding):
             "guidance": None if self.guidance is None else serialize(self.guidance),
             "logit_scale": self.logit_scale,
             "logits_initializer": keras.initializers.serialize(self.logits_initializer),
+            "logits_dtype": self.logits_dtype,
             "seed": self.seed,
         }
         return {key: config[key] for key in config if self.learned or key not in OF_LOGITS}
