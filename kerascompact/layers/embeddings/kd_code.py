@@ -71,8 +71,8 @@ class KDCodeEmbedding(CompactEmbedding):
             `batch_norm=True` and `logit_scale=1` gave 0.862, the defaults 0.848.
         logits_dtype: "float32", or "bfloat16" for half the bytes of the stored logits and of the
             optimizer's moments of them; what is computed of them is float32. It needs an optimizer
-            that `optimizers.lazy` makes, such as `LazyAdam`. XLA on CPU has no bfloat16 and
-            converts the entire table at each step: leave `jit_compile` off there.
+            that `optimizers.lazy` makes, such as `LazyAdam`. On CPU, Keras then does not compile
+            by XLA, which has no bfloat16 there and would convert entire tables at each step.
         seed: Seed of random codes.
         **kwargs: `embeddings_initializer` and `embeddings_regularizer` (of the codebooks),
             `weights` (the start is that of `compress.KDCodes`), `mask_zero` (padding is then left
@@ -188,6 +188,7 @@ class KDCodeEmbedding(CompactEmbedding):
             )
             if self.logits_dtype == "bfloat16":
                 self.logits.constraint = BFloat16Guard(self.logits.path)
+                self.supports_jit = bool(tf.config.list_physical_devices("GPU"))
             self.current_temperature = self.add_annealed("temperature", self.temperature)
         else:
             self.fixed_codes = self.add_weight(

@@ -69,7 +69,7 @@ def divided(draw: Any, scale: float) -> Callable[..., tf.Tensor]:
     def make_smaller(shape: Any, dtype: Any) -> tf.Tensor:
         if dtype == "float32" or not isinstance(draw, TRACEABLE):
             return make(shape, dtype)
-        return tf.function(lambda: make(shape, dtype))()
+        return tf.function(lambda: make(shape, dtype)).get_concrete_function()()
 
     return make_smaller
 
