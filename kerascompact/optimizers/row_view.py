@@ -134,7 +134,7 @@ def at_rows(
     attributes = dict(vars(optimizer))
     trained = trained_by(optimizer)
     shape = tuple(trained[index].shape)
-    views = []
+    views: list[RowView] = []
     for name, value in vars(optimizer).items():
         if not isinstance(value, list) or len(value) != len(trained):
             continue

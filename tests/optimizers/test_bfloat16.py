@@ -129,9 +129,7 @@ def test_optimizers_that_compute_in_bfloat16_are_refused(kind, traced):
 
 
 @pytest.mark.parametrize("make", [LazyAdam, lambda **options: Proximal(LazySGD(**options))])
-@pytest.mark.parametrize(
-    ("name", "value"), [("use_ema", True), ("gradient_accumulation_steps", 2)]
-)
+@pytest.mark.parametrize(("name", "value"), [("use_ema", True), ("gradient_accumulation_steps", 2)])
 def test_sums_that_keras_would_hold_in_bfloat16_are_refused(make, name, value):
     with pytest.raises(ValueError, match=rf"`{name}` must be off for variable 'table'"):
         make(**{name: value}).build([table()])
