@@ -11,7 +11,6 @@ from typing import Any
 
 import keras
 import numpy as np
-import tensorflow as tf
 
 from benchmarks.clusters.speed import step_seconds
 from benchmarks.lib import processes
@@ -26,10 +25,6 @@ ARMS = {  # name -> embedding of V words, optimizer
     "SE": (lambda v: keras.layers.Embedding(v, WIDTH), LazyAdam),
     "SE, Keras Adam": (lambda v: keras.layers.Embedding(v, WIDTH), keras.optimizers.Adam),
     "KD": (lambda v: layers.KDCodeEmbedding(v, WIDTH, K, D), LazyAdam),
-    "KD, bfloat16": (
-        lambda v: layers.KDCodeEmbedding(v, WIDTH, K, D, logits_dtype="bfloat16"),
-        LazyAdam,
-    ),
     "KD, d' = 100": (
         lambda v: layers.KDCodeEmbedding(v, WIDTH, K, D, hidden_dim=100),
         LazyAdam,
@@ -61,18 +56,9 @@ def measure(name: str, size: int, jit_compile: bool, steps: int = 12) -> dict[st
         "unique": len(np.unique(ids)),
         "jit_compile": jit_compile,
         "milliseconds": round(1000 * seconds, 2),
-        "training_bytes": int(sum(bytes_of(weight) for weight in held)),
+        "training_bytes": int(sum(4 * np.prod(weight.shape) for weight in held)),
         "peak_bytes": processes.memory("VmHWM") - before,
     }
-
-
-def bytes_of(weight: Any) -> int:
-    """Bytes of a variable.
-
-    >>> bytes_of(keras.Variable([1.0, 2.0], dtype="bfloat16"))
-    4
-    """
-    return int(np.prod(weight.shape)) * tf.as_dtype(weight.dtype).size
 
 
 def benchmark(name: str, arguments: argparse.Namespace) -> list[dict[str, Any]]:

@@ -261,7 +261,9 @@ def lazy(optimizer: Any) -> Any:
     applies to the entire table at each step.
 
     Schedules, `LossScaleOptimizer`, `loss_scale_factor`, `MultiOptimizer`, files and `jit_compile`
-    work as with the stock optimizer. On several devices (`tf.distribute.MirroredStrategy`,
+    work as with the stock optimizer. A layer's table in bfloat16 that other optimizers refuse
+    (`KDCodeEmbedding`) has slots in bfloat16; rows are updated in float32 and rounded at random, by
+    the number of the step (`ops.bfloat16`). On several devices (`tf.distribute.MirroredStrategy`,
     `training.MultiWorkerStrategy`) each replica sends the rows of its part of the batch; they are
     summed, then clipped, so that weights are those of one device with the entire batch.
 
@@ -280,7 +282,8 @@ def lazy(optimizer: Any) -> Any:
         `LossScaleOptimizer` and `MultiOptimizer` wrap such optimizers.
     Raises: ValueError, for an optimizer whose step on an entry depends on other rows (`Lamb`,
         `Adafactor`, `Muon`, ...), or one that has been built; under `ParameterServerStrategy`,
-        `TPUStrategy` or a `keras.distribution`, when it is made or takes a step.
+        `TPUStrategy` or a `keras.distribution`, when it is made or takes a step; for `use_ema` or
+        `gradient_accumulation_steps` with a table in bfloat16, when it is built.
 
     Example:
     >>> lazy("adagrad").name, type(lazy(keras.optimizers.AdamW(1e-3))).__name__

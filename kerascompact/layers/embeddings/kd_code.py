@@ -24,6 +24,7 @@ from kerascompact.layers.row_normalization import RowBatchNormalization
 from kerascompact.ops.codes import code_entropy, relaxed_one_hot
 from kerascompact.ops.unique import occurrences, unique_ids
 from kerascompact.optimizers.guard import BFloat16Guard
+from kerascompact.optimizers.replicas import check_bfloat16_strategy
 
 CHUNK = 8192  # ids at a time where every word's code is read; (8192, D, K) logits
 
@@ -81,8 +82,9 @@ class KDCodeEmbedding(CompactEmbedding):
     Shapes: ids `(...)`, integers in `[0, V)` -> vectors `(..., d)`.
     Storage: `V D ceil(log2 K) + 32 (K D d' + C)` bits, `C` the other parameters of `f`. Training
         holds `32 V D K` bits of logits: 41 MB for 10,000 words at K = D = 32, 1.1 GB for 268,000,
-        and as much for each moment of the optimizer. For so many words take `DPQEmbedding`, with
-        `32 V d` bits: at d = 128 and with Adam's moments 0.4 GB in place of 3.3.
+        and as much for each moment of the optimizer; `16 V D K` in bfloat16. For so many words
+        take `DPQEmbedding`, with `32 V d` bits: at d = 128 and with Adam's moments 0.4 GB in place
+        of 3.3, or 1.7 in bfloat16.
     Raises: ValueError, if a size is out of range, codes do not fit `V`, `D` and `K`, or an argument
         does not apply to codes that are given.
     Example:
@@ -94,6 +96,8 @@ class KDCodeEmbedding(CompactEmbedding):
 
     Reference: [Chen et al., ICML 2018](https://arxiv.org/abs/1806.09464), sec. 2 and 3.
     Differs: the paper's text has no batch normalization and its code no option to leave it out.
+        Logits in bfloat16 are ours: their gradient is rounded to the nearest number, and logits and
+        moments, after a step in float32, to a neighbour at random, without bias.
     """
 
     EXAMPLE = dict(input_dim=20, output_dim=4, cardinality=4, code_length=3)
@@ -139,6 +143,8 @@ class KDCodeEmbedding(CompactEmbedding):
         self.logits_batch_norm = checks.boolean("logits_batch_norm", logits_batch_norm)
         self.logit_scale = checks.number("logit_scale", logit_scale, above=0)
         self.logits_dtype = checks.choice("logits_dtype", logits_dtype, ("float32", "bfloat16"))
+        if self.logits_dtype == "bfloat16" and not tf.config.list_physical_devices("GPU"):
+            self.supports_jit = False
         start = logits_initializer
         if start is None:
             start = keras.initializers.RandomUniform(-0.05, 0.05)
@@ -178,6 +184,8 @@ class KDCodeEmbedding(CompactEmbedding):
             found = self._begin(table, codes)
             draw = given(self.temperature * logits_for(found.codes, self.cardinality))
         if codes is None:
+            if self.logits_dtype == "bfloat16":
+                check_bfloat16_strategy("logits_dtype")
             self.logits = self.add_weight(
                 # A row per id: its gradient is rows, and an optimizer can update these alone.
                 shape=(self.input_dim, self.code_length * self.cardinality),
@@ -188,7 +196,6 @@ class KDCodeEmbedding(CompactEmbedding):
             )
             if self.logits_dtype == "bfloat16":
                 self.logits.constraint = BFloat16Guard(self.logits.path)
-                self.supports_jit = bool(tf.config.list_physical_devices("GPU"))
             self.current_temperature = self.add_annealed("temperature", self.temperature)
         else:
             self.fixed_codes = self.add_weight(

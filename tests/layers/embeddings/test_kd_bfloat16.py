@@ -8,6 +8,7 @@ import tensorflow as tf
 from kerascompact.core.keras_graph import copy_with
 from kerascompact.layers import KDCodeEmbedding, OnlineGuidance, PretrainedGuidance
 from kerascompact.optimizers import LazyAdam
+from kerascompact.training.weight_averages import WeightAverages
 
 V, K, D, WIDTH = 20, 4, 3, 4
 IDS = np.array([[4, 9, 4], [0, 19, 7]])
@@ -144,3 +145,18 @@ def test_a_stock_optimizer_is_refused_before_the_first_step(name):
     twin = copy_with(model, lambda layer: None, float32=True)  # its logits are float32
     twin.fit(IDS, np.ones((2, 3, WIDTH)), verbose=0)
     assert twin.layers[-1].logits.dtype == "float32"
+
+
+def test_averages_of_such_weights_are_float32():
+    """In bfloat16 an average of 400 numbers would stand still, and so would their count."""
+    layer, _ = pair()
+    model = model_of(layer)
+    averages = WeightAverages(model)
+    for value in [1.0] * 200 + [2.0] * 200:
+        layer.logits.assign(tf.fill((V, D * K), value))
+        averages.add()
+    np.testing.assert_allclose(averages.arrays()[0], 1.5, rtol=1e-5)  # float32 sums
+    averages.replace_weights()
+    np.testing.assert_array_equal(logits(layer), 1.5)
+    averages.restore_weights()
+    np.testing.assert_array_equal(logits(layer), 2)
