@@ -11,7 +11,7 @@ from kerascompact.ops.bfloat16 import in_float32
 from kerascompact.ops.replicas import replicas
 from kerascompact.optimizers.guard import check_bfloat16, held_in_bfloat16
 from kerascompact.optimizers.replicas import check_replicated, check_strategy
-from kerascompact.optimizers.row_constraint import row_constraint
+from kerascompact.optimizers.row_constraint import row_constraint, without_keras_constraint
 from kerascompact.optimizers.row_view import (
     DivisibleRows,
     RowView,
@@ -134,11 +134,6 @@ class LazyStep(OpenOptimizer):
 
     def index_of(self, variable: Any) -> int:
         return variable.index if isinstance(variable, RowView) else super().index_of(variable)
-
-
-def without_keras_constraint(variable: Any) -> bool:
-    """Whether a lazy optimizer applies, or need not apply, the constraint of a variable."""
-    return held_in_bfloat16(variable) or row_constraint(variable) is not None
 
 
 @register
