@@ -301,6 +301,11 @@ def refused():
         said[name] = fails(lambda: tables({"one": (lazy("sgd"), None)}), **{name: value})
     metric = training.Perplexity()
     said["outside"] = fails(lambda: tables({"one": (lazy("sgd"), None)}), metrics=lambda: [metric])
+    try:
+        with STRATEGY.scope():
+            layers.KDCodeEmbedding(9, 4, 4, 3, logits_dtype="bfloat16").build()
+    except ValueError as error:
+        said["logits_dtype"] = str(error)
     scaled = lambda: (tables({"one": (None, None)})[0], K.LossScaleOptimizer(lazy("sgd")))  # noqa: E731
     said["LossScaleOptimizer"] = fails(scaled)
     return said | {"instead": [instead("mixed_bfloat16"), instead("mixed_float16")]}

@@ -28,12 +28,15 @@ SIZES = {"cardinality": 16, "code_length": 8}
 DPQ_SX: dict[str, Any] = {"method": "dpq", "options": {"method": "sx", **SIZES}}
 DPQ_VQ: dict[str, Any] = {"method": "dpq", "options": {"method": "vq", **SIZES}}
 COMMON = {**SIZES, "batch_norm": True, "logit_scale": 1.0, "margin": 1.0}
+HALF = {"logits_dtype": "bfloat16"}
 ARMS: dict[str, dict[str, Any]] = {
     "SE": {"method": "standard", "options": {"start": 0.01}},
     "LR, rank 2": {"method": "low_rank", "options": {"ratio": 0.09}},
     "QE, 2 bits": {"method": "quantized", "options": {"bits": 2}},
     "KD": {"method": "kd", "options": SIZES},
+    "KD, bfloat16": {"method": "kd", "options": {**SIZES, **HALF}},
     "KD, common start": {"method": "kd", "options": COMMON},
+    "KD, common start, bfloat16": {"method": "kd", "options": {**COMMON, **HALF}},
     "DPQ-SX, one norm": {**DPQ_SX, "options": {**DPQ_SX["options"], "shared_norm": True}},
     "DPQ-SX": DPQ_SX,
     "DPQ-VQ": DPQ_VQ,
@@ -43,7 +46,13 @@ ARMS: dict[str, dict[str, Any]] = {
     "DPQ-VQ, begun at PQ": {**DPQ_VQ, "begun": True},
 }
 TRIED = (0.01, 0.03)
-SLOWER = ("QE, 2 bits", "KD", "KD, common start", "DPQ-VQ, begun at PQ")  # 0.01 by dev
+SLOWER = (  # 0.01 by dev
+    "QE, 2 bits",
+    "KD",
+    "KD, common start",
+    "KD, common start, bfloat16",
+    "DPQ-VQ, begun at PQ",
+)
 
 
 class Spec(NamedTuple):

@@ -27,6 +27,7 @@ FOLDERS: dict[str, dict[str, tuple[str, ...]]] = {
         "code_words": ("code_words",),
         "codes_on_device": ("codes_device",),
         "codes_speed": ("codes_speed",),
+        "codes_half": ("codes_half",),
         "paper": ("kd_codes_paper",),
     },
     "anchors": {

@@ -8,7 +8,7 @@ import tensorflow as tf
 from kerascompact.ops.hashing import fmix32
 
 
-def random_bits(shape: Any, seed: keras.random.SeedGenerator | int) -> tf.Tensor:
+def random_bits(shape: Any, seed: Any) -> tf.Tensor:
     """32 random bits for each place of `shape`, as uint32.
 
     The default algorithm is 100 times slower than Philox under XLA on CPU (237 ms to 2.3 ms for
@@ -17,20 +17,21 @@ def random_bits(shape: Any, seed: keras.random.SeedGenerator | int) -> tf.Tensor
 
     Args:
         shape: Shape of the result, numbers or a tensor.
-        seed: An integer (the same bits at each call) or a `keras.random.SeedGenerator`.
+        seed: A `keras.random.SeedGenerator`, or an integer or two as a tensor `(2,)`: the same
+            bits at each call.
 
     >>> random_bits((2, 3), seed=1).shape
     TensorShape([2, 3])
     """
     if isinstance(seed, keras.random.SeedGenerator):
         seed = seed.next()
-    else:
+    elif not tf.is_tensor(seed):
         seed = tf.constant([seed, 0])
     seed = tf.cast(tf.math.floormod(seed, tf.int32.max), tf.int32)  # XLA wants int32 here
     return tf.random.stateless_uniform(shape, seed, None, None, tf.uint32, alg="philox")
 
 
-def hashed_bits(shape: Any, seed: keras.random.SeedGenerator | int) -> tf.Tensor:
+def hashed_bits(shape: Any, seed: Any) -> tf.Tensor:
     """32 random bits for each place of `shape`, as uint32, faster than `random_bits`.
 
     `fmix32(fmix32(i xor a) xor b)` of place `i`, with keys `a`, `b` from `random_bits`: two passes
@@ -39,7 +40,7 @@ def hashed_bits(shape: Any, seed: keras.random.SeedGenerator | int) -> tf.Tensor
 
     Args:
         shape: Shape of the result, numbers or a tensor, of at most 2^31 places.
-        seed: An integer (the same bits at each call) or a `keras.random.SeedGenerator`.
+        seed: As for `random_bits`.
 
     >>> hashed_bits((2, 3), seed=1).shape
     TensorShape([2, 3])

@@ -7,10 +7,18 @@ import tensorflow as tf
 
 from kerascompact.core.keras_graph import OpenOptimizer
 from kerascompact.core.registration import register
+from kerascompact.ops.bfloat16 import in_float32
 from kerascompact.ops.replicas import replicas
+from kerascompact.optimizers.guard import check_bfloat16, held_in_bfloat16
 from kerascompact.optimizers.replicas import check_replicated, check_strategy
-from kerascompact.optimizers.row_constraint import row_constraint
-from kerascompact.optimizers.row_view import DivisibleRows, RowView, at_rows, sum_repeated
+from kerascompact.optimizers.row_constraint import row_constraint, without_keras_constraint
+from kerascompact.optimizers.row_view import (
+    DivisibleRows,
+    RowView,
+    at_rows,
+    rounding_seed,
+    sum_repeated,
+)
 
 
 class LazyStep(OpenOptimizer):
@@ -35,10 +43,27 @@ class LazyStep(OpenOptimizer):
         check_strategy()
         super().__init__(*args, **kwargs)
 
+    def build(self, variables: Any) -> None:
+        if not self.built:
+            variables = list(variables)
+            check_bfloat16(self, variables)
+            super().build(variables)  # type: ignore[misc]
+
     def apply(self, grads: Any, trainable_variables: Any = None) -> None:
         check_strategy()
         if replicas() > 1:
             check_replicated(self)
+        if trainable_variables is not None:
+            trainable_variables = list(trainable_variables)
+            if not self.built:
+                with keras.name_scope(self.name, caller=self):
+                    self.build(trainable_variables)
+        known = self.trained if trainable_variables is None else trainable_variables
+        grads = list(grads)
+        fits = len(known) == len(grads)  # else Keras raises
+        for i, variable in enumerate(known if fits else ()):
+            if held_in_bfloat16(variable):
+                grads[i] = in_float32(grads[i])
         summed = [sum_repeated(g) if isinstance(g, tf.IndexedSlices) else g for g in grads]
         if self.loss_scale_factor is not None:
             summed = [
@@ -47,15 +72,9 @@ class LazyStep(OpenOptimizer):
                 else g
                 for g in summed
             ]
-        if trainable_variables is not None:
-            trainable_variables = list(trainable_variables)
-            if not self.built:
-                with keras.name_scope(self.name, caller=self):
-                    self.build(trainable_variables)  # type: ignore[attr-defined]
-        known = self.trained if trainable_variables is None else trainable_variables
-        if any(row_constraint(v) is not None for v in known) and len(known) == len(summed):
+        if fits and any(map(without_keras_constraint, known)):
             # Keras applies constraints of its own variables only: `update_step` applies these.
-            trainable_variables = [v if row_constraint(v) is None else v.value for v in known]
+            trainable_variables = [v.value if without_keras_constraint(v) else v for v in known]
         super().apply(summed, trainable_variables)  # type: ignore[misc]
 
     def clipped(self, gradients: list[Any]) -> list[Any]:
@@ -79,14 +98,18 @@ class LazyStep(OpenOptimizer):
     def update_step(self, gradient: Any, variable: Any, learning_rate: Any) -> None:
         index = self.index_of(variable)
         constraint = row_constraint(self.trained[index])
-        if not isinstance(gradient, tf.IndexedSlices):
+        rounds, ids = held_in_bfloat16(self.trained[index]), None
+        if isinstance(gradient, tf.IndexedSlices):
+            ids, gradient = gradient.indices, gradient.values
+        elif not rounds:
             self.step_on(self, variable, gradient, variable, learning_rate)
             if constraint is not None:
                 variable.assign(constraint(variable))
             return
-        optimizer, slots = at_rows(self, index, gradient.indices)
-        rows = RowView(variable, gradient.indices, index)
-        self.step_on(optimizer, rows, gradient.values, variable, learning_rate)
+        optimizer, slots = at_rows(self, index, ids, rounds)
+        seed = rounding_seed(self, index) if rounds else None
+        rows = RowView(variable, ids, index, seed)
+        self.step_on(optimizer, rows, gradient, variable, learning_rate)
         if constraint is not None:
             rows.assign(constraint(tf.convert_to_tensor(rows)))
         for view in (*slots, rows):
@@ -104,8 +127,8 @@ class LazyStep(OpenOptimizer):
     ) -> None:
         """Updates `target`, a variable or a `RowView` of it, by an optimizer with such slots."""
         if self.weight_decay is not None and self.decays(variable):
-            rate = tf.cast(learning_rate, variable.dtype)
-            decay = tf.cast(self.weight_decay, variable.dtype)
+            rate = tf.cast(learning_rate, target.dtype)
+            decay = tf.cast(self.weight_decay, target.dtype)
             target.assign_sub(target * decay * rate)
         super(LazyStep, optimizer).update_step(gradient, target, learning_rate)  # type: ignore[misc]
 
@@ -233,7 +256,9 @@ def lazy(optimizer: Any) -> Any:
     applies to the entire table at each step.
 
     Schedules, `LossScaleOptimizer`, `loss_scale_factor`, `MultiOptimizer`, files and `jit_compile`
-    work as with the stock optimizer. On several devices (`tf.distribute.MirroredStrategy`,
+    work as with the stock optimizer. A layer's table in bfloat16 that other optimizers refuse
+    (`KDCodeEmbedding`) has slots in bfloat16; rows are updated in float32 and rounded at random, by
+    the number of the step (`ops.bfloat16`). On several devices (`tf.distribute.MirroredStrategy`,
     `training.MultiWorkerStrategy`) each replica sends the rows of its part of the batch; they are
     summed, then clipped, so that weights are those of one device with the entire batch.
 
@@ -252,7 +277,8 @@ def lazy(optimizer: Any) -> Any:
         `LossScaleOptimizer` and `MultiOptimizer` wrap such optimizers.
     Raises: ValueError, for an optimizer whose step on an entry depends on other rows (`Lamb`,
         `Adafactor`, `Muon`, ...), or one that has been built; under `ParameterServerStrategy`,
-        `TPUStrategy` or a `keras.distribution`, when it is made or takes a step.
+        `TPUStrategy` or a `keras.distribution`, when it is made or takes a step; for `use_ema` or
+        `gradient_accumulation_steps` with a table in bfloat16, when it is built.
 
     Example:
     >>> lazy("adagrad").name, type(lazy(keras.optimizers.AdamW(1e-3))).__name__

@@ -49,7 +49,7 @@ class ProximalStep(LazyStep):
     def build(self, variables: Any) -> None:
         if self.built:
             return
-        super().build(variables)  # type: ignore[misc]
+        super().build(variables)
         # Layers whose lookup has been traced before there were moments can only read rows that owe
         # nothing; the average of the weights is over tables, not rows.
         traced = self.metric == "adaptive" and not tf.executing_eagerly()

@@ -35,6 +35,23 @@ def check_strategy() -> None:
         )
 
 
+def check_bfloat16_strategy(name: str) -> None:
+    """Raises ValueError where TensorFlow cannot send a bfloat16 variable to other machines.
+
+    Args:
+        name: Name of the argument with which a layer asks for bfloat16.
+
+    >>> check_bfloat16_strategy("logits_dtype")
+    """
+    strategy = tf.distribute.get_strategy()
+    several = isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy)
+    if several and strategy.num_replicas_in_sync > 1:
+        raise ValueError(
+            f"`{name}` must be 'float32' on several machines, to which TensorFlow cannot send the "
+            f"start of a bfloat16 variable. Received: {name}='bfloat16'."
+        )
+
+
 def check_replicated(optimizer: Any) -> None:
     """Raises ValueError for settings with which Keras cannot train on several replicas.
 

@@ -5,6 +5,8 @@ from typing import Any
 
 import keras
 
+from kerascompact.optimizers.guard import held_in_bfloat16
+
 _NORMS = (
     keras.constraints.MaxNorm,
     keras.constraints.MinMaxNorm,
@@ -34,3 +36,12 @@ def row_constraint(variable: Any) -> Any:
         return None
     axes = constraint.axis if isinstance(constraint.axis, Iterable) else [constraint.axis]
     return constraint if all(axis % rank for axis in axes) else None
+
+
+def without_keras_constraint(variable: Any) -> bool:
+    """Whether a lazy optimizer applies the constraint of a variable, or is free from it.
+
+    >>> without_keras_constraint(keras.Variable([1.0]))
+    False
+    """
+    return held_in_bfloat16(variable) or row_constraint(variable) is not None

@@ -6,6 +6,7 @@ import keras
 import tensorflow as tf
 
 from kerascompact.core.keras_graph import trained_by
+from kerascompact.ops.bfloat16 import stochastic_bfloat16
 from kerascompact.ops.unique import sum_by_id
 
 
@@ -14,12 +15,14 @@ class RowView:
 
     It converts to a tensor, computes with tensors and numbers, and takes `assign`, `assign_add` and
     `assign_sub`; `flush` then writes the rows by one scatter. Rows that are only added to are
-    scattered without being gathered.
+    scattered without being gathered. With a `seed`, rows in bfloat16 are read and computed with as
+    float32, and rounded at random when they are written.
 
     Args:
         variable: Variable with rows along its first axis, `(V, ...)`.
-        ids: Ids of the rows, `(...)`; distinct if the rows are written.
+        ids: Ids of the rows, `(...)`, distinct if the rows are written; `None`: all rows.
         index: Index of the trained variable in the optimizer.
+        seed: Seed of the rounding, see `stochastic_bfloat16`; `None`: values are not rounded.
 
     >>> table = tf.Variable([[1.0], [2.0], [3.0]])
     >>> rows = RowView(table, tf.constant([2, 0]), 0)
@@ -29,23 +32,27 @@ class RowView:
     [[3.0], [2.0], [9.0]]
     """
 
-    def __init__(self, variable: tf.Variable, ids: tf.Tensor, index: int) -> None:
-        self.variable, self.ids, self.index = variable, ids, index
+    def __init__(
+        self, variable: tf.Variable, ids: tf.Tensor | None, index: int, seed: Any = None
+    ) -> None:
+        self.variable, self.ids, self.index, self.seed = variable, ids, index, seed
         self._rows: tf.Tensor | None = None
         self._written = False
         self._subtracted: tf.Tensor | None = None  # from rows that have not been read
 
     @property
     def dtype(self) -> tf.DType:
-        return self.variable.dtype
+        return self.variable.dtype if self.seed is None else tf.float32
 
     @property
     def shape(self) -> tf.TensorShape:
-        return self.ids.shape + self.variable.shape[1:]
+        shape = self.variable.shape
+        return shape if self.ids is None else self.ids.shape + shape[1:]
 
     def __tf_tensor__(self, dtype: Any = None, name: str | None = None) -> tf.Tensor:
         if self._rows is None:
-            self._rows = tf.gather(self.variable, self.ids)
+            rows = self.variable if self.ids is None else tf.gather(self.variable, self.ids)
+            self._rows = tf.cast(rows, self.dtype)
             if self._subtracted is not None:
                 self._rows -= self._subtracted
                 self._subtracted, self._written = None, True
@@ -59,7 +66,7 @@ class RowView:
         self.assign(self + value)
 
     def assign_sub(self, value: Any) -> None:
-        if self._rows is None and self._subtracted is None:
+        if self._rows is None and self._subtracted is None and self.seed is None:
             self._subtracted = tf.convert_to_tensor(value, self.dtype)
         else:
             self.assign(self - value)
@@ -69,7 +76,13 @@ class RowView:
         if self._subtracted is not None:
             self.variable.scatter_sub(tf.IndexedSlices(self._subtracted, self.ids))
         elif self._written:
-            self.variable.scatter_update(tf.IndexedSlices(self._rows, self.ids))
+            rows = self._rows
+            if self.seed is not None:
+                rows = stochastic_bfloat16(rows, self.seed)
+            if self.ids is None:
+                self.variable.assign(rows)
+            else:
+                self.variable.scatter_update(tf.IndexedSlices(rows, self.ids))
         self._rows, self._written, self._subtracted = None, False, None
 
     def __add__(self, other: Any) -> tf.Tensor:
@@ -103,26 +116,45 @@ class RowView:
         return -tf.convert_to_tensor(self)
 
 
-def at_rows(optimizer: Any, index: int, ids: tf.Tensor) -> tuple[Any, list[RowView]]:
+def at_rows(
+    optimizer: Any, index: int, ids: tf.Tensor | None, rounds: bool = False
+) -> tuple[Any, list[RowView]]:
     """A shallow copy of an optimizer with rows for the slots of one variable, and these rows.
 
     Slots are found as the lists, one entry per trained variable, that Keras optimizers keep.
     The copy is for one call of its `update_step` and shares everything else.
+
+    Args:
+        optimizer: Optimizer that has been built.
+        index: Index of the trained variable in it.
+        ids: Ids of the rows; `None`: all.
+        rounds: Whether slots are bfloat16 and rounded at random, each with noise of its own.
     """
     view = object.__new__(type(optimizer))
     attributes = dict(vars(optimizer))
     trained = trained_by(optimizer)
     shape = tuple(trained[index].shape)
-    views = []
+    views: list[RowView] = []
     for name, value in vars(optimizer).items():
         if not isinstance(value, list) or len(value) != len(trained):
             continue
         slot = value[index]
         if isinstance(slot, keras.Variable) and tuple(slot.shape) == shape:
-            views.append(RowView(slot.value, ids, index))
+            seed = rounding_seed(optimizer, index, len(views) + 1) if rounds else None
+            views.append(RowView(slot.value, ids, index, seed))
             attributes[name] = {index: views[-1]}
     vars(view).update(attributes)  # not setattr, with which Keras tracks variables
     return view, views
+
+
+def rounding_seed(optimizer: Any, index: int, slot: int = 0) -> tf.Tensor:
+    """Seed of the rounding at this step of a variable (`slot` 0) or of one of its slots.
+
+    >>> rounding_seed(keras.optimizers.SGD(), 2, 1).numpy().tolist()
+    [0, 2001]
+    """
+    step = tf.cast(tf.convert_to_tensor(optimizer.iterations), tf.int32)
+    return tf.stack([step, 1000 * index + slot])
 
 
 def sum_repeated(gradient: tf.IndexedSlices) -> tf.IndexedSlices:

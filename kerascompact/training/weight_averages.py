@@ -15,7 +15,7 @@ class WeightAverages:
 
     A weight with a proximal rule is averaged as `caught_up` reads it. The average of an entry that
     was not always 0 is not 0: the averages that replace such a weight are 0 wherever its latest
-    value is 0, so that they are as sparse as it.
+    value is 0, so that they are as sparse as it. Averages of a weight in bfloat16 are float32.
 
     Args:
         model: A model with weights. They are read and replaced, and training goes on with them.
@@ -32,7 +32,10 @@ class WeightAverages:
     def __init__(self, model: keras.Model) -> None:
         self.model = model
         self.steps = 0  # that have been added
-        self._averages = [tf.Variable(tf.zeros_like(v.value)) for v in model.trainable_variables]
+        self._averages = [
+            tf.Variable(tf.zeros(v.shape, "float32" if v.dtype == "bfloat16" else v.dtype))
+            for v in model.trainable_variables
+        ]
         self._held: list[tf.Tensor] | None = None
         self._update = tf.function(self._move)
 

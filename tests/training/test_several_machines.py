@@ -34,6 +34,7 @@ def test_what_cannot_work_on_several_machines_says_so():
     for said in machines.together(2, "refused"):
         assert all(f"`{name}` must be" in said.pop(name) for name in [*said][:4])
         assert "must not be a `LossScaleOptimizer`" in said.pop("LossScaleOptimizer")
+        assert "`logits_dtype` must be 'float32'" in said.pop("logits_dtype")
         assert "'perplexity/total' was made outside of `strategy.scope()`" in said.pop("outside")
         # 16 bits round a sum of parts differently; float32 weights move by 0.05 in a step
         assert max(said.pop("instead")) < 0.01

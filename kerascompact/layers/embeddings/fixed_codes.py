@@ -14,6 +14,7 @@ OF_LOGITS = {  # arguments that do not apply to given codes, and their defaults
     "logits_batch_norm": False,
     "logit_scale": 10.0,
     "logits_initializer": None,
+    "logits_dtype": "float32",
 }
 
 

@@ -19,10 +19,12 @@ from kerascompact.layers.embeddings.fixed_codes import (
     refuse_options_of_logits,
 )
 from kerascompact.layers.embeddings.kd_start import KDStart, check_composition, kd_start
-from kerascompact.layers.embeddings.starts import given, logits_for
+from kerascompact.layers.embeddings.starts import divided, given, logits_for
 from kerascompact.layers.row_normalization import RowBatchNormalization
 from kerascompact.ops.codes import code_entropy, relaxed_one_hot
 from kerascompact.ops.unique import occurrences, unique_ids
+from kerascompact.optimizers.guard import BFloat16Guard
+from kerascompact.optimizers.replicas import check_bfloat16_strategy
 
 CHUNK = 8192  # ids at a time where every word's code is read; (8192, D, K) logits
 
@@ -51,7 +53,7 @@ class KDCodeEmbedding(CompactEmbedding):
             pre-trained codes); "random" draws them from `seed`; "fixed": they are loaded later.
             Such codes have no logits, and arguments about logits raise: `temperature`,
             `straight_through`, `inference`, `entropy_weight`, `logits_batch_norm`, `logit_scale`,
-            `logits_initializer`, and guidance with `logits_weight`.
+            `logits_initializer`, `logits_dtype`, and guidance with `logits_weight`.
         temperature: Temperature `tau > 0`. With `straight_through` it changes the gradient and the
             entropy, not the codes. A weight, so that `training.TemperatureAnnealing` can change it.
         straight_through: `False` trains with the relaxed codes themselves.
@@ -68,6 +70,10 @@ class KDCodeEmbedding(CompactEmbedding):
         logits_initializer: Initializer of `pi`. Default: U(-0.05, 0.05). In 15 epochs of CLINC150
             (K = 16, D = 8, `LazyAdam(0.01)`; test, three seeds) `CommonCode(16, 1.0)` with
             `batch_norm=True` and `logit_scale=1` gave 0.862, the defaults 0.848.
+        logits_dtype: "float32", or "bfloat16" for half the bytes of the stored logits and of the
+            optimizer's moments of them; what is computed of them is float32. It needs an optimizer
+            that `optimizers.lazy` makes, such as `LazyAdam`. On CPU, Keras then does not compile
+            by XLA, which has no bfloat16 there and would convert entire tables at each step.
         seed: Seed of random codes.
         **kwargs: `embeddings_initializer` and `embeddings_regularizer` (of the codebooks),
             `weights` (the start is that of `compress.KDCodes`), `mask_zero` (padding is then left
@@ -76,8 +82,9 @@ class KDCodeEmbedding(CompactEmbedding):
     Shapes: ids `(...)`, integers in `[0, V)` -> vectors `(..., d)`.
     Storage: `V D ceil(log2 K) + 32 (K D d' + C)` bits, `C` the other parameters of `f`. Training
         holds `32 V D K` bits of logits: 41 MB for 10,000 words at K = D = 32, 1.1 GB for 268,000,
-        and as much for each moment of the optimizer. For so many words take `DPQEmbedding`, with
-        `32 V d` bits: at d = 128 and with Adam's moments 0.4 GB in place of 3.3.
+        and as much for each moment of the optimizer; `16 V D K` in bfloat16. For so many words
+        take `DPQEmbedding`, with `32 V d` bits: at d = 128 and with Adam's moments 0.4 GB in place
+        of 3.3, or 1.7 in bfloat16.
     Raises: ValueError, if a size is out of range, codes do not fit `V`, `D` and `K`, or an argument
         does not apply to codes that are given.
     Example:
@@ -89,6 +96,8 @@ class KDCodeEmbedding(CompactEmbedding):
 
     Reference: [Chen et al., ICML 2018](https://arxiv.org/abs/1806.09464), sec. 2 and 3.
     Differs: the paper's text has no batch normalization and its code no option to leave it out.
+        Logits in bfloat16 are ours: their gradient is rounded to the nearest number, and logits and
+        moments, after a step in float32, to a neighbour at random, without bias.
     """
 
     EXAMPLE = dict(input_dim=20, output_dim=4, cardinality=4, code_length=3)
@@ -114,6 +123,7 @@ class KDCodeEmbedding(CompactEmbedding):
         guidance: Any = None,
         logit_scale: float = 10.0,
         logits_initializer: Any = None,
+        logits_dtype: str = "float32",
         seed: int | None = None,
         **kwargs: Any,
     ) -> None:
@@ -132,6 +142,9 @@ class KDCodeEmbedding(CompactEmbedding):
         self.entropy_weight = checks.number("entropy_weight", entropy_weight, at_least=0)
         self.logits_batch_norm = checks.boolean("logits_batch_norm", logits_batch_norm)
         self.logit_scale = checks.number("logit_scale", logit_scale, above=0)
+        self.logits_dtype = checks.choice("logits_dtype", logits_dtype, ("float32", "bfloat16"))
+        if self.logits_dtype == "bfloat16" and not tf.config.list_physical_devices("GPU"):
+            self.supports_jit = False
         start = logits_initializer
         if start is None:
             start = keras.initializers.RandomUniform(-0.05, 0.05)
@@ -171,14 +184,18 @@ class KDCodeEmbedding(CompactEmbedding):
             found = self._begin(table, codes)
             draw = given(self.temperature * logits_for(found.codes, self.cardinality))
         if codes is None:
+            if self.logits_dtype == "bfloat16":
+                check_bfloat16_strategy("logits_dtype")
             self.logits = self.add_weight(
                 # A row per id: its gradient is rows, and an optimizer can update these alone.
                 shape=(self.input_dim, self.code_length * self.cardinality),
-                initializer=lambda *args, **kwargs: draw(*args, **kwargs) / self.logit_scale,
-                dtype="float32",
+                initializer=divided(draw, self.logit_scale),
+                dtype=self.logits_dtype,
                 autocast=False,
                 name="logits",
             )
+            if self.logits_dtype == "bfloat16":
+                self.logits.constraint = BFloat16Guard(self.logits.path)
             self.current_temperature = self.add_annealed("temperature", self.temperature)
         else:
             self.fixed_codes = self.add_weight(
@@ -214,7 +231,7 @@ class KDCodeEmbedding(CompactEmbedding):
 
     def logits_of(self, ids: tf.Tensor) -> tf.Tensor:
         """Code logits `pi` `(n, D, K)` of ids `(n,)`, before their normalization."""
-        rows = self.logit_scale * tf.gather(self.logits.value, ids)
+        rows = self.logit_scale * tf.cast(tf.gather(self.logits.value, ids), tf.float32)
         return tf.reshape(rows, [-1, self.code_length, self.cardinality])
 
     def compose(
@@ -302,6 +319,7 @@ class KDCodeEmbedding(CompactEmbedding):
             "guidance": None if self.guidance is None else serialize(self.guidance),
             "logit_scale": self.logit_scale,
             "logits_initializer": keras.initializers.serialize(self.logits_initializer),
+            "logits_dtype": self.logits_dtype,
             "seed": self.seed,
         }
         return {key: config[key] for key in config if self.learned or key not in OF_LOGITS}

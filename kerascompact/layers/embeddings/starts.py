@@ -4,11 +4,14 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import keras
 import numpy as np
 import tensorflow as tf
 
 from kerascompact.core import checks
+from kerascompact.initializers.common_code import CommonCode
 
+TRACEABLE = (keras.initializers.RandomUniform, keras.initializers.RandomNormal, CommonCode)
 SHARE = 0.9  # initial probability of the code found for a word
 
 
@@ -44,6 +47,31 @@ def given(values: np.ndarray) -> Callable[..., tf.Tensor]:
     [1.0, 1.0]
     """
     return lambda shape, dtype=None: tf.reshape(tf.constant(values, dtype), shape)
+
+
+def divided(draw: Any, scale: float) -> Callable[..., tf.Tensor]:
+    """An initializer of numbers that are drawn in float32 and divided by a scale.
+
+    For smaller floats, the initializers that can be traced are: operators of a graph then write
+    over their inputs, where one by one they hold the numbers in float32 three times.
+
+    Args:
+        draw: Initializer of the numbers.
+        scale: Divisor, after the cast.
+
+    >>> divided(keras.initializers.Ones(), 4.0)((2,), "bfloat16").dtype.name
+    'bfloat16'
+    """
+
+    def make(shape: Any, dtype: Any) -> tf.Tensor:
+        return tf.cast(draw(shape, dtype="float32"), dtype) / tf.cast(scale, dtype)
+
+    def make_smaller(shape: Any, dtype: Any) -> tf.Tensor:
+        if dtype == "float32" or not isinstance(draw, TRACEABLE):
+            return make(shape, dtype)
+        return tf.function(lambda: make(shape, dtype)).get_concrete_function()()
+
+    return make_smaller
 
 
 def logits_for(codes: np.ndarray, cardinality: int) -> np.ndarray:

@@ -273,6 +273,7 @@ def test_rejects_codes_that_do_not_fit(codes, what):
         ("logits_batch_norm", True),
         ("logit_scale", 1.0),
         ("logits_initializer", "zeros"),
+        ("logits_dtype", "bfloat16"),
     ],
 )
 def test_codes_that_are_given_refuse_what_they_would_ignore(name, value):

@@ -1,0 +1,162 @@
+"""KD codes whose logits are held in bfloat16, beside a layer that holds the same numbers."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from kerascompact.core.keras_graph import copy_with
+from kerascompact.layers import KDCodeEmbedding, OnlineGuidance, PretrainedGuidance
+from kerascompact.optimizers import LazyAdam
+from kerascompact.training.weight_averages import WeightAverages
+
+V, K, D, WIDTH = 20, 4, 3, 4
+IDS = np.array([[4, 9, 4], [0, 19, 7]])
+
+
+def pair(**options):
+    """A layer with bfloat16 logits, and one with the same numbers in float32."""
+    keras.utils.set_random_seed(0)
+    layers = []
+    for dtype in ("bfloat16", "float32"):
+        layers.append(KDCodeEmbedding(V, WIDTH, K, D, logits_dtype=dtype, **options))
+        layers[-1](np.array([0]))
+    half, full = layers
+    half.logits.assign(np.random.default_rng(0).normal(size=(V, D * K)))
+    for one, other in zip(half.weights, full.weights, strict=True):
+        other.assign(tf.cast(one.value, other.dtype))
+    return half, full
+
+
+def model_of(layer, optimizer=None, **options):
+    model = keras.Sequential([keras.Input((3,), dtype="int32"), layer])
+    model.compile(optimizer or LazyAdam(0.1), "mse", **options)
+    return model
+
+
+def logits(layer):
+    return tf.cast(layer.logits.value, tf.float32).numpy()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"mask_zero": True, "batch_norm": True, "logits_batch_norm": True, "entropy_weight": 2.0},
+        {"inference": "soft", "straight_through": False, "temperature": 0.5, "hidden_dim": 5},
+        {"guidance": OnlineGuidance, "dtype": "mixed_bfloat16"},
+        {"guidance": PretrainedGuidance, "dtype": "mixed_float16", "composition": "lstm"},
+    ],
+    ids=str,
+)
+def test_equals_the_layer_with_the_same_numbers_in_float32(options):
+    if "guidance" in options:
+        table = np.random.default_rng(0).normal(size=(V, WIDTH))
+        online = options["guidance"] is OnlineGuidance
+        options = options | {"guidance": OnlineGuidance(0.1, 0.01) if online else None}
+        if not online:
+            options["guidance"] = PretrainedGuidance(np.float32(table), logits_weight=10.0)
+    half, full = pair(**options)
+    assert half.logits.dtype == "bfloat16"
+    found = []
+    for layer in (half, full):
+        with tf.GradientTape() as tape:
+            vectors = tf.cast(layer(IDS, training=True), tf.float32)
+            loss = tf.reduce_sum(vectors * np.arange(WIDTH, dtype="float32")) + sum(layer.losses)
+        found.append((vectors, loss, tape.gradient(loss, layer.logits.value)))
+    np.testing.assert_array_equal(found[0][0], found[1][0])
+    np.testing.assert_array_equal(found[0][1], found[1][1])
+    rows, expected = found[0][2], found[1][2]
+    np.testing.assert_array_equal(rows.indices, expected.indices)
+    np.testing.assert_array_equal(rows.values, tf.cast(expected.values, tf.bfloat16))
+    np.testing.assert_array_equal(half(IDS), full(IDS))
+    np.testing.assert_array_equal(half.codes(), full.codes())
+    np.testing.assert_array_equal(half.codes()[0].shape, (D,))
+    np.testing.assert_array_equal(half.to_form()(IDS), full.to_form()(IDS))
+
+
+def test_starts_where_float32_starts():
+    table = np.random.default_rng(0).normal(size=(V, WIDTH))
+    for options in ({"logits_initializer": keras.initializers.RandomUniform(-1, 1, seed=3)},
+                    {"logits_initializer": keras.initializers.Constant(0.3)},
+                    {"weights": table}):  # fmt: skip
+        half, full = (
+            KDCodeEmbedding(V, WIDTH, K, D, logits_dtype=dtype, **options)
+            for dtype in ("bfloat16", "float32")
+        )
+        for layer in (half, full):
+            layer(np.array([0]))
+        # rounded when drawn and when divided by the scale
+        np.testing.assert_allclose(logits(half), logits(full), rtol=2.0**-7)
+    np.testing.assert_array_equal(half.codes(), full.codes())
+    np.testing.assert_array_equal(half(np.arange(V)), full(np.arange(V)))
+
+
+def test_training_goes_on_from_a_file_as_if_it_had_not_stopped(tmp_path):
+    """The file holds logits and moments as they are; noise comes from the number of the step."""
+    model = model_of(pair()[0])
+    fit = dict(x=IDS, y=np.ones((2, 3, WIDTH)), verbose=0, shuffle=False)
+    before = logits(model.layers[0])
+    model.fit(epochs=3, **fit)
+    moved = (logits(model.layers[0]) != before).any(axis=1)
+    assert np.flatnonzero(moved).tolist() == [0, 4, 7, 9, 19]
+    model.save(tmp_path / "model.keras")
+    model.save_weights(tmp_path / "model.weights.h5")
+    again = keras.models.load_model(tmp_path / "model.keras")
+    assert again.layers[0].get_config()["logits_dtype"] == "bfloat16"
+    slots = [v for v in again.optimizer.variables if tuple(v.shape) == (V, D * K)]
+    assert [v.dtype for v in (again.layers[0].logits, *slots)] == 3 * ["bfloat16"]
+    full = keras.Sequential([keras.Input((3,), dtype="int32"), pair()[1]])  # fits both dtypes
+    full.load_weights(tmp_path / "model.weights.h5")
+    np.testing.assert_array_equal(logits(full.layers[0]), logits(model.layers[0]))
+    for one in (model, again):
+        one.fit(epochs=2, **fit)
+    np.testing.assert_array_equal(logits(again.layers[0]), logits(model.layers[0]))
+
+
+def test_xla_is_for_steps_of_ones_own():
+    with pytest.warns(UserWarning, match="doesn't support `jit_compile=True`"):
+        model = model_of(pair()[0], jit_compile=True)
+    assert not model.jit_compile
+    found = []
+    for jit_compile in (False, True):
+        layer, optimizer = pair()[0], LazyAdam(0.1)
+        optimizer.build(layer.trainable_variables)
+
+        @tf.function(jit_compile=jit_compile)
+        def step(ids, layer=layer, optimizer=optimizer):
+            with tf.GradientTape() as tape:
+                loss = tf.reduce_sum(layer(ids, training=True) ** 2)
+            optimizer.apply(tape.gradient(loss, layer.trainable_variables))
+
+        step(tf.constant(IDS))
+        found.append(logits(layer))
+    # places of rows differ, and so does their noise
+    np.testing.assert_allclose(found[1], found[0], rtol=2.0**-6, atol=1e-3)
+    assert np.any(found[0] != logits(pair()[0]))
+
+
+@pytest.mark.parametrize("name", ["adam", "sgd", "adafactor"])
+def test_a_stock_optimizer_is_refused_before_the_first_step(name):
+    layer, _ = pair()
+    model, before = model_of(layer, name), logits(layer)
+    with pytest.raises(ValueError, match=r"logits' is held in bfloat16.*optimizers.lazy"):
+        model.fit(IDS, np.ones((2, 3, WIDTH)), verbose=0)
+    np.testing.assert_array_equal(logits(layer), before)
+    twin = copy_with(model, lambda layer: None, float32=True)  # its logits are float32
+    twin.fit(IDS, np.ones((2, 3, WIDTH)), verbose=0)
+    assert twin.layers[-1].logits.dtype == "float32"
+
+
+def test_averages_of_such_weights_are_float32():
+    """In bfloat16 an average of 400 numbers would stand still, and so would their count."""
+    layer, _ = pair()
+    model = model_of(layer)
+    averages = WeightAverages(model)
+    for value in [1.0] * 200 + [2.0] * 200:
+        layer.logits.assign(tf.fill((V, D * K), value))
+        averages.add()
+    np.testing.assert_allclose(averages.arrays()[0], 1.5, rtol=1e-5)  # float32 sums
+    averages.replace_weights()
+    np.testing.assert_array_equal(logits(layer), 1.5)
+    averages.restore_weights()
+    np.testing.assert_array_equal(logits(layer), 2)
