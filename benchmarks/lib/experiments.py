@@ -66,6 +66,7 @@ FOLDERS: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "product": {
         "phone": ("phone",),
+        "operator_times": ("operator_times",),
         "budgets": ("budgets",),
         "fasttext_autotune": ("fasttext_autotune",),
         "fasttext_grid": ("fasttext_grid", "fasttext_grid_dev"),

@@ -2,11 +2,14 @@
 
 import argparse
 
+import keras
 import numpy as np
 import pytest
+from ai_edge_litert.interpreter import Interpreter
 
-from benchmarks.product import other_exporters, phone
+from benchmarks.product import operator_times, other_exporters, phone
 from benchmarks.product.phone import Arm
+from kerascompact import export, layers
 from kerascompact.tasks.methods import METHODS
 from tiny_task import dataset
 
@@ -104,3 +107,33 @@ def test_the_dynamic_range_makes_int8_of_a_table(small, monkeypatch):
 def test_arms_are_named_as_their_methods_are():
     for name, arm in phone.ARMS.items():
         assert name.split(",")[0] == METHODS[arm.method].abbreviation
+
+
+def test_the_time_of_each_operator(small, monkeypatch):
+    monkeypatch.setattr(phone, "ROUTES", {})
+    monkeypatch.setattr(operator_times, "ARMS", ("ANT",))
+    monkeypatch.setattr(operator_times, "ROUNDS", 2)
+    monkeypatch.setattr(operator_times.datasets, "load", lambda *_: dataset())
+    rows = operator_times.benchmark("operator_times", argparse.Namespace(data=None, seeds=[0]))
+    names = [name for name, _ in rows[0]["operators"]]
+    assert names.count("UNSORTED_SEGMENT_SUM") == 1 and names[-1] == "SOFTMAX"
+    assert sum(us for _, us in rows[0]["operators"]) > 0  # the last piece is the whole file
+    assert f"| ANT | {len(names)} | " in operator_times.table(rows)
+    assert (
+        operator_times.benchmark("operator_times", argparse.Namespace(data=None, seeds=[0])) == rows
+    )
+
+
+def test_a_piece_of_a_file_gives_what_its_last_operator_makes():
+    model = keras.Sequential(
+        [keras.Input((4,), dtype="int32"), layers.ClusterEmbedding(9, 2, 3), keras.layers.ReLU()]
+    )
+    file = export.convert(model, "float32")
+    ids = np.array([[1, 2, 3, 8]], np.int32)
+    names = [name for name, _ in operator_times.operator_times(file, ids, 1)]
+    piece = Interpreter(model_content=operator_times.cut(file, names.index("RELU") - 1))
+    piece.allocate_tensors()
+    piece.set_tensor(piece.get_input_details()[0]["index"], ids)
+    piece.invoke()
+    before = piece.get_tensor(piece.get_output_details()[0]["index"])
+    np.testing.assert_allclose(np.maximum(before, 0), model(ids), atol=1e-6)
