@@ -11,12 +11,12 @@ from kerascompact.core import checks
 from kerascompact.optimizers.entry_rule import EntryRule
 from kerascompact.optimizers.lazy import (
     ELEMENTWISE,
-    LazyStep,
     class_named,
     derived_class,
     lazy,
     lazy_class,
 )
+from kerascompact.optimizers.lazy_step import LazyStep
 from kerascompact.optimizers.metric import divisors, has_metric, rate_factor
 from kerascompact.optimizers.pending import Pending, pending_of
 from kerascompact.optimizers.row_view import RowView, at_rows
