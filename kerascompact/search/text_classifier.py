@@ -18,6 +18,7 @@ from kerascompact.search.finishing import finish, score_of
 from kerascompact.search.found import Found, importances
 from kerascompact.search.preparing import folder_of, held_out, prepare
 from kerascompact.search.processes import Processes
+from kerascompact.search.task import TASK
 from kerascompact.search.worker import SMALL, Worker
 from kerascompact.training.scores import METRICS
 
@@ -130,7 +131,12 @@ def text_classifier(
         problems = datasets.problems(dataset, worker.corpus.rules)
         for problem in problems:
             warnings.warn(problem, DataWarning, stacklevel=2)
-        _check_budgets(worker, sizes)
+        try:
+            _check_budgets(worker, sizes)
+        except ValueError:
+            if not resume:
+                (place / TASK).unlink()  # no search has begun
+            raise
         share = SHARE if used[0] >= task.num_train else SHARE_OF_FEWER
         _search(worker, place, workers, seconds * share, begun, trials, verbose)
         small = len(dataset.dev.texts) < SMALL

@@ -85,3 +85,14 @@ def test_a_thousand_classes():
     labels = [text.split()[2] for text in texts]
     found = text_classifier((texts, labels), "64KiB", **ONE)
     assert right(found, texts[:300], labels[:300]) > 0.5
+
+
+def test_two_words_are_all_there_are():
+    found = text_classifier((["yes", "no"] * 60, ["yes", "no"] * 60), "8KiB", **ONE)
+    assert right(found, ["yes", "no"], ["yes", "no"]) == 1
+
+
+def test_says_why_there_is_no_file():
+    options = {**ONE, "minutes": 0.001}
+    with pytest.raises(ValueError, match=r"at most 8,192 bytes ended in time: allow more minutes"):
+        text_classifier((["yes please", "no"] * 60, ["yes", "no"] * 60), "8KiB", **options)
