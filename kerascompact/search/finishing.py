@@ -88,7 +88,7 @@ def finish(worker: Worker, budget: int, refit: bool) -> Best:
 
 def _no_training(worker: Worker, budget: int) -> str:
     """Why there is no file."""
-    found = f"No training of a file of at most {budget:,} bytes ended in time: allow more minutes."
+    found = f"No setting of a file of at most {budget:,} bytes could be trained in time."
     errors = worker.studies.errors(budget)
     return (
         f"{found} Of {len(errors):,} settings that failed, the last: {errors[-1]}"

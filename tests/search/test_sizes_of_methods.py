@@ -79,3 +79,19 @@ def test_rows_of_four_bits_that_end_within_a_byte_need_operators(words):
     setting = Setting(words, 6, method="tensor_train", options=(("ratio", 0.345),), recipe="int4")
     setting, known = setting._replace(stored="slots"), sample_words(words - 2)
     assert abs(len(SIZES.convert(setting, known)) - SIZES.predict(setting, known)) <= MARGIN
+
+
+def test_steps_and_numbers_of_a_search_are_counted():
+    """From 2 steps to 6; 256 is a number of the hash, too, and 13 words are searched entirely."""
+    for words in (13, 256, 298, 2070):
+        known = sample_words(words)
+        setting = Setting(words + 2, 8, recipe="int4")
+        assert abs(len(SIZES.convert(setting, known)) - SIZES.predict(setting, known)) <= 24
+
+
+def test_equal_shapes_are_stored_once():
+    """Filters as wide as a vector, 60 bytes less than others: whichever is measured first."""
+    for width in (18, 16, 20):
+        setting = Setting(302, width, model="cnn", units=16, filter_sizes=(1,), stored="slots")
+        file = SIZES.convert(setting, sample_words(300))
+        assert abs(len(file) - SIZES.predict(setting)) <= 24
