@@ -5,6 +5,7 @@ chance. Weights are random: the numbers in a file do not change its size.
 """
 
 import argparse
+import functools
 import math
 import tempfile
 from collections.abc import Sequence
@@ -43,48 +44,49 @@ def benchmark(name: str, arguments: argparse.Namespace) -> list[dict[str, Any]]:
         for dataset in arguments.sets or SETS
     ]
 
-    def run(spec: Spec) -> dict[str, Any]:
-        return {"files": files(spec, arguments.data)}
+    with tempfile.TemporaryDirectory() as folder:
+        of_set = functools.cache(partial(worker_of, Path(folder), data=arguments.data))
 
-    return runner.run_all(name, specs, run, table)
+        def run(spec: Spec) -> dict[str, Any]:
+            return {"files": files(spec, of_set(spec.dataset))}
+
+        return runner.run_all(name, specs, run, table)
 
 
-def files(spec: Spec, data: str | None) -> list[dict[str, Any]]:
+def files(spec: Spec, worker: Worker) -> list[dict[str, Any]]:
     """Predicted and real bytes of random settings."""
     random = np.random.default_rng(spec.seed)
     found: list[dict[str, Any]] = []
-    with tempfile.TemporaryDirectory() as folder:
-        worker = _worker(Path(folder), spec.dataset, data)
-        least = worker.smallest()[0]
-        study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=spec.seed))
-        while len(found) < DRAWN:
-            low, high = (math.log(size) for size in BUDGETS)
-            budget = int(math.exp(random.uniform(low, high)))
-            if budget < least:
-                continue
-            fit = partial(worker.fit, budget=budget)
-            setting = suggest(study.ask(), budget, worker.facts, fit)
-            if setting is None:
-                continue
-            try:
-                setting, words = worker.words(setting, budget)
-            except ValueError:  # as in a search, where such a trial fails: its words are too few
-                continue
-            known = sample_words(setting.words)  # in slots, any words take as many bytes
-            if setting.stored == "fingerprints" and isinstance(words, Vocabulary):
-                known = list(words.words)  # whose search may take another step
-            file = worker.sizes.convert(setting, known)
-            found.append(
-                {
-                    "budget": budget,
-                    "method": setting.method,
-                    "stored": setting.stored,
-                    "label": setting.label,
-                    "predicted": worker.bytes(setting, words),
-                    "bytes": len(file),
-                    "all_words": _all_words(worker, setting),
-                }
-            )
+    least = worker.smallest()[0]
+    study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=spec.seed))
+    while len(found) < DRAWN:
+        low, high = (math.log(size) for size in BUDGETS)
+        budget = int(math.exp(random.uniform(low, high)))
+        if budget < least:
+            continue
+        fit = partial(worker.fit, budget=budget)
+        setting = suggest(study.ask(), budget, worker.facts, fit)
+        if setting is None:
+            continue
+        try:
+            setting, words = worker.words(setting, budget)
+        except ValueError:  # as in a search, where such a trial fails: its words are too few
+            continue
+        known = sample_words(setting.words)  # in slots, any words take as many bytes
+        if setting.stored == "fingerprints" and isinstance(words, Vocabulary):
+            known = list(words.words)  # whose search may take another step
+        file = worker.sizes.convert(setting, known)
+        found.append(
+            {
+                "budget": budget,
+                "method": setting.method,
+                "stored": setting.stored,
+                "label": setting.label,
+                "predicted": worker.bytes(setting, words),
+                "bytes": len(file),
+                "all_words": _all_words(worker, setting),
+            }
+        )
     return found
 
 
@@ -94,7 +96,10 @@ def _all_words(worker: Worker, setting: Any) -> bool:
     return setting.stored != "buckets" and setting.words >= 0.99 * known
 
 
-def _worker(folder: Path, dataset: str, data: str | None) -> Worker:
+def worker_of(folder: Path, dataset: str, data: str | None) -> Worker:
+    """Worker of a data set, whose full tables and measured graphs serve all its rows."""
+    folder = folder / dataset
+    folder.mkdir()
     loaded = datasets.load(dataset, data)
     texts = [*loaded.train.texts, *loaded.dev.texts]
     labels = np.concatenate([loaded.train.labels, loaded.dev.labels])

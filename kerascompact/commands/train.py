@@ -88,9 +88,6 @@ def run(arguments: argparse.Namespace) -> int:
         )
     folder.check_writable(arguments.out)
     loaded = source.dataset(arguments, arguments.seed)
-    for label in loaded.label_names:
-        if "\n" in label:
-            raise ValueError(f"{arguments.data}: the label {label!r} contains a line break.")
 
     from kerascompact.runtime import vocabulary_file
     from kerascompact.tasks import classification

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from kerascompact.datasets.base import Dataset, Split
+from kerascompact.datasets.label_names import doubtful
 from kerascompact.datasets.leaks import leaks
 from kerascompact.text.rules import Rules, named
 
@@ -20,7 +21,8 @@ def problems(dataset: Dataset, rules: str = "wordpunct") -> list[str]:
     """Examines a data set before a model is trained on it.
 
     Looks for texts of dev and test that are in train, equal texts with different labels, labels
-    that can be read off the text, labels with nearly all rows or with one, texts that are very
+    that can be read off the text, are written in two ways or stand several in a cell, labels with
+    nearly all rows or with one, texts that are very
     long, have no token, were damaged by a wrong encoding or have no spaces between words. Texts are
     equal if their tokens are. Half a million short rows take 2 to 4 seconds.
 
@@ -50,6 +52,7 @@ def problems(dataset: Dataset, rules: str = "wordpunct") -> list[str]:
         *_repeated(parts),
         *_contradictions(keys, splits),
         *leaks(dataset.train, dataset.label_names, token_rules),
+        *doubtful(dataset),
         *_counts(dataset),
         *_texts(every, words, token_rules),
     ]

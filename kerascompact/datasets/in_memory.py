@@ -1,6 +1,5 @@
 """A data set from lists of texts and labels."""
 
-import math
 from collections.abc import Iterable, Sequence
 from numbers import Integral, Real
 from typing import Any
@@ -132,4 +131,6 @@ def _name(name: str, row: int, label: Any) -> str:
 
 
 def _is_missing(value: Any) -> bool:
-    return value is None or (isinstance(value, float) and math.isnan(value))
+    if isinstance(value, Real):
+        return bool(value != value)  # NaN
+    return value is None or type(value).__name__ in ("NAType", "NaTType")  # of pandas

@@ -1,8 +1,11 @@
 """A user's own data set: a CSV or TSV file with a header, a text and a label in each row."""
 
+import codecs
+import contextlib
 import csv
 import io
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -86,12 +89,23 @@ def read(
     """
     if separator is not None and (not isinstance(separator, str) or not separator):
         checks.fail("separator", "a character or a few, between the labels in a cell", separator)
-    texts, cells, lines = _columns(Path(path), text, label)
+    with _long_fields():
+        texts, cells, lines = _columns(Path(path), text, label)
     if separator is None:
         labels: list[tuple[str, ...]] = [(cell,) if cell else () for cell in map(str.strip, cells)]
     else:
         labels = [_parted(cell, separator) for cell in cells]
     return without_empty(Rows(texts, labels, lines, str(path), "line", separator is not None))
+
+
+@contextlib.contextmanager
+def _long_fields() -> Iterator[None]:
+    """Fields of any length; those of `csv` have 131,072 characters, some 25,000 words."""
+    limit = csv.field_size_limit(2**31 - 1)
+    try:
+        yield
+    finally:
+        csv.field_size_limit(limit)
 
 
 def _parted(cell: str, separator: str) -> tuple[str, ...]:
@@ -153,7 +167,9 @@ def _place(path: Path, header: list[str], name: str) -> int:
         problem = "two columns" if name in header else "no column"
         columns = ", ".join(map(repr, header))
         raise ValueError(
-            f"{path} has {problem} {name!r}. Its columns are {columns}, by its first row."
+            f"{path} has {problem} {name!r}. Its columns are {columns}, by its first row. Name "
+            "those of texts and labels (`text`, `label`; --text-column, --label-column), or add a "
+            "first row of names."
         )
     return header.index(name)
 
@@ -167,6 +183,8 @@ def _content(path: Path) -> tuple[str, bool]:
     if not path.is_file():
         raise ValueError(f"There is no file {path}.")
     data = unpack(path.read_bytes(), path)
+    if data[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+        raise ValueError(f"{path}: UTF-16 text. Save it as UTF-8.")
     if b"\0" in data:
         line = data.count(b"\n", 0, data.index(b"\0")) + 1
         raise ValueError(f"{path}, line {line}: a NUL byte; this is not a UTF-8 text file.")
@@ -174,7 +192,9 @@ def _content(path: Path) -> tuple[str, bool]:
         content = data.decode().removeprefix("\ufeff")  # spreadsheets begin UTF-8 with a mark
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise ValueError(f"{path}, line {line}: not UTF-8 text ({error.reason}).") from None
+        raise ValueError(
+            f"{path}, line {line}: not UTF-8 text ({error.reason}). Save the file as UTF-8."
+        ) from None
     if not content.strip():
         raise ValueError(f"{path} is empty.")
     return content, kind == [".tsv"]

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from numbers import Integral
 
 from kerascompact.core import checks
 
@@ -25,7 +26,8 @@ def in_bytes(budget: int | str) -> int:
     (65536, 64000, 70000)
     """
     if not isinstance(budget, str):
-        return checks.integer_in("budget", budget, 1)
+        good = isinstance(budget, Integral) and not isinstance(budget, bool) and budget >= 1
+        return int(budget) if good else checks.fail("budget", _EXPECTED, budget)
     found = _BUDGET.fullmatch(budget)
     if found is None or found[2].upper() not in UNITS:
         checks.fail("budget", _EXPECTED, budget)

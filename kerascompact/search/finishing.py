@@ -68,7 +68,7 @@ def finish(worker: Worker, budget: int, refit: bool) -> Best:
     Raises: ValueError, if no setting was trained.
     """
     fewer = worker.task.num_train > worker.task.used[0]
-    cause = f"No training of a file of at most {budget:,} bytes ended in time."
+    cause = _no_training(worker, budget)
     for _, runs, _ in ranked(worker, budget)[:MOST_TRIED]:
         run = best_of(runs)
         found = _again(worker, run, refit) if refit or fewer else _kept(worker, run)
@@ -84,6 +84,17 @@ def finish(worker: Worker, budget: int, refit: bool) -> Best:
         mean = float(np.mean(scores))
         return Best(budget, run.setting, file, found.model, found.vocabulary, mean, scores)
     raise ValueError(cause)
+
+
+def _no_training(worker: Worker, budget: int) -> str:
+    """Why there is no file."""
+    found = f"No setting of a file of at most {budget:,} bytes could be trained in time."
+    errors = worker.studies.errors(budget)
+    return (
+        f"{found} Of {len(errors):,} settings that failed, the last: {errors[-1]}"
+        if errors
+        else found
+    )
 
 
 def best_of(runs: Sequence[Run]) -> Run:

@@ -23,6 +23,7 @@ from kerascompact.search.studies import Studies
 from kerascompact.tasks import folder as names
 
 WHY = 5  # settings that are named
+LEAST = 8  # trials of a budget that say something of its settings
 TRIALS = "trials.jsonl"
 
 # Parameters that the search draws as a multiple of a usual value -> that number of the setting.
@@ -169,16 +170,22 @@ def importances(studies: Studies) -> list[tuple[str, float, Any]]:
     """
     shares: dict[str, list[float]] = {}
     for study in studies.of.values():
+        done = study.get_trials(deepcopy=False, states=(optuna.trial.TrialState.COMPLETE,))
+        if sum("repeat_of" not in trial.user_attrs for trial in done) < LEAST:
+            continue
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # of parameters with few trials
                 found = optuna.importance.get_param_importances(
-                    study, evaluator=optuna.importance.PedAnovaImportanceEvaluator()
+                    study,
+                    evaluator=optuna.importance.PedAnovaImportanceEvaluator(),
+                    normalize=False,
                 )
-        except (ValueError, RuntimeError):  # too few trials
+        except (ValueError, RuntimeError):
             continue
-        for name, share in found.items():
-            shares.setdefault(name, []).append(share)
+        total = sum(found.values())
+        for name, share in found.items() if total else ():  # 0: all trials are alike
+            shares.setdefault(name, []).append(share / total)
     if not shares:
         return []
     trials = [trial for study in studies.of.values() for trial in study.get_trials(deepcopy=False)]

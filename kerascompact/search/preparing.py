@@ -1,6 +1,7 @@
 """Preparation of a search: its folder, its data, and what it learns from besides."""
 
 import contextlib
+import itertools
 import os
 import tempfile
 from collections.abc import Iterator
@@ -21,6 +22,8 @@ from kerascompact.search.guides import TEACHER
 from kerascompact.search.task import TASK, Task, digest_of
 from kerascompact.search.tokens import MOST_IDS
 
+# What is kept of the data of a search, by which one of other data would go wrong.
+KEPT = ("tokens-*", "hashes-*", "graphs_*.json", "guides/*", TEACHER, pretrained.FILE)
 DEV = 200  # rows that are held out of few, but for three tenths of them at most
 
 
@@ -63,6 +66,9 @@ def folder_of(folder: str | os.PathLike[str] | None, resume: bool) -> Iterator[P
     if resume and not (path / TASK).exists():
         raise ValueError(f"{path} holds no search to resume: there is no {TASK}.")
     path.mkdir(parents=True, exist_ok=True)
+    if not resume:  # a search may have ended before its task was written
+        for left in itertools.chain(*(path.glob(pattern) for pattern in KEPT)):
+            left.unlink()
     yield path
 
 

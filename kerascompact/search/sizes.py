@@ -22,32 +22,27 @@ from kerascompact.search.table_sizes import (
     plain_bytes,
     stored_arrays,
 )
-from kerascompact.search.word_sizes import (
-    order_bits,
-    sample_words,
-    some_words,
-    steps_of,
-    usual_steps,
-    word_bytes,
-)
+from kerascompact.search.word_search import Search, others_of, search_of, usual_search
+from kerascompact.search.word_sizes import order_bits, sample_words, some_words, word_bytes
 from kerascompact.text.vocabulary import NUM_RESERVED
 from kerascompact.text.word_hashes import VERSION
 from kerascompact.tflite.packed_json import packed
 from kerascompact.tflite.passes.kernels import axis_of_scales
 
-# Bytes of a budget that are kept: buffers begin at multiples of 4, and numbers in the metadata
-# have digits; operators of methods other than a plain table have shapes, too.
-MARGIN, MARGIN_OF_SLOTS, MARGIN_OF_METHODS = 192, 64, 352
-SAMPLES = (20, 1500)  # words of the files that are measured: their searches take 3 and 6 steps
+MARGIN = 64  # bytes of a budget that are kept: numbers in the metadata have digits
+SAMPLE = 1000  # words of the file that is measured
 IN_SLOTS = (120, 1500)  # words of the same where no word is searched
-KEPT = f"sizes_{VERSION}.json"  # files of another hash have other operators
+KEPT = f"graphs_{VERSION}.json"  # files of another hash have other operators
 
 
 class Graph(NamedTuple):
-    """What a file has beside its arrays: `fixed + step * (steps of its search)` bytes."""
+    """What a file has beside its arrays: `fixed` bytes and the search for words.
 
-    fixed: float
-    step: float
+    `numbers`: integers that other operators read, and a search need not bring.
+    """
+
+    fixed: int
+    numbers: tuple[int, ...] = ()
 
 
 class Sizes:
@@ -89,12 +84,11 @@ class Sizes:
             words: Its words, if they are known: their search takes one step more or less than
                 that of most other words, 200 bytes.
         """
-        graph = self._graph(setting)
-        steps = 0
+        graph, search = self._graph(setting), Search(0, ())
         if setting.stored == "fingerprints":
             few = setting.words - NUM_RESERVED
-            steps = usual_steps(few) if words is None else steps_of(words)
-        return round(graph.fixed + graph.step * steps) + self.arrays(setting)
+            search = usual_search(few) if words is None else search_of(words)
+        return graph.fixed + search.bytes_beside(graph.numbers) + self.arrays(setting)
 
     def parts(self, setting: Setting) -> dict[str, int]:
         """What the file of a setting consists of, in bytes."""
@@ -150,7 +144,8 @@ class Sizes:
         return self._tables[key]
 
     def _graph(self, setting: Setting) -> Graph:
-        key = kind(setting, len(self.label_names), self._arrays_of_table(setting)[1])
+        length = ids_of_a_text(self.sequence_length, setting.rules)
+        key = kind(setting, len(self.label_names), length, self._arrays_of_table(setting)[1])
         if key not in self.graphs:
             self.graphs |= self._kept()
         if key not in self.graphs:
@@ -163,42 +158,38 @@ class Sizes:
     def _kept(self) -> dict[str, Graph]:
         if self.path is None or not self.path.exists():
             return {}
-        return {key: Graph(*values) for key, values in json.loads(self.path.read_bytes()).items()}
+        kept = json.loads(self.path.read_bytes()).items()
+        return {key: Graph(fixed, tuple(numbers)) for key, (fixed, numbers) in kept}
 
     def _measured(self, setting: Setting) -> Graph:
-        """Converts two small models of a kind, or one whose order of words takes as many bits."""
-        if bits := order_bits(setting):
-            step = self._graph(setting._replace(method="standard", options=())).step
-            try:
-                return self._of_one(scaled(setting, 3 * 2**bits // 4 + NUM_RESERVED), step)
-            except ValueError:  # so few words are too few for the method's sizes
-                return self._of_one(setting, step)
-        found = []
-        for size in SAMPLES if setting.stored == "fingerprints" else IN_SLOTS:
-            small = self._alike(setting, size)
-            words = sample_words(small.words - NUM_RESERVED)
-            rest = len(self.convert(small, words)) - self.arrays(small)
-            found.append((rest, steps_of(words)))
+        """Converts a small model of a kind, or one whose order of words takes as many bits."""
         if setting.stored != "fingerprints":
-            return Graph(max(rest for rest, _ in found), 0.0)
-        (few, few_steps), (many, many_steps) = found
-        step = (many - few) / (many_steps - few_steps)
-        return Graph(few - step * few_steps, step)
+            return max(self._of_one(self._alike(setting, size)) for size in IN_SLOTS)
+        bits = order_bits(setting)
+        size = 3 * 2**bits // 4 if bits else SAMPLE
+        try:
+            return self._of_one(self._alike(setting, size))
+        except ValueError:  # so few words are too few for the method's sizes
+            return self._of_one(setting)
 
     def _alike(self, setting: Setting, size: int) -> Setting:
-        """The setting with about so many words, whose int4 arrays need the same operators."""
-        first = scaled(setting, size + NUM_RESERVED)
-        wanted = self._arrays_of_table(setting)[1]
-        for tenths in range(10, 40):  # the rank of a factorization grows with the words
-            small = scaled(setting, size * tenths // 10 + NUM_RESERVED)
-            if self._arrays_of_table(small)[1] == wanted:
+        """The setting with about so many words, whose arrays need the same operators."""
+        bits, odd = order_bits(setting), self._arrays_of_table(setting)[1]
+        for percent in (100, *range(95, 65, -5), *range(105, 135, 5), *range(140, 400, 10)):
+            small = scaled(setting, size * percent // 100 + NUM_RESERVED)
+            if order_bits(small) == bits and self._arrays_of_table(small)[1] == odd:
                 return small
-        return first
+        return setting  # such as a factorization, whose rank grows with the words
 
-    def _of_one(self, setting: Setting, step: float) -> Graph:
+    def _of_one(self, setting: Setting) -> Graph:
         words = sample_words(setting.words - NUM_RESERVED)
-        rest = len(self.convert(setting, words)) - self.arrays(setting)
-        return Graph(rest - step * steps_of(words), step)
+        file = self.convert(setting, words)
+        rest = len(file) - self.arrays(setting)
+        if setting.stored != "fingerprints":
+            return Graph(rest)
+        search = search_of(words)
+        others = others_of(file, search)
+        return Graph(rest - search.bytes_beside(others), others)
 
     def convert(self, setting: Setting, words: Sequence[str]) -> bytes:
         """The file of an untrained model with random weights."""
@@ -223,12 +214,16 @@ class Sizes:
         }
 
 
-def kind(setting: Setting, classes: int, odd: Sequence[int] = ()) -> str:
+def kind(setting: Setting, classes: int, length: int, odd: Sequence[int] = ()) -> str:
     """Everything in a setting that the operators of its file depend on, as text.
 
-    `odd`: see `odd_columns`.
+    Args:
+        setting: The setting.
+        classes: Number of classes.
+        length: Ids of a text.
+        odd: See `odd_columns`.
 
-    >>> kind(Setting(100, 32), 9) == kind(Setting(9000, 64, dropout=0.1), 9)
+    >>> kind(Setting(100, 32), 9, 20) == kind(Setting(9000, 64, dropout=0.1), 9, 20)
     True
     """
     free = ("unique", "buckets", "ratio")  # which change no operator
@@ -238,25 +233,13 @@ def kind(setting: Setting, classes: int, odd: Sequence[int] = ()) -> str:
     head = (bool(setting.head_rank), setting.head)
     bits = setting.tag_bits if setting.stored == "slots" else setting.fingerprint_bits
     storage = (setting.recipe, setting.stored, bits, order_bits(setting))
-    rounded = [
-        axis_of_scales(kernel.shape, -1, kernel.last) for kernel in kernels_of(setting, classes)
-    ]
-    return json.dumps([setting.method, width, options, facts, head, storage, rounded, list(odd)])
-
-
-def margin(setting: Setting) -> int:
-    """Bytes that a file may be larger than predicted.
-
-    Without a search for words, whose steps depend on the words, sizes differ by digits alone.
-
-    >>> margin(Setting(90, 8)), margin(Setting(90, 8, method="hashed"))
-    (192, 352)
-    >>> margin(Setting(90, 8, stored="slots"))
-    64
-    """
-    if setting.method != "standard":
-        return MARGIN_OF_METHODS
-    return MARGIN if setting.stored == "fingerprints" else MARGIN_OF_SLOTS
+    kernels_ = kernels_of(setting, classes)
+    rounded = [axis_of_scales(kernel.shape, -1, kernel.last) for kernel in kernels_]
+    sizes = [length, setting.width, *(size for kernel in kernels_ for size in kernel.shape)]
+    equal = [sizes.index(size) for size in sizes]  # equal shapes are stored once
+    return json.dumps(
+        [setting.method, width, options, facts, head, storage, rounded, equal, list(odd)]
+    )
 
 
 def scaled(setting: Setting, words: int) -> Setting:

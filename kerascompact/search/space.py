@@ -199,7 +199,7 @@ def fitted(setting: Setting, fit: Fit) -> Setting | None:
     again and again, until some do."""
     while True:
         found = fit(setting)
-        if found is not None and found.words >= FEWEST_WORDS:
+        if found is not None:
             return found
         if setting.units > 16:
             setting = setting._replace(units=setting.units // 2)

@@ -124,6 +124,11 @@ class Studies:
             len(study.get_trials(deepcopy=False, states=states)) for study in self.of.values()
         )
 
+    def errors(self, budget: int) -> list[str]:
+        """Why trials of a budget could not be run, the latest last."""
+        failed = self.of[budget].get_trials(deepcopy=False, states=(TrialState.FAIL,))
+        return [trial.user_attrs["error"] for trial in failed if "error" in trial.user_attrs]
+
     def waiting(self, budget: int) -> int:
         """Number of trials that are set and not begun."""
         return len(self.of[budget].get_trials(deepcopy=False, states=(TrialState.WAITING,)))

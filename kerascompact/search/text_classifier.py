@@ -1,5 +1,6 @@
 """Search for the best text classifiers within budgets of bytes."""
 
+import math
 import os
 import time
 import warnings
@@ -14,10 +15,11 @@ from kerascompact.search import budget as budgets
 from kerascompact.search.beyond_labels import Beyond, Teacher, Vectors, vectors_of
 from kerascompact.search.display import Display
 from kerascompact.search.fidelity import rows_in_time
-from kerascompact.search.finishing import finish, score_of
+from kerascompact.search.finishing import MOST_TRIED, finish, score_of
 from kerascompact.search.found import Found, importances
 from kerascompact.search.preparing import folder_of, held_out, prepare
 from kerascompact.search.processes import Processes
+from kerascompact.search.task import TASK
 from kerascompact.search.worker import SMALL, Worker
 from kerascompact.training.scores import METRICS
 
@@ -88,10 +90,11 @@ def text_classifier(
 
     Returns: The files and what was tried, see `Found`.
 
-    Warns: DataWarning, of what `datasets.problems` finds, such as texts of dev that are in train.
+    Warns: DataWarning, of what `datasets.problems` finds, such as texts of dev that are in train;
+        UserWarning, if no training ended in time, so that one goes on beyond it.
 
     Raises: ValueError, if an argument is out of its range, a budget is too small (with the smallest
-        possible size and what it consists of), or no training ended in time; OSError.
+        possible size and what it consists of), or no setting could be trained; OSError.
 
     Example:
     >>> said = ["turn it up", "louder now", "turn it down", "be quiet"]
@@ -130,9 +133,15 @@ def text_classifier(
         problems = datasets.problems(dataset, worker.corpus.rules)
         for problem in problems:
             warnings.warn(problem, DataWarning, stacklevel=2)
-        _check_budgets(worker, sizes)
+        try:
+            _check_budgets(worker, sizes)
+        except ValueError:
+            if not resume:
+                (place / TASK).unlink()  # no search has begun
+            raise
         share = SHARE if used[0] >= task.num_train else SHARE_OF_FEWER
         _search(worker, place, workers, seconds * share, begun, trials, verbose)
+        _train_one(worker, sizes[0])
         small = len(dataset.dev.texts) < SMALL
         bests = [finish(worker, size, small if refit is None else refit) for size in sizes]
         facts = {
@@ -190,6 +199,18 @@ def _search(
             if not worker.studies.runs():
                 raise
             warnings.warn("Interrupted: the best so far is made into files.", stacklevel=3)
+
+
+def _train_one(worker: Worker, budget: int) -> None:
+    """Trains one setting, whatever it takes, if no training has ended: late is better than none."""
+    if worker.studies.ranking(budget):
+        return
+    warnings.warn("No training ended in time: one goes on now. Allow more minutes.", stacklevel=3)
+    worker.studies.bury()
+    for _ in range(MOST_TRIED):  # some do not fit
+        worker.run(budget, math.inf)
+        if worker.studies.ranking(budget):
+            return
 
 
 def _states(study: Any) -> dict[str, int]:

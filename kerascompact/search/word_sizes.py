@@ -1,6 +1,5 @@
-"""What a file has to know words by: bytes of its arrays, steps of its search."""
+"""What a file has to know words by, and bytes of these arrays."""
 
-import functools
 import math
 from collections.abc import Sequence
 
@@ -50,23 +49,6 @@ def some_words(setting: Setting, words: Sequence[str]) -> Vocabulary | Buckets:
     if setting.method == "standard":
         ordered = [ordered[place] for place in fingerprints.index(ordered).order]
     return Vocabulary(ordered, setting.rules)
-
-
-def steps_of(words: Sequence[str]) -> int:
-    """Steps of the search for words, by the window of their fingerprints."""
-    found = fingerprints.index(words)
-    return _halvings(found.window)
-
-
-@functools.lru_cache(4096)
-def usual_steps(words: int) -> int:
-    """Steps of the search for as many words as a rule takes: their fingerprints are random, and
-    lie some `0.6 sqrt(n)` places from where they would be if evenly spread."""
-    return _halvings(min(words, math.ceil(1.2 * math.sqrt(words))))
-
-
-def _halvings(window: int) -> int:
-    return max(window - 1, 0).bit_length()
 
 
 def sample_words(count: int) -> list[str]:

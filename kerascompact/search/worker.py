@@ -19,7 +19,7 @@ from kerascompact.search.fidelity import usual_epochs
 from kerascompact.search.guides import Guides
 from kerascompact.search.runs import Run
 from kerascompact.search.setting import Setting
-from kerascompact.search.sizes import MARGIN, Sizes, margin, scaled
+from kerascompact.search.sizes import MARGIN, Sizes, scaled
 from kerascompact.search.space import FEWEST_WORDS, WIDTHS, Facts, at_size, defaults, suggest
 from kerascompact.search.starts import start_at
 from kerascompact.search.studies import Studies, storage_of
@@ -184,7 +184,7 @@ class Worker:
         table = self.guides.whole(setting.rules, fold, start).table if by_norm else None
         while True:
             vocabulary = words_of(self.corpus, setting, table)
-            over = self.bytes(setting, vocabulary) - (budget - margin(setting))
+            over = self.bytes(setting, vocabulary) - (budget - MARGIN)
             if over <= 0:
                 return setting, vocabulary
             fewer = max(1, -(-over // (4 + setting.width)))
@@ -233,9 +233,10 @@ class Worker:
         most = most_words(setting, len(self.corpus.tokens(setting.rules).vocabulary))
         if setting.stored == "buckets":
             most = MOST_IDS
-        target, low, high = budget - margin(setting), FEWEST_WORDS, min(most, MOST_IDS)
+        target, high = budget - MARGIN, min(most, MOST_IDS)
+        low = min(FEWEST_WORDS, high)  # of few texts, there may be fewer
         smaller, larger = self._bytes(setting, low), self._bytes(setting, high)
-        if smaller > target or high < low:
+        if smaller > target:
             return None
         if larger <= target:
             low, smaller = high, larger
@@ -259,8 +260,9 @@ class Worker:
             return 0
 
     def smallest(self) -> tuple[int, dict[str, int]]:
-        """Bytes of the smallest file that a search makes, and what they consist of."""
-        setting = Setting(FEWEST_WORDS, WIDTHS[0], recipe="int4")
+        """Bytes of the smallest file that knows words, and what they consist of."""
+        setting = Setting(FEWEST_WORDS, WIDTHS[0], recipe="int4", rules=self.corpus.rules)
+        setting = setting._replace(stored="slots", skip_unknown=True)
         return self.sizes.predict(setting) + MARGIN, self.sizes.parts(setting)
 
     def place(self, run: Run) -> Path:

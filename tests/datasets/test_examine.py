@@ -119,3 +119,27 @@ def test_is_fast():
     start = time.perf_counter()
     problems(data)
     assert time.perf_counter() - start < 5
+
+
+@pytest.mark.parametrize(
+    ("labels", "line"),
+    [
+        (["Up", "up ", "down"], "as different ones: 'Up' and 'up'."),
+        (["turn  up", "turn up"], "'turn  up' and 'turn up'."),
+        (["1.0", "1", "2"], "'1' and '1.0'."),
+        (["caf\u00e9", "cafe\u0301"], "the same, but are trained"),
+        (["a", "b", "a;b", "b;a"], "2 of 4 labels look like several, such as 'a;b'"),
+        ([["a"], ["b"]], "Every text has exactly one label, though texts may have several"),
+    ],
+)
+def test_labels_that_are_not_what_was_meant(labels, line):
+    rows = 24 * len(labels)
+    assert len(found(from_texts(texts(rows), labels * 24), line)) == 1
+
+
+@pytest.mark.parametrize(
+    "labels", [["one, two", "three"], ["a|b", "c|d"], ["1", "2"], [["a"], ["a", "b"]]]
+)
+def test_labels_that_are_meant(labels):
+    lines = problems(from_texts(texts(24 * len(labels)), labels * 24))
+    assert not [line for line in lines if "several" in line or "may be the same" in line]

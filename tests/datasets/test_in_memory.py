@@ -81,6 +81,10 @@ def test_missing_values_are_left_out():
     with pytest.warns(DataWarning, match="`texts`: 5 of 25 rows .* the first in row 20; they are"):
         data = from_texts(texts, [*labels, float("nan"), None])
     assert sorted(everything(data)) == sorted(zip(TEXTS, LABELS, strict=True))
+    na = type("NAType", (), {})()  # as a column of pandas may have
+    with pytest.warns(DataWarning, match="3 of 23 rows"):
+        data = from_texts([*TEXTS, na, "x", "y"], [*LABELS, "softer", na, np.float32("nan")])
+    assert sorted(everything(data)) == sorted(zip(TEXTS, LABELS, strict=True))
     with pytest.raises(ValueError, match="`texts`: 3 of 5 rows have an empty.*more than half"):
         from_texts(["a", "b", "", "", ""], [1, 2, 1, 2, 1])
 
@@ -100,6 +104,7 @@ def test_missing_values_are_left_out():
         (["a", "b"], ["x", 1.5], r"`labels\[1\]` must be a string or an integer"),
         (["a", "b"], ["x", ["y"]], r"`labels\[0\]` must be a list of labels, as others are"),
         (["a", "b"], [["x"], [["y"]]], r"`labels\[1\]` must be a string or an integer"),
+        (["a", "b"], ["x", "y\nz"], r"the label 'y\\nz' contains a line break"),
         (["a", "b"], ["x", "x"], r"at least 2 classes. Received: 1 \('x'\)"),
         (["a", "b"], [["x"], []], r"at least 2 classes. Received: 1 \('x'\)"),
         (

@@ -85,3 +85,15 @@ def test_a_thousand_classes():
     labels = [text.split()[2] for text in texts]
     found = text_classifier((texts, labels), "64KiB", **ONE)
     assert right(found, texts[:300], labels[:300]) > 0.5
+
+
+def test_two_words_are_all_there_are():
+    found = text_classifier((["yes", "no"] * 60, ["yes", "no"] * 60), "8KiB", **ONE)
+    assert right(found, ["yes", "no"], ["yes", "no"]) == 1
+
+
+def test_one_training_ends_whatever_the_minutes():
+    options = {**ONE, "minutes": 0.001}
+    with pytest.warns(UserWarning, match="No training ended in time: one goes on now"):
+        found = text_classifier((["yes please", "no"] * 60, ["yes", "no"] * 60), "8KiB", **options)
+    assert right(found, ["yes please", "no"], ["yes", "no"]) == 1

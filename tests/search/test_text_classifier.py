@@ -105,6 +105,29 @@ def test_refuses(change, message):
         text_classifier(**{**arguments, **change})
 
 
+def test_a_refused_budget_leaves_no_search(tmp_path):
+    (tmp_path / "tokens-wordpunct.npz").write_bytes(b"left by a search that was killed")
+    for budget in ("1KiB", "2KiB"):
+        with pytest.raises(ValueError, match="`budget` must be at least"):
+            text_classifier(dataset(60), budget, workers=1, verbose=False, folder=tmp_path)
+
+
+@pytest.mark.parametrize(("trials", "values"), [(7, 7), (24, 1)])
+def test_few_trials_or_equal_ones_say_nothing(trials, values):
+    study = optuna.create_study(direction="maximize")
+    for number in range(trials):
+        study.add_trial(
+            optuna.trial.create_trial(
+                params={"width": number % 5 / 5, "dropout": number % 3 / 3},
+                distributions=dict.fromkeys(
+                    ("width", "dropout"), optuna.distributions.FloatDistribution(0, 1)
+                ),
+                value=float(number % values),
+            )
+        )
+    assert importances(SimpleNamespace(of={"all": study})) == []
+
+
 def test_why_shows_the_numbers_of_the_setting_not_the_multiples_that_are_drawn():
     study = optuna.create_study(direction="maximize")
     multiples = optuna.distributions.FloatDistribution(-2, 2)
