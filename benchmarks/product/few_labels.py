@@ -39,12 +39,13 @@ class Spec(NamedTuple):
     minutes: float
     workers: int = 2
     seed: int = 0
+    trials: int | None = None  # most of both budgets together; None: what the time allows
 
 
 def benchmark(name: str, arguments: argparse.Namespace) -> list[dict[str, Any]]:
     """Runs what has no row yet; `--labels` and `--sets` choose among the samples."""
     specs = [
-        Spec(dataset, labels, arm, arguments.minutes, arguments.workers, seed)
+        Spec(dataset, labels, arm, arguments.minutes, arguments.workers, seed, arguments.trials)
         for seed in arguments.seeds or (0, 1, 2)
         for dataset in arguments.sets or SETS
         for labels in arguments.labels or LABELS.get(dataset, COUNTS)
@@ -71,6 +72,7 @@ def searched(spec: Spec, data: str | None) -> dict[str, Any]:
         spec.minutes,
         seed=spec.seed,
         workers=spec.workers,
+        trials=spec.trials,
         verbose=False,
         **options,
     )
