@@ -4,6 +4,7 @@ import keras
 import numpy as np
 import optuna
 import pytest
+import scipy.sparse
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 
@@ -178,6 +179,7 @@ def test_tf_idf_is_scikit_learns(tmp_path, monkeypatch):
     wanted = (features[seen] @ features[seen].T).toarray()
     np.testing.assert_allclose((ours[seen] @ ours[seen].T).toarray(), wanted, atol=1e-5)
     monkeypatch.setattr(tf_idf, "PENALTIES", (10.0,))
+    monkeypatch.setattr(tf_idf, "AXES", ())
     model = LogisticRegression(C=10.0, tol=1e-8, max_iter=1000)  # ours ends at 1e-3
     model.fit(features[rows], found.labels[rows])
     probe = tf_idf.probe(found, "wordpunct_pairs")
@@ -189,6 +191,41 @@ def test_tf_idf_is_scikit_learns(tmp_path, monkeypatch):
     means = pretrained.means(tokens.ids[rows], probe.table)
     logits = features[rows] @ model.coef_.T
     assert np.sum(means * (means - logits)) == pytest.approx(0, abs=0.05 * np.sum(means**2))
+
+
+def topics(unlabelled=True):
+    """Texts of words that stand for a class; those of test occur in texts without a label only."""
+    random = np.random.default_rng(1)
+    words = [[f"{name}{number}" for number in range(40)] for name in ("sun", "sea")]
+    labels = np.arange(16) % 2
+    texts = [" ".join(random.choice(words[label][:20], 2)) for label in labels]
+    new = [" ".join(words[label][20 + 4 * n : 24 + 4 * n]) for n in range(4) for label in (0, 1)]
+    more = [" ".join(random.choice(words[n % 2], 12)) for n in range(200)]
+    labels = np.concatenate([labels, [0, 1] * 4])
+    return Corpus([*texts, *new, *(more if unlabelled else ())], labels, 16, ("sun", "sea"), None)
+
+
+def test_texts_without_labels_say_which_words_occur_together(monkeypatch):
+    monkeypatch.setattr(tf_idf, "AXES", (2,))  # one a topic
+    found = topics()
+    _, dev = found.rows()
+    probe = tf_idf.probe(found, "wordpunct")
+    np.testing.assert_array_equal(probe.outputs[dev].argmax(axis=1), found.labels[dev])
+    assert probe.outputs[dev, found.labels[dev]].min() > 0.8
+    tokens = found.tokens("wordpunct")
+    logits = pretrained.means(tokens.ids, probe.table) + probe.bias  # its table knows them, too
+    np.testing.assert_array_equal(logits[dev].argmax(axis=1), found.labels[dev])
+    alone = tf_idf.probe(topics(unlabelled=False), "wordpunct")
+    np.testing.assert_allclose(alone.outputs[dev], 0.5, atol=0.05)  # words that no label is with
+
+
+def test_axes_are_those_of_the_texts_but_dev():
+    features = RANDOM.normal(size=(60, 50))
+    dev = np.arange(7)
+    found = tf_idf._axes(scipy.sparse.csr_matrix(features), dev, 0)
+    assert [len(axes) for axes in found] == [32]
+    wanted = np.linalg.svd(features[7:])[2][:4]
+    np.testing.assert_allclose(np.abs(np.sum(found[0][:4] * wanted, axis=1)), 1, atol=1e-2)
 
 
 def test_a_class_without_a_text_has_no_share_of_tf_idf(tmp_path):
