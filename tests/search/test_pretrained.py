@@ -179,7 +179,7 @@ def test_tf_idf_is_scikit_learns(tmp_path, monkeypatch):
     wanted = (features[seen] @ features[seen].T).toarray()
     np.testing.assert_allclose((ours[seen] @ ours[seen].T).toarray(), wanted, atol=1e-5)
     monkeypatch.setattr(tf_idf, "PENALTIES", (10.0,))
-    monkeypatch.setattr(tf_idf, "AXES", ())
+    monkeypatch.setattr(tf_idf, "TOGETHER", (1e-9,))  # words alone are better
     model = LogisticRegression(C=10.0, tol=1e-8, max_iter=1000)  # ours ends at 1e-3
     model.fit(features[rows], found.labels[rows])
     probe = tf_idf.probe(found, "wordpunct_pairs")
@@ -206,7 +206,7 @@ def topics(unlabelled=True):
 
 
 def test_texts_without_labels_say_which_words_occur_together(monkeypatch):
-    monkeypatch.setattr(tf_idf, "AXES", (2,))  # one a topic
+    monkeypatch.setattr(tf_idf, "AXES", 2)  # one a topic
     found = topics()
     _, dev = found.rows()
     probe = tf_idf.probe(found, "wordpunct")
@@ -219,13 +219,14 @@ def test_texts_without_labels_say_which_words_occur_together(monkeypatch):
     np.testing.assert_allclose(alone.outputs[dev], 0.5, atol=0.05)  # words that no label is with
 
 
-def test_axes_are_those_of_the_texts_but_dev():
-    features = RANDOM.normal(size=(60, 50))
-    dev = np.arange(7)
-    found = tf_idf._axes(scipy.sparse.csr_matrix(features), dev, 0)
-    assert [len(axes) for axes in found] == [32]
-    wanted = np.linalg.svd(features[7:])[2][:4]
-    np.testing.assert_allclose(np.abs(np.sum(found[0][:4] * wanted, axis=1)), 1, atol=1e-2)
+def test_axes_are_those_of_the_texts_but_dev(monkeypatch):
+    monkeypatch.setattr(tf_idf, "AXES", 4)
+    features = scipy.sparse.csr_matrix(RANDOM.normal(size=(60, 20)) * np.arange(1, 21))
+    found = tf_idf._axes(features, np.arange(7), 0)
+    wanted = np.linalg.svd(features.toarray()[7:])[2][:4]
+    np.testing.assert_allclose(np.abs(np.sum(found * wanted, axis=1)), 1, atol=1e-2)
+    both = tf_idf._with_axes(features, found).toarray()
+    np.testing.assert_allclose(both[:, 20:], 3 * both[:, :20] @ found.T, rtol=1e-4)
 
 
 def test_a_class_without_a_text_has_no_share_of_tf_idf(tmp_path):
