@@ -26,7 +26,7 @@ from kerascompact.search import text_classifier
 BUDGETS = (64, 256)  # KiB
 ARMS = ("random", "vectors", "teacher")
 VECTORS = ("glove50", "wordllama")
-RIVALS = ("tfidf", "fasttext", "static", "teacher")
+RIVALS = ("tfidf", "tfidf_axes", "fasttext", "static", "teacher")
 CACHE = Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")).expanduser() / "kerascompact-bench"
 
 
@@ -121,7 +121,7 @@ def regression(features: Any, labels: np.ndarray) -> Any:
 def table(rows: Sequence[dict[str, Any]]) -> str:
     """Markdown: test accuracy of each sample, mean and spread over seeds, beside rivals."""
     heads = [f"{arm}, {budget} KiB" for budget in BUDGETS for arm in ARMS]
-    heads += ["TF-IDF", "fastText", "vectors", "MiniLM"]
+    heads += ["TF-IDF", "with axes", "fastText", "vectors", "MiniLM"]
     lines = [
         f"| data set | labels | seeds | {' | '.join(heads)} |",
         "|" + "---|" * (3 + len(heads)),

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from benchmarks.data.few_labels import sample
+from benchmarks.data.few_labels import Sample, sample
 from benchmarks.lib import sentence_encoder
 from benchmarks.product import few_labels, few_labels_rivals
 from kerascompact import datasets
@@ -55,7 +55,7 @@ def test_rivals_of_words_learn_what_a_word_says(tmp_path):
     texts = [f"{word} number{n % 9}" for n in range(40) for word in ("good", "bad")]
     split = Split(texts, np.array([0, 1] * 40, np.int32))
     data = datasets.Dataset("made up", split, split, split, ("good", "bad"), "-")
-    found = few_labels_rivals.tfidf(data, tmp_path)
+    found = few_labels_rivals.tfidf(Sample(data, []), tmp_path)
     assert found["accuracy"] == 1.0 and found["bytes"] == 4 * (2 + 9 + 18)
 
 
