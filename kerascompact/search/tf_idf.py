@@ -57,14 +57,15 @@ def probe(corpus: Corpus, rules: str, fold: int = 0, seed: int = 0) -> Probe:
     weighted, features = _features(ids, len(tokens.vocabulary), dev)
     rows = np.random.default_rng(seed).permutation(rows)
     few, many = rows[:MOST_COMPARED], rows[:MOST_FITTED]
+    seen = np.flatnonzero(features[many].getnnz(axis=0))  # the weights of others stay 0
     with require("threadpoolctl", "vectors").threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of a fit that is nearly at its end: it is good enough
         few_labels = corpus.labels[few]
-        axes, read = np.zeros((0, len(tokens.vocabulary))), features
+        axes, read = np.zeros((0, len(tokens.vocabulary))), features[:, seen]
         loss, best = compared(read[few], few_labels, PENALTIES)
         if len(ids) > len(corpus.labels):
             found = _axes(features, dev, seed)
-            both = _with_axes(features, found)
+            both = _with_axes(read, features @ found.T)
             with_axes = compared(both[few], few_labels, TOGETHER)
             if with_axes[0] < loss:
                 axes, read, best = found, both, with_axes[1]
@@ -73,8 +74,9 @@ def probe(corpus: Corpus, rules: str, fold: int = 0, seed: int = 0) -> Probe:
     outputs = np.zeros((len(ids), len(corpus.label_names)))
     outputs[:, model.classes_] = model.predict_proba(read)
     kernel, bias = output_layer(model, outputs.shape[1])
-    of_words, of_axes = np.split(kernel, [features.shape[1]])
-    kernel = of_words + WEIGHT * axes.T @ of_axes
+    of_seen, of_axes = np.split(kernel, [len(seen)])
+    kernel = WEIGHT * axes.T @ of_axes
+    kernel[seen] += of_seen
     table = weighted[:, None] * kernel
     wanted, given = features[many] @ kernel, means(ids[many], table)
     scale = np.sum(wanted * given) / max(float(np.sum(given * given)), 1e-12)
@@ -110,7 +112,7 @@ def _axes(features: Any, dev: np.ndarray, seed: int) -> np.ndarray:
     return made.fit(seen).components_.astype(np.float32)
 
 
-def _with_axes(features: Any, axes: np.ndarray) -> Any:
-    """Sparse rows with `WEIGHT` times their coordinates on axes beside them."""
+def _with_axes(features: Any, projected: np.ndarray) -> Any:
+    """Sparse rows with `WEIGHT` times their numbers on axes beside them."""
     sparse = require("scipy.sparse", "vectors")
-    return sparse.hstack([features, WEIGHT * (features @ axes.T)]).tocsr()
+    return sparse.hstack([features, WEIGHT * projected]).tocsr()
