@@ -311,6 +311,8 @@ def test_first_trials_use_what_there_is(vectors, unlabelled, few):
     assert few == any(setting.start == "tf-idf" for setting in settings)
     assert (settings[0].soft == 0.8) == unlabelled
     if vectors and unlabelled:  # teachers may be weak
-        assert settings[1].soft == 0.0 and settings[1].start == "full"
+        assert settings[1 + few].soft == 0.0 and settings[1 + few].start == "full"
+    if unlabelled and few:  # which say what pairs mean
+        assert settings[1].start == "tf-idf" and settings[1].rules == "wordpunct_pairs"
     if vectors or few:  # a column for each class, and small steps
         assert settings[0].width == 4 and settings[0].learning_rate == pytest.approx(0.0025)
