@@ -1,5 +1,7 @@
 """Classifiers over pre-trained vectors: scikit-learn's numbers, and trainings that begin there."""
 
+import types
+
 import keras
 import numpy as np
 import optuna
@@ -8,9 +10,10 @@ import scipy.sparse
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 
-from kerascompact.search import pretrained, tf_idf
-from kerascompact.search.corpus import ALL, Corpus
+from kerascompact.search import finishing, pretrained, tf_idf
+from kerascompact.search.corpus import ALL, WHOLE, Corpus
 from kerascompact.search.guides import Guide, Guides, weights_of
+from kerascompact.search.runs import Run
 from kerascompact.search.setting import Setting
 from kerascompact.search.space import Facts, defaults, suggest
 from kerascompact.search.starts import Start, start_at
@@ -280,6 +283,45 @@ def test_held_out_texts_are_not_trained_on(guides, monkeypatch):
     assert tuple(ids[-3].tolist()) not in rows and tuple(ids[-2].tolist()) in rows
     assert result.agreement in (0.0, 1.0)
     assert train(setting._replace(soft=0.0), found, vocabulary).agreement is None
+
+
+class Epochs(keras.callbacks.Callback):
+    """Counts the epochs of a training."""
+
+    def on_train_begin(self, logs=None):
+        self.seen = 0
+
+    def on_epoch_end(self, epoch, logs=None):
+        self.seen += 1
+
+
+def test_a_training_ends_at_the_epochs_that_were_picked(guides):
+    """Else dev, which the final training has among its texts, picks the epoch that fits it best."""
+    found = guides.corpus
+    vocabulary = found.tokens("wordpunct").vocabulary
+    setting = Setting(0, 4, recipe="int4", epochs=4, tuning_epochs=2, tuning_rate=1e-3)
+    first = train(setting, found, vocabulary)
+    assert len(first.picked) == 2 and 1 <= first.picked[0] <= 4
+    tables = {}
+    for picked in (first.picked, (1, 1), (3, 1)):
+        count = Epochs()
+        again = train(setting, found, vocabulary, picked=picked, callbacks=[count])
+        assert count.seen == picked[0]
+        tables[picked] = again.model.get_weights()[0]
+    np.testing.assert_allclose(tables[first.picked], first.model.get_weights()[0], atol=1e-5)
+    assert np.abs(tables[1, 1] - tables[3, 1]).max() > 1e-3
+
+
+def test_the_final_training_ends_where_its_trial_did():
+    given = {}
+    worker = types.SimpleNamespace(
+        words=lambda setting, budget, fold: (setting, "words"),
+        train=lambda *args, picked: given.update({args[2]: picked}),
+    )
+    run = Run(9, 0, Setting(5, 2), 9, 0.9, 0, 0, 0, 1.0, 0.9, (3, 1))
+    for refit in (True, False):
+        finishing._again(worker, run, refit)
+    assert given == {ALL: (3, 1), WHOLE: ()}  # there dev is new
 
 
 def test_teachers_of_the_final_training_have_not_seen_dev(guides):
