@@ -22,6 +22,9 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--threads", type=int, default=0, help="of TensorFlow; 0: all cores")
     made.add_argument("--minutes", type=float, default=10, help="of a search (%(default)s)")
     made.add_argument("--workers", type=int, default=2, help="of a search (%(default)s)")
+    made.add_argument(
+        "--trials", type=int, help="most of a search of `few_labels`; default: what its time allows"
+    )
     made.add_argument("--no-distil", action="store_true", help="a search without soft labels")
     made.add_argument(
         "--labels", type=int, nargs="+", help="of `few_labels`; default: as in tables"

@@ -10,7 +10,7 @@ from kerascompact.datasets.splitting import hold_out
 from kerascompact.search.preparing import dev_share
 
 SETS = {"ag_news": 12_000, "imdb": 8_000, "trec": 12_000, "clinc150": 15_000}  # most rows used
-LABELS = {"clinc150": (1500, 15_000)}  # ten and a hundred of each class
+LABELS = {"trec": (60, 600), "clinc150": (1500, 15_000)}  # ten and a hundred of each class
 COUNTS = 100, 300, 1000, 3000
 MOST_TESTED = 5_000  # texts of the test split, the same for all
 

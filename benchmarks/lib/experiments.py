@@ -76,6 +76,7 @@ FOLDERS: dict[str, dict[str, tuple[str, ...]]] = {
         "search_compact": ("search_compact",),
         "few_labels": ("few_labels",),
         "few_labels_rivals": ("few_labels_rivals",),
+        "few_labels_all": ("few_labels_all",),
         "shrunk": ("shrunk",),
         "keras_hub": ("keras_hub",),
         "generation": ("generation",),

@@ -12,6 +12,7 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from statistics import mean
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,7 +27,7 @@ from kerascompact.search import text_classifier
 BUDGETS = (64, 256)  # KiB
 ARMS = ("random", "vectors", "teacher")
 VECTORS = ("glove50", "wordllama")
-RIVALS = ("tfidf", "fasttext", "static", "teacher")
+RIVALS = ("tfidf", "tfidf_axes", "fasttext", "static", "teacher")
 CACHE = Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")).expanduser() / "kerascompact-bench"
 
 
@@ -39,12 +40,13 @@ class Spec(NamedTuple):
     minutes: float
     workers: int = 2
     seed: int = 0
+    trials: int | None = None  # most of both budgets together; None: what the time allows
 
 
 def benchmark(name: str, arguments: argparse.Namespace) -> list[dict[str, Any]]:
     """Runs what has no row yet; `--labels` and `--sets` choose among the samples."""
     specs = [
-        Spec(dataset, labels, arm, arguments.minutes, arguments.workers, seed)
+        Spec(dataset, labels, arm, arguments.minutes, arguments.workers, seed, arguments.trials)
         for seed in arguments.seeds or (0, 1, 2)
         for dataset in arguments.sets or SETS
         for labels in arguments.labels or LABELS.get(dataset, COUNTS)
@@ -71,6 +73,7 @@ def searched(spec: Spec, data: str | None) -> dict[str, Any]:
         spec.minutes,
         seed=spec.seed,
         workers=spec.workers,
+        trials=spec.trials,
         verbose=False,
         **options,
     )
@@ -117,30 +120,61 @@ def regression(features: Any, labels: np.ndarray) -> Any:
 
 
 def table(rows: Sequence[dict[str, Any]]) -> str:
-    """Markdown: test accuracy of each sample, mean and spread over seeds, beside rivals."""
+    """Markdown: test accuracy of each sample, mean and spread over seeds, beside rivals.
+
+    Searches of different lengths have lines of their own. "of the way" is where the files of 64 KiB
+    with a teacher are between the random start (0 %) and the teacher at full size (100 %).
+    """
     heads = [f"{arm}, {budget} KiB" for budget in BUDGETS for arm in ARMS]
-    heads += ["TF-IDF", "fastText", "vectors", "MiniLM"]
+    heads += ["of the way", "TF-IDF", "with axes", "fastText", "vectors", "MiniLM"]
     lines = [
-        f"| data set | labels | seeds | {' | '.join(heads)} |",
-        "|" + "---|" * (3 + len(heads)),
+        f"| data set | labels | search | seeds | {' | '.join(heads)} |",
+        "|" + "---|" * (4 + len(heads)),
     ]
-    keys = dict.fromkeys((row["spec"]["dataset"], row["spec"]["labels"]) for row in rows)
     others = results.rows("few_labels_rivals")
-    for dataset, labels in keys:
-        of_it = [row for row in rows if _key(row) == (dataset, labels)]
-        cells = [dataset, f"{labels:,}", str(len({row["spec"]["seed"] for row in of_it}))]
-        for place in range(len(BUDGETS)):
-            for arm in ARMS:
-                files = [row["files"][place] for row in of_it if row["spec"]["arm"] == arm]
-                cells.append(results.percent(files, "file_accuracy") if files else "-")
-        for rival in RIVALS:
-            found = [
-                r for r in others if (*_key(r), r["spec"]["rival"]) == (dataset, labels, rival)
-            ]
-            cells.append(results.percent(found, "accuracy") if found else "-")
+    for key in dict.fromkeys(map(_key, rows)):
+        of_it = [row for row in rows if _key(row) == key]
+        seeds = {row["spec"]["seed"] for row in of_it}
+        same = [row for row in others if row["spec"]["seed"] in seeds]
+        rivals = [row for row in same if _sample(row) == _sample(of_it[0])]
+        by_rival = [[row for row in rivals if row["spec"]["rival"] == name] for name in RIVALS]
+        cells = [key[0], f"{key[1]:,}", _search(of_it[0]["spec"])]
+        cells.append(str(len(seeds)))
+        cells += [
+            results.percent(files, "file_accuracy") if files else "-"
+            for place in range(len(BUDGETS))
+            for files in [[row["files"][place] for row in _arm(of_it, arm)] for arm in ARMS]
+        ]
+        cells.append(_of_the_way(of_it, by_rival[-1]))
+        cells += [results.percent(found, "accuracy") if found else "-" for found in by_rival]
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
 
-def _key(row: dict[str, Any]) -> tuple[str, int]:
+def _sample(row: dict[str, Any]) -> tuple[str, int]:
     return row["spec"]["dataset"], row["spec"]["labels"]
+
+
+def _key(row: dict[str, Any]) -> tuple[Any, ...]:
+    return *_sample(row), *(row["spec"].get(name) for name in ("minutes", "workers", "trials"))
+
+
+def _search(spec: dict[str, Any]) -> str:
+    trials = spec.get("trials")
+    return f"{trials} trials" if trials else f"{spec.get('minutes')} min x {spec.get('workers')}"
+
+
+def _arm(rows: Sequence[dict[str, Any]], arm: str) -> list[dict[str, Any]]:
+    return [row for row in rows if row["spec"]["arm"] == arm]
+
+
+def _of_the_way(rows: Sequence[dict[str, Any]], teachers: Sequence[dict[str, Any]]) -> str:
+    """Mean of the teacher's arm between random start and teacher, where the teacher is better."""
+    if not teachers or not all(_arm(rows, arm) for arm in ("random", "teacher")):
+        return "-"
+    low, found = (
+        mean(row["files"][0]["file_accuracy"] for row in _arm(rows, arm))
+        for arm in ("random", "teacher")
+    )
+    high = mean(row["accuracy"] for row in teachers)
+    return f"{(found - low) / (high - low):.0%}" if high > low else "-"

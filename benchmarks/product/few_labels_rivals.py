@@ -1,6 +1,8 @@
 """What users pick instead where labels are few, at full size; the same samples as `few_labels`.
 
 - tfidf: words and pairs weighted by TF-IDF, logistic regression (scikit-learn);
+- tfidf_axes: the same of the 40,000 most frequent, beside their numbers on 128 principal axes of
+  the texts with and without labels;
 - fasttext: `pretrainedVectors`, GloVe of 50 numbers, rates and epochs by dev, the file not
   quantized;
 - static: means of GloVe's and WordLlama's vectors side by side, weighted as `WordVectors.table`
@@ -20,7 +22,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks.data.few_labels import COUNTS, LABELS, SETS, sample
+from benchmarks.data.few_labels import COUNTS, LABELS, SETS, Sample, sample
 from benchmarks.lib import results, runner
 from benchmarks.lib.sentence_encoder import SentenceEncoder
 from benchmarks.product.fasttext_files import PREFIX, Files
@@ -32,6 +34,7 @@ from kerascompact.text import Vocabulary, WordVectors
 
 RATES, EPOCHS = (0.05, 0.1, 0.25, 0.5), (10, 40)
 LENGTH = 512  # tokens of a text
+AXES, WEIGHT, MOST = 128, 3.0, 40_000  # as the search's own teacher has them
 
 
 class Spec(NamedTuple):
@@ -54,9 +57,9 @@ def benchmark(name: str, arguments: argparse.Namespace) -> list[dict[str, Any]]:
     ]
 
     def run(spec: Spec) -> dict[str, Any]:
-        data = sample(spec.dataset, spec.labels, spec.seed, arguments.data).labelled
+        drawn = sample(spec.dataset, spec.labels, spec.seed, arguments.data)
         with tempfile.TemporaryDirectory() as folder:
-            return RUN[spec.rival](data, Path(folder))
+            return RUN[spec.rival](drawn, Path(folder))
 
     return runner.run_all(name, specs, run, table)
 
@@ -71,8 +74,9 @@ def _accuracy(features: Any, tested: Any, data: Dataset) -> float:
     return float(np.mean(fitted.predict(tested) == data.test.labels))
 
 
-def tfidf(data: Dataset, folder: Path) -> dict[str, Any]:
+def tfidf(drawn: Sample, folder: Path) -> dict[str, Any]:
     """Words and pairs by TF-IDF."""
+    data = drawn.labelled
     made = require("sklearn.feature_extraction.text", "bench").TfidfVectorizer(
         ngram_range=(1, 2), sublinear_tf=True
     )
@@ -82,8 +86,30 @@ def tfidf(data: Dataset, folder: Path) -> dict[str, Any]:
     return {"accuracy": accuracy, "bytes": 4 * numbers}
 
 
-def static(data: Dataset, folder: Path) -> dict[str, Any]:
+def tfidf_axes(drawn: Sample, folder: Path) -> dict[str, Any]:
+    """Words and pairs by TF-IDF, and on the principal axes of all texts but test."""
+    data, sparse = drawn.labelled, require("scipy.sparse", "bench")
+    made = require("sklearn.feature_extraction.text", "bench").TfidfVectorizer(
+        ngram_range=(1, 2), sublinear_tf=True, max_features=MOST
+    )
+    texts = _both(data).texts
+    everything = made.fit_transform([*texts, *drawn.unlabelled])
+    axes = require("sklearn.decomposition", "bench").TruncatedSVD(AXES, random_state=0)
+    axes.fit(everything)
+
+    def features(rows: Any) -> Any:
+        return sparse.hstack([rows, WEIGHT * axes.transform(rows)]).tocsr()
+
+    found = _accuracy(
+        features(everything[: len(texts)]), features(made.transform(data.test.texts)), data
+    )
+    outputs = 1 if len(data.label_names) == 2 else len(data.label_names)
+    return {"accuracy": found, "bytes": 4 * everything.shape[1] * outputs}  # linear in TF-IDF
+
+
+def static(drawn: Sample, folder: Path) -> dict[str, Any]:
     """The mean of word vectors."""
+    data = drawn.labelled
     both, size, found = _both(data), 0, []
     words = Vocabulary.build([*both.texts, *data.test.texts])  # of all words these are read
     ids = [words.encode_all(texts, LENGTH) for texts in (both.texts, data.test.texts)]
@@ -98,36 +124,45 @@ def static(data: Dataset, folder: Path) -> dict[str, Any]:
     return {"accuracy": _accuracy(features, tested, data), "bytes": size}
 
 
-def teacher(data: Dataset, folder: Path) -> dict[str, Any]:
+def teacher(drawn: Sample, folder: Path) -> dict[str, Any]:
     """A sentence encoder."""
+    data = drawn.labelled
     encoder = SentenceEncoder(CACHE / "minilm")
     features, tested = (encoder.vectors(one.texts) for one in (_both(data), data.test))
     return {"accuracy": _accuracy(features, tested, data), "bytes": 22_928_619}
 
 
-def fasttext(data: Dataset, folder: Path) -> dict[str, Any]:
+def fasttext(drawn: Sample, folder: Path) -> dict[str, Any]:
     """fastText that starts at word vectors."""
-    files = Files(data, (), folder)
+    files = Files(drawn.labelled, (), folder)
     vectors = WordVectors.installed(VECTORS[0])
-    path = folder / "vectors.vec"
+    parts = [(folder / f"{name}.txt").read_text("utf-8") for name in ("train", "dev")]
+    seen = set(" ".join(parts).split())
     words = vectors.most_frequent(len(vectors.vectors))
-    with path.open("w", encoding="utf-8") as file:
-        file.write(f"{len(words)} {vectors.width}\n")
-        for word, row in zip(words, np.asarray(vectors.vectors), strict=True):
-            file.write(f"{word} {' '.join(f'{number:.5g}' for number in row)}\n")
+    lines = {
+        word: f"{word} {' '.join(f'{number:.5g}' for number in row)}\n"
+        for word, row in zip(words, np.asarray(vectors.vectors), strict=True)
+    }
+    few = _written(folder / "few.vec", {w: line for w, line in lines.items() if w in seen})
+    path = _written(folder / "vectors.vec", lines)
     tried = []
-    for rate, epochs in product(RATES, EPOCHS):
-        model = _fasttext(files, folder / "train.txt", path, rate, epochs)
+    for rate, epochs in product(RATES, EPOCHS):  # other words say nothing about dev
+        model = _fasttext(files, folder / "train.txt", few, rate, epochs)
         tried.append((_right(model, folder / "dev.txt", files.rows["dev"]), rate, epochs))
     _, rate, epochs = max(tried)
     both = folder / "both.txt"
-    parts = [(folder / f"{name}.txt").read_text("utf-8") for name in ("train", "dev")]
     both.write_text("".join(parts), "utf-8")
     model = _fasttext(files, both, path, rate, epochs)
     saved = folder / "model.bin"
     model.save_model(str(saved))
     accuracy = _right(model, folder / "test.txt", files.rows["test"])
     return {"accuracy": accuracy, "bytes": saved.stat().st_size, "rate": rate, "epochs": epochs}
+
+
+def _written(path: Path, lines: dict[str, str]) -> Path:
+    width = len(next(iter(lines.values())).split()) - 1
+    path.write_text(f"{len(lines)} {width}\n" + "".join(lines.values()), "utf-8")
+    return path
 
 
 def _fasttext(files: Files, texts: Path, vectors: Path, rate: float, epochs: int) -> Any:
@@ -149,7 +184,13 @@ def _right(model: Any, texts: Path, rows: int) -> float:
     return float(precision * seen / rows)
 
 
-RUN = {"tfidf": tfidf, "fasttext": fasttext, "static": static, "teacher": teacher}
+RUN = {
+    "tfidf": tfidf,
+    "tfidf_axes": tfidf_axes,
+    "fasttext": fasttext,
+    "static": static,
+    "teacher": teacher,
+}
 
 
 def table(rows: Sequence[dict[str, Any]]) -> str:

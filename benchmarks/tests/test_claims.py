@@ -192,18 +192,26 @@ def test_fasttext_of_the_readme():
 
 
 def test_few_labels():
-    arms, hundred = {}, {}
+    arms, files = {}, {}
     for row in results.rows("few_labels"):
-        spec, score = row["spec"], 100 * row["files"][0]["file_accuracy"]
-        assert row["files"][0]["budget"] == 65_536
-        if (spec["dataset"], spec["labels"]) == ("ag_news", 1000):
-            arms.setdefault(spec["arm"], []).append(score)
-        elif (spec["dataset"], spec["labels"]) == ("ag_news", 100):
-            hundred[spec["arm"]] = f"{score:.1f}"
-    shown = f"from {hundred['random']} to {hundred['vectors']} and {hundred['teacher']}"
-    assert f"100 labels of AG News, one seed: {shown}" in RESULTS
-    assert {arm: len(found) for arm, found in arms.items()} == dict.fromkeys(arms, 3)
-    plain, vectors, teacher = (f"{mean(arms[a]):.1f}" for a in ("random", "vectors", "teacher"))
+        spec, (small, large) = row["spec"], row["files"]
+        assert (small["budget"], large["budget"]) == (65_536, 262_144)
+        key = spec["dataset"], spec["labels"], spec["arm"]
+        arms.setdefault(key, []).append(100 * small["file_accuracy"])
+        files.setdefault(key, []).append(100 * large["file_accuracy"])
+
+    def shown(*sample):
+        return [f"{mean(arms[*sample, arm]):.1f}" for arm in ("random", "vectors", "teacher")]
+
+    plain, vectors, teacher = shown("ag_news", 100)
+    assert f"labels of AG News, one seed: from {plain} to {vectors} and {teacher}" in RESULTS
+    plain, _, teacher = shown("imdb", 1000)
+    large = f"{mean(files['imdb', 1000, 'teacher']):.1f}"
+    assert f"IMDB from {plain} to {teacher}" in RESULTS
+    assert f"the files have {teacher} (64 KiB) and {large} (256 KiB)" in RESULTS
+    plain, vectors, teacher = shown("ag_news", 1000)
+    three = [len(found) for key, found in arms.items() if key[1] == 1000]
+    assert three == [3] * 6
     assert f"from {plain} to {vectors} and {teacher}" in RESULTS
     assert f"{plain} % without, {teacher} with them" in README
     rivals = [
@@ -215,6 +223,23 @@ def test_few_labels():
     assert len(rivals) == 3
     accuracy, size = (mean(row[key] for row in rivals) for key in ("accuracy", "bytes"))
     assert f"has {100 * accuracy:.1f} in {size / 1e6:.0f} MB" in RESULTS
+    axes = [
+        100 * row["accuracy"]
+        for row in results.rows("few_labels_rivals")
+        if (row["spec"]["dataset"], row["spec"]["labels"]) == ("imdb", 1000)
+        and row["spec"]["rival"] == "tfidf_axes"
+    ]
+    assert len(axes) == 3 and f"has {mean(axes):.1f} with scikit-learn" in RESULTS
+
+
+def test_all_labels_with_vectors():
+    found = {
+        (row["spec"]["dataset"], row["spec"]["arm"]): 100 * row["file_accuracy"]
+        for row in results.rows("few_labels_all")
+        if row["spec"]["seed"] == 0
+    }
+    assert f"TREC in 128 KiB has {found['trec', 'vectors']:.1f} with vectors" in RESULTS
+    assert f"CLINC150 in 64 KiB has {found['clinc150', 'vectors']:.1f}" in RESULTS
 
 
 def test_a_trained_model_within_a_budget():

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from benchmarks.data.few_labels import sample
+from benchmarks.data.few_labels import Sample, sample
 from benchmarks.lib import sentence_encoder
 from benchmarks.product import few_labels, few_labels_rivals
 from kerascompact import datasets
@@ -55,7 +55,7 @@ def test_rivals_of_words_learn_what_a_word_says(tmp_path):
     texts = [f"{word} number{n % 9}" for n in range(40) for word in ("good", "bad")]
     split = Split(texts, np.array([0, 1] * 40, np.int32))
     data = datasets.Dataset("made up", split, split, split, ("good", "bad"), "-")
-    found = few_labels_rivals.tfidf(data, tmp_path)
+    found = few_labels_rivals.tfidf(Sample(data, []), tmp_path)
     assert found["accuracy"] == 1.0 and found["bytes"] == 4 * (2 + 9 + 18)
 
 
@@ -63,7 +63,7 @@ def test_rivals_of_words_learn_what_a_word_says(tmp_path):
 def test_the_table_has_a_line_for_each_sample(arms):
     rows = [
         {
-            "spec": {"dataset": "trec", "labels": 100, "arm": arm, "seed": seed},
+            "spec": {"dataset": "trec", "labels": 100, "arm": arm, "seed": seed, "trials": 8},
             "files": [{"file_accuracy": 0.5 + seed / 100}, {"file_accuracy": 0.6}],
         }
         for arm in arms
@@ -71,5 +71,23 @@ def test_the_table_has_a_line_for_each_sample(arms):
     ]
     line = few_labels.table(rows).splitlines()[-1]
     cells = [cell.strip() for cell in line.strip("|").split("|")]
-    assert cells[:4] == ["trec", "100", "2", "50.50 ± 0.71"]
+    assert cells[:5] == ["trec", "100", "8 trials", "2", "50.50 ± 0.71"]
     assert cells.count("50.50 ± 0.71") == len(arms) == cells.count("60.00 ± 0.00")
+
+
+def test_searches_of_different_lengths_are_not_averaged():
+    spec = {"dataset": "trec", "labels": 100, "arm": "random", "seed": 0, "minutes": 2.0}
+    files = [{"file_accuracy": 0.5}, {"file_accuracy": 0.6}]
+    rows = [{"spec": spec | {"workers": workers}, "files": files} for workers in (1, 2)]
+    lines = few_labels.table(rows).splitlines()[2:]
+    assert [line.split(" | ")[2] for line in lines] == ["2.0 min x 1", "2.0 min x 2"]
+
+
+def test_the_way_is_that_from_the_random_start_to_the_teacher():
+    rows = [
+        {"spec": {"arm": arm}, "files": [{"file_accuracy": accuracy}]}
+        for arm, accuracy in (("random", 0.5), ("teacher", 0.8))
+    ]
+    assert few_labels._of_the_way(rows, [{"accuracy": 0.9}]) == "75%"
+    assert few_labels._of_the_way(rows, [{"accuracy": 0.4}]) == "-"  # it is no teacher
+    assert few_labels._of_the_way(rows[:1], [{"accuracy": 0.9}]) == "-"

@@ -138,7 +138,8 @@ def _kept(worker: Worker, run: Run) -> Trained:
 def _again(worker: Worker, run: Run, refit: bool) -> Trained:
     fold = ALL if refit else WHOLE
     setting, vocabulary = worker.words(run.setting, run.budget, fold if refit else 0)
-    return worker.train(setting, vocabulary, fold, 0)
+    # Rows of dev that are trained on say nothing of when to stop: the trial knows.
+    return worker.train(setting, vocabulary, fold, 0, picked=run.picked if refit else ())
 
 
 def _verify(worker: Worker, found: Trained, file: bytes) -> None:

@@ -54,7 +54,8 @@ class Guides:
       without a label.
     - "vectors" is a linear classifier over pre-trained vectors, see `pretrained.probe`.
     - "tf-idf words" and "tf-idf pairs" are one over weighted words, see `tf_idf.probe`, where
-      labels are few or others teach, too.
+      labels are few or others teach, too. Texts without a label tell them which words belong
+      together.
     - "teacher" is the user's own, of which there are answers only.
 
     Args:
@@ -179,7 +180,7 @@ class Guides:
 
     @functools.cached_property
     def trusted(self) -> bool:
-        """Whether the teachers together know dev better than what learned from its labels alone.
+        """Whether the teachers together know dev better than the best of those that are not given.
 
         Better by more than the error of the difference, whose variance is the number of the texts
         that only one of the two has right. A teacher that is no better would mislead a comparison.

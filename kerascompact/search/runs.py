@@ -23,6 +23,7 @@ class Run(NamedTuple):
         fold: Rows that were dev, see `Corpus.rows`.
         seconds: What it took.
         dev: Dev score of its frozen model.
+        picked: Epochs that were best on dev, see `Trained`; none in folders of older searches.
     """
 
     budget: int
@@ -35,6 +36,7 @@ class Run(NamedTuple):
     fold: int
     seconds: float
     dev: float
+    picked: tuple[int, ...] = ()
 
 
 class Ranked(NamedTuple):
@@ -60,6 +62,7 @@ def run_of(budget: int, trial: FrozenTrial) -> Run:
         facts.get("fold", 0),
         facts["seconds"],
         facts.get("dev", value),
+        tuple(facts.get("picked", ())),
     )
 
 

@@ -277,8 +277,11 @@ def _of_few_labels(found: list[dict[str, Any]], budget: int, facts: Facts) -> li
     alone = {name: value for name, value in plain.items() if name != "temperature"}
     untaught = [alone | {"start": "full", "soft": 0.0}] if facts.unlabelled else []
     by_words = [plain | {"start": "tf-idf", "width": width}] if facts.vectors and facts.few else []
+    # Texts without a label tell TF-IDF what pairs say, which pre-trained vectors do not know.
+    by_pairs = [pairs | {"start": "tf-idf", "width": width}] if facts.few else []
     begun = [
         plain | {"width": width},
+        *(by_pairs if facts.unlabelled else []),
         *untaught,  # where teachers are weak
         plain | {"start": "full"},
         plain | {"rate_from_start": -1.0, "width": width, "epochs": 1.0},
@@ -287,5 +290,6 @@ def _of_few_labels(found: list[dict[str, Any]], budget: int, facts: Facts) -> li
         pairs | {"width": width},
         *by_words,
     ]
+    begun = [one for place, one in enumerate(begun) if one not in begun[:place]]
     others = [one | taught for one in found]
     return others + begun if facts.classes > CROWDED * usual else begun + others

@@ -74,7 +74,8 @@ def text_classifier(
             train, of dev, and `unlabelled`. It should not have seen dev, and be better than what
             the labels alone teach: a weak one does harm. Not with several labels.
         unlabelled: Further texts, whose words are counted, and on which teachers, the given one and
-            models of all words, give soft labels.
+            models of all words, give soft labels. One of these teachers learns from them which
+            words occur together (latent semantic analysis), worth most with few labels.
         distil: Whether trials may learn from the soft labels of models of all words.
         refit: Whether the chosen setting is trained again on train and dev together. Default: if
             dev has fewer than 2,000 rows.

@@ -36,6 +36,7 @@ class Trained(NamedTuple):
         score: Dev score of the frozen model.
         agreement: Share of the held-out texts without a label for which it gives the teachers'
             answer; `None`, if there are none.
+        picked: Epoch that was best on dev, of the training and, if there is one, the fine-tuning.
     """
 
     setting: Setting
@@ -43,6 +44,7 @@ class Trained(NamedTuple):
     vocabulary: Words
     score: float
     agreement: float | None = None
+    picked: tuple[int, ...] = ()
 
 
 class Soft(NamedTuple):
@@ -111,6 +113,7 @@ def train(
     held: np.ndarray | None = None,
     callbacks: Sequence[keras.callbacks.Callback] = (),
     options: dict[str, Any] | None = None,
+    picked: Sequence[int] = (),
 ) -> Trained:
     """Trains a setting and scores on dev the numbers that its file will have.
 
@@ -126,6 +129,7 @@ def train(
         held: The teachers' answers for the first texts without a label, which are held out.
         callbacks: Callbacks of the training, not of the fine-tuning.
         options: Further options of the embedding.
+        picked: Epochs to end at, where dev is trained on and cannot pick them.
 
     Returns: The model, fine-tuned if the setting says so, and its score.
     """
@@ -158,26 +162,54 @@ def train(
     shuffled: dict[str, Any] = {"seed": seed, "num_buckets": 6 if passes == 1 else 1}
     batches = LengthBatches(ids[train_rows], labels[train_rows], setting.batch_size, **shuffled)
     common: dict[str, Any] = {"metric": metric, "steps_per_execution": STEPS}
-    fit(
+    history = fit(
         model,
         batches,
         dev,
         epochs=max(1, round(share * setting.epochs)),
         learning_rate=setting.learning_rate,
         optimizer=optimizer_of(setting.method),
-        callbacks=callbacks,
+        **_ending(picked[:1], callbacks),
         **common,
     )
+    best = [_best(history, metric)]
     if setting.head == "int4":
         model = with_form_head(model)
     if setting.tuning_epochs:
         model = export.quantization_aware(model, setting.recipe)
         epochs, rate = max(1, round(share * setting.tuning_epochs)), setting.tuning_rate
-        fit(model, batches, dev, epochs=epochs, learning_rate=rate, **common)
+        ending = _ending(picked[1:2], ())
+        history = fit(model, batches, dev, epochs=epochs, learning_rate=rate, **ending, **common)
+        best.append(_best(history, metric))
     frozen = export.freeze(model, setting.recipe).model
     outputs = outputs_of(frozen, dev[0])
-    found = Trained(setting, model, vocabulary, score(outputs, dev[1], metric))
+    scored = score(outputs, dev[1], metric)
+    found = Trained(setting, model, vocabulary, scored, picked=tuple(best))
     if held is None:
         return found
     answers = np.argmax(outputs_of(frozen, ids[first : first + num_held]), axis=1)
     return found._replace(agreement=float(np.mean(answers == held)))
+
+
+def _best(history: dict[str, list[float]], metric: str) -> int:
+    """Number of the epoch that was best on dev, whose weights `fit` keeps."""
+    return 1 + int(np.argmax(history[f"val_{metric}"]))
+
+
+def _ending(picked: Sequence[int], callbacks: Sequence[keras.callbacks.Callback]) -> dict[str, Any]:
+    """Options of `fit`, by which it ends at an epoch and keeps its weights."""
+    if not picked:
+        return {"callbacks": callbacks}
+    return {"callbacks": [*callbacks, StopAfter(picked[0])], "start_from_epoch": picked[0] - 1}
+
+
+class StopAfter(keras.callbacks.Callback):
+    """Ends a training after so many epochs."""
+
+    def __init__(self, epochs: int) -> None:
+        super().__init__()
+        self.epochs = epochs
+
+    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+        if epoch + 1 >= self.epochs:
+            self.model.stop_training = True

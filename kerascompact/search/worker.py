@@ -7,7 +7,7 @@ import functools
 import shutil
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import keras
@@ -166,6 +166,7 @@ class Worker:
             raise optuna.TrialPruned
         self.keep(found, budget, trial.number)
         trial.set_user_attr("dev", found.score)
+        trial.set_user_attr("picked", found.picked)
         trial.set_user_attr("seconds", round(time.time() - start, 2))
         if found.agreement is None:
             return found.score
@@ -205,6 +206,7 @@ class Worker:
         repeat: int,
         *callbacks: keras.callbacks.Callback,
         held: np.ndarray | None = None,
+        picked: Sequence[int] = (),
     ) -> Trained:
         """Trains a setting on the corpus; each repeat has a seed of its own."""
         seed, start = self.task.seed + 7919 * repeat, None
@@ -223,6 +225,7 @@ class Worker:
             start=start,
             held=held,
             callbacks=callbacks,
+            picked=picked,
         )
 
     def fit(self, setting: Setting, budget: int) -> Setting | None:

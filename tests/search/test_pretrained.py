@@ -1,15 +1,19 @@
 """Classifiers over pre-trained vectors: scikit-learn's numbers, and trainings that begin there."""
 
+import types
+
 import keras
 import numpy as np
 import optuna
 import pytest
+import scipy.sparse
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 
-from kerascompact.search import pretrained, tf_idf
-from kerascompact.search.corpus import ALL, Corpus
+from kerascompact.search import finishing, pretrained, tf_idf
+from kerascompact.search.corpus import ALL, WHOLE, Corpus
 from kerascompact.search.guides import Guide, Guides, weights_of
+from kerascompact.search.runs import Run
 from kerascompact.search.setting import Setting
 from kerascompact.search.space import Facts, defaults, suggest
 from kerascompact.search.starts import Start, start_at
@@ -178,6 +182,7 @@ def test_tf_idf_is_scikit_learns(tmp_path, monkeypatch):
     wanted = (features[seen] @ features[seen].T).toarray()
     np.testing.assert_allclose((ours[seen] @ ours[seen].T).toarray(), wanted, atol=1e-5)
     monkeypatch.setattr(tf_idf, "PENALTIES", (10.0,))
+    monkeypatch.setattr(tf_idf, "TOGETHER", (1e-9,))  # words alone are better
     model = LogisticRegression(C=10.0, tol=1e-8, max_iter=1000)  # ours ends at 1e-3
     model.fit(features[rows], found.labels[rows])
     probe = tf_idf.probe(found, "wordpunct_pairs")
@@ -189,6 +194,42 @@ def test_tf_idf_is_scikit_learns(tmp_path, monkeypatch):
     means = pretrained.means(tokens.ids[rows], probe.table)
     logits = features[rows] @ model.coef_.T
     assert np.sum(means * (means - logits)) == pytest.approx(0, abs=0.05 * np.sum(means**2))
+
+
+def topics(unlabelled=True):
+    """Texts of words that stand for a class; those of test occur in texts without a label only."""
+    random = np.random.default_rng(1)
+    words = [[f"{name}{number}" for number in range(40)] for name in ("sun", "sea")]
+    labels = np.arange(16) % 2
+    texts = [" ".join(random.choice(words[label][:20], 2)) for label in labels]
+    new = [" ".join(words[label][20 + 4 * n : 24 + 4 * n]) for n in range(4) for label in (0, 1)]
+    more = [" ".join(random.choice(words[n % 2], 12)) for n in range(200)]
+    labels = np.concatenate([labels, [0, 1] * 4])
+    return Corpus([*texts, *new, *(more if unlabelled else ())], labels, 16, ("sun", "sea"), None)
+
+
+def test_texts_without_labels_say_which_words_occur_together(monkeypatch):
+    monkeypatch.setattr(tf_idf, "AXES", 2)  # one a topic
+    found = topics()
+    _, dev = found.rows()
+    probe = tf_idf.probe(found, "wordpunct")
+    np.testing.assert_array_equal(probe.outputs[dev].argmax(axis=1), found.labels[dev])
+    assert probe.outputs[dev, found.labels[dev]].min() > 0.8
+    tokens = found.tokens("wordpunct")
+    logits = pretrained.means(tokens.ids, probe.table) + probe.bias  # its table knows them, too
+    np.testing.assert_array_equal(logits[dev].argmax(axis=1), found.labels[dev])
+    alone = tf_idf.probe(topics(unlabelled=False), "wordpunct")
+    np.testing.assert_allclose(alone.outputs[dev], 0.5, atol=0.05)  # words that no label is with
+
+
+def test_axes_are_those_of_the_texts_but_dev(monkeypatch):
+    monkeypatch.setattr(tf_idf, "AXES", 4)
+    features = scipy.sparse.csr_matrix(RANDOM.normal(size=(60, 20)) * np.arange(1, 21))
+    found = tf_idf._axes(features, np.arange(7), 0)
+    wanted = np.linalg.svd(features.toarray()[7:])[2][:4]
+    np.testing.assert_allclose(np.abs(np.sum(found * wanted, axis=1)), 1, atol=1e-2)
+    both = tf_idf._with_axes(features, features @ found.T).toarray()
+    np.testing.assert_allclose(both[:, 20:], 3 * both[:, :20] @ found.T, rtol=1e-4)
 
 
 def test_a_class_without_a_text_has_no_share_of_tf_idf(tmp_path):
@@ -244,6 +285,45 @@ def test_held_out_texts_are_not_trained_on(guides, monkeypatch):
     assert train(setting._replace(soft=0.0), found, vocabulary).agreement is None
 
 
+class Epochs(keras.callbacks.Callback):
+    """Counts the epochs of a training."""
+
+    def on_train_begin(self, logs=None):
+        self.seen = 0
+
+    def on_epoch_end(self, epoch, logs=None):
+        self.seen += 1
+
+
+def test_a_training_ends_at_the_epochs_that_were_picked(guides):
+    """Else dev, which the final training has among its texts, picks the epoch that fits it best."""
+    found = guides.corpus
+    vocabulary = found.tokens("wordpunct").vocabulary
+    setting = Setting(0, 4, recipe="int4", epochs=4, tuning_epochs=2, tuning_rate=1e-3)
+    first = train(setting, found, vocabulary)
+    assert len(first.picked) == 2 and 1 <= first.picked[0] <= 4
+    tables = {}
+    for picked in (first.picked, (1, 1), (3, 1)):
+        count = Epochs()
+        again = train(setting, found, vocabulary, picked=picked, callbacks=[count])
+        assert count.seen == picked[0]
+        tables[picked] = again.model.get_weights()[0]
+    np.testing.assert_allclose(tables[first.picked], first.model.get_weights()[0], atol=1e-5)
+    assert np.abs(tables[1, 1] - tables[3, 1]).max() > 1e-3
+
+
+def test_the_final_training_ends_where_its_trial_did():
+    given = {}
+    worker = types.SimpleNamespace(
+        words=lambda setting, budget, fold: (setting, "words"),
+        train=lambda *args, picked: given.update({args[2]: picked}),
+    )
+    run = Run(9, 0, Setting(5, 2), 9, 0.9, 0, 0, 0, 1.0, 0.9, (3, 1))
+    for refit in (True, False):
+        finishing._again(worker, run, refit)
+    assert given == {ALL: (3, 1), WHOLE: ()}  # there dev is new
+
+
 def test_teachers_of_the_final_training_have_not_seen_dev(guides):
     names = ("vectors", "words")
     before, final = guides.soft(names), guides.soft(names, ALL)
@@ -273,6 +353,8 @@ def test_first_trials_use_what_there_is(vectors, unlabelled, few):
     assert few == any(setting.start == "tf-idf" for setting in settings)
     assert (settings[0].soft == 0.8) == unlabelled
     if vectors and unlabelled:  # teachers may be weak
-        assert settings[1].soft == 0.0 and settings[1].start == "full"
+        assert settings[1 + few].soft == 0.0 and settings[1 + few].start == "full"
+    if unlabelled and few:  # which say what pairs mean
+        assert settings[1].start == "tf-idf" and settings[1].rules == "wordpunct_pairs"
     if vectors or few:  # a column for each class, and small steps
         assert settings[0].width == 4 and settings[0].learning_rate == pytest.approx(0.0025)
