@@ -10,7 +10,7 @@ import numpy as np
 from kerascompact.core.arrays import load_npz, save_npz
 from kerascompact.core.keras_graph import maker_of
 from kerascompact.search import pretrained, tf_idf
-from kerascompact.search.corpus import Corpus
+from kerascompact.search.corpus import ALL, Corpus
 from kerascompact.search.locks import exclusive
 from kerascompact.search.setting import Setting
 from kerascompact.search.starts import Start, start_at
@@ -37,12 +37,14 @@ class Guide(NamedTuple):
         score: Dev score.
         outputs: float16 probabilities `(rows, classes)`, or no rows, if they would be too many.
         seconds: What the training took.
+        picked: Epochs that were best on dev, see `Trained`, if it is trained by steps.
     """
 
     whole: Start
     score: float
     outputs: np.ndarray
     seconds: float
+    picked: tuple[int, ...] = ()
 
 
 class Guides:
@@ -115,7 +117,8 @@ class Guides:
             kept = load_npz(path)
             whole = Start(kept["table"], kept.get("kernel"), kept.get("bias"))
             numbers = float(kept["score"]), kept["outputs"], float(kept["seconds"])
-            self._found[key] = Guide(whole, *numbers)
+            picked = tuple(int(one) for one in kept.get("picked", ()))
+            self._found[key] = Guide(whole, *numbers, picked)
         return self._found[key]
 
     @property
@@ -213,6 +216,7 @@ class Guides:
             soft=self.soft(self.teachers, fold) if setting.soft else None,
             start=start,
             options={} if start else {"start": START},
+            picked=self.get(name, 0).picked if fold == ALL else (),  # dev is trained on there
         )
         outputs = np.zeros((0, 0), np.float16)
         ids = self.corpus.encode(tokens.vocabulary, setting.skip_unknown, unlabelled=True)
@@ -225,6 +229,7 @@ class Guides:
             "bias": head.bias.numpy(),
             "outputs": outputs,
             "score": np.array(trained.score),
+            "picked": np.array(trained.picked),
         }
 
     def _probe(self, name: str, fold: int) -> dict[str, np.ndarray]:

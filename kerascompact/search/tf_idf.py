@@ -108,6 +108,8 @@ def _axes(features: Any, dev: np.ndarray, seed: int) -> np.ndarray:
     """First principal axes of all rows but dev, `(axes, known)`, with unit length."""
     seen = features[np.setdiff1d(np.arange(features.shape[0]), dev)]
     most = min(AXES, min(seen.shape) - 1)
+    if most < 1:  # one word, or one text
+        return np.zeros((0, seen.shape[1]), np.float32)
     made = require("sklearn.decomposition", "vectors").TruncatedSVD(most, random_state=seed)
     return made.fit(seen).components_.astype(np.float32)
 

@@ -324,6 +324,17 @@ def test_the_final_training_ends_where_its_trial_did():
     assert given == {ALL: (3, 1), WHOLE: ()}  # there dev is new
 
 
+def test_models_of_all_words_end_there_too(guides, monkeypatch):
+    first, given = guides.get("words"), []
+    monkeypatch.setattr(
+        "kerascompact.search.guides.train",
+        lambda *args, **options: given.append(options["picked"]) or train(*args, **options),
+    )
+    last = guides.get("words", ALL)
+    assert given == [first.picked] and len(first.picked) == 1
+    assert last.picked[0] <= first.picked[0]  # the best of as many
+
+
 def test_teachers_of_the_final_training_have_not_seen_dev(guides):
     names = ("vectors", "words")
     before, final = guides.soft(names), guides.soft(names, ALL)
