@@ -11,21 +11,27 @@ import platform
 import sys
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 WAYS = ("classic", "plain", "compiled")
 
 
-def interpreted(file: bytes, rows: np.ndarray, plain: bool = False, threads: int = 1) -> np.ndarray:
-    """The only output of a file for each row."""
+def interpreter(file: bytes, plain: bool = False, threads: int = 1) -> Any:
+    """LiteRT's interpreter of a file, as it comes or, if `plain`, without XNNPACK."""
     from ai_edge_litert import interpreter as litert  # a second under emulation
 
     kind = "BUILTIN_WITHOUT_DEFAULT_DELEGATES" if plain else "AUTO"
     resolver = getattr(litert.OpResolverType, kind)
-    runner = litert.Interpreter(
+    return litert.Interpreter(
         model_content=file, num_threads=threads, experimental_op_resolver_type=resolver
-    ).get_signature_runner()
+    )
+
+
+def interpreted(file: bytes, rows: np.ndarray, plain: bool = False, threads: int = 1) -> np.ndarray:
+    """The only output of a file for each row."""
+    runner = interpreter(file, plain, threads).get_signature_runner()
     (name,) = runner.get_input_details()
     outputs = []
     for row in rows:

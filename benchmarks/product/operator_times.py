@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.lib import results
+from benchmarks.lib import results, run_files
 from benchmarks.product import phone
 from kerascompact import datasets
 from kerascompact.tasks.classification import encode
@@ -34,16 +34,11 @@ def operator_times(file: bytes, ids: np.ndarray, rounds: int = ROUNDS) -> list[t
         ids: Texts `(n, L)`.
         rounds: How often each piece runs on each text.
     """
-    from ai_edge_litert import interpreter as litert
-
     model = flatbuffer.parse(file)
     names = [OPERATORS[kind(model, one)] for one in model.subgraphs[0].operators]
-    plain = litert.OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
     pieces = []
     for number in range(len(names)):
-        piece = litert.Interpreter(
-            model_content=cut(file, number), num_threads=1, experimental_op_resolver_type=plain
-        )
+        piece = run_files.interpreter(cut(file, number), plain=True)
         piece.allocate_tensors()
         pieces.append((piece, piece.get_input_details()[0]["index"]))
     seconds = np.zeros((len(names), rounds, len(ids)))
