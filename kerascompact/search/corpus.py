@@ -10,10 +10,9 @@ from kerascompact.core.arrays import load_npz, save_npz
 from kerascompact.datasets.examine import without_spaces
 from kerascompact.search.tokens import Tokens, tokens_of, with_pairs
 from kerascompact.text.buckets import Buckets
-from kerascompact.text.byte_rules import byte_rules
 from kerascompact.text.rules import named
 from kerascompact.text.slot_vocabulary import SlotVocabulary
-from kerascompact.text.token_hashes import encode_all, token_hashes
+from kerascompact.text.token_hashes import encode_all
 from kerascompact.text.vocabulary import NUM_RESERVED, Vocabulary
 
 ALL, WHOLE = -1, -2  # folds of the final training
@@ -119,7 +118,7 @@ class Corpus:
             unlabelled: Whether the texts without a label follow.
         """
         if isinstance(vocabulary, Buckets | SlotVocabulary):
-            hashes = self._hashes(vocabulary.rules, vocabulary.seed)
+            hashes = self._hashes(vocabulary)
             ids = vocabulary.ids_of(hashes if unlabelled else hashes[: len(self.labels)])
             return packed(ids) if known_only else ids
         tokens = self.tokens(vocabulary.rules)
@@ -131,21 +130,17 @@ class Corpus:
         ids = lookup[tokens.ids[:rows, : self.slots(vocabulary.rules)]]
         return packed(ids) if known_only else ids
 
-    def _hashes(self, rules: str, seed: int) -> np.ndarray:
-        """Hashes of all tokens, int32 `(rows, slots)`, 0 behind the last."""
-        key = f"hashes-{rules}-{seed}"
+    def _hashes(self, vocabulary: SlotVocabulary | Buckets) -> np.ndarray:
+        """A vocabulary's hashes of all tokens, int32 `(rows, slots)`, 0 behind the last."""
+        rules = vocabulary.rules
+        key = f"token-hashes-{rules}-{vocabulary.seed}"
         if key not in self._found:
             path = None if self.folder is None else self.folder / f"{key}.npz"
             if path is not None and path.exists():
                 self._found[key] = load_npz(path)["hashes"]
             else:
-                pairs, tables = named(rules).pairs, byte_rules(rules)
-                self._found[key] = encode_all(
-                    self.texts,
-                    self.slots(rules),
-                    lambda texts: token_hashes(texts, tables, seed, pairs),
-                    lambda hashes: hashes,
-                )
+                of_texts, slots = vocabulary.hashes_of_texts, self.slots(rules)
+                self._found[key] = encode_all(self.texts, slots, of_texts, lambda found: found)
                 if path is not None:
                     save_npz(path, hashes=self._found[key])
         return self._found[key]

@@ -143,16 +143,17 @@ class SlotVocabulary(Vocabulary):
         """
         if sequence_length is not None:
             return self.encode_all([text], sequence_length)[0]
-        return self.ids_of(token_hashes.encode(text, self._hashes))
+        return self.ids_of(token_hashes.encode(text, self.hashes_of_texts))
 
     def encode_all(self, texts: Iterable[str], sequence_length: int) -> np.ndarray:
         """Ids of all texts, int32 `(n, sequence_length)`, cut or padded at the end.
 
         Raises: ValueError, if `texts` is no list of `str` or `sequence_length` no integer >= 1.
         """
-        return token_hashes.encode_all(texts, sequence_length, self._hashes, self.ids_of)
+        return token_hashes.encode_all(texts, sequence_length, self.hashes_of_texts, self.ids_of)
 
-    def _hashes(self, texts: list[bytes]) -> TokenHashes:
+    def hashes_of_texts(self, texts: list[bytes]) -> TokenHashes:
+        """Hashes of the tokens of texts, of which `ids_of` makes ids."""
         pairs = token_rules.named(self.rules).pairs
         return token_hashes.token_hashes(texts, self._tables, self.seed, pairs)
 

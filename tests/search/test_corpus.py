@@ -5,7 +5,7 @@ import pytest
 
 from kerascompact.search.corpus import ALL, WHOLE, Corpus, packed
 from kerascompact.search.tokens import SHORT
-from kerascompact.text import Vocabulary
+from kerascompact.text import Buckets, SlotVocabulary, Vocabulary
 from kerascompact.text.rules import tokenize
 from made_up_questions import questions
 
@@ -32,6 +32,22 @@ def test_ids_are_those_of_the_vocabulary(rules, tmp_path):
     again = corpus(tmp_path).tokens(rules)  # from the folder
     np.testing.assert_array_equal(again.ids, tokens.ids)
     assert again.vocabulary.words == tokens.vocabulary.words
+
+
+@pytest.mark.parametrize("rules", ["wordpunct", "wordpunct_pairs", "characters"])
+@pytest.mark.parametrize("stored", ["slots", "buckets"])
+def test_hashed_ids_are_those_of_the_file(stored, rules, tmp_path):
+    """With punctuation, whose bytes a rule set numbers apart from those of words."""
+    texts = [f"{text} (it's 'so', \u00e9t\u00e9!) a\0b" for text in TEXTS]
+    found = Corpus(texts, LABELS, 40, ("a", "b"), tmp_path)
+    words = found.tokens(rules).vocabulary.words
+    made = (
+        Buckets(50, rules) if stored == "buckets" else SlotVocabulary.from_ranked(words, 40, rules)
+    )
+    expected = made.encode_all(texts, found.slots(rules))
+    for one in (found, Corpus(texts, LABELS, 40, ("a", "b"), tmp_path)):  # the second from files
+        np.testing.assert_array_equal(one.encode(made), expected)
+        np.testing.assert_array_equal(one.encode(made, known_only=True), packed(expected))
 
 
 def test_counts_are_those_of_train():
