@@ -19,6 +19,7 @@ from kerascompact.text.rules import WHITE_SPACE
 from kerascompact.training.scores import score
 
 CHECKED = 300  # texts of dev that the file is verified on
+MOST_DIFFERING = 0.01  # of these texts, whose ids are not those of the training
 MOST_TRIED = 5  # settings, if their files should turn out too large or wrong
 
 
@@ -143,13 +144,17 @@ def _again(worker: Worker, run: Run, refit: bool) -> Trained:
 
 
 def _verify(worker: Worker, found: Trained, file: bytes) -> None:
-    """Compares the file with the models on texts of dev, evenly spread.
+    """Compares the file with the models, and its ids with those of the training, on texts of dev.
 
     Raises: ValueError, if they disagree.
     """
     _, dev = worker.corpus.rows()
-    rows = dev[:: max(1, len(dev) // CHECKED)]
+    rows = dev[:: max(1, len(dev) // CHECKED)]  # evenly spread
     texts = [worker.corpus.texts[row] for row in rows]
+    trained_on = worker.corpus.encode(found.vocabulary)[rows]
+    read = found.vocabulary.encode_all(texts, trained_on.shape[1])
+    if np.any(trained_on != read, axis=1).mean() > MOST_DIFFERING:
+        raise ValueError("The training and the file read words in different ways.")
     labels = worker.corpus.labels[rows]
     export.verify(found.model, file, texts, labels, vocabulary=found.vocabulary)
 

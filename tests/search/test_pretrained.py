@@ -20,7 +20,7 @@ from kerascompact.search.starts import Start, start_at
 from kerascompact.search.tokens import UNSEEN
 from kerascompact.search.training import train
 from kerascompact.tasks.classification import outputs_of
-from kerascompact.text import WordVectors
+from kerascompact.text import SlotVocabulary, WordVectors
 from kerascompact.text.rules import named
 from tiny_task import dataset
 
@@ -310,6 +310,18 @@ def test_a_training_ends_at_the_epochs_that_were_picked(guides):
         tables[picked] = again.model.get_weights()[0]
     np.testing.assert_allclose(tables[first.picked], first.model.get_weights()[0], atol=1e-5)
     assert np.abs(tables[1, 1] - tables[3, 1]).max() > 1e-3
+
+
+def test_a_training_on_other_words_than_the_files_is_refused():
+    texts = [f"w{number} , w{number + 1}" for number in range(40)]
+    found = Corpus(texts, np.arange(40) % 2, 20, ("a", "b"), None)
+    words = SlotVocabulary.from_ranked(found.tokens("wordpunct").vocabulary.words, 50)
+    shifted = types.SimpleNamespace(
+        rows=found.rows, texts=texts, encode=lambda vocabulary: found.encode(vocabulary) + 1
+    )
+    worker = types.SimpleNamespace(corpus=shifted)
+    with pytest.raises(ValueError, match="read words in different ways"):
+        finishing._verify(worker, types.SimpleNamespace(vocabulary=words), b"")
 
 
 def test_the_final_training_ends_where_its_trial_did():
