@@ -31,7 +31,7 @@ class Search(NamedTuple):
     def bytes_beside(self, others: Sequence[int]) -> int:
         """Bytes of its steps and numbers in a file whose other operators read `others`.
 
-        >>> search_among(300, 7, 15).bytes_beside([1, 3]) == 4 * STEP + 6 * NUMBER
+        >>> search_among(300, 7, 15).bytes_beside([1, 3]) == 4 * STEP + 8 * NUMBER
         True
         """
         return STEP * self.steps + NUMBER * len(set(self.numbers) - set(others))
