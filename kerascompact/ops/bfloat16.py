@@ -20,7 +20,8 @@ def stochastic_bfloat16(values: tf.Tensor, seed: Any) -> tf.Tensor:
 
     Args:
         values: float32 `(n, k)`.
-        seed: As for `random_bits`; equal ones give equal results.
+        seed: A `keras.random.SeedGenerator`, an integer, or two as a tensor `(2,)`; equal integers
+            give equal results.
 
     >>> tf.cast(stochastic_bfloat16(tf.constant([[1.5, -2.0]]), 0), tf.float32).numpy().tolist()
     [[1.5, -2.0]]

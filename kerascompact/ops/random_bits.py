@@ -40,7 +40,8 @@ def hashed_bits(shape: Any, seed: Any) -> tf.Tensor:
 
     Args:
         shape: Shape of the result, numbers or a tensor, of at most 2^31 places.
-        seed: As for `random_bits`.
+        seed: A `keras.random.SeedGenerator`, or an integer or two as a tensor `(2,)`: the same
+            bits at each call.
 
     >>> hashed_bits((2, 3), seed=1).shape
     TensorShape([2, 3])

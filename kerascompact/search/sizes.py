@@ -221,7 +221,7 @@ def kind(setting: Setting, classes: int, length: int, odd: Sequence[int] = ()) -
         setting: The setting.
         classes: Number of classes.
         length: Ids of a text.
-        odd: See `odd_columns`.
+        odd: Whether each int4 array has an odd number of columns, 1 or 0.
 
     >>> kind(Setting(100, 32), 9, 20) == kind(Setting(9000, 64, dropout=0.1), 9, 20)
     True
