@@ -109,13 +109,13 @@ class Studies:
         trial.set_user_attr("worker", self.worker)
         return trial
 
-    def next_budget(self) -> int:
-        """The budget with the fewest trials."""
+    def by_trials(self) -> list[int]:
+        """Budgets, that with the fewest trials first."""
         counts = {
             budget: len(study.get_trials(deepcopy=False, states=OPEN[:2]))
             for budget, study in self.of.items()
         }
-        return min(counts, key=lambda budget: (counts[budget], budget))
+        return sorted(counts, key=lambda budget: (counts[budget], budget))
 
     def count(self) -> int:
         """Number of trials that were begun and did not fail."""
@@ -158,14 +158,6 @@ class Studies:
         parameters = max(others, key=lambda one: one[0])[1]
         self.of[budget].enqueue_trial(parameters, skip_if_exists=True)
         return True
-
-    def repeats(self) -> int:
-        """Number of trainings of a setting that was trained before, begun ones too."""
-        return sum(
-            "repeat_of" in trial.user_attrs
-            for study in self.of.values()
-            for trial in study.get_trials(deepcopy=False, states=OPEN)
-        )
 
     def repeat(self, budget: int, most: int) -> bool:
         """Sets another training of the setting that may be the best of a budget.

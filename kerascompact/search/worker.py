@@ -117,7 +117,7 @@ class Worker:
             share = max(passed / seconds, done / most if most else 0.0)
             if share >= 1 or passed + 0.7 * self.slowest > seconds:
                 return
-            budget = self.studies.next_budget()
+            budget = self.studies.by_trials()[0]
             lends = not self.studies.waiting(budget) and done % LENT == 0
             if not (lends and self.studies.lend(budget)) and share > FIRST:
                 budget = self._repeat() or budget
@@ -125,9 +125,7 @@ class Worker:
 
     def _repeat(self) -> int | None:
         """The next budget, with another training of one of its best settings."""
-        budgets = self.task.budgets
-        start = self.studies.repeats() % len(budgets)
-        for budget in (*budgets[start:], *budgets[:start]):
+        for budget in self.studies.by_trials():
             if self.studies.waiting(budget) or self.studies.repeat(budget, REPEATS):
                 return budget
         return None

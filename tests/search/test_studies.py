@@ -51,7 +51,7 @@ def test_defaults_are_set_once(tmp_path):
 def test_budgets_take_turns_and_lend_their_best(tmp_path):
     one = studies(tmp_path)
     for score in (0.5, 0.9, 0.6, 0.7):
-        train(one, one.next_budget(), score)
+        train(one, one.by_trials()[0], score)
     assert [run.budget for run in one.runs()] == [100, 100, 200, 200]
     for _ in DEFAULTS[2:]:
         train(one, 100, 0.1), train(one, 200, 0.1)
@@ -65,8 +65,8 @@ def test_the_most_promising_is_trained_again(tmp_path):
     one = studies(tmp_path)
     for score in (0.8, 0.95, 0.7):
         train(one, 100, score)
-    assert one.repeats() == 0 and one.repeat(100, most=3)
-    assert one.repeats() == 1 and one.waiting(100) == 1
+    assert one.waiting(100) == 0 and one.repeat(100, most=3)
+    assert one.waiting(100) == 1
     assert train(one, 100, 0.3) == 1.0  # it was there by luck
     best = one.ranking(100)[0]
     assert best.number == 0 and len(best.runs) == 1

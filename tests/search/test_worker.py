@@ -1,11 +1,13 @@
 """The most words that fit, against a search of all numbers."""
 
+import time
 from types import SimpleNamespace
 
 import pytest
 
 from kerascompact.search.setting import Setting
 from kerascompact.search.sizes import MARGIN
+from kerascompact.search.studies import Studies, storage_of
 from kerascompact.search.worker import Worker
 
 KNOWN = 3000
@@ -50,3 +52,23 @@ def test_uses_all_but_a_thousandth(name, budget):
 def test_slots_and_buckets_may_have_more_ids_than_words():
     assert fit(SIZES["linear"], 90_000, stored="slots")[0] == 3333
     assert fit(SIZES["linear"], 90_000, stored="buckets")[0] > 10_000
+
+
+def test_a_search_bound_by_trials_shares_them_among_budgets(tmp_path):
+    """First trials wait longest where trials are few; no budget may keep them for itself."""
+    begun = []
+
+    def run(budget, until):
+        begun.append(budget)
+        trial = studies.ask(budget)
+        trial.suggest_float("width", 0, 1)
+        studies.of[budget].tell(trial, 0.5)
+
+    names = {100: "100", 200: "200", 300: "300"}
+    first = [{"width": place / 10} for place in range(9)]
+    storage = storage_of("", tmp_path)
+    studies = Studies(names, storage, 0, 0, lambda budget: first, tmp_path, 500)
+    worker = SimpleNamespace(studies=studies, slowest=0.0, run=run)
+    worker._repeat = lambda: Worker._repeat(worker)
+    Worker._trials(worker, 1e6, time.time(), 12, lambda: None)
+    assert [begun.count(budget) for budget in names] == [4, 4, 4]
