@@ -6,13 +6,15 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from kerascompact.core import checks
-from kerascompact.core.keras_graph import fourier_by_matrices
+from kerascompact.core.keras_graph import fourier_by_matrices, is_graph, takers_of
+from kerascompact.core.masked_sum import summing
 from kerascompact.export import metadata, preconditions
 from kerascompact.export.calibration import calibration_runs
 from kerascompact.export.recipe import Recipe
 from kerascompact.export.text_in import TextIn, projection_of
 from kerascompact.export.trace import Serve, input_specs, input_structure
 from kerascompact.forms.base import Form
+from kerascompact.layers.masked_mean import MaskedMean
 from kerascompact.models.bit_input import with_bit_input
 from kerascompact.text.buckets import Buckets
 from kerascompact.text.vocabulary import Vocabulary
@@ -104,7 +106,8 @@ def signature(
         )
     elif options.max_bytes is not None or max_words is not None:
         checks.fail("text", "a vocabulary, with `max_bytes` or `max_words`", options.text)
-    with preconditions.traced(sizes.batch_size), fourier_by_matrices():
+    summed = [form for form in forms if _is_summed(model, form)]
+    with preconditions.traced(sizes.batch_size), fourier_by_matrices(), summing(summed):
         module = Serve(model, forms, specs, text_in, name)
     preconditions.check_operators(module.function, recipe, forms)
     specs = specs if text_in is None else text_in.specs
@@ -121,6 +124,12 @@ def signature(
     elif representative is not None:
         checks.fail("representative", f"None for the recipe {recipe.name!r}", representative)
     return Signature(module, forms, specs, runs, found)
+
+
+def _is_summed(model: Any, form: Form) -> bool:
+    """Whether means are all that a model makes of a form's vectors."""
+    takers = takers_of(model, form) if is_graph(model) else []
+    return bool(takers) and all(isinstance(taker, MaskedMean) for taker in takers)
 
 
 def for_each(argument: str, value: Any, models: dict[str, Any], several: bool) -> dict[str, Any]:

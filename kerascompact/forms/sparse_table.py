@@ -12,8 +12,8 @@ from kerascompact.core.registration import register
 from kerascompact.core.storage import total_bits
 from kerascompact.forms.base import Form
 from kerascompact.forms.dense import DenseForm
+from kerascompact.forms.entries import add_entries, entire_array, entry_arrays, read_entries
 from kerascompact.forms.remapped import RemappedForm
-from kerascompact.forms.sparse import add_entries, entire_array, entry_arrays, read_entries
 from kerascompact.ops import sparse
 from kerascompact.ops.vocabulary_chunks import unknown_zero
 

@@ -5,6 +5,7 @@ from typing import Any
 import keras
 from keras import ops
 
+from kerascompact.core.masked_sum import masked_sum
 from kerascompact.core.registration import register
 
 
@@ -38,7 +39,7 @@ class MaskedMean(keras.layers.Layer):
             return ops.mean(vectors, axis=-2)
         kept, axis = ops.cast(mask, vectors.dtype), len(mask.shape) - 1
         counts = ops.maximum(ops.sum(kept, axis=axis, keepdims=True), 1)
-        return ops.sum(vectors * ops.expand_dims(kept, -1), axis=axis) / counts
+        return masked_sum(vectors, kept) / counts
 
     def compute_mask(self, vectors: Any, mask: Any = None) -> None:
         return None

@@ -66,14 +66,33 @@ def entries_of_rows(
     >>> row.numpy().tolist(), place.numpy().tolist()
     ([0, 0, 2, 2, 2], [7, 8, 2, 3, 4])
     """
-    # XLA allows `where` with as many results as entries, but not `range(m)`. Rows of 2^n places: a
-    # shift gives the row of a place, where columns of a second `where` would be copied one by one.
-    shift = max(0, longest - 1).bit_length()
-    along = np.arange(2**shift, dtype=np.int32)
+    place, found = places_of_rows(starts, lengths, longest)
+    # Rows of 2^n places: a shift gives the row of a place, where columns of a second `where` would
+    # be copied one by one.
+    return tf.bitwise.right_shift(tf.cast(found, tf.int32), _shift(longest)), place
+
+
+def places_of_rows(
+    starts: tf.Tensor, lengths: tf.Tensor, longest: int
+) -> tuple[tf.Tensor, tf.Tensor]:
+    """Places of all entries of some rows, as `entries_of_rows`, where nobody asks for their rows.
+
+    Returns: Where each entry is in the flat array, `(m,)` int32; and where it is among the places
+    that each row could have, `(m,)` int64.
+
+    >>> place, _ = places_of_rows(tf.constant([7, 0, 2]), tf.constant([2, 0, 3]), 3)
+    >>> place.numpy().tolist()
+    [7, 8, 2, 3, 4]
+    """
+    # XLA allows `where` with as many results as entries, but not `range(m)`.
+    along = np.arange(2 ** _shift(longest), dtype=np.int32)
     there = tf.reshape(along < tf.expand_dims(lengths, 1), [-1])
-    found = tf.cast(tf.reshape(tf.where(there), [-1]), tf.int32)
-    places = tf.reshape(tf.expand_dims(starts, 1) + along, [-1])
-    return tf.bitwise.right_shift(found, shift), tf.gather(places, found)
+    found = tf.reshape(tf.where(there), [-1])
+    return tf.gather(tf.reshape(tf.expand_dims(starts, 1) + along, [-1]), found), found
+
+
+def _shift(longest: int) -> int:
+    return max(0, longest - 1).bit_length()
 
 
 def sum_runs(entries: tf.Tensor, lengths: tf.Tensor, bound: tf.Tensor) -> tf.Tensor:

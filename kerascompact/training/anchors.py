@@ -7,7 +7,7 @@ import numpy as np
 
 from kerascompact.core import checks
 from kerascompact.core.extras import require
-from kerascompact.forms.sparse import read_entries
+from kerascompact.forms.entries import read_entries
 from kerascompact.text.vocabulary import Vocabulary
 
 DOTS = 200_000  # entries that a picture shows at most

@@ -4,7 +4,13 @@ import keras
 import numpy as np
 import pytest
 
-from kerascompact.layers import MaskedMean
+from kerascompact import export
+from kerascompact.forms import SparseForm
+from kerascompact.layers import MaskedMax, MaskedMean
+from kerascompact.runtime.interpreter import Interpreter
+from kerascompact.tflite import flatbuffer
+from kerascompact.tflite.graph_edits import kind
+from kerascompact.tflite.operators import OPERATORS
 
 VECTORS = np.random.default_rng(0).normal(size=(4, 5, 3)).astype(np.float32)
 MASK = np.array([[True] * 5, [True, False, True, False, False], [False] * 4 + [True], [False] * 5])
@@ -63,3 +69,45 @@ def test_saves_and_loads(tmp_path):
     np.testing.assert_array_equal(
         loaded.predict(VECTORS, verbose=0), model.predict(VECTORS, verbose=0)
     )
+
+
+@pytest.mark.few(2)
+@pytest.mark.parametrize("recipe", ["float32", "int8", "int4"])
+@pytest.mark.parametrize("length", [6, None])
+def test_a_file_sums_anchors_of_the_words_that_a_mask_keeps(recipe, length):
+    """Row 0, padding, has entries: they are in no mean, and a text of padding is all zeros."""
+    rng = np.random.default_rng(1)
+    transform = rng.normal(size=(9, 12)) * (rng.random((9, 12)) < 0.5)
+    assert transform[0].any()
+    form = SparseForm.from_matrix(transform, rng.normal(size=(12, 3)), mask_zero=True)
+    ids = keras.Input((length,), dtype="int32")
+    frozen = export.freeze(keras.Model(ids, MaskedMean()(form(ids))), recipe)
+    texts = np.array(
+        [[3, 8, 1, 3, 0, 0], [0, 0, 0, 0, 0, 0], [5, 0, 0, 2, 0, 8], [1, 2, 3, 4, 5, 6]]
+    )
+    file = Interpreter(export.convert(frozen, sequence_length=6))
+    (name,) = file.inputs
+    found = [[*file.run({name: text[None].astype(np.int32)}).values()] for text in texts]
+    table = np.asarray(frozen.model.layers[1](np.arange(9)))
+    for text, mean in zip(texts, found, strict=True):
+        kept = table[text[text > 0]]
+        expected = kept.mean(axis=0) if len(kept) else np.zeros(3)
+        np.testing.assert_allclose(np.ravel(mean), expected, atol=2e-6)
+
+
+@pytest.mark.few(1)
+def test_a_file_makes_vectors_once_where_more_than_a_mean_reads_them():
+    rng = np.random.default_rng(1)
+    form = SparseForm.from_matrix(rng.normal(size=(9, 4)), rng.normal(size=(4, 3)), mask_zero=True)
+    ids = keras.Input((6,), dtype="int32")
+    vectors = form(ids)
+    both = keras.Model(ids, [MaskedMean()(vectors), MaskedMax()(vectors)])
+    assert kinds(both).count("WHERE") == kinds(keras.Model(ids, both.outputs[0])).count("WHERE")
+    assert "UNSORTED_SEGMENT_SUM" in kinds(both)
+    assert "UNSORTED_SEGMENT_SUM" not in kinds(keras.Model(ids, both.outputs[0]))
+    assert "UNSORTED_SEGMENT_SUM" in kinds(keras.Model(ids, [both.outputs[0], vectors]))
+
+
+def kinds(model):
+    parsed = flatbuffer.parse(export.convert(model, "int8"))
+    return [OPERATORS[kind(parsed, one)] for one in parsed.subgraphs[0].operators]

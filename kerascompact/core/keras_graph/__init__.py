@@ -35,7 +35,12 @@ from kerascompact.core.keras_graph.quantized import (
 )
 from kerascompact.core.keras_graph.tf_keras import is_tf_keras_graph, without_gpu_kernel
 from kerascompact.core.keras_graph.twins import CannotCopyError, set_array
-from kerascompact.core.keras_graph.wiring import calls_in, output_names, run_graph
+from kerascompact.core.keras_graph.wiring import (
+    calls_in,
+    output_names,
+    run_graph,
+    takers_of,
+)
 
 __all__ = [
     "CannotCopyError",
@@ -74,6 +79,7 @@ __all__ = [
     "slots",
     "plain_table",
     "stock_reversible",
+    "takers_of",
     "trained_by",
     "without_gpu_kernel",
 ]

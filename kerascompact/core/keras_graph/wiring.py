@@ -5,6 +5,8 @@ from typing import Any
 
 import keras
 
+from kerascompact.core.keras_graph.layers import maker_of
+
 
 def run_graph(
     model: Any,
@@ -52,6 +54,24 @@ def calls_in(model: Any, layer: Any) -> list[list[Any]]:
     """
     nodes = [node for depth in _functional(model)._nodes_by_depth.values() for node in depth]
     return [list(node.input_tensors) for node in nodes if node.operation is layer]
+
+
+def takers_of(model: Any, layer: Any) -> list[Any]:
+    """What takes the outputs of a layer in a graph of layers; the graph itself, if they are its.
+
+    >>> table, mean = keras.layers.Embedding(9, 2), keras.layers.GlobalAveragePooling1D()
+    >>> model = keras.Sequential([keras.Input((3,)), table, mean])
+    >>> takers_of(model, table) == [mean], takers_of(model, mean) == [model]
+    (True, True)
+    """
+    graph = _functional(model)
+    nodes = [node for depth in graph._nodes_by_depth.values() for node in depth]
+    found = [
+        node.operation
+        for node in nodes
+        if any(maker_of(tensor) is layer for tensor in node.input_tensors)
+    ]
+    return found + [model for tensor in graph.outputs if maker_of(tensor) is layer]
 
 
 def _functional(model: Any) -> Any:
