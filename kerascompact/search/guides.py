@@ -183,7 +183,7 @@ class Guides:
 
     @functools.cached_property
     def trusted(self) -> bool:
-        """Whether the teachers together know dev better than the best of those that are not given.
+        """Whether the teachers together know dev better than the best table that labels trained.
 
         Better by more than the error of the difference, whose variance is the number of the texts
         that only one of the two has right. A teacher that is no better would mislead a comparison.
@@ -193,7 +193,7 @@ class Guides:
             return False
         labels = self.corpus.labels[dev]
         right = np.argmax(soft.probabilities[dev], axis=1) == labels
-        own = [name for name in self.teachers if name not in self.given]
+        own = [name for name in self.teachers if name in self.settings]
         alone = [np.argmax(self.get(name).outputs[dev], axis=1) == labels for name in own]
         best = max(alone, key=np.mean)
         more = np.count_nonzero(right & ~best) - np.count_nonzero(best & ~right)

@@ -272,20 +272,24 @@ def _of_few_labels(found: list[dict[str, Any]], budget: int, facts: Facts) -> li
     # Of a linear classifier, which needs a column for each class.
     width = max(-2.0, min(math.log2(even(min(facts.classes, usual)) / usual), 2.0))
     linear = "vectors" if facts.vectors else "tf-idf"
-    start = {"start": linear, "rate_from_start": -2.0, "dropout": 0.1, "epochs": 0.5, **taught}
+    small = {"learning_rate": 0.0, "rate_from_start": -2.0}
+    # What teachers say of many texts takes large steps, what a few labels say small ones.
+    steps = {"learning_rate": 1.0, "rate_from_start": 0.0} if facts.unlabelled else small
+    start = {"start": linear, **steps, "dropout": 0.1, "epochs": 0.5, **taught}
     plain, pairs = found[0] | start, found[1] | start
     alone = {name: value for name, value in plain.items() if name != "temperature"}
-    untaught = [alone | {"start": "full", "soft": 0.0}] if facts.unlabelled else []
+    untaught = [alone | small | {"start": "full", "soft": 0.0}] if facts.unlabelled else []
     by_words = [plain | {"start": "tf-idf", "width": width}] if facts.vectors and facts.few else []
     # Texts without a label tell TF-IDF what pairs say, which pre-trained vectors do not know.
     by_pairs = [pairs | {"start": "tf-idf", "width": width}] if facts.few else []
+    larger = {"learning_rate": 2.0} if facts.unlabelled else {"rate_from_start": -1.0}
     begun = [
         plain | {"width": width},
         *(by_pairs if facts.unlabelled else []),
         *untaught,  # where teachers are weak
         plain | {"start": "full"},
-        plain | {"rate_from_start": -1.0, "width": width, "epochs": 1.0},
-        pairs | {"start": "full", "rate_from_start": -1.0},
+        plain | larger | {"width": width, "epochs": 1.0},
+        pairs | larger | {"start": "full"},
         plain | {"rate_from_start": -4.0, "width": width},
         pairs | {"width": width},
         *by_words,

@@ -20,6 +20,7 @@ from kerascompact.search.pretrained import (
 PENALTIES = (1.0, 3.0, 10.0, 30.0, 100.0)  # their inverses, to choose from
 TOGETHER = (0.3, *PENALTIES)  # of rows with axes, which are longer
 AXES = 128  # principal axes
+DRAWS = 4  # of them, whose classifiers are averaged: they are found by random projections
 WEIGHT = 3.0  # of their numbers beside those of words; 6 and 12 had no better dev on IMDB
 FEW = 4_000  # labelled texts; with more, a trained table of all words knows as much
 
@@ -34,7 +35,8 @@ def probe(corpus: Corpus, rules: str, fold: int = 0, seed: int = 0) -> Probe:
 
     Where there are texts without a label, it may also read TF-IDF on the principal axes of all
     texts (latent semantic analysis): words that occur together share what a label says of one of
-    them. A cross-validation decides whether.
+    them. A cross-validation decides whether. Axes are found by random projections, so that the
+    classifiers of four draws are averaged.
 
     Its table is that of a classifier over the mean of a text's vectors, whose logits before the
     bias are those of the regression by least squares: `idf_w W_w`, times one number, since a mean
@@ -51,36 +53,40 @@ def probe(corpus: Corpus, rules: str, fold: int = 0, seed: int = 0) -> Probe:
     Reference: [Deerwester et al., JASIS 1990](https://doi.org/10.1002/(SICI)1097-4571(199009)41:6%3C391::AID-ASI1%3E3.0.CO;2-9),
     the axes.
     """
-    linear, tokens = require("sklearn.linear_model", "vectors"), corpus.tokens(rules)
-    ids = tokens.ids
+    tokens = corpus.tokens(rules)
+    ids, classes = tokens.ids, len(corpus.label_names)
     rows, dev = corpus.rows(fold)
     weighted, features = _features(ids, len(tokens.vocabulary), dev)
     rows = np.random.default_rng(seed).permutation(rows)
     few, many = rows[:MOST_COMPARED], rows[:MOST_FITTED]
     seen = np.flatnonzero(features[many].getnnz(axis=0))  # the weights of others stay 0
+    read, labels = features[:, seen], corpus.labels
+    outputs, bias = np.zeros((len(ids), classes)), np.zeros(classes)
+    kernel = np.zeros((len(tokens.vocabulary), classes))
     with require("threadpoolctl", "vectors").threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of a fit that is nearly at its end: it is good enough
-        few_labels = corpus.labels[few]
-        axes, read = np.zeros((0, len(tokens.vocabulary))), features[:, seen]
-        loss, best = compared(read[few], few_labels, PENALTIES)
-        if len(ids) > len(corpus.labels):
-            found = _axes(features, dev, seed)
-            both = _with_axes(read, features @ found.T)
-            with_axes = compared(both[few], few_labels, TOGETHER)
+        loss, best = compared(read[few], labels[few], PENALTIES)
+        drawn = [np.zeros((0, len(kernel)))]
+        if len(ids) > len(labels):
+            axes = _axes(features, dev, seed)
+            with_axes = compared(_with_axes(read, features, axes)[few], labels[few], TOGETHER)
             if with_axes[0] < loss:
-                axes, read, best = found, both, with_axes[1]
-        model = linear.LogisticRegression(C=best, max_iter=200, tol=1e-3)
-        model.fit(read[many], corpus.labels[many])
-    outputs = np.zeros((len(ids), len(corpus.label_names)))
-    outputs[:, model.classes_] = model.predict_proba(read)
-    kernel, bias = output_layer(model, outputs.shape[1])
-    of_seen, of_axes = np.split(kernel, [len(seen)])
-    kernel = WEIGHT * axes.T @ of_axes
-    kernel[seen] += of_seen
+                others = [_axes(features, dev, seed + draw) for draw in range(1, DRAWS)]
+                drawn, best = [axes, *others], with_axes[1]
+        model = require("sklearn.linear_model", "vectors").LogisticRegression
+        for axes in drawn:
+            both = _with_axes(read, features, axes)
+            fitted = model(C=best, max_iter=200, tol=1e-3).fit(both[many], labels[many])
+            outputs[:, fitted.classes_] += fitted.predict_proba(both) / len(drawn)
+            own, shift = output_layer(fitted, classes)
+            of_seen, of_axes = np.split(own, [len(seen)])
+            kernel += WEIGHT * axes.T @ of_axes / len(drawn)
+            kernel[seen] += of_seen / len(drawn)
+            bias += shift / len(drawn)
     table = weighted[:, None] * kernel
     wanted, given = features[many] @ kernel, means(ids[many], table)
     scale = np.sum(wanted * given) / max(float(np.sum(given * given)), 1e-12)
-    return Probe((table * scale).astype(np.float32), bias, outputs)
+    return Probe((table * scale).astype(np.float32), bias.astype(np.float32), outputs)
 
 
 def _features(ids: np.ndarray, known: int, dev: np.ndarray) -> tuple[np.ndarray, Any]:
@@ -114,7 +120,9 @@ def _axes(features: Any, dev: np.ndarray, seed: int) -> np.ndarray:
     return made.fit(seen).components_.astype(np.float32)
 
 
-def _with_axes(features: Any, projected: np.ndarray) -> Any:
-    """Sparse rows with `WEIGHT` times their numbers on axes beside them."""
+def _with_axes(read: Any, features: Any, axes: np.ndarray) -> Any:
+    """Sparse rows, with `WEIGHT` times what their features are on axes beside them, if any."""
+    if not len(axes):
+        return read
     sparse = require("scipy.sparse", "vectors")
-    return sparse.hstack([features, WEIGHT * projected]).tocsr()
+    return sparse.hstack([read, WEIGHT * (features @ axes.T)]).tocsr()

@@ -9,7 +9,7 @@ from kerascompact.text import inputs
 from kerascompact.text.rules import named
 from kerascompact.text.vocabulary import NUM_RESERVED, Vocabulary
 
-MOST_TOKENS = 512  # of a text; longer ones are cut
+MOST_TOKENS = 1024  # of a text; longer ones are cut
 MOST_IDS = 40_000  # that words are chosen from
 SHORT = 64  # tokens of texts that are never cut
 UNSEEN = 0.5  # times that a word of pre-trained vectors is thought to occur, if no text has it

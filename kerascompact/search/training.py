@@ -126,7 +126,8 @@ def train(
         metric: One of `training.scores.METRICS`.
         soft: A teacher's probabilities; only a setting with `soft` above 0 reads them.
         start: Where the table and the output layer start. Default: drawn.
-        held: The teachers' answers for the first texts without a label, which are held out.
+        held: The teachers' answers for the first texts without a label, which are held out; the
+            epoch is then picked by these and by dev.
         callbacks: Callbacks of the training, not of the fine-tuning.
         options: Further options of the embedding.
         picked: Epochs to end at, where dev is trained on and cannot pick them.
@@ -141,6 +142,7 @@ def train(
     num_held = 0 if held is None else len(held)
     train_rows, dev_rows = corpus.rows(fold)
     dev = ids[dev_rows], corpus.labels[dev_rows]
+    judged = dev if held is None else _with_held(dev, ids[first : first + len(held)], held)
     passes = math.ceil(LEAST / max(len(train_rows), 1))
     train_rows = np.tile(train_rows, passes)
     labels, share = corpus.labels, 1.0
@@ -165,7 +167,7 @@ def train(
     history = fit(
         model,
         batches,
-        dev,
+        judged,
         epochs=max(1, round(share * setting.epochs)),
         learning_rate=setting.learning_rate,
         optimizer=optimizer_of(setting.method),
@@ -179,7 +181,7 @@ def train(
         model = export.quantization_aware(model, setting.recipe)
         epochs, rate = max(1, round(share * setting.tuning_epochs)), setting.tuning_rate
         ending = _ending(picked[1:2], ())
-        history = fit(model, batches, dev, epochs=epochs, learning_rate=rate, **ending, **common)
+        history = fit(model, batches, judged, epochs=epochs, learning_rate=rate, **ending, **common)
         best.append(_best(history, metric))
     frozen = export.freeze(model, setting.recipe).model
     outputs = outputs_of(frozen, dev[0])
@@ -189,6 +191,12 @@ def train(
         return found
     answers = np.argmax(outputs_of(frozen, ids[first : first + num_held]), axis=1)
     return found._replace(agreement=float(np.mean(answers == held)))
+
+
+def _with_held(dev: Any, ids: np.ndarray, answers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Dev, beside texts without a label and the teachers' answers; both count about the same."""
+    times = max(1, round(len(answers) / max(len(dev[1]), 1)))
+    return np.concatenate([*[dev[0]] * times, ids]), np.concatenate([*[dev[1]] * times, answers])
 
 
 def _best(history: dict[str, list[float]], metric: str) -> int:

@@ -10,7 +10,7 @@ import scipy.sparse
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 
-from kerascompact.search import finishing, pretrained, tf_idf
+from kerascompact.search import finishing, pretrained, tf_idf, training
 from kerascompact.search.corpus import ALL, WHOLE, Corpus
 from kerascompact.search.guides import Guide, Guides, weights_of
 from kerascompact.search.runs import Run
@@ -228,7 +228,7 @@ def test_axes_are_those_of_the_texts_but_dev(monkeypatch):
     found = tf_idf._axes(features, np.arange(7), 0)
     wanted = np.linalg.svd(features.toarray()[7:])[2][:4]
     np.testing.assert_allclose(np.abs(np.sum(found * wanted, axis=1)), 1, atol=1e-2)
-    both = tf_idf._with_axes(features, features @ found.T).toarray()
+    both = tf_idf._with_axes(features, features, found).toarray()
     np.testing.assert_allclose(both[:, 20:], 3 * both[:, :20] @ found.T, rtol=1e-4)
 
 
@@ -239,9 +239,10 @@ def test_a_class_without_a_text_has_no_share_of_tf_idf(tmp_path):
     assert found.bias[3] == pretrained.NEVER and not found.table[:, 3].any()
 
 
-@pytest.mark.parametrize("trusted", [True, False])
-def test_teachers_no_better_than_labels_alone_judge_no_trial(guides, trusted):
+@pytest.mark.parametrize("better", ["vectors", "tf-idf pairs", "pairs", None])
+def test_teachers_no_better_than_labels_alone_judge_no_trial(guides, better):
     """Agreement counts where the mixture has more of dev right, by more than its error."""
+    trusted = better not in ("pairs", None)  # which labels alone have trained
     found = guides.corpus
     _, dev = found.rows()
     right = np.eye(3, dtype=np.float16)[np.append(found.labels, [0, 0, 0])]
@@ -249,7 +250,7 @@ def test_teachers_no_better_than_labels_alone_judge_no_trial(guides, trusted):
     weak, strong = right.copy(), right.copy()
     weak[dev[::2]] = wrong[dev[::2]]  # half of them
     strong[dev[1:2]] = wrong[dev[1:2]]
-    outputs = dict.fromkeys(guides.teachers, weak) | ({"vectors": strong} if trusted else {})
+    outputs = dict.fromkeys(guides.teachers, weak) | ({better: strong} if better else {})
     for name, one in outputs.items():
         guides._found[name, 0] = Guide(Start(np.zeros((0, 0))), 0.5, one, 1.0)
     assert "tf-idf words" in guides.teachers and guides.trusted is trusted
@@ -259,6 +260,13 @@ def test_teachers_no_better_than_labels_alone_judge_no_trial(guides, trusted):
         guides._found[name] = one._replace(outputs=more)
     held = guides.held()
     assert held is None if not trusted else held.tolist() == [0, 0]
+
+
+def test_dev_and_what_teachers_say_count_alike_where_an_epoch_is_picked():
+    dev, more = (np.array([[1, 2], [3, 4]]), np.array([0, 1])), np.array([[5, 6]] * 7)
+    ids, labels = training._with_held(dev, more, np.full(7, 2))
+    assert ids.shape == (15, 2) and np.bincount(labels).tolist() == [4, 4, 7]
+    np.testing.assert_array_equal(ids[labels == 1], [[3, 4]] * 4)
 
 
 def test_held_out_texts_are_not_trained_on(guides, monkeypatch):
@@ -379,5 +387,6 @@ def test_first_trials_use_what_there_is(vectors, unlabelled, few):
         assert settings[1 + few].soft == 0.0 and settings[1 + few].start == "full"
     if unlabelled and few:  # which say what pairs mean
         assert settings[1].start == "tf-idf" and settings[1].rules == "wordpunct_pairs"
-    if vectors or few:  # a column for each class, and small steps
-        assert settings[0].width == 4 and settings[0].learning_rate == pytest.approx(0.0025)
+    if vectors or few:  # a column for each class; small steps, where labels alone teach
+        rate = 0.02 if unlabelled else 0.0025
+        assert settings[0].width == 4 and settings[0].learning_rate == pytest.approx(rate)
