@@ -93,7 +93,7 @@ class Corpus:
 
     @functools.cached_property
     def sequence_length(self) -> int:
-        """Tokens of a text that a model reads: of 99 in 100 texts all, at most 1,024."""
+        """Tokens of a text that a model reads: of 99 in 100 texts all, see `most_tokens`."""
         return max(4, self.tokens(self.rules).ids.shape[1])
 
     def slots(self, rules: str) -> int:

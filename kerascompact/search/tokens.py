@@ -9,7 +9,8 @@ from kerascompact.text import inputs
 from kerascompact.text.rules import named
 from kerascompact.text.vocabulary import NUM_RESERVED, Vocabulary
 
-MOST_TOKENS = 1024  # of a text; longer ones are cut
+FEWER_TOKENS, MOST_TOKENS = 512, 1024  # of a text; longer ones are cut, the more texts the sooner
+MOST_NUMBERS = 256_000_000  # of all texts together, 1 GB; pairs take twice as much
 MOST_IDS = 40_000  # that words are chosen from
 SHORT = 64  # tokens of texts that are never cut
 UNSEEN = 0.5  # times that a word of pre-trained vectors is thought to occur, if no text has it
@@ -40,10 +41,10 @@ def tokens_of(
         rules: Token rules, without pairs.
         more: Words that follow those of the texts, as if each had been met `UNSEEN` times.
     """
-    split = named(rules).tokens
+    split, most = named(rules).tokens, most_tokens(len(texts))
     index: dict[str, int] = {}
     rows = [
-        np.array([index.setdefault(word, len(index)) for word in split(text)[:MOST_TOKENS]], int)
+        np.array([index.setdefault(word, len(index)) for word in split(text)[:most]], int)
         for text in texts
     ]
     flat = np.concatenate(rows) if rows else np.zeros(0, int)
@@ -62,6 +63,15 @@ def tokens_of(
     read = np.arange(len(flat)) - np.repeat(np.cumsum(lengths) - lengths, lengths) < width
     ids[np.arange(ids.shape[1]) < lengths[:, None]] = lookup[flat[read]]
     return Tokens(vocabulary, ids, _counts(ids[counted], vocabulary, set(new)))
+
+
+def most_tokens(rows: int) -> int:
+    """Most tokens of a text that are read.
+
+    >>> most_tokens(25_000), most_tokens(400_000), most_tokens(5_000_000)
+    (1024, 640, 512)
+    """
+    return min(MOST_TOKENS, max(FEWER_TOKENS, MOST_NUMBERS // max(rows, 1)))
 
 
 def with_pairs(words: Tokens, counted: np.ndarray, rules: str) -> Tokens:
