@@ -241,7 +241,7 @@ def test_a_class_without_a_text_has_no_share_of_tf_idf(tmp_path):
 
 @pytest.mark.parametrize("better", ["vectors", "tf-idf pairs", "pairs", None])
 def test_teachers_no_better_than_labels_alone_judge_no_trial(guides, better):
-    """Agreement counts where the mixture has more of dev right, by more than its error."""
+    """Agreement counts where the mixture has more of dev right."""
     trusted = better not in ("pairs", None)  # which labels alone have trained
     found = guides.corpus
     _, dev = found.rows()
