@@ -204,7 +204,7 @@ def test_few_labels():
         return [f"{mean(arms[*sample, arm]):.1f}" for arm in ("random", "vectors", "teacher")]
 
     plain, vectors, teacher = shown("ag_news", 100)
-    assert f"labels of AG News, one seed: from {plain} to {vectors} and {teacher}" in RESULTS
+    assert f"labels of AG News: from {plain} to {vectors} and {teacher}" in RESULTS
     plain, _, teacher = shown("imdb", 1000)
     large = f"{mean(files['imdb', 1000, 'teacher']):.1f}"
     assert f"IMDB from {plain} to {teacher}" in RESULTS
