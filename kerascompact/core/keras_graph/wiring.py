@@ -52,8 +52,7 @@ def calls_in(model: Any, layer: Any) -> list[list[Any]]:
     >>> [[tensor.name for tensor in inputs] for inputs in calls_in(model, dense)]
     [['x']]
     """
-    nodes = [node for depth in _functional(model)._nodes_by_depth.values() for node in depth]
-    return [list(node.input_tensors) for node in nodes if node.operation is layer]
+    return [list(node.input_tensors) for node in _nodes(model) if node.operation is layer]
 
 
 def takers_of(model: Any, layer: Any) -> list[Any]:
@@ -64,14 +63,17 @@ def takers_of(model: Any, layer: Any) -> list[Any]:
     >>> takers_of(model, table) == [mean], takers_of(model, mean) == [model]
     (True, True)
     """
-    graph = _functional(model)
-    nodes = [node for depth in graph._nodes_by_depth.values() for node in depth]
     found = [
         node.operation
-        for node in nodes
+        for node in _nodes(model)
         if any(maker_of(tensor) is layer for tensor in node.input_tensors)
     ]
-    return found + [model for tensor in graph.outputs if maker_of(tensor) is layer]
+    return found + [model for tensor in model.outputs if maker_of(tensor) is layer]
+
+
+def _nodes(model: Any) -> list[Any]:
+    """The calls of layers in a graph."""
+    return [node for depth in _functional(model)._nodes_by_depth.values() for node in depth]
 
 
 def _functional(model: Any) -> Any:
