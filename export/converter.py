@@ -29,6 +29,7 @@ from kerascompact.tflite.passes import (
     int4,
     kernels,
     known_words,
+    nibbles,
     word_logits,
 )
 
@@ -203,6 +204,7 @@ def convert(
         bit_products.multiply_bits_by_integers(parsed)
     if "int4" in precisions:
         int4.store_tables_as_int4(parsed)
+    nibbles.read_codes_as_int4(parsed)
     if recipe.kernels in ("int8", "dynamic"):
         kernels.store_kernels_as_int8(parsed, known, recipe.kernels == "dynamic", scales)
     if fused_lstm:

@@ -11,7 +11,13 @@ import tensorflow as tf
 from tensorflow.lite.python.convert_phase import ConverterError
 
 from kerascompact.core import checks
-from kerascompact.core.keras_graph import build_shapes, graph_inputs, is_graph, required_arguments
+from kerascompact.core.keras_graph import (
+    build_shapes,
+    distinct,
+    graph_inputs,
+    is_graph,
+    required_arguments,
+)
 from kerascompact.export import preconditions
 from kerascompact.export.embedding_forms import outermost
 from kerascompact.export.recipe import KERNELS
@@ -58,10 +64,7 @@ class Serve(tf.Module):
             if isinstance(outputs, dict) and not any(map(keras.tree.is_nested, outputs.values())):
                 return outputs
             outputs = keras.tree.flatten(outputs)
-            known = getattr(model, "output_names", None) or []
-            if len(known) != len(outputs):
-                known = [f"output_{i}" for i in range(len(outputs))]
-            return dict(zip(known, outputs, strict=True))
+            return dict(zip(names_of_outputs(model, len(outputs)), outputs, strict=True))
 
         def serve(**inputs: tf.Tensor) -> dict[str, tf.Tensor]:
             if text_in is None:
@@ -75,6 +78,12 @@ class Serve(tf.Module):
         self.function = tf.function(serve, autograph=False).get_concrete_function(**given)
         outputs = self.function.structured_outputs.items()
         self.output_shapes = [output.shape for name, output in outputs if name != SPANS]
+
+
+def names_of_outputs(model: Any, count: int) -> list[str]:
+    """The names in the file of a model's outputs that are no dictionary, flat and in order."""
+    known = getattr(model, "output_names", None) or []
+    return distinct(known) if len(known) == count else [f"output_{i}" for i in range(count)]
 
 
 class _Several(tf.Module):

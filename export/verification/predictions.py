@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from kerascompact.core import checks
 from kerascompact.core.keras_graph import is_graph
-from kerascompact.export.trace import called
+from kerascompact.export.trace import called, names_of_outputs
 from kerascompact.export.verification.examples import Examples
 from kerascompact.runtime.batches import batches
 from kerascompact.runtime.interpreter import Interpreter
@@ -135,8 +135,7 @@ def _named(model: Any, outputs: Any, names: list[str]) -> list[np.ndarray]:
         known = [*outputs]
         flat = [outputs[name] for name in known]
     else:
-        known = getattr(model, "output_names", None) or []
-        known = known if len(known) == len(flat) else [f"output_{i}" for i in range(len(flat))]
+        known = names_of_outputs(model, len(flat))
     if {*known} != {*names}:
         checks.fail("flatbuffer", f"a file with the outputs {sorted(known)}", sorted(names))
     found = dict(zip(known, flat, strict=True))

@@ -8,7 +8,6 @@ import tensorflow as tf
 from kerascompact.core import checks
 from kerascompact.core.embedding import reshape_as
 from kerascompact.core.extras import require
-from kerascompact.core.masked_sum import attach_sum
 from kerascompact.core.quantize import quantize_columns
 from kerascompact.core.registration import register
 from kerascompact.forms.base import PRECISIONS, TABLE_BITS, Form, at_most
@@ -75,7 +74,6 @@ class SparseForm(Form):
         self.longest_row = checks.integer_in("longest_row", longest_row, 0, self.num_anchors)
         self.precision = checks.choice("precision", precision, PRECISIONS)
         self.signed = checks.boolean("signed", signed)
-        self.is_summed = False  # see `core.masked_sum`
 
     @classmethod
     def from_matrix(cls, transform: Any, anchors: np.ndarray, **config: Any) -> "SparseForm":
@@ -132,12 +130,6 @@ class SparseForm(Form):
         add_entries(self, self.num_anchors, value_type)
         self.add_table("anchors", (self.num_anchors, self.output_dim), self.precision)
 
-    def call(self, inputs: Any, reverse: bool = False, training: bool | None = None) -> tf.Tensor:
-        found = super().call(inputs, reverse, training)
-        if reverse or not self.is_summed or len(inputs.shape) != 2 or inputs.shape[0] != 1:
-            return found
-        return attach_sum(found, lambda kept: self._sum(tf.cast(inputs, tf.int32), kept))
-
     def lookup(self, ids: tf.Tensor) -> tf.Tensor:
         flat = tf.reshape(ids, [-1])
         if ids.shape[:1] == [1]:  # for one text, as on a phone, finding its unique ids costs more
@@ -151,9 +143,12 @@ class SparseForm(Form):
         sums = tf.math.unsorted_segment_sum(self._terms(place), row, tf.size(ids))
         return self._unrounded(sums)
 
-    def _sum(self, ids: tf.Tensor, kept: tf.Tensor) -> tf.Tensor:
-        """Sum of the vectors of one text where `kept` is 1: rows of padding have no entries here,
-        and no entry needs to know its word. A mean of words takes 0.7 times as long with it."""
+    def sums_faster(self, length: int | None) -> bool:
+        return True
+
+    def sum_of(self, ids: tf.Tensor, kept: tf.Tensor) -> tf.Tensor:
+        """Adds all entries at once: rows of padding have none here, and no entry needs to know its
+        word. A mean of words takes 0.7 times as long with it."""
         flat, kept = tf.reshape(ids, [-1]), tf.reshape(tf.cast(kept, tf.int32), [-1])
         starts, lengths = sparse.find_rows(self.lengths.value, self.starts.value, flat)
         place, _ = sparse.places_of_rows(starts, lengths * kept, self.longest_row)

@@ -127,6 +127,9 @@ def unpack_rows(stream: tf.Tensor, ids: tf.Tensor, bits: int, length: int) -> tf
     if _fills_bytes(length, bits):
         if bits == 8:
             return tf.cast(_byte_rows(stream, ids, length), tf.int32)
+        if bits == 4:
+            both = _halves(tf.cast(_byte_rows(stream, ids, length // 2), tf.int32), axis=-1)
+            return tf.reshape(both, tf.concat([tf.shape(ids), [length]], axis=0))
         rank = ids.shape.rank
         return tf.transpose(unpack_columns(stream, ids, bits, length), [*range(1, rank + 1), 0])
     positions = tf.expand_dims(ids * length, -1) + np.arange(length, dtype=np.int32)
@@ -155,9 +158,8 @@ def unpack_columns(stream: tf.Tensor, ids: tf.Tensor, bits: int, length: int) ->
     if bits == 8:
         return columns
     if bits == 4:
-        both = [tf.math.floormod(columns, 16), tf.bitwise.right_shift(columns, 4)]
-        shape = tf.shape(ids)
-        return tf.reshape(tf.stack(both, axis=1), tf.concat([[length], shape], axis=0))
+        both = _halves(columns, axis=1)
+        return tf.reshape(both, tf.concat([[length], tf.shape(ids)], axis=0))
     first_bit = along * bits
     first, last = along.reshape(-1) * bits // 8, (along.reshape(-1) * bits + bits - 1) // 8
     window = tf.gather(columns, first)
@@ -168,6 +170,12 @@ def unpack_columns(stream: tf.Tensor, ids: tf.Tensor, bits: int, length: int) ->
     if np.any(first_bit % 8):
         window = tf.bitwise.right_shift(window, first_bit % 8)
     return window if bits == 16 else tf.math.floormod(window, 2**bits)
+
+
+def _halves(whole: tf.Tensor, axis: int) -> tf.Tensor:
+    """The two codes in each byte, in a new dimension."""
+    low, high = tf.math.floormod(whole, 16), tf.bitwise.right_shift(whole, 4)
+    return tf.stack([low, high], axis=axis)
 
 
 def _byte_rows(stream: tf.Tensor, ids: tf.Tensor, row_bytes: int) -> tf.Tensor:

@@ -14,7 +14,7 @@ from kerascompact.runtime.batches import batches
 from kerascompact.runtime.interpreter import Interpreter
 from kerascompact.runtime.mediapipe_vocabulary import mediapipe_vocabulary
 from kerascompact.text import rules
-from kerascompact.text.vocabulary import NUM_RESERVED, Vocabulary
+from kerascompact.text.vocabulary import UNKNOWN, Vocabulary
 
 
 class Prediction(NamedTuple):
@@ -124,6 +124,8 @@ class TextClassifier:
             self.sequence_length = told["words"]
             self._padding = (padded or 0) - told["words"]
         self._batch_size = self.interpreter.batch_size or 1
+        size = self.interpreter.vocabulary_size or 0
+        self._known_to_fit = self.text is None and len(self.vocabulary or ()) <= size
         names = (self.interpreter.metadata or {}).get("labels") or map(str, range(classes))
         self.labels: tuple[str, ...] = tuple(names)
         self.multi_label = bool((self.interpreter.metadata or {}).get("multi_label"))
@@ -140,7 +142,10 @@ class TextClassifier:
 
         Raises: ValueError, if the text is not valid UTF-8 (with the position) or has no token.
         """
-        return self._predictions([self._encoded(text)])[0]
+        one = self._encoded(text)
+        if self._batch_size > 1:
+            return self._predictions([one])[0]
+        return self._prediction(one, self._run(one.numbers[None])[0])
 
     def predict_many(self, texts: Iterable[str | bytes]) -> list[Prediction]:
         """Classifies several texts in batches of the file's batch size.
@@ -163,7 +168,8 @@ class TextClassifier:
         return self._predictions(encoded)
 
     def _encoded(self, text: str | bytes) -> "_Encoded":
-        text, notes = encoding.decoded(text), []
+        text = encoding.decoded(text)
+        notes: list[str] = []
         tokens = read = self._rules.tokens(text)
         if not tokens:
             raise ValueError("`text` has no token: it is empty or white space only.")
@@ -177,15 +183,15 @@ class TextClassifier:
                 read = self._rules.tokens(data[:used].decode("utf-8", "surrogateescape"))
         if self.sequence_length is not None and len(read) > self.sequence_length:
             notes.append(f"text cut to its first {self.sequence_length} of {len(tokens)} tokens")
+            read = read[: self.sequence_length]
         known = None
         if self.vocabulary is not None:
-            ids = [self.vocabulary.id_of(token) for token in read[: self.sequence_length]]
-            known = sum(id >= NUM_RESERVED for id in ids)
+            ids = self.vocabulary.token_ids(read)
+            known = len(ids) - ids.count(UNKNOWN)
             if not known:
                 notes.insert(0, "no word of the text is in the vocabulary")
         if self.text is None:
-            size = max(len(ids), self.sequence_length or 0) + self._padding
-            numbers = np.zeros(size, np.int32)
+            numbers = np.zeros((self.sequence_length or len(ids)) + self._padding, np.int32)
             numbers[: len(ids)] = ids
         return _Encoded(numbers, len(tokens), known, tuple(notes))
 
@@ -199,7 +205,8 @@ class TextClassifier:
         return [self._prediction(one, found[place]) for place, one in enumerate(texts)]
 
     def _run(self, numbers: np.ndarray) -> np.ndarray:
-        return self.interpreter.run({self._input: numbers})[self._output]
+        run = self.interpreter.run_fitting if self._known_to_fit else self.interpreter.run
+        return run({self._input: numbers})[self._output]
 
     def _prediction(self, text: "_Encoded", probabilities: np.ndarray) -> Prediction:
         best = int(probabilities.argmax())

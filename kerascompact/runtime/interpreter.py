@@ -1,5 +1,6 @@
 """Interpreter of `.tflite` files: LiteRT, the runtime of phones, with checks before each run."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -8,6 +9,7 @@ from ai_edge_litert import interpreter as litert
 
 from kerascompact.core import checks
 from kerascompact.runtime import encoding
+from kerascompact.runtime.primary import Primary
 from kerascompact.tflite import flatbuffer
 from kerascompact.tflite.mediapipe_metadata import UNUSED
 
@@ -58,15 +60,20 @@ class Interpreter:
                 raise ValueError(f"it has no signature {name!r}, but {', '.join(signatures)}")
             own = (self.metadata or {}).get("signatures", {}).get(name)
             self.metadata = self.metadata if own is None else {**(self.metadata or {}), **own}
-            self._runner = self._runtime.get_signature_runner(name)
+            runner = self._runtime.get_signature_runner(name)
         except (ValueError, RuntimeError, MemoryError) as error:
             raise _cannot_run(error) from error
-        found: dict[str, dict[str, Any]] = self._runner.get_input_details()
+        found: dict[str, dict[str, Any]] = runner.get_input_details()
         # MediaPipe gives inputs that no operator reads.
         self._unread = {name: np.zeros(found.pop(name)["shape"], np.int32) for name in UNUSED
                         if name in found}  # fmt: skip
         self.inputs = found
-        self.outputs: dict[str, dict[str, Any]] = self._runner.get_output_details()
+        self.outputs: dict[str, dict[str, Any]] = runner.get_output_details()
+        graph = {one.signatureKey.decode(): one.subgraphIndex for one in parsed.signatureDefs}[name]
+        self._call: Callable[[dict[str, np.ndarray]], dict[str, np.ndarray]]
+        self._call = lambda inputs: runner(**inputs, **self._unread)
+        if graph == 0 and not self._unread:
+            self._call = Primary(self._runtime, self.inputs, self.outputs)
         self._ports = {name: _Port.of(details) for name, details in found.items()}
         size = self.vocabulary_size if len(found) == 1 else None
         self._id_bound = 256 if self.text is not None else size  # bytes, or ids
@@ -133,9 +140,19 @@ class Interpreter:
         """
         if inputs.keys() != self.inputs.keys():
             checks.fail("inputs", f"a dictionary with the keys {sorted(self.inputs)}", inputs)
-        fitted = {name: self._fitted(name, value) for name, value in inputs.items()}
+        return self.run_fitting({name: self._fitted(name, value) for name, value in inputs.items()})
+
+    def run_fitting(self, inputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """`run` without its checks, which take longer than a small model does.
+
+        Args:
+            inputs: An array for each input, by name, of its type and a shape that it can have; ids
+                below `vocabulary_size`. The runtime may crash on others.
+
+        Returns: The outputs by name.
+        """
         try:
-            return self._runner(**fitted, **self._unread)
+            return self._call(inputs)
         except (RuntimeError, MemoryError) as error:  # the file is damaged: ids are checked above
             raise _cannot_run(error) from error
 

@@ -35,6 +35,7 @@ SPACES = r"[\t\n\v\f\r ]+"
 _WORD = r"[^\x00-\x2f\x3a-\x40\x5b-\x5e\x60\x7b-\x7f]+"
 
 _APART = r" \1 "  # the replacement that sets off a group
+_WORDS_APART = ((f"({_WORD})", _APART),)
 _LOWER = {ord(letter): letter.lower() for letter in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"}
 _TOKEN = re.compile(r"[^\t\n\v\f\r ]+")
 # A character outside ASCII, with the bytes of broken UTF-8 that would go on with it.
@@ -72,18 +73,28 @@ class Rules:
 
         None has ASCII white space inside, but for the space in a pair.
         """
+        plain = text.isascii()
         if self.lower:  # of ASCII alone `lower` gives the same, ten times as fast
-            text = text.lower() if text.isascii() else text.translate(_LOWER)
+            text = text.lower() if plain else text.translate(_LOWER)
+        if plain and self._keeps_words and text.replace(" ", "").isalnum():
+            return self._with_pairs(text.split())  # without punctuation, in half the time
         if self.characters:
             text = _CHARACTER.sub(r" \g<0> ", text)
         for pattern, replacement in () if self._one_pattern else self.substitutions:
             text = re.sub(pattern, replacement, text)
         # not str.split(), which also splits at U+00A0, U+3000 and U+001C
-        words = (self._one_pattern or _TOKEN).findall(text)
+        return self._with_pairs((self._one_pattern or _TOKEN).findall(text))
+
+    def _with_pairs(self, words: list[str]) -> list[str]:
         if not self.pairs:
             return words
         both = [(word, f"{word} {after}") for word, after in itertools.pairwise(words)]
         return [token for two in both for token in two] + words[-1:]
+
+    @functools.cached_property
+    def _keeps_words(self) -> bool:
+        """Whether runs of ASCII letters and digits stay whole, whatever is around them."""
+        return self.substitutions in ((), _WORDS_APART)
 
     @functools.cached_property
     def _one_pattern(self) -> re.Pattern[str] | None:
@@ -96,7 +107,7 @@ class Rules:
 
 
 # Characters between two words form one token, like the second half of NLTK's pattern.
-WORDPUNCT = Rules("wordpunct", lower=True, substitutions=((f"({_WORD})", _APART),))
+WORDPUNCT = Rules("wordpunct", lower=True, substitutions=_WORDS_APART)
 WORDPUNCT_PAIRS = replace(WORDPUNCT, name="wordpunct_pairs", pairs=True)
 
 # For scripts without spaces.

@@ -134,7 +134,11 @@ class SlotVocabulary(Vocabulary):
 
     def id_of(self, word: str) -> int:
         """Id of a token, 1 if it is unknown; some unknown tokens have the id of another word."""
-        return int(self.ids_of(self._hashes_of([word]))[0])
+        return self.token_ids([word])[0]
+
+    def token_ids(self, tokens: Iterable[str]) -> list[int]:
+        """Ids of tokens, as `id_of` gives them."""
+        return self.ids_of(self._hashes_of(tokens)).tolist()
 
     def encode(self, text: str, sequence_length: int | None = None) -> np.ndarray:
         """Ids of the tokens of `text`, int32, cut or padded at the end to a given length.

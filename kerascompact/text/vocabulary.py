@@ -150,6 +150,15 @@ class Vocabulary:
         """Id of a token, 1 if it is unknown."""
         return self._ids.get(word, UNKNOWN)
 
+    def token_ids(self, tokens: Iterable[str]) -> list[int]:
+        """Ids of tokens, 1 for those that are unknown.
+
+        >>> Vocabulary(["turn", "it"]).token_ids(["turn", "up"])
+        [2, 1]
+        """
+        find = self._ids.get
+        return [find(token, UNKNOWN) for token in tokens]
+
     def word_of(self, id: int) -> str:
         """Word of an id, `<pad>` and `<unk>` included.
 
@@ -165,7 +174,7 @@ class Vocabulary:
         """
         if not isinstance(text, str):
             checks.fail("text", "a str", text)
-        ids = [self._ids.get(token, UNKNOWN) for token in self._rules.tokens(text)]
+        ids = self.token_ids(self._rules.tokens(text))
         if sequence_length is None:
             return np.array(ids, np.int32)
         row = np.full(checks.integer_in("sequence_length", sequence_length, 1), PADDING, np.int32)

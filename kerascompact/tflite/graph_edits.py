@@ -81,6 +81,13 @@ def new_tensor(graph: Any, type_: int, shape: Any, buffer: int, scale: Any = Non
     return len(graph.tensors) - 1
 
 
+def widen(tensor: Any, width: int) -> None:
+    """Changes the size of a tensor's last dimension."""
+    tensor.shape = np.array([*tensor.shape[:-1], width], np.int32)
+    if tensor.shapeSignature is not None:
+        tensor.shapeSignature = np.array([*tensor.shapeSignature[:-1], width], np.int32)
+
+
 def dims_of(tensor: Any) -> list[int]:
     """Size of each dimension of a tensor; -1 for one that is open."""
     dims = tensor.shape if tensor.shapeSignature is None else tensor.shapeSignature

@@ -165,6 +165,21 @@ def test_a_graph_of_any_shape(make):
         np.testing.assert_array_equal(old, new)
 
 
+def test_a_layer_that_makes_two_outputs():
+    """Keras gives both one name; the file has both, and `verify` compares them."""
+    ids = keras.Input((9,), dtype="int32", name="ids")
+    table = cluster()
+    vectors = table(ids)
+    model = keras.Model(ids, [vectors, table(vectors, reverse=True)])
+    data = export.convert(model, "int8")
+    found = run(data, {"ids": ONE})
+    assert list(found) == [table.name, f"{table.name}_1"]
+    for array, wanted in zip(found.values(), export.freeze(model, "int8").model(ONE), strict=True):
+        np.testing.assert_allclose(array, wanted, **CLOSE)
+    report = export.verify(model, data, ONE)
+    assert list(report.outputs) == list(found) and report.check() is report
+
+
 @pytest.mark.few(1)
 @pytest.mark.parametrize("make", [OfDict, OfList, OfArguments])
 def test_a_subclassed_model_of_several_inputs(make):

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from kerascompact import export
-from kerascompact.forms import SparseForm
+from kerascompact.forms import CodebookForm, SparseForm
 from kerascompact.layers import MaskedMax, MaskedMean
 from kerascompact.runtime.interpreter import Interpreter
 from kerascompact.tflite import flatbuffer
@@ -71,28 +71,61 @@ def test_saves_and_loads(tmp_path):
     )
 
 
-@pytest.mark.few(2)
-@pytest.mark.parametrize("recipe", ["float32", "int8", "int4"])
-@pytest.mark.parametrize("length", [6, None])
-def test_a_file_sums_anchors_of_the_words_that_a_mask_keeps(recipe, length):
-    """Row 0, padding, has entries: they are in no mean, and a text of padding is all zeros."""
+def anchors():
+    """Row 0, padding, has entries: they are in no mean."""
     rng = np.random.default_rng(1)
     transform = rng.normal(size=(9, 12)) * (rng.random((9, 12)) < 0.5)
     assert transform[0].any()
-    form = SparseForm.from_matrix(transform, rng.normal(size=(12, 3)), mask_zero=True)
+    return SparseForm.from_matrix(transform, rng.normal(size=(12, 3)), mask_zero=True)
+
+
+def codes(cardinality=16, shared=False, **config):
+    rng = np.random.default_rng(1)
+    books = rng.normal(size=(cardinality, 3) if shared else (86, cardinality, 3))
+    return CodebookForm.from_codes(
+        rng.integers(0, cardinality, (9, 86)), books, mask_zero=True, **config
+    )
+
+
+FORMS = {
+    "anchors": anchors,
+    "codes of 4 bits": codes,
+    "codes of 3 bits": lambda: codes(5),
+    "codes of 8 bits": lambda: codes(200),
+    "codes that are concatenated": lambda: codes(combine="concat"),
+    "codes of one codebook": lambda: codes(shared=True),
+}
+TEXTS = np.array([[3, 8, 1, 3, 0, 0], [0, 0, 0, 0, 0, 0], [5, 0, 0, 2, 0, 8], [1, 2, 3, 4, 5, 6]])
+
+
+@pytest.mark.few(4)
+@pytest.mark.parametrize("recipe", ["float32", "int8", "int4"])
+@pytest.mark.parametrize("length", [6, None])
+@pytest.mark.parametrize("make", FORMS)
+def test_a_file_sums_vectors_of_the_words_that_a_mask_keeps(recipe, length, make):
+    """A text of padding is all zeros."""
+    form = FORMS[make]()
     ids = keras.Input((length,), dtype="int32")
     frozen = export.freeze(keras.Model(ids, MaskedMean()(form(ids))), recipe)
-    texts = np.array(
-        [[3, 8, 1, 3, 0, 0], [0, 0, 0, 0, 0, 0], [5, 0, 0, 2, 0, 8], [1, 2, 3, 4, 5, 6]]
-    )
-    file = Interpreter(export.convert(frozen, sequence_length=6))
+    data = export.convert(frozen, sequence_length=6)
+    assert "WHERE" in kinds_of(data)
+    file = Interpreter(data)
     (name,) = file.inputs
-    found = [[*file.run({name: text[None].astype(np.int32)}).values()] for text in texts]
+    found = [[*file.run({name: text[None].astype(np.int32)}).values()] for text in TEXTS]
     table = np.asarray(frozen.model.layers[1](np.arange(9)))
-    for text, mean in zip(texts, found, strict=True):
+    for text, mean in zip(TEXTS, found, strict=True):
         kept = table[text[text > 0]]
-        expected = kept.mean(axis=0) if len(kept) else np.zeros(3)
-        np.testing.assert_allclose(np.ravel(mean), expected, atol=2e-6)
+        expected = kept.mean(axis=0) if len(kept) else np.zeros(table.shape[1])
+        np.testing.assert_allclose(np.ravel(mean), expected, rtol=2e-6, atol=5e-6)
+
+
+def test_a_file_of_few_codes_adds_vectors():
+    """Where leaving out padding costs more than it saves, and where a length is open."""
+    ids = keras.Input((None,), dtype="int32")
+    model = keras.Model(ids, MaskedMean()(codes()(ids)))
+    assert "WHERE" in kinds_of(export.convert(model, sequence_length=6))
+    assert "WHERE" not in kinds_of(export.convert(model, sequence_length=5))
+    assert "WHERE" not in kinds_of(export.convert(model))
 
 
 @pytest.mark.few(1)
@@ -109,5 +142,9 @@ def test_a_file_makes_vectors_once_where_more_than_a_mean_reads_them():
 
 
 def kinds(model):
-    parsed = flatbuffer.parse(export.convert(model, "int8"))
+    return kinds_of(export.convert(model, "int8"))
+
+
+def kinds_of(data):
+    parsed = flatbuffer.parse(data)
     return [OPERATORS[kind(parsed, one)] for one in parsed.subgraphs[0].operators]

@@ -8,10 +8,12 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from ai_edge_litert import interpreter as litert
 
 from export_models import V, cluster, inverse, mean, some_ids
 from kerascompact import export
 from kerascompact.runtime.interpreter import Interpreter
+from kerascompact.text import Vocabulary
 
 
 @pytest.fixture(scope="module")
@@ -115,6 +117,7 @@ def test_damaged_files_never_crash_the_process(data, tmp_path):
     (tmp_path / "model.tflite").write_bytes(data)
     script = """
 from kerascompact.runtime.interpreter import Interpreter
+from kerascompact.text import Vocabulary
 data = open("model.tflite", "rb").read()
 damaged = [b"", data[:4], b"x" * 99]
 damaged += [data[:length] for length in range(8, len(data), len(data) // 60)]
@@ -141,3 +144,33 @@ print(len(damaged), accepted)
 def test_refuses_num_threads(data, num_threads):
     with pytest.raises(ValueError, match="`num_threads` must be an integer >= 1"):
         Interpreter(data, num_threads)
+
+
+def test_calls_are_those_of_the_signature_runner(model):
+    """Lengths that change from call to call, as LiteRT's own calls have them, and one that fails
+    between."""
+    open_length = export.convert(model, text=Vocabulary([f"w{i}" for i in range(V - 2)]))
+    file = Interpreter(open_length)
+    plain = litert.Interpreter(model_content=open_length).get_signature_runner()
+    rng = np.random.default_rng(0)
+    for size in (3, 3, 8, 64, 1, 64, 3):
+        text = rng.choice(np.frombuffer(b"w123 4567", np.uint8), size).astype(np.int32)[None]
+        (wanted,) = plain(text=text).values()
+        np.testing.assert_array_equal(file.run({"text": text})["probabilities"], wanted)
+        with pytest.raises(ValueError, match="`text` must have the shape"):
+            file.run({"text": text[0]})
+    first, second = (file.run({"text": text})["probabilities"] for _ in range(2))
+    assert not np.shares_memory(first, second)
+
+
+def test_calls_of_one_signature_among_several(model):
+    other = mean(cluster(seed=3))
+    data = export.convert({"first": model, "second": other}, sequence_length=9)
+    ids = some_ids()[:1]
+    for name, one in (("first", model), ("second", other), ("first", model)):
+        alone = Interpreter(export.convert(one, sequence_length=9)).run({"ids": ids})
+        found = Interpreter(data, signature=name)
+        for _ in range(2):
+            np.testing.assert_array_equal(
+                found.run({"ids": ids})["probabilities"], alone["probabilities"]
+            )

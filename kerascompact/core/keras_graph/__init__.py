@@ -37,6 +37,7 @@ from kerascompact.core.keras_graph.tf_keras import is_tf_keras_graph, without_gp
 from kerascompact.core.keras_graph.twins import CannotCopyError, set_array
 from kerascompact.core.keras_graph.wiring import (
     calls_in,
+    distinct,
     output_names,
     run_graph,
     takers_of,
@@ -51,6 +52,7 @@ __all__ = [
     "calls_in",
     "copy_with",
     "direct_layers",
+    "distinct",
     "evaluate_validation_data",
     "float_kernel_of",
     "fourier_by_matrices",

@@ -1,6 +1,7 @@
 """Graphs of Keras layers, run again on other inputs."""
 
-from collections.abc import Callable
+import itertools
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import keras
@@ -40,7 +41,25 @@ def output_names(model: Any) -> list[str]:
     >>> output_names(keras.Sequential([keras.Input((3,)), keras.layers.Dense(2, name="last")]))
     ['last']
     """
-    return list(_functional(model).output_names)
+    return distinct(_functional(model).output_names)
+
+
+def distinct(names: Iterable[str]) -> list[str]:
+    """Names of which none is twice: the second "dense" is "dense_1".
+
+    Keras names an output after its layer, and a layer may make several, such as a tied table both
+    vectors and scores.
+
+    >>> distinct(["dense", "dense", "dense_1"])
+    ['dense', 'dense_2', 'dense_1']
+    """
+    given = list(names)
+    found: list[str] = []
+    for name in given:
+        others = (f"{name}_{number}" for number in itertools.count(1))
+        free = (one for one in others if one not in given and one not in found)
+        found.append(next(free) if name in found else name)
+    return found
 
 
 def calls_in(model: Any, layer: Any) -> list[list[Any]]:

@@ -20,6 +20,7 @@ from kerascompact.tflite.graph_edits import (
     new_buffer,
     new_tensor,
     users,
+    widen,
 )
 
 INT4_RUNTIME = "2.15.0"  # the first runtime with GATHER and CAST of INT4
@@ -99,7 +100,7 @@ def _pack_table(model: Any, graph: Any, index: int) -> bool:
     for gather in gathers:
         rows = graph.tensors[gather.outputs[0]]
         rows.type = TYPE.INT4
-        _widen(rows, data.shape[1])
+        widen(rows, data.shape[1])
         become(model, gather, OP.GATHER, 7, gather.builtinOptionsType, gather.builtinOptions)
     for cast in casts:
         if cast.builtinOptions is not None:
@@ -130,7 +131,7 @@ def _cut_last_column(model: Any, graph: Any, cast: Any, width: int) -> None:
     wide.type, wide.buffer, wide.shape = TYPE.FLOAT32, 0, np.array(result.shape, np.int32)
     if result.shapeSignature is not None:
         wide.shapeSignature = np.array(result.shapeSignature, np.int32)
-    _widen(wide, width + 1)
+    widen(wide, width + 1)
     graph.tensors.append(wide)
     cast.outputs = np.array([len(graph.tensors) - 1], np.int32)
     ports = [cast.outputs[0]]
@@ -142,9 +143,3 @@ def _cut_last_column(model: Any, graph: Any, cast: Any, width: int) -> None:
     become(model, slice_, OP.SLICE, 1, schema.BuiltinOptions.SliceOptions, schema.SliceOptionsT())
     place = next(i for i, operator in enumerate(graph.operators) if operator is cast)
     graph.operators.insert(place + 1, slice_)
-
-
-def _widen(tensor: Any, width: int) -> None:
-    tensor.shape = np.array([*tensor.shape[:-1], width], np.int32)
-    if tensor.shapeSignature is not None:
-        tensor.shapeSignature = np.array([*tensor.shapeSignature[:-1], width], np.int32)
