@@ -6,11 +6,12 @@ import numpy as np
 import tensorflow as tf
 
 from kerascompact.core import checks
+from kerascompact.core.embedding import reshape_as
 from kerascompact.core.quantize import quantize_columns
 from kerascompact.core.registration import register
 from kerascompact.core.storage import code_bits
 from kerascompact.forms.base import PRECISIONS, Form, at_most
-from kerascompact.forms.codebook import add_codes, code_rows, read_codes, reshape_as
+from kerascompact.forms.packed_codes import add_codes, code_rows, read_codes
 from kerascompact.ops import bits
 from kerascompact.ops.unique import unique_ids
 
