@@ -125,7 +125,8 @@ class TextClassifier:
             self._padding = (padded or 0) - told["words"]
         self._batch_size = self.interpreter.batch_size or 1
         size = self.interpreter.vocabulary_size or 0
-        self._known_to_fit = self.text is None and len(self.vocabulary or ()) <= size
+        fits = self.text is None and len(self.vocabulary or ()) <= size
+        self._run = self.interpreter.run_fitting if fits else self.interpreter.run
         names = (self.interpreter.metadata or {}).get("labels") or map(str, range(classes))
         self.labels: tuple[str, ...] = tuple(names)
         self.multi_label = bool((self.interpreter.metadata or {}).get("multi_label"))
@@ -145,7 +146,7 @@ class TextClassifier:
         one = self._encoded(text)
         if self._batch_size > 1:
             return self._predictions([one])[0]
-        return self._prediction(one, self._run(one.numbers[None])[0])
+        return self._prediction(one, self._run({self._input: one.numbers[None]})[self._output][0])
 
     def predict_many(self, texts: Iterable[str | bytes]) -> list[Prediction]:
         """Classifies several texts in batches of the file's batch size.
@@ -197,16 +198,16 @@ class TextClassifier:
 
     def _predictions(self, texts: list["_Encoded"]) -> list[Prediction]:
         if self._batch_size == 1:
-            return [self._prediction(one, self._run(one.numbers[None])[0]) for one in texts]
+            runs = (self._run({self._input: one.numbers[None]}) for one in texts)
+            return [
+                self._prediction(one, found[self._output][0])
+                for one, found in zip(texts, runs, strict=True)
+            ]
         examples = [{self._input: one.numbers} for one in texts]
         found: dict[int, np.ndarray] = {}
         for places, inputs in batches(examples, self._batch_size):
-            found |= zip(places, self._run(inputs[self._input])[: len(places)], strict=True)
+            found |= zip(places, self._run(inputs)[self._output][: len(places)], strict=True)
         return [self._prediction(one, found[place]) for place, one in enumerate(texts)]
-
-    def _run(self, numbers: np.ndarray) -> np.ndarray:
-        run = self.interpreter.run_fitting if self._known_to_fit else self.interpreter.run
-        return run({self._input: numbers})[self._output]
 
     def _prediction(self, text: "_Encoded", probabilities: np.ndarray) -> Prediction:
         best = int(probabilities.argmax())
