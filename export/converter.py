@@ -16,7 +16,15 @@ from kerascompact.export import lstm_fusion, mediapipe_tasks, metadata, precondi
 from kerascompact.export.file_order import in_file_order
 from kerascompact.export.freezing import Frozen
 from kerascompact.export.recipe import RECIPES, Recipe, resolve
-from kerascompact.export.signature import SINGLE, Signature, Sizes, TextOptions, for_each, signature
+from kerascompact.export.signature import (
+    OF_INTEGERS,
+    SINGLE,
+    Signature,
+    Sizes,
+    TextOptions,
+    for_each,
+    signature,
+)
 from kerascompact.export.trace import input_specs, to_tflite
 from kerascompact.runtime import vocabulary_file
 from kerascompact.runtime.interpreter import Interpreter
@@ -204,7 +212,8 @@ def convert(
         bit_products.multiply_bits_by_integers(parsed)
     if "int4" in precisions:
         int4.store_tables_as_int4(parsed)
-    nibbles.read_codes_as_int4(parsed)
+    if recipe.kernels not in OF_INTEGERS:  # a file of integers alone stays one
+        nibbles.read_codes_as_int4(parsed)
     if recipe.kernels in ("int8", "dynamic"):
         kernels.store_kernels_as_int8(parsed, known, recipe.kernels == "dynamic", scales)
     if fused_lstm:

@@ -96,6 +96,14 @@ def test_other_codes_stay_as_they_are(make):
     assert tuple(map(int, tools.inspect(data).runtime.split("."))) < (2, 15)
 
 
+def test_a_file_of_integers_stays_one():
+    """Codes minus 8 in float32, although exact, would be no integers."""
+    model = models.mean_classifier(four_codes(mask_zero=True)[0], 3, sequence_length=9)
+    rows = np.random.default_rng(0).integers(0, V, (20, 9)).astype(np.int32)
+    operators, types = used(export.convert(model, "full_int8", representative=rows))
+    assert OP.FLOOR_MOD in operators and "int4" not in types
+
+
 def test_a_table_with_another_reader_stays_as_it_is(monkeypatch):
     monkeypatch.setattr(nibbles, "read_codes_as_int4", lambda model: None)
     parsed = flatbuffer.parse(export.convert(model_of(FORMS["sum"]()), "float32"))
