@@ -45,8 +45,8 @@ def find_rows(
     block = tf.math.floordiv(rows, BLOCK)
     place = tf.expand_dims(rows - block * BLOCK, 1)
     beside = tf.cast(tf.gather(lengths, block), tf.int32)  # (n, 32)
-    before = tf.cast(np.arange(BLOCK, dtype=np.int32) < place, tf.int32)
-    start = tf.gather(starts, block) + tf.reduce_sum(beside * before, axis=1)
+    before = tf.gather(tf.cumsum(beside, axis=1, exclusive=True), place, batch_dims=1)
+    start = tf.gather(starts, block) + tf.reshape(before, [-1])
     return start, tf.cast(tf.gather(tf.reshape(lengths, [-1]), rows), tf.int32)
 
 
@@ -66,10 +66,11 @@ def entries_of_rows(
     >>> row.numpy().tolist(), place.numpy().tolist()
     ([0, 0, 2, 2, 2], [7, 8, 2, 3, 4])
     """
-    place, found = places_of_rows(starts, lengths, longest)
     # Rows of 2^n places: a shift gives the row of a place, where columns of a second `where` would
     # be copied one by one.
-    return tf.bitwise.right_shift(tf.cast(found, tf.int32), _shift(longest)), place
+    shift = max(0, longest - 1).bit_length()
+    place, found = places_of_rows(starts, lengths, 2**shift)
+    return tf.bitwise.right_shift(tf.cast(found, tf.int32), shift), place
 
 
 def places_of_rows(
@@ -77,22 +78,18 @@ def places_of_rows(
 ) -> tuple[tf.Tensor, tf.Tensor]:
     """Places of all entries of some rows, as `entries_of_rows`, where nobody asks for their rows.
 
-    Returns: Where each entry is in the flat array, `(m,)` int32; and where it is among the places
-    that each row could have, `(m,)` int64.
+    Returns: Where each entry is in the flat array, `(m,)` int32; and where it is among the
+    `longest` places that each row could have, `(m,)` int64.
 
     >>> place, _ = places_of_rows(tf.constant([7, 0, 2]), tf.constant([2, 0, 3]), 3)
     >>> place.numpy().tolist()
     [7, 8, 2, 3, 4]
     """
     # XLA allows `where` with as many results as entries, but not `range(m)`.
-    along = np.arange(2 ** _shift(longest), dtype=np.int32)
+    along = np.arange(max(1, longest), dtype=np.int32)  # TFLite has no empty constants
     there = tf.reshape(along < tf.expand_dims(lengths, 1), [-1])
     found = tf.reshape(tf.where(there), [-1])
     return tf.gather(tf.reshape(tf.expand_dims(starts, 1) + along, [-1]), found), found
-
-
-def _shift(longest: int) -> int:
-    return max(0, longest - 1).bit_length()
 
 
 def sum_runs(entries: tf.Tensor, lengths: tf.Tensor, bound: tf.Tensor) -> tf.Tensor:

@@ -87,8 +87,13 @@ def codes(cardinality=16, shared=False, **config):
     )
 
 
+def no_entries():
+    return SparseForm.from_matrix(np.zeros((9, 4)), np.ones((4, 3)), mask_zero=True)
+
+
 FORMS = {
     "anchors": anchors,
+    "no entries": no_entries,
     "codes of 4 bits": codes,
     "codes of 3 bits": lambda: codes(5),
     "codes of 8 bits": lambda: codes(200),
