@@ -52,7 +52,7 @@ class Corpus:
         self.label_names = tuple(label_names)
         self.folder = folder
         self._tokens: dict[str, Tokens] = {}
-        self._found: dict[str, np.ndarray] = {}
+        self._found: dict[str, tuple[np.ndarray, np.ndarray]] = {}
 
     def rows(self, fold: int = 0) -> tuple[np.ndarray, np.ndarray]:
         """Rows of train and of dev; fold 0 is the split as given, the others are drawn.
@@ -118,8 +118,9 @@ class Corpus:
             unlabelled: Whether the texts without a label follow.
         """
         if isinstance(vocabulary, Buckets | SlotVocabulary):
-            hashes = self._hashes(vocabulary)
-            ids = vocabulary.ids_of(hashes if unlabelled else hashes[: len(self.labels)])
+            hashes, places = self._hashes(vocabulary)
+            places = places if unlabelled else places[: len(self.labels)]
+            ids = vocabulary.ids_of(hashes)[places]
             return packed(ids) if known_only else ids
         tokens = self.tokens(vocabulary.rules)
         lookup = np.ones(len(tokens.vocabulary), np.int32)
@@ -130,19 +131,29 @@ class Corpus:
         ids = lookup[tokens.ids[:rows, : self.slots(vocabulary.rules)]]
         return packed(ids) if known_only else ids
 
-    def _hashes(self, vocabulary: SlotVocabulary | Buckets) -> np.ndarray:
-        """A vocabulary's hashes of all tokens, int32 `(rows, slots)`, 0 behind the last."""
+    def _hashes(self, vocabulary: SlotVocabulary | Buckets) -> tuple[np.ndarray, np.ndarray]:
+        """A vocabulary's hashes of all tokens, each once, and where each token's is among them.
+
+        Many tokens are equal, and a search asks for the ids of all texts again in each trial.
+
+        Returns: int32 `(hashes,)`, and int32 `(rows, slots)`, 0 behind the last token, for hash 0.
+        """
         rules = vocabulary.rules
         key = f"token-hashes-{rules}-{vocabulary.seed}"
         if key not in self._found:
             path = None if self.folder is None else self.folder / f"{key}.npz"
             if path is not None and path.exists():
-                self._found[key] = load_npz(path)["hashes"]
+                arrays = load_npz(path)
+                self._found[key] = arrays["hashes"], arrays["places"]
             else:
                 of_texts, slots = vocabulary.hashes_of_texts, self.slots(rules)
-                self._found[key] = encode_all(self.texts, slots, of_texts, lambda found: found)
+                places = encode_all(self.texts, slots, of_texts, lambda found: found)
+                there = places != 0
+                hashes, places[there] = np.unique(places[there], return_inverse=True)
+                places[there] += 1
+                self._found[key] = np.append(np.int32(0), hashes), places
                 if path is not None:
-                    save_npz(path, hashes=self._found[key])
+                    save_npz(path, hashes=self._found[key][0], places=places)
         return self._found[key]
 
     @property

@@ -58,7 +58,7 @@ class SlotVocabulary(Vocabulary):
         self.seed = checks.integer_in("seed", seed, 1, 10**9 - 1)
         self.tag_bits = checks.choice("tag_bits", tag_bits, slots.TAG_BITS)
         self._tables = byte_rules(rules).without_nul
-        values = self._hashes_of(self.words)
+        values = word_hashes.of_joined(self._join(self.words), self.seed)
         own = (np.arange(len(values)) == slots.slots_of(values, len(values)).T).any(axis=0)
         self.tags = slots.tags_in(np.where(own, values, 0), tag_bits)
 
@@ -92,24 +92,25 @@ class SlotVocabulary(Vocabulary):
         """
         ranked = inputs.strings("words", words)
         count = checks.integer_in("size", size, NUM_RESERVED + 1) - NUM_RESERVED
-        best: tuple[Self, int] | None = None
-        for one in range(1, 1 + SEEDS) if seed is None else (seed,):
-            known = cls(ranked, rules, one, tag_bits)  # checks the words
-            values = known._hashes_of(ranked)
+        seeds = range(1, 1 + SEEDS) if seed is None else (seed,)
+        joined = cls(ranked, rules, seeds[0], tag_bits)._join(ranked)  # checks the words
+        best: tuple[int, int, np.ndarray] | None = None
+        for one in seeds:
+            values = word_hashes.of_joined(joined, one)
             placed = slots.place(values, count, tag_bits)
             held = np.where(placed >= 0, values[placed], 0)
             found = slots.find(values, slots.tags_in(held, tag_bits), tag_bits)
             mistaken = int((found >= 0).sum() - (placed >= 0).sum())
-            if best is None or mistaken < best[1]:
-                names = (
-                    ranked[word] if word >= 0 else f"<slot{slot}>"
-                    for slot, word in enumerate(placed.tolist())
-                )
-                best = cls([*names], rules, one, tag_bits), mistaken
+            if best is None or mistaken < best[0]:
+                best = mistaken, one, placed
             if not mistaken:
                 break
         assert best is not None
-        return best[0]
+        names = [
+            ranked[word] if word >= 0 else f"<slot{slot}>"
+            for slot, word in enumerate(best[2].tolist())
+        ]
+        return cls(names, rules, best[1], tag_bits)
 
     @classmethod
     def _of_best(cls, words: Sequence[str], size: int | None, rules: str) -> Self:
@@ -128,9 +129,9 @@ class SlotVocabulary(Vocabulary):
             raise ValueError(f"{path}, line 1: a vocabulary without slots, see Vocabulary.load.")
         return made
 
-    def _hashes_of(self, words: Iterable[str]) -> np.ndarray:
+    def _join(self, words: Iterable[str]) -> word_hashes.Joined:
         encoded = [word.encode("utf-8", "surrogateescape") for word in words]
-        return word_hashes.of_list(encoded, self._tables, self.seed)
+        return word_hashes.joined(encoded, self._tables)
 
     def id_of(self, word: str) -> int:
         """Id of a token, 1 if it is unknown; some unknown tokens have the id of another word."""
@@ -138,7 +139,7 @@ class SlotVocabulary(Vocabulary):
 
     def token_ids(self, tokens: Iterable[str]) -> list[int]:
         """Ids of tokens, as `id_of` gives them."""
-        return self.ids_of(self._hashes_of(tokens)).tolist()
+        return self.ids_of(word_hashes.of_joined(self._join(tokens), self.seed)).tolist()
 
     def encode(self, text: str, sequence_length: int | None = None) -> np.ndarray:
         """Ids of the tokens of `text`, int32, cut or padded at the end to a given length.

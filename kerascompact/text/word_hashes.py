@@ -1,6 +1,7 @@
 """Hashes of words that a file computes with few operators: those behind slots and buckets."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -43,18 +44,39 @@ def of_list(words: Sequence[bytes], rules: ByteRules, seed: int) -> np.ndarray:
     >>> of_list([b"up", b"pu"], byte_rules("wordpunct"), 1).tolist()
     [2067876364, 1198226756]
     """
+    return of_joined(joined(words, rules), seed)
+
+
+class Joined(NamedTuple):
+    """Words as bytes behind each other, of which hashes of any seed are made.
+
+    `units`: the rules' number of each byte, 0 behind each word. `first`: where each word begins;
+    the two of a pair count as two. `counts`: how many of these each word is, 1 or 2.
+    """
+
+    units: np.ndarray
+    first: np.ndarray
+    counts: np.ndarray
+
+
+def joined(words: Sequence[bytes], rules: ByteRules) -> Joined:
+    """Words as bytes for `of_joined`; a space separates the words of a pair."""
     halves = [word.split(b" ", 1) if b" " in word[1:-1] else [word] for word in words]
     counts = np.array([len(half) for half in halves], np.int64)
     parts = [part for half in halves for part in half]
-    if not parts:
-        return np.zeros(0, np.int32)
     lengths = np.fromiter((len(part) + 1 for part in parts), np.int64, len(parts))
     data = np.frombuffer(b"\n".join([*parts, b""]), np.uint8)
-    ends = np.cumsum(lengths)
-    values = _sums(rules.units[data], ends - lengths, seed)
-    last = np.cumsum(counts) - 1
-    pairs = values[last - counts + 1] * np.int32(int32(GOLDEN)) + values[last]  # wraps
-    return np.where(counts == 2, pairs, values[last])
+    return Joined(rules.units[data], np.cumsum(lengths) - lengths, counts)
+
+
+def of_joined(words: Joined, seed: int) -> np.ndarray:
+    """The hashes of words, int32 `(words,)`, as `of_list` gives them."""
+    if not len(words.first):
+        return np.zeros(0, np.int32)
+    values = _sums(words.units, words.first, seed)
+    last = np.cumsum(words.counts) - 1
+    pairs = values[last - words.counts + 1] * np.int32(int32(GOLDEN)) + values[last]  # wraps
+    return np.where(words.counts == 2, pairs, values[last])
 
 
 def _sums(units: np.ndarray, first: np.ndarray, seed: int) -> np.ndarray:

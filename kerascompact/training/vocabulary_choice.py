@@ -73,10 +73,10 @@ def choose_words(
         if file_order:
             checks.fail("file_order", "False with `slots`, which have an order of their own", True)
         order = strongest_rows(scores, len(table) - NUM_RESERVED, exclude=range(NUM_RESERVED))
-        ranked = [vocabulary.word_of(int(id)) for id in order]
+        ranked = [vocabulary.words[id - NUM_RESERVED] for id in order.tolist()]
         return SlotVocabulary.from_ranked(ranked, size, vocabulary.rules, seed, tag_bits)
     ids = np.sort(strongest_rows(scores, size - NUM_RESERVED, exclude=range(NUM_RESERVED)))
-    words = [vocabulary.word_of(int(id)) for id in ids]
+    words = [vocabulary.words[id - NUM_RESERVED] for id in ids.tolist()]
     if file_order:
         words = [words[place] for place in index(words).order]
     return Vocabulary(words, vocabulary.rules)
