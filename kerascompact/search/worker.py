@@ -5,6 +5,7 @@
 
 import functools
 import shutil
+import statistics
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -82,7 +83,8 @@ class Worker:
         if self.facts.unlabelled:  # half of a score is of texts that teachers answer
             num_dev *= 2
         self.studies = Studies(names, storage, seed, number, first, folder, num_dev)
-        self.slowest = self.seconds = 0.0  # of a trial, of the search
+        self.seconds = 0.0  # of the search
+        self.durations: list[float] = []  # of trials that ended
 
     def work(
         self,
@@ -115,7 +117,8 @@ class Worker:
             self.studies.bury()
             passed, done = time.time() - begun, self.studies.count()
             share = max(passed / seconds, done / most if most else 0.0)
-            if share >= 1 or passed + 0.7 * self.slowest > seconds:
+            # A trial that comes too late is lost, as is time that no trial is begun in.
+            if share >= 1 or passed + statistics.median(self.durations or [0]) > seconds:
                 return
             budget = self.studies.by_trials()[0]
             lends = not self.studies.waiting(budget) and done % LENT == 0
@@ -142,7 +145,7 @@ class Worker:
             trial.set_user_attr("error", str(error))
             study.tell(trial, state=optuna.trial.TrialState.FAIL)
         else:
-            self.slowest = max(self.slowest, time.time() - start)
+            self.durations.append(time.time() - start)
             study.tell(trial, value)
             self._forget(budget)
 

@@ -68,7 +68,25 @@ def test_a_search_bound_by_trials_shares_them_among_budgets(tmp_path):
     first = [{"width": place / 10} for place in range(9)]
     storage = storage_of("", tmp_path)
     studies = Studies(names, storage, 0, 0, lambda budget: first, tmp_path, 500)
-    worker = SimpleNamespace(studies=studies, slowest=0.0, run=run)
+    worker = SimpleNamespace(studies=studies, durations=[], run=run)
     worker._repeat = lambda: Worker._repeat(worker)
     Worker._trials(worker, 1e6, time.time(), 12, lambda: None)
     assert [begun.count(budget) for budget in names] == [4, 4, 4]
+
+
+def test_one_slow_trial_does_not_end_a_search(monkeypatch, tmp_path):
+    """Time is used until what a usual trial takes is no longer left."""
+    clock, studies = [0.0], Studies({100: "100"}, storage_of("", tmp_path), 0, 0, lambda _: [],
+                                    tmp_path, 500)  # fmt: skip
+    monkeypatch.setattr(time, "time", lambda: clock[0])
+    worker = SimpleNamespace(studies=studies, durations=[], _repeat=lambda: None)
+
+    def run(budget, until):
+        clock[0] += 2 if len(worker.durations) != 3 else 60
+        worker.durations.append(clock[0] - sum(worker.durations))
+        trial = studies.ask(budget)
+        studies.of[budget].tell(trial, trial.suggest_float("width", 0, 1))
+
+    worker.run = run
+    Worker._trials(worker, 100, 0.0, None, lambda: None)
+    assert len(worker.durations) == 21 and clock[0] == 100
