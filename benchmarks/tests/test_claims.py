@@ -74,8 +74,8 @@ def test_searches_of_the_readme():
     behind = [key for key, score in ours.items() if score < max(theirs[key].values()) - 1e-9]
     claim = f"in {len(ours) - len(behind)} of {len(ours)} cells"
     assert claim in README and claim in RESULTS
-    assert behind == [("trec", 128), ("snips", 128)]
-    assert "behind on TREC and SNIPS at 128 KiB" in RESULTS
+    assert behind == [("trec", 16), ("trec", 32), ("trec", 128)]
+    assert "behind on TREC but at 64 KiB" in RESULTS
     seeds = {}
     for row in of_ten_minutes():
         seeds.setdefault(row["spec"]["dataset"], set()).add(row["spec"]["seed"])
@@ -97,14 +97,13 @@ def test_shorter_searches_of_other_kinds():
 
     two = lost(minutes=2)
     assert len(two) == 5
-    assert f"Two minutes lose {-mean(two.values()):.1f} points on average" in RESULTS
+    assert abs(mean(two.values())) < 0.05
+    assert "Two minutes are as good as ten on average" in RESULTS
     worst = sorted(two, key=two.get)[:2]
     assert worst == ["imdb", "ag_news"]
-    assert f"{-two['imdb']:.1f} on IMDB and {-two['ag_news']:.1f} on AG News" in RESULTS
-    plain = lost(distil=False)
-    assert (
-        f"{plain['clinc150']:+.1f} points on CLINC150 and {plain['trec']:+.1f} on TREC" in RESULTS
-    )
+    assert f"{-two['imdb']:.1f} points less on IMDB and {-two['ag_news']:.1f} on AG News" in RESULTS
+    others = [more for name, more in two.items() if name not in worst]
+    assert f"{min(others):.1f} to {max(others):.1f} more on the others" in RESULTS
     speeds = []
     for workers in (1, 2, 4):
         (row,) = (r for r in of_ten_minutes(minutes=2, workers=workers)
