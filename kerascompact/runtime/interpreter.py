@@ -69,10 +69,10 @@ class Interpreter:
                         if name in found}  # fmt: skip
         self.inputs = found
         self.outputs: dict[str, dict[str, Any]] = runner.get_output_details()
-        graph = {one.signatureKey.decode(): one.subgraphIndex for one in parsed.signatureDefs}[name]
+        defined = [one for one in parsed.signatureDefs or [] if one.signatureKey == name.encode()]
         self._call: Callable[[dict[str, np.ndarray]], dict[str, np.ndarray]]
         self._call = lambda inputs: runner(**inputs, **self._unread)
-        if graph == 0 and not self._unread:
+        if [one.subgraphIndex for one in defined] == [0] and not self._unread:
             self._call = Primary(self._runtime, self.inputs, self.outputs)
         self._ports = {name: _Port.of(details) for name, details in found.items()}
         size = self.vocabulary_size if len(found) == 1 else None
