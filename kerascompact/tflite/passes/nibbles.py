@@ -60,7 +60,7 @@ def read_codes_as_int4(model: Any) -> None:
         signed = new_buffer(model, data ^ (HALF | HALF << 4))
         for graph in model.subgraphs:
             for table in graph.tensors:
-                if table.buffer == buffer:
+                if table.buffer == buffer and table.type == TYPE.UINT8:
                     table.type, table.buffer = TYPE.INT4, signed
                     widen(table, 2 * table.shape[-1])
         for one in known:
@@ -80,6 +80,8 @@ def _codes(model: Any, graph: Any, table: int, gather: Any) -> _Codes | None:
     transpose = _reader(model, graph, gather, OP.TRANSPOSE)
     cast = _reader(model, graph, gather if transpose is None else transpose, OP.CAST)
     if cast is None or graph.tensors[cast.outputs[0]].type != TYPE.INT32:
+        return None
+    if cast.outputs[0] in graph.outputs:
         return None
     halves = users(graph, cast.outputs[0])
     if [kind(model, one) for one in halves] != [OP.FLOOR_MOD, OP.RIGHT_SHIFT]:
