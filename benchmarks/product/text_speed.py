@@ -37,6 +37,7 @@ ARMS = {
     "ours, ids": ("ours", "ids/model"),
     "ours, text in": ("ours", "text"),
     "ours, ids, bare": ("plain", "ids/model"),
+    "ours, from ids to class": ("ids", "ids/model"),
     "MediaPipe": ("mediapipe", "mediapipe"),
     "fastText": ("fasttext", "model.bin"),
     "fastText, quantized": ("fasttext", "model.ftz"),

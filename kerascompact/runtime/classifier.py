@@ -1,7 +1,7 @@
 """Text classifier that runs a `.tflite` file and its vocabulary, as an app does."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -126,7 +126,9 @@ class TextClassifier:
         self._batch_size = self.interpreter.batch_size or 1
         size = self.interpreter.vocabulary_size or 0
         fits = self.text is None and len(self.vocabulary or ()) <= size
-        self._run = self.interpreter.run_fitting if fits else self.interpreter.run
+        self._run: Callable[[np.ndarray], np.ndarray] = self._checked
+        if fits:
+            self._run = self.interpreter.run_fitting
         names = (self.interpreter.metadata or {}).get("labels") or map(str, range(classes))
         self.labels: tuple[str, ...] = tuple(names)
         self.multi_label = bool((self.interpreter.metadata or {}).get("multi_label"))
@@ -146,7 +148,7 @@ class TextClassifier:
         one = self._encoded(text)
         if self._batch_size > 1:
             return self._predictions([one])[0]
-        return self._prediction(one, self._run({self._input: one.numbers[None]})[self._output][0])
+        return self._prediction(one, self._run(one.numbers)[0])
 
     def predict_many(self, texts: Iterable[str | bytes]) -> list[Prediction]:
         """Classifies several texts in batches of the file's batch size.
@@ -170,50 +172,48 @@ class TextClassifier:
 
     def _encoded(self, text: str | bytes) -> "_Encoded":
         text = encoding.decoded(text)
-        notes: list[str] = []
+        notes: tuple[str, ...] = ()
         tokens = read = self._rules.tokens(text)
         if not tokens:
             raise ValueError("`text` has no token: it is empty or white space only.")
+        length, known = self.sequence_length, None
         if self.text is not None:
             data = text.encode()
             size = self.text["max_bytes"] or encoding.open_length(data)
-            encoded, used = encoding.encode(data, size)
-            numbers = encoded[0]
+            numbers, used = encoding.encode(data, size)
             if used < len(data):
-                notes.append(f"text cut to its first {used} of {len(data)} bytes")
+                notes += (f"text cut to its first {used} of {len(data)} bytes",)
                 read = self._rules.tokens(data[:used].decode("utf-8", "surrogateescape"))
-        if self.sequence_length is not None and len(read) > self.sequence_length:
-            notes.append(f"text cut to its first {self.sequence_length} of {len(tokens)} tokens")
-            read = read[: self.sequence_length]
-        known = None
+        if length is not None and len(read) > length:
+            notes += (f"text cut to its first {length} of {len(tokens)} tokens",)
+            read = read[:length]
         if self.vocabulary is not None:
             ids = self.vocabulary.token_ids(read)
             known = len(ids) - ids.count(UNKNOWN)
             if not known:
-                notes.insert(0, "no word of the text is in the vocabulary")
+                notes = ("no word of the text is in the vocabulary", *notes)
         if self.text is None:
-            numbers = np.zeros((self.sequence_length or len(ids)) + self._padding, np.int32)
-            numbers[: len(ids)] = ids
-        return _Encoded(numbers, len(tokens), known, tuple(notes))
+            numbers = np.zeros((1, (length or len(ids)) + self._padding), np.int32)
+            numbers[0, : len(ids)] = ids
+        return _Encoded(numbers, len(tokens), known, notes)
+
+    def _checked(self, numbers: np.ndarray) -> np.ndarray:
+        return self.interpreter.run({self._input: numbers})[self._output]
 
     def _predictions(self, texts: list["_Encoded"]) -> list[Prediction]:
         if self._batch_size == 1:
-            runs = (self._run({self._input: one.numbers[None]}) for one in texts)
-            return [
-                self._prediction(one, found[self._output][0])
-                for one, found in zip(texts, runs, strict=True)
-            ]
-        examples = [{self._input: one.numbers} for one in texts]
+            return [self._prediction(one, self._run(one.numbers)[0]) for one in texts]
+        examples = [{self._input: one.numbers[0]} for one in texts]
         found: dict[int, np.ndarray] = {}
         for places, inputs in batches(examples, self._batch_size):
-            found |= zip(places, self._run(inputs)[self._output][: len(places)], strict=True)
+            found |= zip(places, self._run(inputs[self._input])[: len(places)], strict=True)
         return [self._prediction(one, found[place]) for place, one in enumerate(texts)]
 
     def _prediction(self, text: "_Encoded", probabilities: np.ndarray) -> Prediction:
         best = int(probabilities.argmax())
         return Prediction(
             self.labels[best],
-            float(probabilities[best]),
+            probabilities.item(best),
             probabilities,
             self.labels,
             text.tokens,

@@ -72,8 +72,11 @@ class Interpreter:
         defined = [one for one in parsed.signatureDefs or [] if one.signatureKey == name.encode()]
         self._call: Callable[[dict[str, np.ndarray]], dict[str, np.ndarray]]
         self._call = lambda inputs: runner(**inputs, **self._unread)
+        self._only: Callable[[np.ndarray], np.ndarray]
+        self._only = lambda value: self._call({next(iter(found)): value})[next(iter(self.outputs))]
         if [one.subgraphIndex for one in defined] == [0] and not self._unread:
-            self._call = Primary(self._runtime, self.inputs, self.outputs)
+            self._call = primary = Primary(self._runtime, self.inputs, self.outputs)
+            self._only = primary.only
         self._ports = {name: _Port.of(details) for name, details in found.items()}
         size = self.vocabulary_size if len(found) == 1 else None
         self._id_bound = 256 if self.text is not None else size  # bytes, or ids
@@ -140,20 +143,26 @@ class Interpreter:
         """
         if inputs.keys() != self.inputs.keys():
             checks.fail("inputs", f"a dictionary with the keys {sorted(self.inputs)}", inputs)
-        return self.run_fitting({name: self._fitted(name, value) for name, value in inputs.items()})
+        fitted = {name: self._fitted(name, value) for name, value in inputs.items()}
+        try:
+            return self._call(fitted)
+        except (RuntimeError, MemoryError) as error:  # the file is damaged: ids are checked above
+            raise _cannot_run(error) from error
 
-    def run_fitting(self, inputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """`run` without its checks, which take longer than a small model does.
+    def run_fitting(self, value: np.ndarray) -> np.ndarray:
+        """`run` of a file with one input and one output, without its checks.
+
+        These take longer than a small model does.
 
         Args:
-            inputs: An array for each input, by name, of its type and a shape that it can have; ids
-                below `vocabulary_size`. The runtime may crash on others.
+            value: The input, of its type and a shape that it can have; ids below
+                `vocabulary_size`. The runtime may crash on others.
 
-        Returns: The outputs by name.
+        Returns: The output.
         """
         try:
-            return self._call(inputs)
-        except (RuntimeError, MemoryError) as error:  # the file is damaged: ids are checked above
+            return self._only(value)
+        except (RuntimeError, MemoryError) as error:
             raise _cannot_run(error) from error
 
     def _fitted(self, name: str, value: np.ndarray) -> np.ndarray:

@@ -26,26 +26,38 @@ class Primary:
         self._runtime = runtime
         self._inputs = {name: details["index"] for name, details in inputs.items()}
         self._outputs = {name: details["index"] for name, details in outputs.items()}
-        self._planned: dict[str, tuple[int, ...]] = {}
+        self._first, self._last = next(iter(self._inputs.values())), [*self._outputs.values()][-1]
+        self._planned: list[tuple[int, ...]] | None = None  # shapes of the inputs
 
     def __call__(self, inputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-        runtime, planned = self._runtime, self._planned
-        for name, value in inputs.items():
-            if planned.get(name) != value.shape:
-                self._plan(inputs)
-                break
-        for name, value in inputs.items():
-            runtime.set_tensor(self._inputs[name], value)
-        try:
-            runtime.invoke()
-        except BaseException:
-            planned.clear()  # plan anew: who knows what is left
-            raise
-        return {name: runtime.get_tensor(index) for name, index in self._outputs.items()}
+        values = [inputs[name] for name in self._inputs]
+        self._plan([value.shape for value in values])
+        for index, value in zip(self._inputs.values(), values, strict=True):
+            self._runtime.set_tensor(index, value)
+        self._invoke()
+        return {name: self._runtime.get_tensor(index) for name, index in self._outputs.items()}
 
-    def _plan(self, inputs: dict[str, np.ndarray]) -> None:
-        self._planned.clear()
-        for name, value in inputs.items():
-            self._runtime.resize_tensor_input(self._inputs[name], value.shape)
+    def only(self, value: np.ndarray) -> np.ndarray:
+        """The output of a graph with one input and one output, without dictionaries."""
+        if self._planned != [value.shape]:
+            self._plan([value.shape])
+        self._runtime.set_tensor(self._first, value)
+        self._invoke()
+        output: np.ndarray = self._runtime.get_tensor(self._last)
+        return output
+
+    def _invoke(self) -> None:
+        try:
+            self._runtime.invoke()
+        except BaseException:
+            self._planned = None  # plan anew: who knows what is left
+            raise
+
+    def _plan(self, shapes: list[tuple[int, ...]]) -> None:
+        if self._planned == shapes:
+            return
+        self._planned = None
+        for index, shape in zip(self._inputs.values(), shapes, strict=True):
+            self._runtime.resize_tensor_input(index, shape)
         self._runtime.allocate_tensors()
-        self._planned.update({name: value.shape for name, value in inputs.items()})
+        self._planned = shapes
