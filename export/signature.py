@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from kerascompact.core import checks
 from kerascompact.core.keras_graph import fourier_by_matrices, is_graph, takers_of
-from kerascompact.core.masked_sum import summing
+from kerascompact.core.masked_mean import averaging
 from kerascompact.export import metadata, preconditions
 from kerascompact.export.calibration import calibration_runs
 from kerascompact.export.recipe import Recipe
@@ -106,8 +106,8 @@ def signature(
         )
     elif options.max_bytes is not None or max_words is not None:
         checks.fail("text", "a vocabulary, with `max_bytes` or `max_words`", options.text)
-    summed = [form for form in forms if _is_summed(model, form)]
-    with preconditions.traced(sizes.batch_size), fourier_by_matrices(), summing(summed):
+    averaged = [form for form in forms if _is_averaged(model, form)]
+    with preconditions.traced(sizes.batch_size), fourier_by_matrices(), averaging(averaged):
         module = Serve(model, forms, specs, text_in, name)
     preconditions.check_operators(module.function, recipe, forms)
     specs = specs if text_in is None else text_in.specs
@@ -126,7 +126,7 @@ def signature(
     return Signature(module, forms, specs, runs, found)
 
 
-def _is_summed(model: Any, form: Form) -> bool:
+def _is_averaged(model: Any, form: Form) -> bool:
     """Whether means are all that a model makes of a form's vectors."""
     takers = takers_of(model, form) if is_graph(model) else []
     return bool(takers) and all(isinstance(taker, MaskedMean) for taker in takers)

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from kerascompact.core import checks
 from kerascompact.core.embedding import TableEmbedding, call_on_ids, reshape_as
-from kerascompact.core.masked_sum import attach_sum
+from kerascompact.core.masked_mean import attach_mean
 from kerascompact.core.quantize import quantize_columns
 from kerascompact.core.storage import Stored
 from kerascompact.ops.vocabulary_chunks import columns_in_chunks
@@ -65,7 +65,7 @@ class Form(TableEmbedding):
         kwargs.setdefault("trainable", False)
         super().__init__(input_dim, output_dim, mask_zero=mask_zero, **kwargs)
         self.paper_bits = paper_bits
-        self.is_summed = False  # see `core.masked_sum`
+        self.is_averaged = False  # see `core.masked_mean`
         self._stored: list[Stored] = []
         self.largest: dict[str, int] = {}  # largest integer of each table of integers
         self.sources: dict[str, TableSource] = {}  # tables that are read from a source
@@ -260,22 +260,22 @@ class Form(TableEmbedding):
         if reverse:
             return self.call_in_reverse(inputs, self._rows if training else None)
         found = call_on_ids(self, inputs, self.lookup)
-        of_one_text = self.is_summed and tuple(inputs.shape[:-1]) == (1,)
-        if not of_one_text or not self.sums_faster(inputs.shape[-1]):
+        of_one_text = self.is_averaged and tuple(inputs.shape[:-1]) == (1,)
+        if not of_one_text or not self.means_faster(inputs.shape[-1]):
             return found
-        return attach_sum(found, lambda kept: self.sum_of(tf.cast(inputs, tf.int32), kept))
+        return attach_mean(found, lambda mask: self.mean_of(tf.cast(inputs, tf.int32), mask))
 
-    def sums_faster(self, length: int | None) -> bool:
-        """Whether `sum_of` takes less time than adding the vectors of `lookup`.
+    def means_faster(self, length: int | None) -> bool:
+        """Whether `mean_of` takes less time than adding the vectors of `lookup`.
 
         Args:
             length: Ids of a text, with padding; `None` if it is open.
         """
         return False
 
-    def sum_of(self, ids: tf.Tensor, kept: tf.Tensor) -> tf.Tensor:
-        """Sum `(1, d)` of the vectors of one text's int32 ids `(1, n)` where `kept` is 1, not 0."""
-        raise NotImplementedError(f"{type(self).__name__} must define `sum_of`.")
+    def mean_of(self, ids: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
+        """Mean `(1, d)` of the vectors of one text's int32 ids `(1, n)` that a bool mask keeps."""
+        raise NotImplementedError(f"{type(self).__name__} must define `mean_of`.")
 
     def _rows(self, ids: tf.Tensor) -> tf.Tensor:
         return self.lookup(ids[None])[0]  # as a batch of one text

@@ -139,18 +139,18 @@ class CodebookForm(Form):
                 vectors += self.raw_rows("codebook", rows[position])
         return self.with_scale("codebook", vectors)
 
-    def sums_faster(self, length: int | None) -> bool:
+    def means_faster(self, length: int | None) -> bool:
         return length is not None and length * self.code_length >= MANY_ROWS
 
-    def sum_of(self, ids: tf.Tensor, kept: tf.Tensor) -> tf.Tensor:
+    def mean_of(self, ids: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
         """Adds the codebook vectors of all words at once, and reads none of padding."""
-        there = tf.where(tf.reshape(kept, [-1]) > 0)
-        words = tf.gather(tf.reshape(ids, [-1]), there)  # (m, 1)
+        words = tf.gather_nd(ids, tf.where(mask))  # (m,)
         beside = self.combine == "concat"
         rows = code_rows(self, words, codes_first=not beside and self.code_bits not in (4, 8))
-        vectors = self.raw_rows("codebook", rows)  # (m, 1, D, d'), in any order if all are added
-        added = tf.reduce_sum(vectors, [0, 1] if beside else [0, 1, 2])
-        return tf.reshape(self.with_scale("codebook", added), [1, self.output_dim])
+        vectors = self.raw_rows("codebook", rows)  # (m, D, d'), in any order if all are added
+        added = tf.reduce_sum(vectors, 0 if beside else [0, 1])
+        mean = added / tf.maximum(tf.cast(tf.shape(words), tf.float32), 1)
+        return tf.reshape(self.with_scale("codebook", mean), [1, self.output_dim])
 
     def word_logits(self, hidden: tf.Tensor) -> tf.Tensor:
         """Computes `sum_j s^j[c_v^j]` from the scores `s^j_k = h . W^j[k]` of all code vectors.

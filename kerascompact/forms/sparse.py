@@ -143,16 +143,18 @@ class SparseForm(Form):
         sums = tf.math.unsorted_segment_sum(self._terms(place), row, tf.size(ids))
         return self._unrounded(sums)
 
-    def sums_faster(self, length: int | None) -> bool:
+    def means_faster(self, length: int | None) -> bool:
         return True
 
-    def sum_of(self, ids: tf.Tensor, kept: tf.Tensor) -> tf.Tensor:
+    def mean_of(self, ids: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
         """Adds all entries at once: rows of padding have none here, and no entry needs to know its
         word. A mean of words takes 0.7 times as long with it."""
-        flat, kept = tf.reshape(ids, [-1]), tf.reshape(tf.cast(kept, tf.int32), [-1])
+        flat, kept = tf.reshape(ids, [-1]), tf.reshape(tf.cast(mask, tf.int32), [-1])
         starts, lengths = sparse.find_rows(self.lengths.value, self.starts.value, flat)
         place, _ = sparse.places_of_rows(starts, lengths * kept, self.longest_row)
-        return self._unrounded(tf.reduce_sum(self._terms(place), axis=0, keepdims=True))
+        added = tf.reduce_sum(self._terms(place), axis=0, keepdims=True)
+        words = tf.reduce_sum(tf.cast(mask, tf.float32), axis=1, keepdims=True)
+        return self._unrounded(added / tf.maximum(words, 1))
 
     def _terms(self, place: tf.Tensor) -> tf.Tensor:
         """Anchors `(m, d)` of the entries at some places, times the entries.

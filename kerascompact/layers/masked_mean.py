@@ -5,7 +5,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from kerascompact.core.masked_sum import masked_sum
+from kerascompact.core.masked_mean import masked_mean
 from kerascompact.core.registration import register
 
 
@@ -37,9 +37,7 @@ class MaskedMean(keras.layers.Layer):
     def call(self, vectors: Any, mask: Any = None) -> Any:
         if mask is None:
             return ops.mean(vectors, axis=-2)
-        kept, axis = ops.cast(mask, vectors.dtype), len(mask.shape) - 1
-        counts = ops.maximum(ops.sum(kept, axis=axis, keepdims=True), 1)
-        return masked_sum(vectors, kept) / counts
+        return masked_mean(vectors, mask)
 
     def compute_mask(self, vectors: Any, mask: Any = None) -> None:
         return None

@@ -128,9 +128,23 @@ def test_a_file_of_few_codes_adds_vectors():
     """Where leaving out padding costs more than it saves, and where a length is open."""
     ids = keras.Input((None,), dtype="int32")
     model = keras.Model(ids, MaskedMean()(codes()(ids)))
-    assert "WHERE" in kinds_of(export.convert(model, sequence_length=6))
+    adding = kinds_of(export.convert(model, sequence_length=6))
+    assert "WHERE" in adding and "NOT_EQUAL" not in adding  # it asks the ids themselves
     assert "WHERE" not in kinds_of(export.convert(model, sequence_length=5))
     assert "WHERE" not in kinds_of(export.convert(model))
+
+
+@pytest.mark.few(1)
+@pytest.mark.parametrize("make", [anchors, codes])
+def test_a_file_takes_a_mask_that_is_not_of_its_ids(make):
+    form, ids = make(), keras.Input((6,), dtype="int32", name="ids")
+    mask = keras.Input((6,), dtype="bool", name="mask")
+    model = keras.Model([ids, mask], MaskedMean()(form(ids), mask=mask))
+    file = Interpreter(export.convert(model, "float32"))
+    kept = np.array([[False, True, False, True, True, False]])
+    (found,) = file.run({"ids": TEXTS[:1].astype(np.int32), "mask": kept}).values()
+    expected = np.asarray(form(TEXTS[0]))[kept[0]].mean(axis=0)
+    np.testing.assert_allclose(found[0], expected, rtol=2e-6, atol=5e-6)
 
 
 @pytest.mark.few(1)

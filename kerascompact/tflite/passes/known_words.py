@@ -5,8 +5,19 @@ from typing import Any
 import numpy as np
 
 from kerascompact.tflite.flatbuffer import schema
-from kerascompact.tflite.graph_edits import OP, TYPE, constant, drop_unused, kind, new_buffer, users
+from kerascompact.tflite.graph_edits import (
+    OP,
+    TYPE,
+    become,
+    constant,
+    drop_unused,
+    kind,
+    needs_runtime,
+    new_buffer,
+    users,
+)
 
+WHERE_RUNTIME = "2.8.0"  # the first runtime with WHERE of numbers
 _DTYPES = {TYPE.INT32: np.int32, TYPE.INT8: np.int8, TYPE.INT16: np.int16, TYPE.UINT8: np.uint8}
 _KEEPS_ZERO = (OP.CAST, OP.DEQUANTIZE)
 
@@ -16,7 +27,8 @@ def leave_out(model: Any) -> None:
 
     Where unknown words become padding, `where(id < 2, 0, id)`, the lookup of slots gives 0 to
     both in the first place. Where vectors are multiplied by 0 for padding, the row of padding in
-    the table becomes zeros, and vectors are not multiplied.
+    the table becomes zeros, and vectors are not multiplied. Where ids are not 0 is asked of the ids
+    themselves.
 
     Args:
         model: `ModelT` of the schema, changed in place.
@@ -28,6 +40,8 @@ def leave_out(model: Any) -> None:
                 _skip_unknown(model, graph, makers, operator)
             elif kind(model, operator) == OP.MUL:
                 _zero_padding(model, graph, makers, operator)
+            elif kind(model, operator) == OP.WHERE:
+                _where_ids(model, graph, makers, operator)
         drop_unused(graph)
 
 
@@ -106,6 +120,18 @@ def _masked(model: Any, graph: Any, makers: dict[int, Any], index: int) -> int |
     if different is None or not _is_number(model, graph, int(different.inputs[1]), 0):
         return None
     return int(different.inputs[0])
+
+
+def _where_ids(model: Any, graph: Any, makers: dict[int, Any], operator: Any) -> None:
+    """`where(ids != 0)` -> `where(ids)`."""
+    different = _made(model, makers, int(operator.inputs[0]), OP.NOT_EQUAL)
+    if different is None or not _is_number(model, graph, int(different.inputs[1]), 0):
+        return
+    ids, zero = (graph.tensors[int(index)] for index in different.inputs)
+    if len(zero.shape) <= len(ids.shape):
+        operator.inputs = np.array([different.inputs[0]], np.int32)
+        become(model, operator, OP.WHERE, 2)
+        needs_runtime(model, WHERE_RUNTIME)
 
 
 def _zero_first_row(model: Any, graph: Any, gather: Any) -> bool:

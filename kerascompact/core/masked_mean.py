@@ -1,0 +1,59 @@
+"""Means of vectors, by whoever made them where that is faster than to make each of them."""
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import tensorflow as tf
+from keras import ops
+
+
+def attach_mean(vectors: tf.Tensor, mean: Callable[[tf.Tensor], tf.Tensor]) -> tf.Tensor:
+    """Hands a faster way to average vectors `(1, L, d)` on with them, as Keras hands on masks.
+
+    It stays with this very tensor: whatever is computed from it has none.
+
+    Args:
+        vectors: The vectors.
+        mean: From the bool mask `(1, L)` to the mean of the vectors that it keeps, `(1, d)`.
+
+    >>> vectors = attach_mean(tf.ones((1, 3, 2)), lambda mask: 5 * tf.ones((1, 2)))
+    >>> masked_mean(vectors, tf.constant([[True, True, False]])).numpy().tolist()
+    [[5.0, 5.0]]
+    """
+    vectors.masked_mean = mean
+    return vectors
+
+
+def masked_mean(vectors: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
+    """Averages vectors `(..., L, d)` over the steps that `mask`, `(..., L)`, keeps."""
+    attached = getattr(vectors, "masked_mean", None)
+    if attached is not None:
+        return ops.cast(attached(ops.cast(mask, "bool")), vectors.dtype)
+    kept, axis = ops.cast(mask, vectors.dtype), len(mask.shape) - 1
+    counts = ops.maximum(ops.sum(kept, axis=axis, keepdims=True), 1)
+    return ops.sum(vectors * ops.expand_dims(kept, -1), axis=axis) / counts
+
+
+@contextlib.contextmanager
+def averaging(layers: Sequence[Any]) -> Iterator[None]:
+    """Context in which layers know that their vectors are averaged, and read for nothing else.
+
+    Layers that have no faster way do not care. Elsewhere a mean beside the vectors would be work on
+    top of theirs.
+
+    >>> import types
+    >>> layer = types.SimpleNamespace()
+    >>> with averaging([layer]):
+    ...     layer.is_averaged
+    True
+    >>> layer.is_averaged
+    False
+    """
+    for layer in layers:
+        layer.is_averaged = True
+    try:
+        yield
+    finally:
+        for layer in layers:
+            layer.is_averaged = False
