@@ -30,9 +30,15 @@ def masked_mean(vectors: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
     attached = getattr(vectors, "masked_mean", None)
     if attached is not None:
         return ops.cast(attached(ops.cast(mask, "bool")), vectors.dtype)
-    kept, axis = ops.cast(mask, vectors.dtype), len(mask.shape) - 1
-    counts = ops.maximum(ops.sum(kept, axis=axis, keepdims=True), 1)
-    return ops.sum(vectors * ops.expand_dims(kept, -1), axis=axis) / counts
+    kept = ops.cast(mask, vectors.dtype)
+    added = ops.sum(vectors * ops.expand_dims(kept, -1), axis=len(mask.shape) - 1)
+    return added / number_of(mask, vectors.dtype)
+
+
+def number_of(mask: tf.Tensor, dtype: str = "float32") -> tf.Tensor:
+    """Steps that a mask keeps, `(..., 1)`, but at least one: a sum of none is 0 as a mean, too."""
+    kept = ops.sum(ops.cast(mask, dtype), axis=len(mask.shape) - 1, keepdims=True)
+    return ops.maximum(kept, 1)
 
 
 @contextlib.contextmanager

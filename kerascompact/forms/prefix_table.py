@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from kerascompact.core import checks
 from kerascompact.core.embedding import reshape_as
+from kerascompact.core.masked_mean import number_of
 from kerascompact.core.quantize import quantize_columns
 from kerascompact.core.registration import register
 from kerascompact.core.storage import Stored
@@ -115,10 +116,27 @@ class PrefixTableForm(Form):
             self.add_array("ranks", (self.input_dim,), rank_type)
 
     def lookup(self, ids: tf.Tensor) -> tf.Tensor:
-        rows, flat = self.ragged, tf.reshape(ids, [-1])
-        if self.permuted:
-            flat = tf.cast(tf.gather(self.ranks.value, flat), tf.int32)
-        start, length = rows.find(flat)
+        found = self._prefixes(*self.ragged.find(self._positions(ids)))
+        return reshape_as(self._scaled(found), ids, self.output_dim)
+
+    def means_faster(self, length: int | None) -> bool:
+        return len(self.ragged.sizes) > 1
+
+    def mean_of(self, ids: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
+        """Rows of padding have no entries, and one row is scaled, not each."""
+        start, length = self.ragged.find(self._positions(ids))
+        length *= tf.reshape(tf.cast(mask, tf.int32), [-1])
+        added = tf.reduce_sum(self._prefixes(start, length), axis=0, keepdims=True)
+        return self._scaled(added / number_of(mask))
+
+    def _positions(self, ids: tf.Tensor) -> tf.Tensor:
+        """Positions of ids among the bins, `(n,)`."""
+        flat = tf.reshape(ids, [-1])
+        return tf.cast(tf.gather(self.ranks.value, flat), tf.int32) if self.permuted else flat
+
+    def _prefixes(self, start: tf.Tensor, length: tf.Tensor) -> tf.Tensor:
+        """Vectors `(n, d)`, not scaled, of rows that begin at a block and have some of them."""
+        rows = self.ragged
         along = np.arange(rows.longest, dtype=np.int32)
         place = tf.expand_dims(start, -1) + along
         # Blocks past the end of a short row belong to the next row; there is none after the last.
@@ -134,7 +152,7 @@ class PrefixTableForm(Form):
         found = tf.reshape(found, [-1, rows.longest * rows.block])
         if found.shape[1] < self.output_dim:
             found = tf.pad(found, [[0, 0], [0, self.output_dim - found.shape[1]]])
-        return reshape_as(self._scaled(found), ids, self.output_dim)
+        return found
 
     def word_logits(self, hidden: tf.Tensor) -> tf.Tensor:
         """Multiplies with the stored entries only, bin by bin."""

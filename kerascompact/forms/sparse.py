@@ -8,6 +8,7 @@ import tensorflow as tf
 from kerascompact.core import checks
 from kerascompact.core.embedding import reshape_as
 from kerascompact.core.extras import require
+from kerascompact.core.masked_mean import number_of
 from kerascompact.core.quantize import quantize_columns
 from kerascompact.core.registration import register
 from kerascompact.forms.base import PRECISIONS, TABLE_BITS, Form, at_most
@@ -153,8 +154,7 @@ class SparseForm(Form):
         starts, lengths = sparse.find_rows(self.lengths.value, self.starts.value, flat)
         place, _ = sparse.places_of_rows(starts, lengths * kept, self.longest_row)
         added = tf.reduce_sum(self._terms(place), axis=0, keepdims=True)
-        words = tf.reduce_sum(tf.cast(mask, tf.float32), axis=1, keepdims=True)
-        return self._unrounded(added / tf.maximum(words, 1))
+        return self._unrounded(added / number_of(mask))
 
     def _terms(self, place: tf.Tensor) -> tf.Tensor:
         """Anchors `(m, d)` of the entries at some places, times the entries.
