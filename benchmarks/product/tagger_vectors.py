@@ -6,15 +6,12 @@ mark, the first or the last word of its text, or another word. So what a word ge
 words before and behind it.
 """
 
-import argparse
-import json
 import sys
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from benchmarks.product.vectors import OUT, given, texts
+from benchmarks.product.vectors import given, run, texts
 from kerascompact.core import files
 from kerascompact.runtime import encoding
 from kerascompact.runtime.interpreter import Interpreter
@@ -102,24 +99,9 @@ def vectors(file: bytes) -> dict[str, Any]:
     return {"file": MODEL, "sha256": files.sha256(file), "max_bytes": size, "vectors": rows}
 
 
-def write(file: bytes, out: str | Path) -> None:
-    """Writes both files into a folder; a vector is a line."""
-    made = vectors(file)
-    rows = ",\n".join(json.dumps(row, separators=(",", ":")) for row in made.pop("vectors"))
-    head = json.dumps(made)[1:-1]
-    files.write_bytes(Path(out) / MODEL, file)
-    files.write_bytes(Path(out) / VECTORS, f'{{{head}, "vectors": [\n{rows}\n]}}\n'.encode())
-
-
 def main(argv: list[str] | None = None) -> int:
-    """Trains, converts and writes; with `--keep`, the vectors of the file that is there."""
-    parser = argparse.ArgumentParser("python -m benchmarks.product.tagger_vectors")
-    parser.add_argument("--out", default=OUT, help="folder (%(default)s)")
-    parser.add_argument("--keep", action="store_true", help="train nothing, use the file there")
-    arguments = parser.parse_args(argv)
-    kept = Path(arguments.out) / MODEL
-    write(kept.read_bytes() if arguments.keep else model_file(), arguments.out)
-    return 0
+    """The vectors of a tagger."""
+    return run(sys.modules[__name__], argv)
 
 
 if __name__ == "__main__":

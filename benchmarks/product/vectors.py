@@ -7,7 +7,6 @@ texts (a web page, Kotlin, Swift, ...) runs it over them.
 
 import argparse
 import json
-import os
 import struct
 import sys
 from pathlib import Path
@@ -153,24 +152,30 @@ def vectors(file: bytes) -> dict[str, Any]:
     return {**facts, "vectors": rows}
 
 
-def write(file: bytes, out: str | os.PathLike[str]) -> None:
-    """Writes both files into a folder; a vector is a line."""
-    made = vectors(file)
+def write(made: dict[str, Any], file: bytes, path: Path) -> None:
+    """Writes a file beside the path of its vectors, which are a line each."""
     rows = ",\n".join(json.dumps(row, separators=(",", ":")) for row in made.pop("vectors"))
     head = json.dumps(made)[1:-1]
-    files.write_bytes(Path(out) / MODEL, file)
-    files.write_bytes(Path(out) / VECTORS, f'{{{head}, "vectors": [\n{rows}\n]}}\n'.encode())
+    files.write_bytes(path.with_name(made["file"]), file)
+    files.write_bytes(path, f'{{{head}, "vectors": [\n{rows}\n]}}\n'.encode())
 
 
-def main(argv: list[str] | None = None) -> int:
+def run(module: Any, argv: list[str] | None) -> int:
     """Trains, converts and writes; with `--keep`, the vectors of the file that is there."""
-    parser = argparse.ArgumentParser("python -m benchmarks.product.vectors")
+    parser = argparse.ArgumentParser(f"python -m {module.__spec__.name}")
     parser.add_argument("--out", default=OUT, help="folder (%(default)s)")
     parser.add_argument("--keep", action="store_true", help="train nothing, use the file there")
     arguments = parser.parse_args(argv)
-    kept = Path(arguments.out) / MODEL
-    write(kept.read_bytes() if arguments.keep else model_file(), arguments.out)
+    folder = Path(arguments.out)
+    kept = arguments.keep
+    file = (folder / module.MODEL).read_bytes() if kept else module.model_file()
+    write(module.vectors(file), file, folder / module.VECTORS)
     return 0
+
+
+def main(argv: list[str] | None = None) -> int:
+    """The vectors of a classifier."""
+    return run(sys.modules[__name__], argv)
 
 
 if __name__ == "__main__":

@@ -111,7 +111,8 @@ def test_vectors_are_written_again_for_the_file_that_is_there(tmp_path, written)
 
 
 def test_a_model_is_trained_for_them(tmp_path):
-    vectors.write(vectors.model_file(epochs=1, rows=300), tmp_path)
+    file = vectors.model_file(epochs=1, rows=300)
+    vectors.write(vectors.vectors(file), file, tmp_path / vectors.VECTORS)
     made = json.loads((tmp_path / vectors.VECTORS).read_text(encoding="utf-8"))
     assert made["file"] == vectors.MODEL and len(made["vectors"]) == len(vectors.texts())
     assert Interpreter(tmp_path / vectors.MODEL).text["max_bytes"] == vectors.MAX_BYTES
