@@ -100,14 +100,14 @@ def test_shorter_searches_of_other_kinds():
     assert abs(mean(two.values())) < 0.05
     assert "Two minutes are as good as ten on average" in RESULTS
     worst = sorted(two, key=two.get)[:2]
-    assert worst == ["imdb", "ag_news"]
-    assert f"{-two['imdb']:.1f} points less on IMDB and {-two['ag_news']:.1f} on AG News" in RESULTS
-    others = [more for name, more in two.items() if name not in worst]
-    assert f"{min(others):.1f} to {max(others):.1f} more on the others" in RESULTS
+    assert worst == ["ag_news", "imdb"]
+    assert f"{-two['ag_news']:.1f} points less on AG News and {-two['imdb']:.1f} on IMDB" in RESULTS
+    assert max(abs(two["clinc150"]), abs(two["snips"])) < 0.05
+    assert f"the same on CLINC150 and SNIPS, {two['trec']:.1f} more on TREC" in RESULTS
     speeds = []
     for workers in (1, 2, 4):
         (row,) = (r for r in of_ten_minutes(minutes=2, workers=workers)
-                  if r["spec"]["dataset"] == "clinc150")  # fmt: skip
+                  if (r["spec"]["dataset"], r["spec"]["seed"]) == ("clinc150", 0))  # fmt: skip
         speeds.append(f"{60 * budgets.begun(row) / row['seconds']:.1f}")
     assert f"{speeds[0]}, {speeds[1]} and {speeds[2]} trials a minute" in RESULTS
 
