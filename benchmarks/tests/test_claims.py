@@ -112,6 +112,38 @@ def test_shorter_searches_of_other_kinds():
     assert f"{speeds[0]}, {speeds[1]} and {speeds[2]} trials a minute" in RESULTS
 
 
+def test_searches_without_soft_labels():
+    _, theirs = searched()
+    plain, taught = (
+        {
+            kind: {
+                budget: mean(
+                    100 * file[f"{kind}_accuracy"]
+                    for row in of_ten_minutes(distil=distil)
+                    if row["spec"]["dataset"] == "trec"
+                    for file in row["files"]
+                    if file["budget"] == budget * 1024
+                )
+                for budget in budgets.BUDGETS
+            }
+            for kind in ("dev", "file")
+        }
+        for distil in (False, True)
+    )
+    more = [mean(plain[kind].values()) - mean(taught[kind].values()) for kind in plain]
+    assert f"TREC {more[0]:.1f} points more on dev and {more[1]:.1f} on test" in RESULTS
+    best = {budget: max(theirs["trec", budget].values()) for budget in plain["file"]}
+    assert [one for one in best if plain["file"][one] < best[one]] == [128]
+    files = [file for row in of_ten_minutes() for file in row["files"]]
+    count = sum(file["setting"]["soft"] > 0 for file in files)
+    assert f"Of the {len(files)} files of ten minutes, {count} learned from soft labels" in RESULTS
+    for row in of_ten_minutes(distil=False):
+        if row["spec"]["dataset"] == "clinc150":
+            spec = {**row["spec"], "distil": True}
+            (same,) = (one for one in results.rows("budgets") if one["spec"] == spec)
+            assert row["files"] == same["files"]
+
+
 def test_random_budgets():
     files = [file for row in results.rows("search_files") for file in row["files"]]
     assert all(file["bytes"] <= file["budget"] for file in files)
