@@ -26,7 +26,8 @@ class Primary:
         self._runtime = runtime
         self._inputs = {name: details["index"] for name, details in inputs.items()}
         self._outputs = {name: details["index"] for name, details in outputs.items()}
-        self._first, self._last = next(iter(self._inputs.values())), [*self._outputs.values()][-1]
+        self._first = next(iter(self._inputs.values()), None)  # damaged files may have none
+        self._last = next(iter(self._outputs.values()), None)
         self._planned: list[tuple[int, ...]] | None = None  # shapes of the inputs
 
     def __call__(self, inputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:

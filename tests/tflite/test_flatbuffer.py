@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from export_models import cluster, inverse, mean
 from kerascompact import export, tflite, tools
+from kerascompact.runtime.interpreter import Interpreter
 from kerascompact.tflite import flatbuffer
 from kerascompact.tools.doctor import diagnose
 
@@ -195,3 +196,4 @@ def test_a_signature_without_ports_is_read(data):
     assert signature.inputs == signature.outputs == []
     assert tools.inspect(packed).signatures == {"serving_default": ([], [])}
     assert diagnose(packed).num_bytes == len(packed)
+    assert Interpreter(packed).inputs == Interpreter(packed).outputs == {}
