@@ -97,6 +97,7 @@ EMBEDDINGS: dict[str, Callable[[], keras.layers.Layer]] = {
     "clusters, adjusted": _layer("ClusterAdjustmentEmbedding", num_clusters=40),
     "mixture": _layer("MixtureEmbedding", num_clusters=40, num_unique=60, num_reserved=2),
     "codes": _layer("KDCodeEmbedding", cardinality=8, code_length=6),
+    "many codes": _layer("KDCodeEmbedding", cardinality=16, code_length=48),  # padding left out
     "codes, LSTM": _layer("KDCodeEmbedding", cardinality=8, code_length=6, composition="lstm"),
     "codes, concatenated": _layer("DPQEmbedding", cardinality=8, code_length=4),
     "few bits": _layer("QuantizedEmbedding", bits=3),
