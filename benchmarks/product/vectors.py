@@ -167,8 +167,7 @@ def run(module: Any, argv: list[str] | None) -> int:
     parser.add_argument("--keep", action="store_true", help="train nothing, use the file there")
     arguments = parser.parse_args(argv)
     folder = Path(arguments.out)
-    kept = arguments.keep
-    file = (folder / module.MODEL).read_bytes() if kept else module.model_file()
+    file = (folder / module.MODEL).read_bytes() if arguments.keep else module.model_file()
     write(module.vectors(file), file, folder / module.VECTORS)
     return 0
 

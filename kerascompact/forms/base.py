@@ -274,7 +274,10 @@ class Form(TableEmbedding):
         return False
 
     def mean_of(self, ids: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
-        """Mean `(1, d)` of the vectors of one text's int32 ids `(1, n)` that a bool mask keeps."""
+        """Mean `(1, d)` of the vectors of one text's int32 ids `(1, n)` that a bool mask keeps.
+
+        Scales of columns come last: the converter multiplies a kernel that follows with them.
+        """
         raise NotImplementedError(f"{type(self).__name__} must define `mean_of`.")
 
     def _rows(self, ids: tf.Tensor) -> tf.Tensor:

@@ -141,7 +141,7 @@ def test_a_file_of_few_codes_adds_vectors():
 
 
 @pytest.mark.few(1)
-@pytest.mark.parametrize("make", [anchors, codes])
+@pytest.mark.parametrize("make", [anchors, codes, prefixes])
 def test_a_file_takes_a_mask_that_is_not_of_its_ids(make):
     form, ids = make(), keras.Input((6,), dtype="int32", name="ids")
     mask = keras.Input((6,), dtype="bool", name="mask")
