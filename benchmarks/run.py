@@ -25,7 +25,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument(
         "--trials", type=int, help="most of a search of `few_labels`; default: what its time allows"
     )
-    made.add_argument("--no-distil", action="store_true", help="a search without soft labels")
+    made.add_argument("--distil", action="store_true", help="a search with soft labels")
     made.add_argument(
         "--labels", type=int, nargs="+", help="of `few_labels`; default: as in tables"
     )

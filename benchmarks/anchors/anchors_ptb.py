@@ -37,6 +37,9 @@ METHODS: dict[str, dict[str, Any]] = {
     "Post-SH 1,000, least squares": {**NEAREST, **LARGE, "weights": "least_squares"},
     "Post-SH + k-SVD 500": {"kind": "k_svd", **SMALL},
     "Post-SH + k-SVD 1,000": {"kind": "k_svd", **LARGE},
+    "SE, tuned": {"kind": "standard", "tuned": 1, "rate": 0.125},
+    "ANT 500, k-SVD of SE, tuned": {"kind": "k_svd", **SMALL, "tuned": 1, "rate": 0.125},
+    "ANT 1,000, k-SVD of SE, tuned": {"kind": "k_svd", **LARGE, "tuned": 1, "rate": 0.125},
     "ANT 100": {**SIGNED, "num_anchors": 100},
     "ANT 500": {**SIGNED, "num_anchors": 500},
     "ANT 1,000": {**SIGNED, "num_anchors": 1000, "last": 0.012},  # as many numbers as in the paper
@@ -61,6 +64,8 @@ GRID: dict[str, tuple[str, tuple[float, ...]]] = {
     "SparseVD": ("kl_weight", (7e-6, 2e-5, 7e-5)),
     "ANT 100": ("l1_weight", (5e-5, 1e-4, 2e-4)),
     "ANT 500": ("l1_weight", (5e-5, 1e-4, 2e-4)),
+    "SE, tuned": ("rate", (0.03, 0.125, 0.5)),
+    "ANT 1,000, k-SVD of SE, tuned": ("rate", (0.03, 0.125, 0.5)),
 }
 STRENGTHS = ("l1_weight", "group_lasso_weight", "kl_weight")
 

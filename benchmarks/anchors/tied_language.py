@@ -22,6 +22,7 @@ from kerascompact.training import EpochDecay
 
 NEGATIVE_PAIRS = 200_000
 AFTERWARDS = {"nearest": compress.NearestAnchors, "k_svd": compress.KSVD}
+NOT_COMPRESSED = ("kind", "tuned", "rate")  # options that a compressor does not have
 
 
 class Spec(NamedTuple):
@@ -31,7 +32,8 @@ class Spec(NamedTuple):
     and "k_svd" of a trained full table) and its arguments; "last" is the threshold of one more
     proximal step, of anchors after training. Anchors also have "free_epochs", without a penalty,
     "frozen_epochs", in which `A` stays as it starts, a tight frame, and "transform_rate", the rate
-    of Adam on `T`. `method` is the table's name of it.
+    of Adam on `T`. With "tuned" a "standard" or a "k_svd" begins with the trained full table and
+    goes on for so many epochs at the rate "rate". `method` is the table's name of it.
     """
 
     method: str
@@ -116,9 +118,8 @@ def anchors(
 def build_embedding(spec: Spec, corpus: ptb.Corpus, wordnet: Path) -> keras.layers.Layer:
     """The untrained embedding of a run; one that is compressed afterwards is a full table."""
     size, count = SIZES[spec.size], len(corpus.words)
-    options = dict(spec.options)
+    options = {key: value for key, value in spec.options.items() if key != "last"}
     kind = options.pop("kind")
-    options.pop("last", None)
     start = keras.initializers.RandomUniform(-size.scale, size.scale)
     common: dict[str, Any] = {"name": "embedding", "embeddings_initializer": start}
     if kind == "anchors":
@@ -164,6 +165,8 @@ def optimizer_of(spec: Spec, steps_per_epoch: int) -> Any:
     was worse on dev in trials of an epoch.
     """
     size = SIZES[spec.size]
+    if "tuned" in spec.options:
+        return LazySGD(spec.options["rate"], global_clipnorm=size.clip)
 
     def rate(start: float) -> EpochDecay:
         return EpochDecay(start, spec.decay, spec.hold, steps_per_epoch)
@@ -209,6 +212,19 @@ class _After(keras.optimizers.schedules.LearningRateSchedule):
         return {"schedule": self.schedule, "steps": self.steps}
 
 
+def with_free_entries(
+    around: streams.Build, model: keras.Model, small: keras.Model, batch_size: int
+) -> keras.Model:
+    """A trained model whose embedding is Anchor & Transform, begun at the k-SVD of `small`."""
+    form = small.get_layer("embedding")
+    layer = layers.SparseAnchorEmbedding.from_form(form, l1_weight=0.0, nonnegative=False)
+    begun = around(layer, batch_size)
+    for made, trained in zip(begun.layers, model.layers, strict=True):
+        if made.name != "embedding":
+            made.set_weights(trained.get_weights())
+    return begun
+
+
 def steps_of(spec: Spec, corpus: ptb.Corpus) -> int:
     """Number of steps of an epoch."""
     size = SIZES[spec.size]
@@ -241,24 +257,29 @@ def run(
         "label": spec.method,
         "words": len(corpus.words),
     }
-    if kind in AFTERWARDS:
+    epochs = spec.options.get("tuned", spec.epochs)
+    if kind in AFTERWARDS or "tuned" in spec.options:
         path = spec.teacher.folder(work) / "best.weights.h5"
         if not path.exists():
             raise ValueError(f"`spec` needs the trained table of {path}: run 'SE' first.")
         model.load_weights(path)
-        options = {key: value for key, value in spec.options.items() if key != "kind"}
+    if kind in AFTERWARDS:
+        options = {key: value for key, value in spec.options.items() if key not in NOT_COMPRESSED}
         compressor = AFTERWARDS[kind](seed=spec.seed, **options)
         small = compress.compress_model(model, compressor)
+    if kind in AFTERWARDS and "tuned" in spec.options:
+        model = with_free_entries(around, model, small, size.batch_size)
+    elif kind in AFTERWARDS:
         # The same vectors as a table: its softmax is faster.
         vectors = small.get_layer("embedding")(np.arange(len(corpus.words)))
         model.get_layer("embedding").embeddings.assign(vectors)
         row["dev_perplexity"] = streams.perplexity(around, model, corpus.dev)
-    else:
+    if kind not in AFTERWARDS or "tuned" in spec.options:
         train = stateful_batches(corpus.train, size.batch_size, size.steps).cache()
         dev = stateful_batches(corpus.dev, size.batch_size, size.steps).cache()
         streams.compiled(model, optimizer_of(spec, steps_of(spec, corpus)), size)
         folder = spec.folder(work)
-        row |= checkpoints.fit(model, train, dev, folder, spec.epochs, verbose)
+        row |= checkpoints.fit(model, train, dev, folder, epochs, verbose)
         model.load_weights(folder / "best.weights.h5")
         small = model
         if "last" in spec.options:

@@ -86,6 +86,23 @@ def test_what_is_compressed_afterwards_needs_the_trained_table(kind, tmp_path):
     assert row["argmax_agreement"] == 1.0
 
 
+def test_training_goes_on_from_the_trained_table_or_its_k_svd(tmp_path):
+    tuned = {"tuned": 1, "rate": 0.1}
+    with pytest.raises(ValueError, match="run 'SE' first"):
+        run(tmp_path, {"kind": "standard", **tuned})
+    full = run(tmp_path, {"kind": "standard"}, test=False)
+    sizes = {"num_anchors": 6, "num_neighbors": 3}
+    before = run(tmp_path, {"kind": "k_svd", **sizes}, test=False)
+    row = run(tmp_path, {"kind": "k_svd", **sizes, **tuned})
+    assert len(row["dev_by_epoch"]) == 1 and row["dev_perplexity"] < before["dev_perplexity"]
+    assert row["embedding_parameters"] <= 20 * 3 + 6 * 8 and row["argmax_agreement"] == 1.0
+    still = run(tmp_path, {"kind": "k_svd", **sizes, "tuned": 1, "rate": 1e-9}, test=False)
+    # read as four streams here, as one there
+    assert abs(still["dev_perplexity"] / before["dev_perplexity"] - 1) < 0.1
+    more = run(tmp_path, {"kind": "standard", **tuned}, test=False)
+    assert more["dev_perplexity"] < full["dev_perplexity"]
+
+
 def test_a_killed_run_goes_on_where_it_was(tmp_path):
     run(tmp_path / "cut", ANCHORS, epochs=1, test=False)
     cut = run(tmp_path / "cut", ANCHORS, epochs=2, test=False)

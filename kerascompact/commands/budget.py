@@ -7,16 +7,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-OF_SEARCH = (
-    "metric",
-    "workers",
-    "resume",
-    "storage",
-    "vectors",
-    "teacher",
-    "unlabelled",
-    "no_distil",
-)
+# Options that only a search reads, and their defaults.
+OF_SEARCH: dict[str, object] = dict.fromkeys(
+    ("metric", "workers", "vectors", "teacher", "unlabelled", "distil")
+) | {"resume": False, "storage": ""}
 # Options of `train` that fix what a search chooses.
 CHOSEN = (
     "method", "model", "recipe", "rules", "vocabulary_size", "sequence_length", "width", "dropout",
@@ -58,7 +52,11 @@ def add_budget(parser: argparse.ArgumentParser) -> None:
         "--unlabelled", type=Path, metavar="FILE",
         help="more texts, one a line, that teachers give labels for",
     )  # fmt: skip
-    add("--no-distil", action="store_true", help="without soft labels of larger models")
+    add(
+        "--distil", action=argparse.BooleanOptionalAction,
+        help="soft labels of larger models (with vectors, a teacher, texts without a label, or "
+        "fewer than 4,000 texts)",
+    )  # fmt: skip
 
 
 def refuse(arguments: argparse.Namespace) -> None:
@@ -66,8 +64,8 @@ def refuse(arguments: argparse.Namespace) -> None:
 
     Raises: ValueError, naming the option.
     """
-    for name in OF_SEARCH:
-        if getattr(arguments, name):
+    for name, default in OF_SEARCH.items():
+        if getattr(arguments, name) != default:
             option = f"--{name.replace('_', '-')}"
             raise ValueError(f"{option} needs --budget: it is an option of the search.")
 
@@ -109,7 +107,7 @@ def run(arguments: argparse.Namespace, defaults: dict[str, object]) -> int:
             vectors=arguments.vectors,
             teacher=teacher,
             unlabelled=_lines(arguments.unlabelled),
-            distil=not arguments.no_distil,
+            distil=arguments.distil,
             refit=refit,
             workers=arguments.workers,
             folder=arguments.out / "search",

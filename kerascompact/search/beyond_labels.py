@@ -35,6 +35,15 @@ class Beyond(NamedTuple):
     teacher: Teacher | None = None
     unlabelled: tuple[str, ...] = ()
 
+    @property
+    def is_more(self) -> bool:
+        """Whether there is anything.
+
+        >>> Beyond().is_more, Beyond(unlabelled=("a text",)).is_more
+        (False, True)
+        """
+        return bool(self.vectors or self.unlabelled) or self.teacher is not None
+
     def facts(self) -> list[str]:
         """What tells two searches of the same texts apart.
 

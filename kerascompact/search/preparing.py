@@ -16,7 +16,7 @@ from kerascompact import datasets
 from kerascompact.core import checks
 from kerascompact.core.arrays import save_npz
 from kerascompact.datasets.base import Dataset
-from kerascompact.search import pretrained
+from kerascompact.search import pretrained, tf_idf
 from kerascompact.search.beyond_labels import Beyond, answers_of
 from kerascompact.search.guides import TEACHER
 from kerascompact.search.task import TASK, Task, digest_of
@@ -80,7 +80,7 @@ def prepare(dataset: Dataset, beyond: Beyond, folder: Path, resume: bool, **opti
         beyond: Vectors, a teacher, and texts without a label.
         folder: The folder.
         resume: Whether the folder has a search already.
-        **options: Of the `Task`.
+        **options: Of the `Task`; `distil` may be None, see `text_classifier`.
 
     Raises: ValueError, if the search in the folder is another one, or vectors or a teacher do not
         fit the data; OSError.
@@ -88,7 +88,9 @@ def prepare(dataset: Dataset, beyond: Beyond, folder: Path, resume: bool, **opti
     texts = [*dataset.train.texts, *dataset.dev.texts, *beyond.unlabelled]
     labels = np.concatenate([dataset.train.labels, dataset.dev.labels])
     num_train, names = len(dataset.train.texts), tuple(dataset.label_names)
-    options["distil"] = options["distil"] and not dataset.multi_label
+    given = options["distil"]
+    distil = beyond.is_more or num_train < tf_idf.FEW if given is None else given
+    options["distil"] = distil and not dataset.multi_label
     digest = digest_of(texts, labels, num_train, *beyond.facts())
     task = Task(dataset.name, label_names=names, num_train=num_train, digest=digest, **options)
     if resume:
@@ -100,6 +102,8 @@ def prepare(dataset: Dataset, beyond: Beyond, folder: Path, resume: bool, **opti
                 f"{dataset.name!r} by {task.metric}, {digest}."
             )
         task = replace(task, used=before.used)
+        if given is None:
+            task = replace(task, distil=before.distil)
     if beyond.teacher is not None and not (folder / TEACHER).exists():
         save_npz(folder / TEACHER, outputs=answers_of(beyond.teacher, texts, names))
     if beyond.vectors:

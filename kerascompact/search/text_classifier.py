@@ -38,7 +38,7 @@ def text_classifier(
     vectors: Vectors | Sequence[Vectors] | None = None,
     teacher: Teacher | None = None,
     unlabelled: Sequence[str] = (),
-    distil: bool = True,
+    distil: bool | None = None,
     refit: bool | None = None,
     workers: int | None = None,
     trials: int | None = None,
@@ -76,7 +76,9 @@ def text_classifier(
         unlabelled: Further texts, whose words are counted, and on which teachers, the given one and
             models of all words, give soft labels. One of these teachers learns from them which
             words occur together (latent semantic analysis), worth most with few labels.
-        distil: Whether trials may learn from the soft labels of models of all words.
+        distil: Whether trials may learn from soft labels, of the teacher and of models of all
+            words. Default: with `vectors`, `teacher` or `unlabelled`, or fewer than 4,000 texts to
+            train on; of more texts and nothing else, soft labels tell what labels told already.
         refit: Whether the chosen setting is trained again on train and dev together. Default: if
             dev has fewer than 2,000 rows.
         workers: Processes that train at once, each with one thread. Default: one for each core, at
@@ -119,7 +121,7 @@ def text_classifier(
     metric = metric or ("micro_f1" if dataset.multi_label else "accuracy")
     checks.choice("metric", metric, METRICS)
     beyond = Beyond(vectors_of(vectors), teacher, tuple(unlabelled))
-    if teacher is not None and (dataset.multi_label or not distil):
+    if teacher is not None and (dataset.multi_label or distil is False):
         expected = "None if a text may have several labels, or with `distil=False`"
         checks.fail("teacher", expected, teacher)
     with folder_of(folder, resume) as place:

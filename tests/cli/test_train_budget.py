@@ -58,10 +58,11 @@ def test_refuses_before_any_training(option, message, tmp_path, capsys):
     assert not (out / "model.tflite").exists()
 
 
-def test_options_of_a_search_need_a_budget(tmp_path, capsys):
+@pytest.mark.parametrize("option", [["--vectors", "glove50"], ["--no-distil"], ["--distil"]])
+def test_options_of_a_search_need_a_budget(option, tmp_path, capsys):
     arguments = ["train", "--data", str(table(tmp_path, 60)), "--out", str(tmp_path / "out")]
-    assert cli.main([*arguments, "--vectors", "glove50"]) != 0
-    assert "--vectors needs --budget" in capsys.readouterr().err
+    assert cli.main([*arguments, *option]) != 0
+    assert f"{option[0].replace('no-', '')} needs --budget" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
 
 

@@ -7,8 +7,9 @@ import pytest
 from kerascompact import export, models
 from kerascompact.runtime import TextClassifier
 from kerascompact.search import text_classifier, tf_idf
-from kerascompact.search.beyond_labels import answers_of, vectors_of
-from kerascompact.search.preparing import dev_share, held_out
+from kerascompact.search.beyond_labels import Beyond, answers_of, vectors_of
+from kerascompact.search.preparing import dev_share, held_out, prepare
+from kerascompact.search.worker import Worker
 from kerascompact.text import Vocabulary, WordVectors
 from tiny_task import dataset
 
@@ -135,3 +136,29 @@ def test_several_labels_refuse_a_teacher():
         text_classifier(data, "20KB", teacher=oracle, verbose=False)
     with pytest.raises(ValueError, match="`teacher` must be None.*distil=False"):
         text_classifier(dataset(60), "20KB", teacher=oracle, distil=False, verbose=False)
+
+
+@pytest.mark.parametrize(
+    ("distil", "few", "beyond", "expected"),
+    [
+        (None, False, Beyond(), False),
+        (None, True, Beyond(), True),
+        (None, False, Beyond(vectors=(VECTORS,)), True),
+        (None, False, Beyond(teacher=oracle), True),
+        (None, False, Beyond(unlabelled=("good word1",)), True),
+        (True, False, Beyond(), True),
+        (False, True, Beyond(unlabelled=("good word1",)), False),
+    ],
+)
+def test_soft_labels_are_for_what_labels_alone_do_not_tell(
+    distil, few, beyond, expected, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(tf_idf, "FEW", 61 if few else 60)
+    options = {"budgets": (20_000,), "metric": "accuracy", "seed": 0, "storage": ""}
+    prepare(dataset(60), beyond, tmp_path, False, distil=distil, **options)
+    assert Worker(tmp_path).facts.soft == expected
+    # A search that goes on keeps what it began with, unless it is told otherwise.
+    monkeypatch.setattr(tf_idf, "FEW", 60 if few else 61)
+    assert prepare(dataset(60), beyond, tmp_path, True, distil=None, **options).distil == expected
+    told = prepare(dataset(60), beyond, tmp_path, True, distil=not expected, **options)
+    assert told.distil != expected
