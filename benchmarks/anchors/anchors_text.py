@@ -109,6 +109,7 @@ GRID: dict[str, tuple[str, tuple[float, ...]]] = {
 TUNING = ("first", "tuned", "rate")  # options of a run that begins with another
 TUNING_RATE = 1e-3
 STRENGTHS = ("l1_weight", "group_lasso_weight", "kl_weight", "penalty")
+BYTES = ("stored_bytes", "file_bytes")
 
 
 class Spec(NamedTuple):
@@ -291,15 +292,18 @@ def benchmark(name: str, arguments: argparse.Namespace) -> list[dict[str, Any]]:
     return run_all(specs(arguments.seeds or SEEDS, **changes), name, **options)
 
 
-def table(rows: Sequence[dict[str, Any]]) -> str:
-    """Markdown: a line per method, mean and spread over seeds, accuracies in percent."""
+def table(rows: Sequence[dict[str, Any]], methods: Iterable[str] = METHODS) -> str:
+    """Markdown: a line per method, mean and spread over seeds, accuracies in percent.
+
+    Lines are in the order of `methods`, whatever ran first.
+    """
+    order = list(methods)
     lines = [
         "| embedding | strength | epochs | seeds | dev | test: soft | hard | file "
         "| parameters (M) | of full | stored KB | file KB | us |",
         "|" + "---|" * 13,
     ]
-    groups = sorted(results.by_seed(rows), key=_place)
-    for group in groups:
+    for group in sorted(results.by_seed(rows), key=lambda one: order.index(one[0]["label"])):
         spec = group[0]["spec"]
         strengths = [f"{spec['options'][name]:g}" for name in STRENGTHS if name in spec["options"]]
         tuned = spec["options"].get("tuned")
@@ -308,16 +312,8 @@ def table(rows: Sequence[dict[str, Any]]) -> str:
         cells += [results.percent(group, f"{kind}_accuracy") for kind in results.KINDS]
         numbers = mean(row["embedding_parameters"] for row in group)
         cells += [f"{numbers / 1e6:.3f}", f"1/{spec['size'] * spec['width'] / numbers:.1f}"]
-        cells += [f"{mean(r[key] for r in group) / 1000:,.0f}" for key in _BYTES]
+        cells += [f"{mean(r[key] for r in group) / 1000:,.0f}" for key in BYTES]
         known = [row["microseconds"] for row in group if "microseconds" in row]
         cells.append(f"{mean(known):,.0f}" if known else "-")
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
-
-
-_BYTES = ("stored_bytes", "file_bytes")
-
-
-def _place(group: list[dict[str, Any]]) -> int:
-    """Where in the table: the order of methods above, whatever ran first."""
-    return list(METHODS).index(group[0]["spec"]["method"])

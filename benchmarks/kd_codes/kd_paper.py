@@ -31,6 +31,7 @@ BASES = (
     BASE._replace(
         dataset="ag_news", size=33_963, length=100, batch_size=128, epochs=3, dropout=0.0
     ),
+    BASE._replace(dataset="dbpedia_subset", size=46_332, length=100, batch_size=128),
     BASE._replace(dataset="imdb", size=20_000, length=200, batch_size=256, epochs=3, dropout=0.0),
 )
 KD = {"cardinality": 32, "code_length": 32, "batch_norm": True}
@@ -44,7 +45,7 @@ METHODS: dict[str, dict[str, Any]] = {
 UNGUIDED = ("KD, no guide", "KD, no guide, logits normalized")  # in `kd_text_dev`
 NORMALIZED = {**KD, "logits_batch_norm": True}
 # Learning rates of KD codes, by dev.
-RATES = {"trec": 1e-2, "clinc150": 3e-3, "ag_news": 1e-2, "imdb": 1e-2}
+RATES = {"trec": 1e-2, "clinc150": 3e-3, "ag_news": 1e-2, "dbpedia_subset": 1e-2, "imdb": 1e-2}
 
 
 def spec_of(base: Spec, name: str) -> Spec:

@@ -32,6 +32,7 @@ FOLDERS: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "anchors": {
         "anchors_text": ("ant_text", "ant_text_dev"),
+        "anchors_dbpedia": ("ant_dbpedia",),
         "anchors_ptb": ("ant_ptb", "ant_ptb_dev"),
         "anchors_ratings": ("ant_ratings", "ant_ratings_dev"),
         "anchors_on_device": ("anchors_device",),

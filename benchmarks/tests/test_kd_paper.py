@@ -34,9 +34,10 @@ def test_parameters_of_low_rank_are_the_papers(ratio, millions):
 
 def test_specs_are_every_method_on_every_set_seed_by_seed():
     found = kd_paper.specs((0, 1))
-    assert len(found) == len(set(map(str, found))) == 2 * 4 * 5
-    assert [spec.seed for spec in found] == [0] * 20 + [1] * 20
-    assert [spec.dataset for spec in found[:20:5]] == ["trec", "clinc150", "ag_news", "imdb"]
+    assert len(found) == len(set(map(str, found))) == 2 * 5 * 5
+    assert [spec.seed for spec in found] == [0] * 25 + [1] * 25
+    sets = ["trec", "clinc150", "ag_news", "dbpedia_subset", "imdb"]
+    assert [spec.dataset for spec in found[:25:5]] == sets
     names = [kd_paper.name_of({"spec": spec._asdict()}) for spec in found[:5]]
     assert names == list(kd_paper.METHODS)
     labels = {spec.label for spec in found[:5]}
@@ -62,7 +63,7 @@ def test_table_has_a_line_for_each_set_and_method(tmp_path, monkeypatch):
 
 def test_dev_rows_are_of_codes_without_a_guide():
     found = kd_paper.dev_specs((0, 1))
-    assert len(set(map(str, found))) == 2 * 4 * 2
+    assert len(set(map(str, found))) == 2 * 5 * 2
     rows = [{"spec": spec._asdict(), "dev_accuracy": 0.5} for spec in found]
     lines = kd_paper.table(rows).splitlines()
     assert lines[2:4] == [
