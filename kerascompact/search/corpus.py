@@ -16,6 +16,7 @@ from kerascompact.text.token_hashes import encode_all
 from kerascompact.text.vocabulary import NUM_RESERVED, Vocabulary
 
 ALL, WHOLE = -1, -2  # folds of the final training
+KEPT = 2  # hashes of all tokens that are kept in memory, which long texts have many of
 
 
 class Corpus:
@@ -135,6 +136,7 @@ class Corpus:
         """A vocabulary's hashes of all tokens, each once, and where each token's is among them.
 
         Many tokens are equal, and a search asks for the ids of all texts again in each trial.
+        Vocabularies have one of several seeds: only those asked for last are kept in memory.
 
         Returns: int32 `(hashes,)`, and int32 `(rows, slots)`, 0 behind the last token, for hash 0.
         """
@@ -154,6 +156,9 @@ class Corpus:
                 self._found[key] = np.append(np.int32(0), hashes), places
                 if path is not None:
                     save_npz(path, hashes=self._found[key][0], places=places)
+        self._found[key] = self._found.pop(key)  # the last one asked for
+        for old in [*self._found][:-KEPT]:
+            del self._found[old]
         return self._found[key]
 
     @property

@@ -4,6 +4,7 @@
 """
 
 import functools
+import gc
 import shutil
 import statistics
 import sys
@@ -148,6 +149,7 @@ class Worker:
             self.durations.append(time.time() - start)
             study.tell(trial, value)
             self._forget(budget)
+        gc.collect()  # a model refers to itself, and to the ids that it was trained on
 
     def _score(self, trial: optuna.Trial, budget: int, until: float) -> float:
         start = time.time()
@@ -290,7 +292,9 @@ class Worker:
 def main(argv: list[str]) -> int:
     """One process of a search; `MOST` of 0 is no bound of its trials."""
     folder, number, seconds, begun, most = argv
-    Worker(Path(folder), int(number)).work(float(seconds), float(begun), int(most) or None)
+    worker = Worker(Path(folder), int(number))
+    gc.freeze()  # what is loaded stays: collections after each trial need not look at it
+    worker.work(float(seconds), float(begun), int(most) or None)
     return 0
 
 

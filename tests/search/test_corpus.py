@@ -50,6 +50,18 @@ def test_hashed_ids_are_those_of_the_file(stored, rules, tmp_path):
         np.testing.assert_array_equal(one.encode(made, known_only=True), packed(expected))
 
 
+@pytest.mark.parametrize("on_disk", [False, True])
+def test_memory_holds_the_hashes_of_the_last_seeds_only(on_disk, tmp_path):
+    found = corpus(tmp_path if on_disk else None)
+    words = found.tokens("wordpunct").vocabulary.words
+    made = [SlotVocabulary(words[:20], "wordpunct", seed=seed) for seed in (1, 2, 1, 3, 1, 2)]
+    for one in made:
+        expected = one.encode_all(TEXTS, found.slots("wordpunct"))
+        np.testing.assert_array_equal(found.encode(one), expected)
+        assert len(found._found) <= 2
+    assert [int(key[-1]) for key in found._found] == [1, 2]
+
+
 def test_counts_are_those_of_train():
     tokens = corpus().tokens("wordpunct")
     words = [word for text in TEXTS[:40] for word in tokenize(text)]

@@ -1,8 +1,12 @@
 """The most words that fit, against a search of all numbers."""
 
+import gc
 import time
+import weakref
 from types import SimpleNamespace
 
+import numpy as np
+import optuna
 import pytest
 
 from kerascompact.search.setting import Setting
@@ -72,6 +76,30 @@ def test_a_search_bound_by_trials_shares_them_among_budgets(tmp_path):
     worker._repeat = lambda: Worker._repeat(worker)
     Worker._trials(worker, 1e6, time.time(), 12, lambda: None)
     assert [begun.count(budget) for budget in names] == [4, 4, 4]
+
+
+@pytest.mark.parametrize("error", [None, ValueError, optuna.TrialPruned])
+def test_what_a_trial_has_made_is_freed_after_it(error, tmp_path):
+    """A Keras model refers to itself, and would hold its training data until Python looks."""
+    alive = []
+
+    def score(trial, budget, until):
+        model = SimpleNamespace(ids=np.zeros(1000))
+        model.itself = model
+        alive.append(weakref.ref(model.ids))
+        if error is not None:
+            raise error("as some trials do")
+        return trial.suggest_float("width", 0, 1)
+
+    storage = storage_of("", tmp_path)
+    studies = Studies({100: "100"}, storage, 0, 0, lambda budget: [], tmp_path, 500)
+    worker = SimpleNamespace(studies=studies, durations=[], _score=score, _forget=lambda _: None)
+    gc.disable()
+    try:
+        Worker.run(worker, 100, 0.0)
+    finally:
+        gc.enable()
+    assert len(alive) == 1 and alive[0]() is None
 
 
 def test_one_slow_trial_does_not_end_a_search(monkeypatch, tmp_path):
