@@ -57,32 +57,32 @@ def files(spec: Spec, worker: Worker) -> list[dict[str, Any]]:
     """Predicted and real bytes of random settings."""
     random = np.random.default_rng(spec.seed)
     found: list[dict[str, Any]] = []
-    least = worker.smallest()[0]
+    least = worker.fitting.smallest()[0]
     study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=spec.seed))
     while len(found) < DRAWN:
         low, high = (math.log(size) for size in BUDGETS)
         budget = int(math.exp(random.uniform(low, high)))
         if budget < least:
             continue
-        fit = partial(worker.fit, budget=budget)
+        fit = partial(worker.fitting.most, budget=budget)
         setting = suggest(study.ask(), budget, worker.facts, fit)
         if setting is None:
             continue
         try:
-            setting, words = worker.words(setting, budget)
+            setting, words = worker.fitting.words(setting, budget)
         except ValueError:  # as in a search, where such a trial fails: its words are too few
             continue
         known = sample_words(setting.words)  # in slots, any words take as many bytes
         if setting.stored == "fingerprints" and isinstance(words, Vocabulary):
             known = list(words.words)  # whose search may take another step
-        file = worker.sizes.convert(setting, known)
+        file = worker.fitting.sizes.convert(setting, known)
         found.append(
             {
                 "budget": budget,
                 "method": setting.method,
                 "stored": setting.stored,
                 "label": setting.label,
-                "predicted": worker.bytes(setting, words),
+                "predicted": worker.fitting.bytes(setting, words),
                 "bytes": len(file),
                 "all_words": _all_words(worker, setting),
             }

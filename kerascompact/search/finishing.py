@@ -122,7 +122,7 @@ def ranked(worker: Worker, budget: int) -> list[Ranked]:
 
 def converted(worker: Worker, found: Trained) -> bytes:
     """The file of a trained setting."""
-    options = worker.sizes.options(found.setting)
+    options = worker.fitting.sizes.options(found.setting)
     return export.convert(found.model, found.setting.recipe, text=found.vocabulary, **options)
 
 
@@ -132,13 +132,13 @@ def _kept(worker: Worker, run: Run) -> Trained:
     if (folder / "model.keras").exists():
         vocabulary = load_words(folder / WORDS)
         return Trained(run.setting, load_model(folder / "model.keras"), vocabulary, run.dev)
-    _, vocabulary = worker.words(run.setting, run.budget, run.fold)
+    _, vocabulary = worker.fitting.words(run.setting, run.budget, run.fold)
     return worker.train(run.setting, vocabulary, run.fold, run.repeat)
 
 
 def _again(worker: Worker, run: Run, refit: bool) -> Trained:
     fold = ALL if refit else WHOLE
-    setting, vocabulary = worker.words(run.setting, run.budget, fold if refit else 0)
+    setting, vocabulary = worker.fitting.words(run.setting, run.budget, fold if refit else 0)
     # Rows of dev that are trained on say nothing of when to stop: the trial knows.
     return worker.train(setting, vocabulary, fold, 0, picked=run.picked if refit else ())
 

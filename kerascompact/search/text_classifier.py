@@ -168,7 +168,7 @@ def text_classifier(
 
 def _check_budgets(worker: Worker, sizes: tuple[int, ...]) -> None:
     """Refuses budgets that not even a few words of two numbers fit."""
-    least, parts = worker.smallest()
+    least, parts = worker.fitting.smallest()
     for size in sizes:
         if size < least:
             shown = ", ".join(f"{name} {part:,}" for name, part in parts.items())

@@ -18,16 +18,16 @@ import optuna
 
 from kerascompact.search.corpus import WHOLE
 from kerascompact.search.fidelity import usual_epochs
+from kerascompact.search.fitting import Fitting
 from kerascompact.search.guides import Guides
 from kerascompact.search.runs import Run
 from kerascompact.search.setting import Setting
-from kerascompact.search.sizes import MARGIN, Sizes, scaled
-from kerascompact.search.space import FEWEST_WORDS, WIDTHS, Facts, at_size, defaults, suggest
+from kerascompact.search.sizes import Sizes
+from kerascompact.search.space import Facts, defaults, suggest
 from kerascompact.search.starts import start_at
 from kerascompact.search.studies import Studies, storage_of
 from kerascompact.search.task import Task
-from kerascompact.search.tokens import MOST_IDS
-from kerascompact.search.training import Trained, Words, most_words, train, words_of
+from kerascompact.search.training import Trained, Words, train
 from kerascompact.search.watch import Watch
 from kerascompact.tasks.folder import save_model
 from kerascompact.text.vocabulary import Vocabulary
@@ -76,7 +76,8 @@ class Worker:
         )
         several = is_multi_label(self.corpus.labels)
         length = self.corpus.sequence_length
-        self.sizes = Sizes(self.task.label_names, length, folder, several)
+        sizes = Sizes(self.task.label_names, length, folder, several)
+        self.fitting = Fitting(self.corpus, sizes, self.guides.whole)
         names = {budget: self.task.study(budget) for budget in self.task.budgets}
         storage = storage_of(self.task.storage, folder)
         first = functools.partial(defaults, facts=self.facts)
@@ -153,15 +154,16 @@ class Worker:
 
     def _score(self, trial: optuna.Trial, budget: int, until: float) -> float:
         start = time.time()
-        setting = suggest(trial, budget, self.facts, functools.partial(self.fit, budget=budget))
+        fit = functools.partial(self.fitting.most, budget=budget)
+        setting = suggest(trial, budget, self.facts, fit)
         if setting is None:
             raise ValueError(f"It does not fit {budget:,} bytes with any width.")
         repeat = trial.user_attrs.get("repeat", 0)
         fold = repeat % self._folds()
         trial.set_user_attr("fold", fold)
-        setting, vocabulary = self.words(setting, budget, fold)
+        setting, vocabulary = self.fitting.words(setting, budget, fold)
         trial.set_user_attr("setting", setting.facts())
-        trial.set_user_attr("bytes", self.bytes(setting, vocabulary))
+        trial.set_user_attr("bytes", self.fitting.bytes(setting, vocabulary))
         watch = Watch(trial, self.task.metric, until, prunes=not repeat)
         held = self.guides.held(fold) if self.facts.unlabelled else None
         found = self.train(setting, vocabulary, fold, repeat, watch, held=held)
@@ -180,26 +182,6 @@ class Worker:
         if self.corpus.num_dev >= SMALL:
             return 1
         return min(FOLDS, 1 + int(FOR_GUIDES * self.seconds / max(self.guides.seconds, 0.1)))
-
-    def words(self, setting: Setting, budget: int, fold: int = 0) -> tuple[Setting, Words]:
-        """The words of a setting, fewer if their search takes more than that of most words."""
-        by_norm = setting.chosen in ("norm", "norm_and_count")
-        start = "full" if setting.start == "random" else setting.start
-        table = self.guides.whole(setting.rules, fold, start).table if by_norm else None
-        while True:
-            vocabulary = words_of(self.corpus, setting, table)
-            over = self.bytes(setting, vocabulary) - (budget - MARGIN)
-            if over <= 0:
-                return setting, vocabulary
-            fewer = max(1, -(-over // (4 + setting.width)))
-            if setting.words - fewer < FEWEST_WORDS:
-                raise ValueError(f"It does not fit {budget:,} bytes.")
-            setting = scaled(setting._replace(words=setting.words), setting.words - fewer)
-
-    def bytes(self, setting: Setting, vocabulary: Words) -> int:
-        """Predicted bytes of the file of a setting and its words."""
-        words = vocabulary.words if setting.stored == "fingerprints" else None  # type: ignore[union-attr]
-        return self.sizes.predict(setting, words)
 
     def train(
         self,
@@ -230,46 +212,6 @@ class Worker:
             callbacks=callbacks,
             picked=picked,
         )
-
-    def fit(self, setting: Setting, budget: int) -> Setting | None:
-        """The same setting with the most words that fit a budget, to a thousandth of its bytes.
-
-        Bytes grow nearly in proportion to words, so that interpolation needs few sizes.
-        """
-        most = most_words(setting, len(self.corpus.tokens(setting.rules).vocabulary))
-        if setting.stored == "buckets":
-            most = MOST_IDS
-        target, high = budget - MARGIN, min(most, MOST_IDS)
-        low = min(FEWEST_WORDS, high)  # of few texts, there may be fewer
-        smaller, larger = self._bytes(setting, low), self._bytes(setting, high)
-        if smaller > target:
-            return None
-        if larger <= target:
-            low, smaller = high, larger
-        halve = False
-        while high - low > 1 and target - smaller > budget // 1000:
-            share = 0.5 if halve else (target - smaller) / (larger - smaller)
-            middle = min(max(low + int(share * (high - low)), low + 1), high - 1)
-            found = self._bytes(setting, middle)
-            halve = not halve  # so that it ends soon, whatever the sizes
-            if found <= target:
-                low, smaller = middle, found
-            else:
-                high, larger = middle, found
-        return at_size(setting._replace(words=low)) if smaller else None
-
-    def _bytes(self, setting: Setting, words: int) -> int:
-        """Bytes of the file, 0 if there are too few words for the method's sizes."""
-        try:
-            return self.sizes.predict(at_size(setting._replace(words=words)))
-        except ValueError:
-            return 0
-
-    def smallest(self) -> tuple[int, dict[str, int]]:
-        """Bytes of the smallest file that knows words, and what they consist of."""
-        setting = Setting(FEWEST_WORDS, WIDTHS[0], recipe="int4", rules=self.corpus.rules)
-        setting = setting._replace(stored="slots", skip_unknown=True)
-        return self.sizes.predict(setting) + MARGIN, self.sizes.parts(setting)
 
     def place(self, run: Run) -> Path:
         """Folder of the model of a finished training."""

@@ -9,6 +9,7 @@ import numpy as np
 import optuna
 import pytest
 
+from kerascompact.search.fitting import Fitting
 from kerascompact.search.setting import Setting
 from kerascompact.search.sizes import MARGIN
 from kerascompact.search.studies import Studies, storage_of
@@ -25,8 +26,8 @@ def fit(size, budget, **change):
         asked.append(words)
         return size(words)
 
-    worker = SimpleNamespace(corpus=SimpleNamespace(tokens=lambda rules: tokens), _bytes=counted)
-    found = Worker.fit(worker, Setting(0, 8, **change), budget)
+    fitting = SimpleNamespace(corpus=SimpleNamespace(tokens=lambda rules: tokens), _bytes=counted)
+    found = Fitting.most(fitting, Setting(0, 8, **change), budget)
     return (found and found.words), len(asked)
 
 
