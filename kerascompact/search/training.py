@@ -1,5 +1,6 @@
 """Training of one setting: choice of words, training, fine-tuning, dev score of what ships."""
 
+import contextlib
 import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -162,27 +163,28 @@ def train(
         start.set_head(model, setting)
     # Of few rows, those of one length are too few for batches of their own.
     shuffled: dict[str, Any] = {"seed": seed, "num_buckets": 6 if passes == 1 else 1}
-    batches = LengthBatches(ids[train_rows], labels[train_rows], setting.batch_size, **shuffled)
-    common: dict[str, Any] = {"metric": metric, "steps_per_execution": STEPS}
-    history = fit(
-        model,
-        batches,
-        judged,
-        epochs=max(1, round(share * setting.epochs)),
-        learning_rate=setting.learning_rate,
-        optimizer=optimizer_of(setting.method),
-        **_ending(picked[:1], callbacks),
-        **common,
-    )
-    best = [_best(history, metric)]
-    if setting.head == "int4":
-        model = with_form_head(model)
-    if setting.tuning_epochs:
-        model = export.quantization_aware(model, setting.recipe)
-        epochs, rate = max(1, round(share * setting.tuning_epochs)), setting.tuning_rate
-        ending = _ending(picked[1:2], ())
-        history = fit(model, batches, judged, epochs=epochs, learning_rate=rate, **ending, **common)
-        best.append(_best(history, metric))
+    rows = ids[train_rows], labels[train_rows]
+    with contextlib.closing(LengthBatches(*rows, setting.batch_size, **shuffled)) as batches:
+        common: dict[str, Any] = {"metric": metric, "steps_per_execution": STEPS}
+        history = fit(
+            model,
+            batches,
+            judged,
+            epochs=max(1, round(share * setting.epochs)),
+            learning_rate=setting.learning_rate,
+            optimizer=optimizer_of(setting.method),
+            **_ending(picked[:1], callbacks),
+            **common,
+        )
+        best = [_best(history, metric)]
+        if setting.head == "int4":
+            model = with_form_head(model)
+        if setting.tuning_epochs:
+            model = export.quantization_aware(model, setting.recipe)
+            common |= {"learning_rate": setting.tuning_rate, **_ending(picked[1:2], ())}
+            epochs = max(1, round(share * setting.tuning_epochs))
+            history = fit(model, batches, judged, epochs=epochs, **common)
+            best.append(_best(history, metric))
     frozen = export.freeze(model, setting.recipe).model
     outputs = outputs_of(frozen, dev[0])
     scored = score(outputs, dev[1], metric)

@@ -94,6 +94,17 @@ class LengthBatches(keras.utils.PyDataset):
                 self.batches[1], self.batches[place] = self.batches[place], self.batches[1]
                 break
 
+    def close(self) -> None:
+        """Lets go of ids and labels: TensorFlow keeps what has fed a `fit` until the process ends.
+
+        >>> batches = LengthBatches(np.array([[1, 0], [1, 2]]), np.arange(2), 2)
+        >>> batches.close()
+        >>> len(batches), batches.ids.size
+        (0, 0)
+        """
+        self.ids, self.labels = self.ids[:0].copy(), self.labels[:0].copy()
+        self.tokens, self.batches = self.tokens[:0].copy(), []
+
     def __len__(self) -> int:
         return len(self.batches)
 
