@@ -31,7 +31,9 @@ BASES = (
     BASE._replace(
         dataset="ag_news", size=33_963, length=100, batch_size=128, epochs=3, dropout=0.0
     ),
-    BASE._replace(dataset="dbpedia_subset", size=46_332, length=100, batch_size=128),
+    BASE._replace(
+        dataset="dbpedia_subset", size=46_332, length=100, batch_size=128, learning_rate=1e-2
+    ),  # rate and dropout by dev, of two each, for full tables, low rank and codes
     BASE._replace(dataset="imdb", size=20_000, length=200, batch_size=256, epochs=3, dropout=0.0),
 )
 KD = {"cardinality": 32, "code_length": 32, "batch_norm": True}

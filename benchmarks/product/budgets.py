@@ -15,6 +15,8 @@ from benchmarks.product.fasttext_autotune import BUDGETS, SETS
 from kerascompact import datasets
 from kerascompact.search import text_classifier
 
+OF_A_ROW = ("dataset", "seed")
+SEEDS = 3
 RIVALS = {"autotune": "fasttext_autotune", "grid": "fasttext_grid", "by hand": "by_hand"}
 
 
@@ -71,6 +73,34 @@ def searched(spec: Spec, data: str | None) -> dict[str, Any]:
     facts = {key: found.facts[key] for key in ("trials", "seconds")}
     seconds = {"total_seconds": time.monotonic() - start, "processor": sum(used)}
     return {"files": files, **facts, **{key: round(value, 1) for key, value in seconds.items()}}
+
+
+def of_ten_minutes(**changed: Any) -> list[dict[str, Any]]:
+    """Rows of searches with the usual settings, or with some that differ."""
+    usual = Spec("", **changed)
+    return [
+        row
+        for row in results.rows("budgets")
+        if row["spec"] == {**usual._asdict(), **{key: row["spec"][key] for key in OF_A_ROW}}
+    ]
+
+
+def of_the_page() -> list[dict[str, Any]]:
+    """The rows that are compared with fastText's: three of each set, without soft labels.
+
+    Of a set with fewer of these, those of searches that may have soft labels, none of whose files
+    has any.
+
+    Raises: ValueError, if one has.
+    """
+    plain, taught = of_ten_minutes(), of_ten_minutes(distil=True)
+    sets = [row["spec"]["dataset"] for row in plain]
+    others = [row for row in taught if sets.count(row["spec"]["dataset"]) < SEEDS]
+    names = {row["spec"]["dataset"] for row in others}
+    for row in others:
+        if any(file["setting"]["soft"] for file in row["files"]):
+            raise ValueError(f"`budgets` needs rows of {row['spec']['dataset']} without --distil.")
+    return [row for row in plain if row["spec"]["dataset"] not in names] + others
 
 
 def begun(row: dict[str, Any]) -> int:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from benchmarks.lib import results, runner
 from benchmarks.lib.sentence_encoder import SentenceEncoder
+from benchmarks.product import budgets
 from benchmarks.product.few_labels import CACHE, VECTORS, taught
 from kerascompact import datasets
 from kerascompact.search import text_classifier
@@ -85,11 +86,10 @@ def table(rows: Sequence[dict[str, Any]]) -> str:
 
 def _without(dataset: str, budget: int) -> list[dict[str, Any]]:
     """The files of `budgets`, of ten minutes with two processes."""
-    wanted = {"dataset": dataset, "minutes": 10, "workers": 2, "distil": False}
     return [
         file
-        for row in results.rows("budgets")
-        if wanted.items() <= row["spec"].items()
+        for row in budgets.of_the_page()
+        if row["spec"]["dataset"] == dataset
         for file in row["files"]
         if file["budget"] == budget
     ]

@@ -13,7 +13,7 @@ from typing import Any
 
 from benchmarks.lib import results
 from benchmarks.lib.experiments import ROOT
-from benchmarks.product.budgets import Spec
+from benchmarks.product import budgets
 from benchmarks.product.fasttext_autotune import BUDGETS
 from kerascompact.core.extras import require
 from kerascompact.tasks import plots
@@ -31,8 +31,8 @@ def points(dataset: str) -> dict[str, list[tuple[float, float, float]]]:
     """
     ours = [
         (file["budget"] // 1024, file)
-        for row in results.rows("budgets")
-        if row["spec"] == Spec(dataset, seed=row["spec"]["seed"])._asdict()
+        for row in budgets.of_the_page()
+        if row["spec"]["dataset"] == dataset
         for file in row["files"]
     ]
     theirs = [
