@@ -47,7 +47,7 @@ METHODS: dict[str, dict[str, Any]] = {
 UNGUIDED = ("KD, no guide", "KD, no guide, logits normalized")  # in `kd_text_dev`
 NORMALIZED = {**KD, "logits_batch_norm": True}
 # Learning rates of KD codes, by dev.
-RATES = {"trec": 1e-2, "clinc150": 3e-3, "ag_news": 1e-2, "dbpedia_subset": 1e-2, "imdb": 1e-2}
+RATES = {"trec": 1e-2, "clinc150": 3e-3, "ag_news": 1e-2, "dbpedia_subset": 3e-3, "imdb": 1e-2}
 
 
 def spec_of(base: Spec, name: str) -> Spec:
