@@ -37,9 +37,9 @@ METHODS: dict[str, dict[str, Any]] = {
     "Post-SH 1,000, least squares": {**NEAREST, **LARGE, "weights": "least_squares"},
     "Post-SH + k-SVD 500": {"kind": "k_svd", **SMALL},
     "Post-SH + k-SVD 1,000": {"kind": "k_svd", **LARGE},
-    "SE, tuned": {"kind": "standard", "tuned": 1, "rate": 0.125},
-    "ANT 500, k-SVD of SE, tuned": {"kind": "k_svd", **SMALL, "tuned": 1, "rate": 0.125},
-    "ANT 1,000, k-SVD of SE, tuned": {"kind": "k_svd", **LARGE, "tuned": 1, "rate": 0.125},
+    "SE, tuned": {"kind": "standard", "tuned": 1, "rate": 0.03},
+    "ANT 500, k-SVD of SE, tuned": {"kind": "k_svd", **SMALL, "tuned": 1, "rate": 0.01},
+    "ANT 1,000, k-SVD of SE, tuned": {"kind": "k_svd", **LARGE, "tuned": 1, "rate": 0.01},
     "ANT 100": {**SIGNED, "num_anchors": 100},
     "ANT 500": {**SIGNED, "num_anchors": 500},
     "ANT 1,000": {**SIGNED, "num_anchors": 1000, "last": 0.012},  # as many numbers as in the paper
@@ -65,7 +65,7 @@ GRID: dict[str, tuple[str, tuple[float, ...]]] = {
     "ANT 100": ("l1_weight", (5e-5, 1e-4, 2e-4)),
     "ANT 500": ("l1_weight", (5e-5, 1e-4, 2e-4)),
     "SE, tuned": ("rate", (0.03, 0.125, 0.5)),
-    "ANT 1,000, k-SVD of SE, tuned": ("rate", (0.03, 0.125, 0.5)),
+    "ANT 500, k-SVD of SE, tuned": ("rate", (0.003, 0.01, 0.03)),
 }
 STRENGTHS = ("l1_weight", "group_lasso_weight", "kl_weight")
 
@@ -110,7 +110,9 @@ def table(rows: Sequence[dict[str, Any]]) -> str:
         spec = group[0]["spec"]
         strengths = [f"{spec['options'][name]:g}" for name in STRENGTHS if name in spec["options"]]
         numbers = results.spread(group, "embedding_parameters")[0]
-        cells = [spec["method"], *(strengths or ["-"]), str(spec["epochs"]), str(len(group))]
+        tuned = spec["options"].get("tuned")
+        epochs = f"{spec['epochs']} + {tuned}" if tuned else str(spec["epochs"])
+        cells = [spec["method"], *(strengths or ["-"]), epochs, str(len(group))]
         cells += [_mean(group, f"{text}_perplexity", ".2f") for text in ("dev", "test")]
         cells += [f"{numbers / 1e6:.3f}", f"1/{_full(group[0]) / numbers:.1f}"]
         cells.append(f"{results.spread(group, 'stored_bits')[0] / 1e6:.2f}")
