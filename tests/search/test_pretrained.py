@@ -335,7 +335,7 @@ def test_a_training_on_other_words_than_the_files_is_refused():
 def test_the_final_training_ends_where_its_trial_did():
     given = {}
     worker = types.SimpleNamespace(
-        words=lambda setting, budget, fold: (setting, "words"),
+        fitting=types.SimpleNamespace(words=lambda setting, budget, fold: (setting, "words")),
         train=lambda *args, picked: given.update({args[2]: picked}),
     )
     run = Run(9, 0, Setting(5, 2), 9, 0.9, 0, 0, 0, 1.0, 0.9, (3, 1))
