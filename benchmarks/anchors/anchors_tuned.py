@@ -55,7 +55,11 @@ def begun(
     if kind == "sparse_code":
         return compressed(first, statistics, kind, **options)
     table = keras.ops.convert_to_numpy(first.get_layer("embedding").embeddings)
-    model = build(embedding(table, statistics.counts, kind, **options))
+    return with_weights(build(embedding(table, statistics.counts, kind, **options)), first)
+
+
+def with_weights(model: keras.Model, first: keras.Model) -> keras.Model:
+    """The model, with the weights of another one but for the embedding's."""
     for layer, trained in zip(model.layers, first.layers, strict=True):
         if layer.name != "embedding":
             layer.set_weights(trained.get_weights())

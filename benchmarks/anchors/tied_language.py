@@ -9,6 +9,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from benchmarks.anchors.anchors_tuned import with_weights
 from benchmarks.data import ptb
 from benchmarks.lib import checkpoints, streams
 from kerascompact import compress, knowledge, layers, models
@@ -212,19 +213,6 @@ class _After(keras.optimizers.schedules.LearningRateSchedule):
         return {"schedule": self.schedule, "steps": self.steps}
 
 
-def with_free_entries(
-    around: streams.Build, model: keras.Model, small: keras.Model, batch_size: int
-) -> keras.Model:
-    """A trained model whose embedding is Anchor & Transform, begun at the k-SVD of `small`."""
-    form = small.get_layer("embedding")
-    layer = layers.SparseAnchorEmbedding.from_form(form, l1_weight=0.0, nonnegative=False)
-    begun = around(layer, batch_size)
-    for made, trained in zip(begun.layers, model.layers, strict=True):
-        if made.name != "embedding":
-            made.set_weights(trained.get_weights())
-    return begun
-
-
 def steps_of(spec: Spec, corpus: ptb.Corpus) -> int:
     """Number of steps of an epoch."""
     size = SIZES[spec.size]
@@ -257,8 +245,8 @@ def run(
         "label": spec.method,
         "words": len(corpus.words),
     }
-    epochs = spec.options.get("tuned", spec.epochs)
-    if kind in AFTERWARDS or "tuned" in spec.options:
+    tuned, small = spec.options.get("tuned"), None
+    if kind in AFTERWARDS or tuned:
         path = spec.teacher.folder(work) / "best.weights.h5"
         if not path.exists():
             raise ValueError(f"`spec` needs the trained table of {path}: run 'SE' first.")
@@ -267,19 +255,21 @@ def run(
         options = {key: value for key, value in spec.options.items() if key not in NOT_COMPRESSED}
         compressor = AFTERWARDS[kind](seed=spec.seed, **options)
         small = compress.compress_model(model, compressor)
-    if kind in AFTERWARDS and "tuned" in spec.options:
-        model = with_free_entries(around, model, small, size.batch_size)
-    elif kind in AFTERWARDS:
+    if small is not None and not tuned:
         # The same vectors as a table: its softmax is faster.
         vectors = small.get_layer("embedding")(np.arange(len(corpus.words)))
         model.get_layer("embedding").embeddings.assign(vectors)
         row["dev_perplexity"] = streams.perplexity(around, model, corpus.dev)
-    if kind not in AFTERWARDS or "tuned" in spec.options:
+    else:
+        if small is not None:
+            form = small.get_layer("embedding")
+            layer = layers.SparseAnchorEmbedding.from_form(form, l1_weight=0.0, nonnegative=False)
+            model = with_weights(around(layer, size.batch_size), model)
         train = stateful_batches(corpus.train, size.batch_size, size.steps).cache()
         dev = stateful_batches(corpus.dev, size.batch_size, size.steps).cache()
         streams.compiled(model, optimizer_of(spec, steps_of(spec, corpus)), size)
         folder = spec.folder(work)
-        row |= checkpoints.fit(model, train, dev, folder, epochs, verbose)
+        row |= checkpoints.fit(model, train, dev, folder, tuned or spec.epochs, verbose)
         model.load_weights(folder / "best.weights.h5")
         small = model
         if "last" in spec.options:

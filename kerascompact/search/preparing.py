@@ -101,9 +101,8 @@ def prepare(dataset: Dataset, beyond: Beyond, folder: Path, resume: bool, **opti
                 f"these vectors and this teacher: its fingerprint is {before.digest}. Received: "
                 f"{dataset.name!r} by {task.metric}, {digest}."
             )
-        task = replace(task, used=before.used)
-        if given is None:
-            task = replace(task, distil=before.distil)
+        distil = before.distil if given is None else task.distil
+        task = replace(task, used=before.used, distil=distil)
     if beyond.teacher is not None and not (folder / TEACHER).exists():
         save_npz(folder / TEACHER, outputs=answers_of(beyond.teacher, texts, names))
     if beyond.vectors:

@@ -78,7 +78,7 @@ def text_classifier(
             words occur together (latent semantic analysis), worth most with few labels.
         distil: Whether trials may learn from soft labels, of the teacher and of models of all
             words. Default: with `vectors`, `teacher` or `unlabelled`, or fewer than 4,000 texts to
-            train on; of more texts and nothing else, soft labels tell what labels told already.
+            train on; with more texts and nothing else, soft labels brought nothing on dev.
         refit: Whether the chosen setting is trained again on train and dev together. Default: if
             dev has fewer than 2,000 rows.
         workers: Processes that train at once, each with one thread. Default: one for each core, at

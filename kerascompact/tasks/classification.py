@@ -1,5 +1,6 @@
 """A text classification task: data as ids, and training with dev selection."""
 
+import contextlib
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -88,9 +89,11 @@ def train(
     **options: Any,
 ) -> dict[str, list[float]]:
     """Trains on the batches of a task, see `fit`, which takes `options`."""
-    batches = LengthBatches(data.train.ids, data.train.labels, batch_size, seed=seed)
     dev = data.dev.ids, data.dev.labels
-    return fit(model, batches, dev, epochs=epochs, learning_rate=learning_rate, **options)
+    options |= {"epochs": epochs, "learning_rate": learning_rate}
+    batches = LengthBatches(data.train.ids, data.train.labels, batch_size, seed=seed)
+    with contextlib.closing(batches):
+        return fit(model, batches, dev, **options)
 
 
 def fit(
