@@ -39,6 +39,7 @@ SCALED = {"num_anchors": (5, 5), "mixture": "softmax", "logit_scale": 10.0, "sta
 SMALL_RANK = {"kind": "low_rank", "ratio": 0.0276}  # rank 7: 6 would be less than ANT has
 K_SVD = {"kind": "k_svd", "num_anchors": 180, "num_neighbors": 5, "max_points": 8192}
 CODE = {"kind": "sparse_code", "num_base": 100, "penalty": 0.05}
+EVEN = {"kind": "vvd", "kl_weight": 1e-4, "log_alpha_initializer": "zeros"}
 METHODS: dict[str, dict[str, Any]] = {
     "SE": {"kind": "standard"},
     "SE, tuned": {"kind": "same", "first": "SE", "tuned": 1},
@@ -59,6 +60,11 @@ METHODS: dict[str, dict[str, Any]] = {
     "VVD": {"kind": "vvd", "kl_weight": 1e-4},
     "VS VVD 5,000": {"kind": "selected", "first": "VVD", "words": 5000},
     "VS VVD 3,000": {"kind": "selected", "first": "VVD", "words": 3000},
+    # A word met seldom keeps its first noise, drawn at random; one start for all ranks them.
+    "VVD, even start": EVEN,
+    "VS VVD 5,000, even start": {"kind": "selected", "first": "VVD, even start", "words": 5000},
+    "VS VVD 3,000, even start": {"kind": "selected", "first": "VVD, even start", "words": 3000},
+    "SparseVD": {"kind": "sparse_vd", "kl_weight": 1e-5},
     "SparseVD-Voc": {"kind": "sparse_vd_voc", "kl_weight": 1e-5},
     "SparseVD-Voc, warm-up": {
         "kind": "sparse_vd_voc", "kl_weight": 1e-4, "warmup": 186,  # two epochs
@@ -98,6 +104,7 @@ GRID: dict[str, tuple[str, tuple[float, ...]]] = {
     "ANT 10 frequency": ("l1_weight", (1e-2, 3e-2)),
     "GL": ("group_lasso_weight", (0.3, 1.0, 3.0)),
     "VVD": ("kl_weight", (1e-4, 1e-3)),
+    "SparseVD": ("kl_weight", (1e-6, 1e-5, 1e-4)),
     "SparseVD-Voc": ("kl_weight", (1e-5,)),
     "SparseVD-Voc, warm-up": ("kl_weight", (1e-5, 1e-4)),
     "ANT 5+5 dynamic mixture, scale 10": ("start", (0.3, 1.0, 3.0)),

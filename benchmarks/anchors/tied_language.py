@@ -23,18 +23,23 @@ from kerascompact.training import EpochDecay
 
 NEGATIVE_PAIRS = 200_000
 AFTERWARDS = {"nearest": compress.NearestAnchors, "k_svd": compress.KSVD}
+SPARSE_VD: dict[str, Any] = {
+    "sparse_vd": layers.SparseVariationalEmbedding,
+    "sparse_vd_voc": layers.SparseVariationalVocabularyEmbedding,
+}
 NOT_COMPRESSED = ("kind", "tuned", "rate")  # options that a compressor does not have
 
 
 class Spec(NamedTuple):
     """Everything that decides a run.
 
-    `options`: a "kind" ("standard", "low_rank", "tensor_train", "sparse_vd", "anchors"; "nearest"
-    and "k_svd" of a trained full table) and its arguments; "last" is the threshold of one more
-    proximal step, of anchors after training. Anchors also have "free_epochs", without a penalty,
-    "frozen_epochs", in which `A` stays as it starts, a tight frame, and "transform_rate", the rate
-    of Adam on `T`. With "tuned" a "standard" or a "k_svd" begins with the trained full table and
-    goes on for so many epochs at the rate "rate". `method` is the table's name of it.
+    `options`: a "kind" ("standard", "low_rank", "tensor_train", "sparse_vd", "sparse_vd_voc",
+    "anchors"; "nearest" and "k_svd" of a trained full table) and its arguments; "last" is the
+    threshold of one more proximal step, of anchors after training. Anchors also have "free_epochs",
+    without a penalty, "frozen_epochs", in which `A` stays as it starts, a tight frame, and
+    "transform_rate", the rate of Adam on `T`. With "tuned" a "standard" or a "k_svd" begins with
+    the trained full table and goes on for so many epochs at the rate "rate". `method` is the
+    table's name of it.
     """
 
     method: str
@@ -131,8 +136,8 @@ def build_embedding(spec: Spec, corpus: ptb.Corpus, wordnet: Path) -> keras.laye
     if kind == "tensor_train":
         rank = layers.TensorTrainEmbedding.rank_for(count, size.units, options["ratio"])
         return layers.TensorTrainEmbedding(count, size.units, rank, **common)
-    if kind == "sparse_vd":
-        made = layers.SparseVariationalEmbedding
+    if kind in SPARSE_VD:
+        made = SPARSE_VD[kind]
         return made(count, size.units, seed=spec.seed, **common, **options)
     checks.choice("kind", kind, ("standard", *AFTERWARDS))
     return keras.layers.ReversibleEmbedding(count, size.units, **common)  # since Keras 3.13
@@ -176,9 +181,10 @@ def optimizer_of(spec: Spec, steps_per_epoch: int) -> Any:
         own = Proximal(keras.optimizers.SGD(rate(1.0), global_clipnorm=size.clip))
         return _by_weight(spec, own, rate, steps_per_epoch)
     of_network = LazySGD(rate(1.0), global_clipnorm=size.clip)
-    if spec.options["kind"] != "sparse_vd":
+    if spec.options["kind"] not in SPARSE_VD:
         return of_network
-    adam = {".*/table": LazyAdam(rate(2e-3)), ".*/log_variance": LazyAdam(rate(1e-2))}
+    means, variances = LazyAdam(rate(2e-3)), LazyAdam(rate(1e-2))
+    adam = {".*/(table|multiplier)": means, ".*log_variance": variances}
     return keras.optimizers.MultiOptimizer(keras.optimizers.OptimizerMap(of_network, adam))
 
 

@@ -39,6 +39,7 @@ ARMS: dict[str, dict[str, Any]] = {
     "KD, common start, bfloat16": {"method": "kd", "options": {**COMMON, **HALF}},
     "DPQ-SX, one norm": {**DPQ_SX, "options": {**DPQ_SX["options"], "shared_norm": True}},
     "DPQ-SX": DPQ_SX,
+    "DPQ-SX, temperature 2": {**DPQ_SX, "options": {**DPQ_SX["options"], "temperature": 2.0}},
     "DPQ-VQ": DPQ_VQ,
     "PQ, not trained on": {**DPQ_VQ, "begun": True, "epochs": 0},
     "KD, begun at codes": {"method": "kd", "options": SIZES, "begun": True},

@@ -33,7 +33,9 @@ FOLDERS: dict[str, dict[str, tuple[str, ...]]] = {
     "anchors": {
         "anchors_text": ("ant_text", "ant_text_dev"),
         "anchors_dbpedia": ("ant_dbpedia",),
-        "anchors_ptb": ("ant_ptb", "ant_ptb_dev"),
+        "anchors_ptb": ("ant_ptb", "ant_ptb_dev", "ant_ptb_whole"),
+        "awd_anchors": ("awd_anchors", "awd_anchors_dev"),
+        "anchors_wiki": ("ant_wiki", "ant_wiki_dev"),
         "anchors_ratings": ("ant_ratings", "ant_ratings_dev"),
         "anchors_on_device": ("anchors_device",),
         "anchors_softmax": ("anchors_softmax",),

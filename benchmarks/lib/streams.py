@@ -61,6 +61,11 @@ def size_up(model: keras.Model) -> dict[str, int]:
     return {"paper_bits": form.paper_bits or stored, "stored_bits": stored}
 
 
+def numbers(model: keras.Model) -> int:
+    """Numbers of a trained model's embedding, by its paper's count; zeros are none."""
+    return size_up(model)["paper_bits"] // 32
+
+
 def ship(build: Build, model: keras.Model, ids: np.ndarray, steps: int) -> dict[str, Any]:
     """What `next_word.measure` says of the model's file, float32, on a text."""
     return next_word.measure(with_batch(build, model, None), ids, steps, "float32")

@@ -1,7 +1,7 @@
 """AWD-LSTM on Penn Treebank: dense, with sparse LSTMs, and with a sparse embedding as well."""
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -9,10 +9,11 @@ import keras
 import numpy as np
 
 from benchmarks.data import ptb
-from benchmarks.lib import checkpoints, results, runner, stepping
+from benchmarks.lib import checkpoints, results, runner, stepping, streams
 from kerascompact import layers, models
 from kerascompact.core.extras import require
 from kerascompact.models.awd_lstm import AWD_PTB
+from kerascompact.optimizers import Proximal
 from kerascompact.tasks import plots
 from kerascompact.text.stream import stateful_batches
 from kerascompact.training import NTASGD, RandomSteps, ResetStates, SparseSoftmaxCrossEntropy
@@ -20,6 +21,9 @@ from kerascompact.training.metrics import Perplexity
 
 BINS = 10  # of a sparse embedding
 STEPS_OF_TEST = 500  # tokens in a batch of the evaluation that reads the text in one stream
+
+# A spec, a number of words and a number of streams (`None`: no state) -> a model.
+Build = Callable[[Any, int, int | None], keras.Model]
 
 
 class Spec(NamedTuple):
@@ -81,28 +85,40 @@ def build(spec: Spec, num_words: int, batch_size: int | None) -> keras.Model:
         embeddings_initializer=keras.initializers.RandomUniform(-0.1, 0.1),
         name="embedding",
     )
+    return around(spec, embedding, batch_size)
+
+
+def around(spec: Spec, embedding: keras.layers.Layer, batch_size: int | None) -> keras.Model:
+    """The LSTMs of a spec around any embedding."""
     sizes = None
     if spec.kind != "dense":
         units = round(spec.units * spec.factor)
-        sizes = models.sparse_sizes((spec.width, spec.units), width, units)
+        sizes = models.sparse_sizes((spec.width, spec.units), embedding.output_dim, units)
     dropouts = models.Dropouts(*(spec.strength * share for share in AWD_PTB.dropouts))
     return models.awd_lstm(
-        embedding, num_words, spec.units, sizes=sizes, dropouts=dropouts, batch_size=batch_size
+        embedding,
+        embedding.input_dim,
+        spec.units,
+        sizes=sizes,
+        dropouts=dropouts,
+        batch_size=batch_size,
     )
 
 
 def compiled(spec: Spec, model: keras.Model) -> keras.Model:
-    """SGD at a constant rate, its gradient clipped."""
+    """SGD at a constant rate, its gradient clipped, with the proximal steps of penalties."""
     size = AWD_PTB
-    optimizer = keras.optimizers.SGD(
+    optimizer: Any = keras.optimizers.SGD(
         spec.rate, global_clipnorm=size.clip, weight_decay=size.weight_decay
     )
+    if isinstance(model.get_layer("embedding"), layers.AnchorTransformEmbedding):
+        optimizer = Proximal(optimizer)
     model.compile(optimizer, SparseSoftmaxCrossEntropy(), metrics=[Perplexity()], jit_compile=False)
     return model
 
 
 def fit(
-    spec: Spec, corpus: ptb.Corpus, folder: Path, verbose: int
+    spec: Spec, corpus: ptb.Corpus, folder: Path, verbose: int, build: Build = build
 ) -> tuple[keras.Model, dict[str, Any]]:
     """Trains and finetunes, or goes on with it.
 
@@ -157,24 +173,37 @@ def _batches(spec: Spec, ids: np.ndarray) -> tuple[Any, list[RandomSteps]]:
     return random.batches, [random]
 
 
-def run(spec: Spec, corpus: ptb.Corpus, work: Path, verbose: int = 2) -> dict[str, Any]:
-    """Trains, or goes on training, and returns the row; the test text is read once, at the end."""
+def run(
+    spec: Spec,
+    corpus: ptb.Corpus,
+    work: Path,
+    verbose: int = 2,
+    build: Build = build,
+    test: bool = True,
+) -> dict[str, Any]:
+    """Trains, or goes on training, and returns the row; the test text is read once, at the end.
+
+    `build` makes the model of a spec, for a number of words and of streams. `test=False` leaves the
+    test text untouched.
+    """
     keras.utils.set_random_seed(spec.seed)
-    model, row = fit(spec, corpus, spec.folder(work), verbose)
+    model, row = fit(spec, corpus, spec.folder(work), verbose, build)
     single = build(spec, len(corpus.words), 1)
     single.set_weights(model.get_weights())
     single.compile(loss=SparseSoftmaxCrossEntropy(), metrics=[Perplexity()])
-    for name, ids in (("dev", corpus.dev), ("test", corpus.test)):
+    texts = {"dev": corpus.dev, "test": corpus.test}
+    for name, ids in list(texts.items())[: 1 + test]:
         batches = stateful_batches(ids, 1, STEPS_OF_TEST)
         seen = single.evaluate(batches, callbacks=[ResetStates()], verbose=0, return_dict=True)
         row[f"{name}_perplexity"] = float(seen["perplexity"])
     embedding = model.get_layer("embedding")
+    numbers = getattr(embedding, "num_entries", None)
     return {
         "spec": spec._asdict(),
         "parameters": model.count_params(),
-        "embedding_parameters": embedding.num_entries,
+        "embedding_parameters": streams.numbers(model) if numbers is None else numbers,
         **row,
-        **stepping.measure(single, corpus.test),
+        **(stepping.measure(single, corpus.test) if test else {}),
     }
 
 

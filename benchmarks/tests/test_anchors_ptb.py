@@ -61,6 +61,7 @@ def test_anchors_are_trained_counted_and_shipped(tmp_path):
         {"kind": "low_rank", "ratio": 0.5},
         {"kind": "tensor_train", "ratio": 0.5},
         {"kind": "sparse_vd", "kl_weight": 1e-3},
+        {"kind": "sparse_vd_voc", "kl_weight": 1e-3},
         {**ANCHORS, "related": True, "unrelated": 1e-3},
     ],
     ids=lambda options: options["kind"],
@@ -164,10 +165,13 @@ def test_a_last_step_makes_zeros_of_small_entries(tmp_path):
 def test_the_runs_are_those_of_the_issue():
     kinds = [options["kind"] for options in anchors_ptb.METHODS.values()]
     assert set(kinds) == {
-        "standard", "low_rank", "tensor_train", "sparse_vd", "nearest", "k_svd", "anchors",
+        "standard", "low_rank", "tensor_train", "sparse_vd", "sparse_vd_voc", "nearest", "k_svd",
+        "anchors",
     }  # fmt: skip
     sizes = [options.get("num_anchors") for options in anchors_ptb.METHODS.values()]
     assert {100, 500, 1000, 2000} <= set(sizes)
+    wholes = anchors_ptb.whole()
+    assert all(spec.teacher == wholes[0] for spec in wholes) and wholes[0].train_tokens is None
     specs = anchors_ptb.grid()
     assert len({spec.folder(tied_language.Path("."))
                 for spec in specs}) == len(specs)  # fmt: skip

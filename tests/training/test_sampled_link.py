@@ -6,8 +6,9 @@ import pytest
 import tensorflow as tf
 
 from kerascompact.forms import DenseForm
-from kerascompact.layers import ClusterEmbedding, WordLogits, tied_softmax
+from kerascompact.layers import ClusterEmbedding, Embedding, WordLogits, tied_softmax
 from kerascompact.ops.sampled_softmax import log_uniform_candidates
+from kerascompact.optimizers import LazySGD
 from kerascompact.training import (
     NoiseContrastiveEstimation,
     SampledSoftmaxCrossEntropy,
@@ -152,6 +153,41 @@ def test_a_step_of_ones_own_and_one_of_several_losses_are_over_the_sample():
     # and all of it in evaluation
     full = both.test_on_batch(IDS, [LABELS, np.zeros((3, 5, 1))])[0]
     np.testing.assert_allclose(full, SparseSoftmaxCrossEntropy()(LABELS, plain(IDS)), rtol=1e-5)
+
+
+needs_reversible = pytest.mark.skipif(
+    not hasattr(keras.layers, "ReversibleEmbedding"), reason="since Keras 3.13"
+)
+
+
+@needs_reversible
+@pytest.mark.parametrize("policy", ["float32", "mixed_bfloat16"])
+@pytest.mark.parametrize("bias", [False, True])
+def test_a_plain_table_is_trained_by_the_words_of_the_sample(policy, bias):
+    # Keras gives logits in half precision unless told not to, and casts them before a loss
+    embedding = Embedding(V, D, dtype=policy, reverse_dtype=None if bias else "float32")
+    ids = keras.Input((None,), dtype="int32")
+    model = keras.Model(ids, tied_softmax(embedding, embedding(ids), use_bias=bias))
+    before = embedding.embeddings.numpy()
+    logits = model(IDS, training=True)
+    many = float(SampledSoftmaxCrossEntropy(200_000, seed=1)(LABELS, logits))
+    np.testing.assert_allclose(many, float(SparseSoftmaxCrossEntropy()(LABELS, logits)), atol=0.01)
+    model.compile(LazySGD(0.1), SampledSoftmaxCrossEntropy(SAMPLED, seed=1), jit_compile=False)
+    model.train_on_batch(IDS, LABELS)
+    drawn = log_uniform_candidates(SAMPLED, V, keras.random.SeedGenerator(1)).ids.numpy()
+    known = np.isin(np.arange(V), np.concatenate([drawn, IDS.ravel(), LABELS.ravel()]))
+    changed = np.any(embedding.embeddings.numpy() != before, axis=1)
+    assert np.array_equal(changed, known) and not known.all()
+
+
+@needs_reversible
+@pytest.mark.parametrize("option", [{"tie_weights": False}, {"logit_soft_cap": 9.0}])
+def test_refuses_a_plain_table_whose_logits_are_more_than_its_rows(option):
+    embedding = Embedding(V, D, **option)
+    embedding.build()
+    logits = embedding(np.ones((3, 5, D), np.float32), reverse=True, training=True)
+    with pytest.raises(ValueError, match="`y_pred` must be logits"):
+        SampledSoftmaxCrossEntropy(SAMPLED)(LABELS, logits)
 
 
 def test_a_bias_and_a_stored_form_hand_the_link_on():

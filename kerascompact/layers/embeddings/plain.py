@@ -7,6 +7,7 @@ import tensorflow as tf
 
 from kerascompact.core.keras_graph import plain_table, stock_reversible
 from kerascompact.core.registration import register
+from kerascompact.core.word_scorer import Scorer, attach_scorer
 
 _Keras: Any = stock_reversible() or keras.layers.Embedding
 _REVERSE = {"tie_weights": True, "reverse_dtype": None, "logit_soft_cap": None}
@@ -27,7 +28,9 @@ class Embedding(_Keras):
     sparse ids. `from_config`, `set_weights` and `load_weights` take what Keras' layer has saved; in
     a model that is loaded, `keras.models.clone_model` with a `clone_function` replaces the layer.
     From Keras 3.13 on it is a `keras.layers.ReversibleEmbedding` as well: `reverse=True` gives the
-    logits of all words. It freezes and exports as Keras' layer does.
+    logits of all words, and `training.SampledSoftmaxCrossEntropy` trains it by some of them, in
+    mixed precision if `reverse_dtype="float32"` or a bias makes them float32. It freezes
+    and exports as Keras' layer does.
 
     Args:
         input_dim: Vocabulary size `V`, in tokens.
@@ -84,14 +87,28 @@ class Embedding(_Keras):
         finally:
             self._in_reverse = before
 
-    def call(self, inputs: Any, reverse: bool = False) -> Any:
+    def call(self, inputs: Any, reverse: bool = False, training: bool | None = None) -> Any:
         if reverse:
-            return super().call(inputs, reverse=True)
+            return self._logits(inputs, training)
         if self.lora_enabled or isinstance(inputs, tf.SparseTensor):
             return super().call(inputs)
         if isinstance(inputs, tf.RaggedTensor):
             return inputs.with_flat_values(self._rows(inputs.flat_values))
         return self._rows(keras.ops.convert_to_tensor(inputs))
+
+    def _logits(self, hidden: Any, training: bool | None) -> Any:
+        """Those of Keras; a loss over a sample of the words reads the rows that it needs.
+
+        Not where logits are more than products with these rows: with a head of its own, a soft cap,
+        LoRA or a quantized table such a loss refuses them.
+        """
+        logits = super().call(hidden, reverse=True)
+        more = self.lora_enabled or getattr(self, "quantization_mode", None)
+        if more or not self.tie_weights or self.logit_soft_cap is not None:
+            return logits
+        hidden = tf.cast(keras.ops.convert_to_tensor(hidden), tf.float32)
+        scorer = Scorer(hidden, lambda ids: tf.gather(self.embeddings.value, ids))
+        return attach_scorer(logits, scorer if training else None)
 
     def _rows(self, ids: tf.Tensor) -> tf.Tensor:
         if ids.dtype not in (tf.int32, tf.int64):
@@ -99,7 +116,9 @@ class Embedding(_Keras):
         ids = tf.where(ids < 0, ids + self.input_dim, ids)  # as Keras: from the end
         return tf.cast(tf.gather(self.embeddings.value, ids), self.compute_dtype)
 
-    def compute_output_spec(self, inputs: Any, reverse: bool = False) -> keras.KerasTensor:
+    def compute_output_spec(
+        self, inputs: Any, reverse: bool = False, training: Any = None
+    ) -> keras.KerasTensor:
         if reverse:
             return super().compute_output_spec(inputs, reverse=True)
         return keras.layers.Embedding.compute_output_spec(self, inputs)  # it knows ragged ids

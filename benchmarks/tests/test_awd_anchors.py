@@ -1,0 +1,52 @@
+"""AWD-LSTM around anchors, on a made-up text of few words: both phases, and a kill."""
+
+import argparse
+
+import numpy as np
+import pytest
+
+from benchmarks.anchors import awd_anchors
+from benchmarks.anchors.awd_anchors import Spec
+from benchmarks.data.ptb import Corpus
+from benchmarks.sparseness import awd
+
+V = 20
+
+
+def text(tokens, seed):
+    """Every word is one or two after the one before it."""
+    steps = np.random.default_rng(seed).integers(1, 3, tokens)
+    return (np.cumsum(steps) % V).astype(np.int32)
+
+
+CORPUS = Corpus("letters", tuple(map(str, range(V))), text(400, 0), text(60, 1), text(63, 2), "-")
+TINY = awd.Spec("dense", 8, 12, 1.5, None, 2, 1, 0.1, 3.0, 4, 8, 1, random_steps=True)
+
+
+@pytest.fixture(autouse=True)
+def tiny(monkeypatch, tmp_path):
+    monkeypatch.setenv("KERASCOMPACT_RESULTS", str(tmp_path / "results"))
+    monkeypatch.setattr(awd_anchors, "BASE", TINY)
+    monkeypatch.setattr(awd_anchors.ptb, "load", lambda data, tokens: CORPUS)
+
+
+def test_trains_finetunes_goes_on_and_counts_what_is_not_zero(monkeypatch, tmp_path):
+    spec = Spec(12, 5e-4, 2, 1)
+    awd_anchors.run(spec._replace(epochs=1, finetune=0), CORPUS, tmp_path)  # killed
+    monkeypatch.setattr(awd_anchors, "SPECS", [spec])
+    arguments = argparse.Namespace(data=None, seeds=None, epochs=None, work=tmp_path, verbose=0)
+    (row,) = awd_anchors.benchmark("awd_anchors", arguments)
+    assert len(row["train_dev_by_epoch"]) == 2 and len(row["finetune_dev_by_epoch"]) == 1
+    assert row["finetune_averaged"] and 1.9 < row["test_perplexity"] < 25
+    assert row["step_difference"] < 1e-4
+    # averages keep the zeros of the proximal step
+    assert 12 * 8 < row["embedding_parameters"] < 0.9 * V * 12 + 12 * 8
+    assert "| 12 | 0.0005 | 2 + 1 | 1 |" in awd_anchors.table([row])
+
+
+def test_vectors_begin_as_long_as_those_of_the_table():
+    embedding = awd_anchors.build(Spec(64, 1e-6), 500, None).get_layer("embedding")
+    rows = np.asarray(embedding(np.arange(500)))
+    assert rows.std() == pytest.approx(0.1 / 3**0.5, rel=0.1)
+    (anchors,) = embedding.anchors
+    assert np.linalg.norm(anchors.numpy().T @ anchors.numpy() - np.eye(8), 2) < 1
