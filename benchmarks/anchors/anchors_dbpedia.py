@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.anchors import anchors_text
-from benchmarks.anchors.anchors_text import ANT, ANT_50, DYNAMIC, FREE, Spec
+from benchmarks.anchors.anchors_arms import ANT, ANT_50, DYNAMIC, FREE
+from benchmarks.anchors.anchors_text import Spec
 from benchmarks.clusters.cluster_paper import SEEDS
 
 OF_AG_NEWS = (

@@ -42,6 +42,7 @@ class Spec(NamedTuple):
 # The rate is 30: in 24 epochs of 143 steps, proximal steps take 100,000 strengths from an entry.
 STRENGTHS = (1e-7, 1e-6, 3e-6)
 ANCHORS = (100, 1000)
+SPECS = [Spec(count) for count in ANCHORS]
 
 
 def build(spec: Spec, num_words: int, batch_size: int | None) -> keras.Model:
@@ -77,6 +78,11 @@ def run(
     return {**row, "spec": spec._asdict(), "words": len(corpus.words)}
 
 
+def grid() -> list[Spec]:
+    """Trials of half of the epochs; what is chosen goes on from there."""
+    return [Spec(ANCHORS[0], strength, BASE.epochs // 2, 0) for strength in STRENGTHS]
+
+
 def benchmark(name: str, arguments: argparse.Namespace) -> list[dict[str, Any]]:
     """Runs what has no row yet, or goes on with it; `awd_anchors_dev` tries strengths, no test."""
     test = name == "awd_anchors"
@@ -85,11 +91,8 @@ def benchmark(name: str, arguments: argparse.Namespace) -> list[dict[str, Any]]:
         corpus = ptb.load(arguments.data, BASE.train_tokens)
         return run(spec, corpus, Path(arguments.work), test, arguments.verbose)
 
-    wanted = SPECS if test else [Spec(ANCHORS[0], strength) for strength in STRENGTHS]
+    wanted = SPECS if test else grid()
     return runner.benchmark(name, wanted, arguments, one, table)
-
-
-SPECS = [Spec(count) for count in ANCHORS]
 
 
 def table(rows: Sequence[dict[str, Any]]) -> str:

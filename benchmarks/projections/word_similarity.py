@@ -80,6 +80,9 @@ DEV = {
 _WHITENED = RUNS["NP-SG 1M, whitened, shorter n-grams, no cosine loss, nothing misspelt"]
 _MORE: list[dict[str, Any]] = [  # on the part alone
     {"epochs": 15},
+    {"epochs": 30},
+    {"epochs": 15, "hidden": hidden_units(2_000_000)},
+    {"epochs": 15, "hidden": hidden_units(4_000_000)},
     {"whitening": 0.2},
     {"whitening": 1.0},
     {"normalization": "layer"},
