@@ -242,12 +242,13 @@ def benchmark(name: str, arguments: argparse.Namespace) -> list[dict[str, Any]]:
 
 
 def grid() -> list[Spec]:
-    """The trials on dev: as many for each kind."""
-    return [
+    """The trials on dev: as many for each kind, and one more of the full table on all its text."""
+    trials = [
         Spec(method, {**METHODS[method], **changes}, train_tokens=PART, rate=rate)
-        for method, trials in TRIALS.items()
-        for rate, changes in trials
+        for method, those in TRIALS.items()
+        for rate, changes in those
     ]
+    return [*trials, Spec("SE", METHODS["SE"], rate=1e-3)]
 
 
 def table(rows: Sequence[dict[str, Any]]) -> str:

@@ -14,10 +14,10 @@ import keras
 
 from benchmarks.data import ptb
 from benchmarks.lib import results, runner
-from benchmarks.sparseness import awd
+from benchmarks.sparseness import awd, awd_specs
 from kerascompact import layers
 
-BASE = awd.SPECS["awd_50k"][0]
+BASE = awd_specs.SPECS["awd_50k"][0]
 
 
 class Spec(NamedTuple):
@@ -30,7 +30,7 @@ class Spec(NamedTuple):
     seed: int = 0
 
     @property
-    def training(self) -> awd.Spec:
+    def training(self) -> awd_specs.Spec:
         """The training, and what its checkpoints are named by."""
         return BASE._replace(epochs=self.epochs, finetune=self.finetune, seed=self.seed)
 
@@ -71,7 +71,7 @@ def run(
 ) -> dict[str, Any]:
     """The row of a run."""
 
-    def made(training: awd.Spec, num_words: int, batch_size: int | None) -> keras.Model:
+    def made(training: awd_specs.Spec, num_words: int, batch_size: int | None) -> keras.Model:
         return build(spec, num_words, batch_size)
 
     row = awd.run(spec.training, corpus, spec.folder(work), verbose, made, test)

@@ -3,13 +3,14 @@
 import argparse
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import keras
 import numpy as np
 
 from benchmarks.data import ptb
 from benchmarks.lib import checkpoints, results, runner, stepping, streams
+from benchmarks.sparseness.awd_specs import KINDS, SPECS, Spec
 from kerascompact import layers, models
 from kerascompact.core.extras import require
 from kerascompact.models.awd_lstm import AWD_PTB
@@ -23,54 +24,7 @@ BINS = 10  # of a sparse embedding
 STEPS_OF_TEST = 500  # tokens in a batch of the evaluation that reads the text in one stream
 
 # A spec, a number of words and a number of streams (`None`: no state) -> a model.
-Build = Callable[[Any, int, int | None], keras.Model]
-
-
-class Spec(NamedTuple):
-    """Everything that decides a run.
-
-    `width` and `units` are those of the dense model. "sparse" has `factor` times the units in
-    LSTMs of the same parameters; "sparse embedding" also vectors `factor` times as wide, with as
-    many entries as those of the dense model. `epochs`, then up to `finetune` more of averaged SGD.
-    `strength` multiplies every share that is dropped: smaller models need less of it.
-    `random_steps`: whether batches have random lengths, and rates of their length, as published.
-    """
-
-    kind: str
-    width: int = 400
-    units: int = 1150
-    factor: float = 1.5
-    train_tokens: int | None = None
-    epochs: int = 500
-    finetune: int = 500
-    strength: float = 1.0
-    rate: float = 30.0
-    batch_size: int = 20
-    steps: int = 70
-    patience: int = 5
-    random_steps: bool = False
-    seed: int = 0
-
-    def folder(self, work: Path) -> Path:
-        """Where its checkpoints are."""
-        return work / "awd" / "-".join(map(str, self._replace(epochs=0, finetune=0)))  # may go on
-
-
-KINDS = ("dense", "sparse", "sparse embedding")
-SPECS = {
-    # The paper's pair, and the full embedding sparse: 43 minutes an epoch on two cores.
-    "awd": [Spec(kind, random_steps=True) for kind in KINDS],
-    # The same at a sixth of the width, a third of the text.
-    "awd_300k": [
-        Spec(kind, 64, 184, 1.5, 300_000, epochs=10, finetune=2, strength=0.5, steps=35)
-        for kind in KINDS
-    ],
-    # Small enough to train until averaging has begun, in minutes on one core.
-    "awd_50k": [
-        Spec(kind, 32, 96, 1.5, 50_000, 24, 8, 0.5, batch_size=10, steps=35, random_steps=True)
-        for kind in KINDS
-    ],
-}
+Build = Callable[[Spec, int, int | None], keras.Model]
 
 
 def build(spec: Spec, num_words: int, batch_size: int | None) -> keras.Model:
@@ -233,10 +187,10 @@ def draw(rows: Sequence[dict[str, Any]], path: Path) -> Path | None:
     except ImportError:
         return None
     axes = figure.subplots()
-    for place, row in enumerate(rows):
+    for row in sorted(rows, key=lambda row: row["spec"]["seed"]):
         phases = [row.get(f"{phase}_dev_by_epoch", []) for phase in ("train", "finetune")]
         spec, done = Spec(**row["spec"]), len(phases[0])
-        label, colour = f"{spec.kind}, seed {spec.seed}", f"C{place}"
+        label, colour = spec.kind if spec.seed == 0 else None, f"C{KINDS.index(spec.kind)}"
         axes.plot(range(1, done + 1), phases[0], color=colour, label=label)
         axes.plot(range(done + 1, done + len(phases[1]) + 1), phases[1], "--", color=colour)
     axes.set_yscale("log")
@@ -247,21 +201,25 @@ def draw(rows: Sequence[dict[str, Any]], path: Path) -> Path | None:
 
 
 def table(rows: Sequence[dict[str, Any]]) -> str:
-    """Markdown: perplexities before and after finetuning, and the step on a phone."""
+    """Markdown: perplexities before and after finetuning over seeds, and the step on a phone."""
     lines = [
-        "| model | k, h | tokens | epochs | seed | parameters | of embedding | dev, not finetuned "
+        "| model | k, h | tokens | epochs | seeds | parameters | of embedding | dev, not finetuned "
         "| dev | test | step: bytes | of theory | us |",
         "|" + "---|" * 13,
     ]
-    for row in rows:
-        spec = Spec(**row["spec"])
-        first = f"{row['train_dev']:.1f}" if "train_dev" in row else "-"
+    for group in results.by_seed(rows):
+        row, spec = group[0], Spec(**group[0]["spec"])
+        means = []
+        for key in ("train_dev", "dev_perplexity", "test_perplexity"):
+            average, deviation = results.spread(group, key) if key in row else (0, 0)
+            means.append(f"{average:.1f}" + (f" ± {deviation:.1f}" if len(group) > 1 else ""))
+        first, *others = means if "train_dev" in row else ["-", *means[1:]]
         lines.append(
             f"| {spec.kind} | {spec.width}, {spec.units} | {spec.train_tokens or 929_589:,} "
             f"| {len(row.get('train_dev_by_epoch', ()))} + "
-            f"{len(row.get('finetune_dev_by_epoch', ()))} | {spec.seed} | {row['parameters']:,} "
-            f"| {row['embedding_parameters']:,} | {first} | {row['dev_perplexity']:.1f} "
-            f"| {row['test_perplexity']:.1f} | {row['step_bytes']:,} "
-            f"| {row['step_bytes'] / row['step_theory']:.3f} | {row['step_microseconds']:.0f} |"
+            f"{len(row.get('finetune_dev_by_epoch', ()))} | {len(group)} | {row['parameters']:,} "
+            f"| {row['embedding_parameters']:,} | {first} | {' | '.join(others)} "
+            f"| {row['step_bytes']:,} | {row['step_bytes'] / row['step_theory']:.3f} "
+            f"| {row['step_microseconds']:.0f} |"
         )
     return "\n".join(lines)

@@ -79,7 +79,9 @@ def test_dev_and_test_are_the_last_articles(monkeypatch):
 
 def test_trials_are_as_many_for_each_kind_and_rows_are_kept(monkeypatch, tmp_path):
     assert {len(trials) for trials in anchors_wiki.TRIALS.values()} == {3}
-    assert all(trial.train_tokens == anchors_wiki.PART for trial in anchors_wiki.grid())
+    *trials, last = anchors_wiki.grid()
+    assert len(trials) == 12 and all(trial.train_tokens == anchors_wiki.PART for trial in trials)
+    assert last.train_tokens == Spec("SE", {}).train_tokens
     kinds = {METHODS[method]["kind"] for method in anchors_wiki.TRIALS}
     assert kinds | {"k_svd"} == {options["kind"] for options in METHODS.values()}
     monkeypatch.setattr(anchors_wiki, "METHODS", {"SE": METHODS["SE"]})

@@ -8,7 +8,7 @@ import pytest
 from benchmarks.data.ptb import Corpus
 from benchmarks.lib import results
 from benchmarks.sparseness import awd
-from benchmarks.sparseness.awd import KINDS, SPECS, Spec
+from benchmarks.sparseness.awd_specs import KINDS, SPECS, Spec
 from kerascompact.training import NTASGD
 
 V = 20

@@ -8,7 +8,7 @@ import pytest
 from benchmarks.anchors import awd_anchors
 from benchmarks.anchors.awd_anchors import Spec
 from benchmarks.data.ptb import Corpus
-from benchmarks.sparseness import awd
+from benchmarks.sparseness import awd_specs
 
 V = 20
 
@@ -20,7 +20,7 @@ def text(tokens, seed):
 
 
 CORPUS = Corpus("letters", tuple(map(str, range(V))), text(400, 0), text(60, 1), text(63, 2), "-")
-TINY = awd.Spec("dense", 8, 12, 1.5, None, 2, 1, 0.1, 3.0, 4, 8, 1, random_steps=True)
+TINY = awd_specs.Spec("dense", 8, 12, 1.5, None, 2, 1, 0.1, 3.0, 4, 8, 1, random_steps=True)
 
 
 @pytest.fixture(autouse=True)

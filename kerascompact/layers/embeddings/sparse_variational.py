@@ -33,6 +33,9 @@ class SparseVariationalEmbedding(VariationalEmbedding):
         warmup: Number of steps in which the weight rises linearly from 0.
         threshold: Threshold of `log alpha`; entries at or above it are 0.
         log_variance_initializer: Initializer of `log sigma^2`. Default: -10.
+        charge: Which words a step charges: those of the "batch", for all steps since they last
+            paid, or "all", as in the paper, see `VariationalVocabularyEmbedding`. "all" costs a
+            pass over the whole table and its variances.
         seed: Seed of the noise.
         **kwargs: `embeddings_initializer`, `embeddings_regularizer` and `embeddings_constraint` (of
             `T`), `weights` (entries below the noise at the start are 0), `mask_zero` and those of
@@ -50,8 +53,9 @@ class SparseVariationalEmbedding(VariationalEmbedding):
 
     Reference: [Chirkova et al., EMNLP 2018](https://arxiv.org/abs/1810.10927), sec. 3.1;
     [Molchanov et al., ICML 2017](https://arxiv.org/abs/1701.05369), eq. 14.
-    Differs: of an embedding only, where the papers make all weights of a model sparse; a word pays
-    when a batch has it, for all steps since it last paid; words never met are dropped.
+    Differs: of an embedding only, where the papers make all weights of a model sparse; unless
+    `charge="all"` a word pays when a batch has it, for all steps since it last paid; words never
+    met are dropped.
     """
 
     EXAMPLE = dict(input_dim=20, output_dim=4, kl_weight=1e-3)
@@ -83,7 +87,7 @@ class SparseVariationalEmbedding(VariationalEmbedding):
         # One sample per place of the batch; the distinct ids take the first ones.
         numbers = row_numbers(unique, inverse)
         rows, divergence = self.sample(unique, numbers, tf.size(ids))
-        self.charge(unique, inverse, divergence)
+        self.add_divergence(unique, inverse, divergence)
         return tf.gather(rows, inverse)
 
     def sample(
@@ -96,6 +100,11 @@ class SparseVariationalEmbedding(VariationalEmbedding):
         rows = mean + tf.exp(0.5 * log_variance) * tf.gather(noise, numbers)
         divergence = log_uniform_kl(log_alpha_of(mean, log_variance))
         return rows, tf.reduce_sum(divergence, axis=-1)
+
+    def divergences(self) -> tf.Tensor:
+        log_variance = tf.convert_to_tensor(self.log_variance.value)
+        log_alpha = log_alpha_of(tf.convert_to_tensor(self.table.value), log_variance)
+        return tf.reduce_sum(log_uniform_kl(log_alpha), axis=-1)
 
     def kept_rows(self, ids: tf.Tensor) -> tf.Tensor:
         """The rows `(n, d)` of ids `(n,)` after training."""

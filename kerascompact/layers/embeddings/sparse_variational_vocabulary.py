@@ -59,6 +59,13 @@ class SparseVariationalVocabularyEmbedding(SparseVariationalEmbedding):
         own = log_uniform_kl(log_alpha_of(mean, log_variance))
         return rows * tf.expand_dims(drawn, -1), divergence + own
 
+    def divergences(self) -> tf.Tensor:
+        own = log_alpha_of(
+            tf.convert_to_tensor(self.multiplier.value),
+            tf.convert_to_tensor(self.multiplier_log_variance.value),
+        )
+        return super().divergences() + log_uniform_kl(own)
+
     def kept_rows(self, ids: tf.Tensor) -> tf.Tensor:
         mean, log_variance = self._multipliers(ids)
         kept = log_alpha_of(mean, log_variance) < self.threshold

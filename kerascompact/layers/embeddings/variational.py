@@ -10,13 +10,18 @@ from kerascompact.layers.embeddings.base import CompactEmbedding
 from kerascompact.ops.replicas import gathered, replicas
 from kerascompact.ops.unique import occurrences
 
+CHARGES = ("batch", "all")
+
 
 class VariationalEmbedding(CompactEmbedding):
     """Base: a table with a posterior for each word and `sum_i KL_i` in the loss.
 
     A batch charges only its own words, so that a step costs only their rows: word `i` is charged
-    `kl_weight * n_i KL_i`, with `n_i` the number of steps since its last charge. Inputs of a model
-    that share the layer count as one batch. A word that never occurs in training is dropped.
+    `kl_weight * n_i KL_i`, with `n_i` the number of steps since its last charge. For gradient
+    descent that is the sum over all words at each step, but Adam makes a step of one size of a
+    charge of any size: a word that occurs seldom hardly gains noise. With `charge="all"` each step
+    charges all words, as the papers do, and reads the noise of all. Inputs of a model that share
+    the layer count as one batch. A word that never occurs in training is dropped.
 
     Args:
         input_dim: Vocabulary size `V`, in tokens.
@@ -26,6 +31,7 @@ class VariationalEmbedding(CompactEmbedding):
         warmup: Number of steps in which the weight rises linearly from 0.
         threshold: Threshold of `log alpha`, the noise-to-signal ratio; what is at or above it is
             dropped.
+        charge: Which words a step charges, those of the "batch" or "all".
         seed: Seed of the noise.
         **kwargs: Arguments of `CompactEmbedding`.
 
@@ -40,10 +46,12 @@ class VariationalEmbedding(CompactEmbedding):
         *,
         warmup: int = 0,
         threshold: float = 3.0,
+        charge: str = "batch",
         seed: int | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(input_dim, output_dim, **kwargs)
+        self.charge = checks.choice("charge", charge, CHARGES)
         self.kl_weight = checks.number("kl_weight", kl_weight, above=0)
         self.warmup = checks.integer_in("warmup", warmup, 0)
         self.threshold = checks.number("threshold", threshold, above=-10, up_to=10)
@@ -75,8 +83,12 @@ class VariationalEmbedding(CompactEmbedding):
             shape=shape, initializer=initializer, dtype="float32", autocast=False, name=name
         )
 
-    def charge(self, unique: tf.Tensor, inverse: tf.Tensor, divergence: tf.Tensor) -> None:
-        """Adds the KL terms of the words of a batch to the loss.
+    def divergences(self) -> tf.Tensor:
+        """Divergences of the posteriors of all words, `(V,)`."""
+        raise NotImplementedError(f"{type(self).__name__} must define `divergences`.")
+
+    def add_divergence(self, unique: tf.Tensor, inverse: tf.Tensor, divergence: tf.Tensor) -> None:
+        """Adds the KL terms of the words of a batch, or of all words, to the loss.
 
         Inputs that share the layer count as one step: a word in several of them is charged once.
         Padding, id 0 with `mask_zero`, is never charged.
@@ -87,7 +99,8 @@ class VariationalEmbedding(CompactEmbedding):
             divergence: Divergences of their posteriors, `(n,)`.
         """
         # Keras drops the losses of a model when it is called again.
-        if not any(loss is self._charged for loss in self.losses):
+        first = not any(loss is self._charged for loss in self.losses)
+        if first:
             self.steps.assign_add(1)
         steps = tf.convert_to_tensor(self.steps.value)
         owed = tf.cast(steps - tf.gather(self.paid.value, unique), tf.float32)
@@ -104,6 +117,10 @@ class VariationalEmbedding(CompactEmbedding):
         weight = self.kl_weight * tf.minimum(
             1.0, tf.cast(steps, tf.float32) / float(max(self.warmup, 1))
         )
+        if self.charge == "all":
+            if not first:
+                return
+            divergence, owed = self.divergences()[int(self.mask_zero) :], 1.0
         self._charged = weight * tf.reduce_sum(owed * divergence)
         self.add_loss(self._charged)
 
@@ -117,6 +134,7 @@ class VariationalEmbedding(CompactEmbedding):
             "kl_weight": self.kl_weight,
             "warmup": self.warmup,
             "threshold": self.threshold,
+            "charge": self.charge,
             "seed": self.seed,
         }
 

@@ -33,6 +33,10 @@ class VariationalVocabularyEmbedding(VariationalEmbedding):
             after training.
         log_alpha_initializer: Initializer of `log alpha`. Default: uniform in [0, 3], as in the
             paper's code.
+        charge: Which words a step charges: those of the "batch", for all steps since they last
+            paid, or "all", as in the paper. Adam makes a step of one size of a charge of any size,
+            so that with "batch" words that occur seldom keep little noise; "all" costs a pass over
+            `log alpha`, `V` numbers.
         seed: Seed of the noise.
         **kwargs: `embeddings_initializer`, `embeddings_regularizer`, `embeddings_constraint`,
             `weights` (training keeps more of them with a lower `log_alpha_initializer`),
@@ -49,9 +53,9 @@ class VariationalVocabularyEmbedding(VariationalEmbedding):
 
     Reference: [Chen et al., NAACL 2019](https://arxiv.org/abs/1902.10339), sec. 3; the divergence
     is that of [Molchanov et al., ICML 2017](https://arxiv.org/abs/1701.05369), eq. 14.
-    Differs: a word pays when a batch has it, for all steps since it last paid, instead of all words
-    at each step; words that training never meets are dropped. The paper's code draws one `z` for
-    all tokens of a text.
+    Differs: unless `charge="all"` a word pays when a batch has it, for all steps since it last
+    paid, instead of all words at each step; words that training never meets are dropped. The
+    paper's code draws one `z` for all tokens of a text.
     """
 
     EXAMPLE = dict(input_dim=20, output_dim=4, kl_weight=1e-3)
@@ -81,9 +85,12 @@ class VariationalVocabularyEmbedding(VariationalEmbedding):
             return tf.where(tf.expand_dims(self.is_kept(ids), -1), rows, 0.0)
         unique, inverse = unique_ids(ids, self.input_dim)
         log_alpha = limited(tf.gather(self.log_alpha.value, unique))
-        self.charge(unique, inverse, log_uniform_kl(log_alpha))
+        self.add_divergence(unique, inverse, log_uniform_kl(log_alpha))
         deviation = tf.expand_dims(tf.exp(0.5 * tf.gather(log_alpha, inverse)), -1)
         return rows * (1 + deviation * normal_noise(tf.shape(rows), self.noise))
+
+    def divergences(self) -> tf.Tensor:
+        return log_uniform_kl(limited(tf.convert_to_tensor(self.log_alpha.value)))
 
     def is_kept(self, ids: tf.Tensor) -> tf.Tensor:
         """Which ids have a vector after training: bool, of the shape of `ids`."""

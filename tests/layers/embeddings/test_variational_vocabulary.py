@@ -4,8 +4,10 @@ import pytest
 import tensorflow as tf
 
 from contracts import check_embedding
+from kerascompact import layers
 from kerascompact.core.storage import total_bits
 from kerascompact.layers import VariationalVocabularyEmbedding
+from kerascompact.optimizers import LazyAdam
 
 EVERY = np.arange(20)
 
@@ -156,3 +158,54 @@ def test_gradients_are_rows():
     for gradient in tape.gradient(loss, [layer.table.value, layer.log_alpha.value]):
         assert isinstance(gradient, tf.IndexedSlices)
         assert set(gradient.indices.numpy()) == {3, 5}
+
+
+@pytest.mark.parametrize(
+    "cls",
+    [
+        layers.VariationalVocabularyEmbedding,
+        layers.SparseVariationalEmbedding,
+        layers.SparseVariationalVocabularyEmbedding,
+    ],
+)
+def test_a_step_may_charge_all_words_but_padding(cls):
+    layer = cls(9, 3, kl_weight=0.5, charge="all", mask_zero=True, seed=0)
+    ids = keras.Input((None,), dtype="int32")
+    other = keras.Input((None,), dtype="int32")
+    model = keras.Model([ids, other], [layer(ids), layer(other)])  # one step, charged once
+    for weight in layer.trainable_weights:
+        weight.assign(np.random.default_rng(1).normal(size=weight.shape))
+    model([np.array([[0, 3]]), np.array([[3, 4]])], training=True)
+
+    def kl(log_alpha):
+        fitted = 0.63576 / (1 + np.exp(1.87320 + 1.48695 * log_alpha))
+        return fitted + 0.5 * np.log1p(np.exp(-log_alpha))
+
+    values = {weight.name: weight.numpy().astype(np.float64) for weight in layer.trainable_weights}
+    if "log_alpha" in values:
+        expected = kl(values["log_alpha"])
+    else:
+        expected = kl(values["log_variance"] - np.log(values["table"] ** 2)).sum(axis=1)
+    if "multiplier" in values:
+        noise = values["multiplier_log_variance"] - np.log(values["multiplier"] ** 2)
+        expected = expected + kl(noise)
+    np.testing.assert_allclose(sum(model.losses), 0.5 * expected[1:].sum(), rtol=1e-4)
+    again = cls.from_config(layer.get_config())
+    assert again.charge == "all"
+
+
+def test_under_adam_a_rare_word_gains_noise_if_each_step_charges_all():
+    noise = {}
+    for charge in ("batch", "all"):
+        layer = layers.VariationalVocabularyEmbedding(
+            6, 2, kl_weight=1.0, charge=charge, log_alpha_initializer="zeros"
+        )
+        model = keras.Sequential([layer, keras.layers.GlobalAveragePooling1D()])
+        model.compile(LazyAdam(0.1), "mse")
+        for step in range(20):
+            model.train_on_batch(np.array([[5 if step == 0 else 3]]), np.zeros((1, 2)))
+        noise[charge] = layer.log_alpha.numpy()
+    assert noise["batch"][5] < 0.2 and abs(noise["all"][5] - 2) < 0.3
+    assert noise["batch"][3] > 1.3  # a word of every batch pays as often in both
+    with pytest.raises(ValueError, match="`charge` must be"):
+        layers.VariationalVocabularyEmbedding(6, 2, kl_weight=1.0, charge="none")
