@@ -33,7 +33,7 @@ METHODS: dict[str, dict[str, Any]] = {
     "VVD": {"kind": "vvd", "kl_weight": 1e-4},
     "VS VVD 5,000": {"kind": "selected", "first": "VVD", "words": 5000},
     "VS VVD 3,000": {"kind": "selected", "first": "VVD", "words": 3000},
-    "VVD, all charged": {"kind": "vvd", "kl_weight": 1e-4, **CHARGED},
+    "VVD, all charged": {"kind": "vvd", "kl_weight": 1e-5, **CHARGED},
     "VS VVD 5,000, all charged": {"kind": "selected", "first": "VVD, all charged", "words": 5000},
     "VS VVD 3,000, all charged": {"kind": "selected", "first": "VVD, all charged", "words": 3000},
     "SparseVD": {"kind": "sparse_vd", "kl_weight": 1e-6},

@@ -40,7 +40,7 @@ class Spec(NamedTuple):
 
 
 # The rate is 30: in 24 epochs of 143 steps, proximal steps take 100,000 strengths from an entry.
-STRENGTHS = (1e-7, 1e-6, 3e-6)
+STRENGTHS = (1e-6, 3e-6, 1e-5)
 ANCHORS = (100, 1000)
 SPECS = [Spec(count) for count in ANCHORS]
 
