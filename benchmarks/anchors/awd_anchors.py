@@ -24,7 +24,7 @@ class Spec(NamedTuple):
     """Everything that decides a run but for what `BASE` says."""
 
     num_anchors: int
-    l1_weight: float = 1e-6
+    l1_weight: float = 1e-5  # by dev
     epochs: int = BASE.epochs
     finetune: int = BASE.finetune
     seed: int = 0

@@ -62,6 +62,8 @@ def test_k_svd_is_of_the_trained_table(tmp_path):
     assert full["embedding_parameters"] == V * d and "test_perplexity" not in full
     row = anchors_wiki.run(small, CORPUS, tmp_path, test=False)
     assert row["embedding_parameters"] <= V * 6 + 12 * d and "training_bytes" not in row
+    of = small._replace(options={**options, "of": "ANT 1,000"})
+    assert of.teacher.options == METHODS["ANT 1,000"]
     assert 0.9 * full["dev_perplexity"] < row["dev_perplexity"] < 39
 
 
@@ -82,8 +84,8 @@ def test_trials_are_as_many_for_each_kind_and_rows_are_kept(monkeypatch, tmp_pat
     *trials, last = anchors_wiki.grid()
     assert len(trials) == 12 and all(trial.train_tokens == anchors_wiki.PART for trial in trials)
     assert last.train_tokens == Spec("SE", {}).train_tokens
-    kinds = {METHODS[method]["kind"] for method in anchors_wiki.TRIALS}
-    assert kinds | {"k_svd"} == {options["kind"] for options in METHODS.values()}
+    kinds = {anchors_wiki.TRIED[method]["kind"] for method in anchors_wiki.TRIALS}
+    assert kinds | {"k_svd"} == {options["kind"] for options in anchors_wiki.TRIED.values()}
     monkeypatch.setattr(anchors_wiki, "METHODS", {"SE": METHODS["SE"]})
     repeated = CORPUS._replace(train=np.tile(CORPUS.train, 3))
     monkeypatch.setattr(anchors_wiki, "corpus", lambda *_: repeated)
