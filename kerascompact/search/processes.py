@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import IO, Any, Self
 
@@ -14,6 +15,8 @@ THREADS = ("TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS", "OMP_NUM_THREADS"
 
 class Processes:
     """Runs workers of a search; as a context, it ends them.
+
+    If this process is killed, they end as well: see `end_with_parent`.
 
     Args:
         folder: Folder of the search.
@@ -40,7 +43,7 @@ class Processes:
         for process in self.running.values():
             process.terminate()
         for process in self.running.values():
-            process.wait()
+            process.communicate()  # closes its pipe, and waits
 
     def alive(self) -> bool:
         """Whether a worker still runs; one that died is started again, up to three times.
@@ -51,6 +54,7 @@ class Processes:
             code = process.poll()
             if code is None:
                 continue
+            process.communicate()
             del self.running[place]
             if code not in (0, -signal.SIGTERM, -signal.SIGINT) and self.started[place] <= RESTARTS:
                 self._launch(place)
@@ -64,7 +68,7 @@ class Processes:
         with self._log(place) as log:
             self.running[place] = subprocess.Popen(
                 [sys.executable, "-m", MODULE, str(self.folder), str(place), *self.arguments],
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment,
+                stdin=subprocess.PIPE, stdout=log, stderr=log, env=environment,
             )  # fmt: skip
 
     def _log(self, place: int) -> IO[bytes]:
@@ -75,3 +79,17 @@ class Processes:
     def _last_line(self, place: int) -> str:
         text = (self.folder / "workers" / f"{place}.log").read_text("utf-8", "replace").strip()
         return text.splitlines()[-1] if text else "without a word"
+
+
+def end_with_parent() -> None:
+    """Ends this process when the one that started it is gone, however that one ended.
+
+    Called by a worker. Its standard input is a pipe that nothing is written to, and of which the
+    system closes the other end with the parent.
+    """
+
+    def wait() -> None:
+        os.read(0, 1)  # not `sys.stdin`, whose lock a thread must not hold when Python ends
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=wait, daemon=True).start()

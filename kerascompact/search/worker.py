@@ -20,6 +20,7 @@ from kerascompact.search.corpus import WHOLE
 from kerascompact.search.fidelity import usual_epochs
 from kerascompact.search.fitting import Fitting
 from kerascompact.search.guides import Guides
+from kerascompact.search.processes import end_with_parent
 from kerascompact.search.runs import Run
 from kerascompact.search.setting import Setting
 from kerascompact.search.sizes import Sizes
@@ -234,6 +235,7 @@ class Worker:
 def main(argv: list[str]) -> int:
     """One process of a search; `MOST` of 0 is no bound of its trials."""
     folder, number, seconds, begun, most = argv
+    end_with_parent()
     worker = Worker(Path(folder), int(number))
     gc.freeze()  # what is loaded stays: collections after each trial need not look at it
     worker.work(float(seconds), float(begun), int(most) or None)

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -64,6 +65,30 @@ def test_one_is_killed_in_mid_trial(tmp_path, count):
         ]
         assert len(first) == len(set(first)) > 0
     assert len({trial.user_attrs["worker"] for trial in ended}) > 1
+
+
+def test_workers_end_with_a_killed_search(tmp_path):
+    prepared(tmp_path / "search")
+    script = (
+        "import sys, time; from pathlib import Path\n"
+        "from kerascompact.search.processes import Processes\n"
+        "with Processes(Path(sys.argv[1]), 2, 600, time.time(), None) as processes:\n"
+        "    print(*(one.pid for one in processes.running.values()), flush=True)\n"
+        "    time.sleep(600)"
+    )
+    command = [sys.executable, "-c", script, str(tmp_path / "search")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as search:
+        workers = [int(pid) for pid in search.stdout.readline().split()]
+        watcher, begun = Worker(tmp_path / "search"), time.time()
+        while not any(trial.state.name == "RUNNING" for trial in trials(watcher)):
+            assert time.time() < begun + 120
+            time.sleep(0.2)
+        search.kill()
+    assert len(workers) == 2
+    begun = time.time()
+    while any(Path(f"/proc/{pid}/cmdline").exists() for pid in workers):
+        assert time.time() < begun + 30
+        time.sleep(0.1)
 
 
 @pytest.mark.parametrize("address", ["sqlite:///{}/both.db", "{}/both.log"])
