@@ -40,6 +40,7 @@ from kerascompact.tflite.passes import (
     nibbles,
     word_logits,
 )
+from kerascompact.tflite.validate import TooLargeError
 
 
 def convert(
@@ -131,8 +132,8 @@ def convert(
     Returns: The bytes of the file. Converting twice gives the same bytes.
 
     Raises: ValueError, if the model is not built, labels do not fit its output, it needs an
-        operator that plain TFLite does not have (with the layer that it is in), it cannot take
-        text, or the recipe does not fit the model.
+        operator that plain TFLite does not have (with the layer that it is in) or a tensor of 2 GiB
+        or more, it cannot take text, or the recipe does not fit the model.
 
     Example:
     >>> from kerascompact.layers import ClusterEmbedding
@@ -182,7 +183,7 @@ def convert(
             function = f"serve_{len(signatures):03}"
             options = options._replace(in_order=ordered)
             signatures[name] = signature(frozen, forms, recipe, sizes, options, function, **rest)
-        parsed = flatbuffer.parse(to_tflite(signatures, recipe.kernels))
+        parsed = _parse(to_tflite(signatures, recipe.kernels))
         every = [form for one in signatures.values() for form in one.forms]
         precisions, scales = metadata.precisions(every), metadata.column_scales(every)
         row_scaled = metadata.row_scaled_tables(every)
@@ -242,6 +243,16 @@ def _in_order(
     specs = input_specs(trained, sizes.sequence_length, inputs, 1)
     copy = in_file_order(trained, text, specs)
     return (made, False) if copy is None else (Frozen.of(copy, recipe), True)
+
+
+def _parse(data: bytes) -> Any:
+    try:
+        return flatbuffer.parse(data)
+    except TooLargeError as error:
+        raise ValueError(
+            "`model` must need no tensor of 2 GiB or more. Received: one for which the converter "
+            f"made {error.__cause__}. A smaller `sequence_length` or `batch_size` may help."
+        ) from error
 
 
 def _recipe_of(models: dict[str, Any], recipe: str | Recipe | None) -> Recipe:

@@ -12,7 +12,7 @@ from kerascompact.tflite import checksum, packed_json
 from kerascompact.tflite.layout import ITEM_BITS, TYPE_NAMES, check_layout, schema
 from kerascompact.tflite.metadata_schema import metadata_fits
 from kerascompact.tflite.operators import OPERATORS
-from kerascompact.tflite.validate import check_model
+from kerascompact.tflite.validate import TooLargeError, check_model
 
 __all__ = [
     "IDENTIFIER", "ITEM_BITS", "METADATA_NAME", "TYPE_NAMES", "add_metadata", "load", "metadata_of",
@@ -73,7 +73,8 @@ def parse(data: bytes) -> Any:
     Args:
         data: Bytes of the file.
 
-    Raises: ValueError, if it is not a TFLite file, or is truncated or damaged.
+    Raises: TooLargeError, if a tensor is larger than the runtime can hold; ValueError, if it is
+        not a TFLite file, or is truncated or damaged.
     """
     _check_is_tflite(data)
     try:
@@ -86,6 +87,10 @@ def parse(data: bytes) -> Any:
                 _fill(operator, "inputs", "outputs")
         for signature in model.signatureDefs or []:
             _fill(signature, "inputs", "outputs")
+    except TooLargeError as error:
+        raise TooLargeError(
+            f"`flatbuffer` must have tensors that the runtime can hold. Received: {error}."
+        ) from error
     except _DAMAGE as error:
         raise ValueError(
             f"`flatbuffer` must be a complete TFLite model. Received: {len(data)} bytes that are "

@@ -18,6 +18,10 @@ from kerascompact.tflite.operators import COUNTS, MANY, OPERATORS, OPTIONAL
 MAX_BYTES = 2**31 - 1  # largest tensor: the runtime counts entries in int32
 
 
+class TooLargeError(ValueError):
+    """A tensor has more than `MAX_BYTES` bytes."""
+
+
 def check_model(model: Any, size: int) -> None:
     """Checks everything that the runtime assumes about tensors, operators, signatures and graphs.
 
@@ -105,7 +109,7 @@ def _check_tensor(model: Any, tensor: Any) -> bool:
     items = math.prod(shape)
     expected = -(-items * ITEM_BITS.get(tensor.type, 8) // 8)
     if expected > MAX_BYTES:
-        raise ValueError(f"a tensor of shape {shape}, more than {MAX_BYTES} bytes")
+        raise TooLargeError(f"a tensor of shape {shape}, more than {MAX_BYTES:,} bytes")
     _check_quantization(tensor, shape)
     buffer = model.buffers[tensor.buffer]
     if buffer.data is None or not len(buffer.data):

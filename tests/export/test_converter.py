@@ -241,6 +241,12 @@ def test_refuses_a_model_that_is_not_built(make):
         export.convert(make())
 
 
+def test_refuses_a_tensor_that_the_runtime_cannot_hold():
+    layers = [keras.Input((2**15,), dtype="int32"), keras.layers.Embedding(2, 2**14)]
+    with pytest.raises(ValueError, match=r"no tensor of 2 GiB .* \[1, 32768, 16384\].*sequence_l"):
+        export.convert(keras.Sequential(layers), "float32")
+
+
 @pytest.mark.parametrize("model", [None, "model.keras", cluster])
 def test_refuses_what_is_no_model(model):
     with pytest.raises(ValueError, match="`model` must be a keras.Model"):

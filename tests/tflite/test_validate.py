@@ -105,7 +105,7 @@ def reads_the_future(model):
         (shaped([1, 4], np.array([1, -2])), r"a tensor of shape \[1, 4\]"),
         (shaped([1, 4], np.array([1, 5])), r"shape \[1, 4\] and signature \[1, 5\]"),
         (shaped([1, 4], np.array([-1])), r"shape \[1, 4\] and signature \[-1\]"),
-        (shaped([2**16, 2**14]), "more than 2147483647 bytes"),
+        (shaped([2**16, 2**14]), "more than 2,147,483,647 bytes"),
         (open_variable, "a variable tensor has an open size"),
         (quantized([np.nan], [0]), "a scale that is negative, infinite or NaN"),
         (quantized([-1.0], [0]), "a scale that is negative, infinite or NaN"),
