@@ -3,6 +3,7 @@
 The size of `awd_50k`, which trains until averaging has begun: 50,000 tokens of Penn Treebank, LSTMs
 of 96, 32 columns, 24 epochs of SGD at a rate of 30, averaged by `NTASGD`, and 8 of finetuning. The
 table for words in and out is `E = T A` with signed entries; the dense arm is that of `awd_50k`.
+Other arms begin where that arm ends, at its table or at the k-SVD of it, and are finetuned as long.
 """
 
 import argparse
@@ -11,7 +12,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import keras
+import numpy as np
 
+from benchmarks.anchors import anchors_tuned
 from benchmarks.data import ptb
 from benchmarks.lib import results, runner
 from benchmarks.sparseness import awd, awd_specs
@@ -21,28 +24,45 @@ BASE = awd_specs.SPECS["awd_50k"][0]
 
 
 class Spec(NamedTuple):
-    """Everything that decides a run but for what `BASE` says."""
+    """Everything that decides a run but for what `BASE` says.
+
+    `neighbors`: entries of a word in the k-SVD of the trained table that a run begins at; 0 for one
+    that begins at random. A run of no anchors begins at the trained table.
+    """
 
     num_anchors: int
     l1_weight: float = 1e-5  # by dev
     epochs: int = BASE.epochs
     finetune: int = BASE.finetune
     seed: int = 0
+    neighbors: int = 0
+    rate: float = BASE.rate
+
+    @property
+    def begun(self) -> bool:
+        """Whether it begins at the trained table."""
+        return bool(self.neighbors or not self.num_anchors)
 
     @property
     def training(self) -> awd_specs.Spec:
         """The training, and what its checkpoints are named by."""
-        return BASE._replace(epochs=self.epochs, finetune=self.finetune, seed=self.seed)
+        return BASE._replace(
+            epochs=self.epochs, finetune=self.finetune, seed=self.seed, rate=self.rate
+        )
 
     def folder(self, work: Path) -> Path:
         """Where its checkpoints are."""
-        return work / f"anchors-{self.num_anchors}-{self.l1_weight:g}"
+        begun = f"-{self.neighbors}" if self.begun else ""
+        return work / f"anchors-{self.num_anchors}-{self.l1_weight:g}{begun}"
 
 
 # The rate is 30: in 24 epochs of 143 steps, proximal steps take 100,000 strengths from an entry.
 STRENGTHS = (1e-6, 3e-6, 1e-5)
 ANCHORS = (100, 1000)
-SPECS = [Spec(count) for count in ANCHORS]
+BEGUN = Spec(0, 0.0, 0)  # at the trained table
+K_SVD = [BEGUN._replace(num_anchors=count, neighbors=5) for count in ANCHORS]
+RATES = (30.0, 3.0, 0.3)  # of what begins at the table; dev chooses for each
+SPECS = [*(Spec(count) for count in ANCHORS), BEGUN, *K_SVD]
 
 
 def build(spec: Spec, num_words: int, batch_size: int | None) -> keras.Model:
@@ -66,6 +86,36 @@ def build(spec: Spec, num_words: int, batch_size: int | None) -> keras.Model:
     return awd.around(spec.training, embedding, batch_size)
 
 
+def trained(spec: Spec, corpus: ptb.Corpus, work: Path, verbose: int) -> keras.Model:
+    """The dense arm of `awd_50k`, finetuned; from its checkpoints, if they are there."""
+    dense = BASE._replace(seed=spec.seed)
+    keras.utils.set_random_seed(spec.seed)
+    return awd.fit(dense, corpus, dense.folder(work), verbose)[0]
+
+
+def beginning(
+    spec: Spec, corpus: ptb.Corpus, work: Path, verbose: int
+) -> tuple[awd.Build, list[np.ndarray]]:
+    """Builds the model of a run that begins at the trained table; and its first weights."""
+    first = trained(spec, corpus, work, verbose)
+    table = np.asarray(first.get_layer("embedding")(np.arange(len(corpus.words))))
+    counts = np.bincount(corpus.train, minlength=len(table))
+
+    def made(training: awd_specs.Spec, num_words: int, batch_size: int | None) -> keras.Model:
+        if not spec.num_anchors:
+            return awd.build(training, num_words, batch_size)
+        return awd.around(training, layer.from_config(layer.get_config()), batch_size)
+
+    options = {"num_anchors": spec.num_anchors, "num_neighbors": spec.neighbors}
+    if spec.num_anchors:
+        layer = anchors_tuned.embedding(table, counts, "k_svd", seed=spec.seed, **options)
+    model = made(spec.training, len(table), None)
+    if not spec.num_anchors:
+        return made, first.get_weights()
+    model.get_layer("embedding").set_weights(layer.get_weights())
+    return made, anchors_tuned.with_weights(model, first).get_weights()
+
+
 def run(
     spec: Spec, corpus: ptb.Corpus, work: Path, test: bool = True, verbose: int = 0
 ) -> dict[str, Any]:
@@ -74,13 +124,21 @@ def run(
     def made(training: awd_specs.Spec, num_words: int, batch_size: int | None) -> keras.Model:
         return build(spec, num_words, batch_size)
 
-    row = awd.run(spec.training, corpus, spec.folder(work), verbose, made, test)
+    start = None
+    if spec.begun:
+        made, start = beginning(spec, corpus, work, verbose)
+    row = awd.run(spec.training, corpus, spec.folder(work), verbose, made, test, start)
     return {**row, "spec": spec._asdict(), "words": len(corpus.words)}
 
 
 def grid() -> list[Spec]:
     """Trials of half of the epochs; what is chosen goes on from there."""
-    return [Spec(ANCHORS[0], strength, BASE.epochs // 2, 0) for strength in STRENGTHS]
+    half = [
+        one._replace(finetune=BASE.finetune // 2, rate=rate)
+        for one in (BEGUN, *K_SVD)
+        for rate in RATES
+    ]
+    return [*(Spec(ANCHORS[0], strength, BASE.epochs // 2, 0) for strength in STRENGTHS), *half]
 
 
 def benchmark(name: str, arguments: argparse.Namespace) -> list[dict[str, Any]]:

@@ -72,9 +72,14 @@ def compiled(spec: Spec, model: keras.Model) -> keras.Model:
 
 
 def fit(
-    spec: Spec, corpus: ptb.Corpus, folder: Path, verbose: int, build: Build = build
+    spec: Spec,
+    corpus: ptb.Corpus,
+    folder: Path,
+    verbose: int,
+    build: Build = build,
+    start: list[np.ndarray] | None = None,
 ) -> tuple[keras.Model, dict[str, Any]]:
-    """Trains and finetunes, or goes on with it.
+    """Trains and finetunes, or goes on with it; `start` has the weights to begin with.
 
     Returns: The model with the best weights of both, and what the epochs measured.
     """
@@ -88,7 +93,7 @@ def fit(
             continue
         again, folder_of = phase == "finetune", folder / phase
         folder_of.mkdir(parents=True, exist_ok=True)
-        start = None if model is None else model.get_weights()
+        start = start if model is None else model.get_weights()
         # Each phase has a model of its own: Keras remembers in it at which epoch a run went on.
         model = compiled(spec, build(spec, len(corpus.words), spec.batch_size))
         if start is not None:
@@ -134,14 +139,15 @@ def run(
     verbose: int = 2,
     build: Build = build,
     test: bool = True,
+    start: list[np.ndarray] | None = None,
 ) -> dict[str, Any]:
     """Trains, or goes on training, and returns the row; the test text is read once, at the end.
 
     `build` makes the model of a spec, for a number of words and of streams. `test=False` leaves the
-    test text untouched.
+    test text untouched. `start` has the weights to begin with.
     """
     keras.utils.set_random_seed(spec.seed)
-    model, row = fit(spec, corpus, spec.folder(work), verbose, build)
+    model, row = fit(spec, corpus, spec.folder(work), verbose, build, start)
     single = build(spec, len(corpus.words), 1)
     single.set_weights(model.get_weights())
     single.compile(loss=SparseSoftmaxCrossEntropy(), metrics=[Perplexity()])

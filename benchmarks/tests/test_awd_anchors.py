@@ -50,3 +50,24 @@ def test_vectors_begin_as_long_as_those_of_the_table():
     assert rows.std() == pytest.approx(0.1 / 3**0.5, rel=0.1)
     (anchors,) = embedding.anchors
     assert np.linalg.norm(anchors.numpy().T @ anchors.numpy() - np.eye(8), 2) < 1
+
+
+@pytest.mark.parametrize("anchors, neighbors", [(0, 0), (6, 3)])
+def test_begins_where_the_trained_table_is(tmp_path, anchors, neighbors):
+    spec = Spec(anchors, 0.0, 0, 1, neighbors=neighbors, rate=1e-6)  # too small to move
+    row = awd_anchors.run(spec, CORPUS, tmp_path)
+    dense, found = awd_anchors.trained(spec, CORPUS, tmp_path, 0), awd_anchors.BASE.folder(tmp_path)
+    assert found.exists() and "train_dev" not in row
+    made, start = awd_anchors.beginning(spec, CORPUS, tmp_path, 0)
+    model = made(TINY, V, 1)
+    model.set_weights(start)
+    for one, other in zip(model.layers, dense.layers, strict=True):
+        if one.name != "embedding":
+            for weight, trained in zip(one.get_weights(), other.get_weights(), strict=True):
+                np.testing.assert_array_equal(weight, trained)
+    full = np.asarray(dense.get_layer("embedding")(np.arange(V)))
+    error = np.linalg.norm(np.asarray(model.get_layer("embedding")(np.arange(V))) - full)
+    assert error == 0 if not anchors else 0 < error < 0.5 * np.linalg.norm(full)
+    numbers = V * 8 if not anchors else V * neighbors + 6 * 8
+    assert row["embedding_parameters"] == numbers
+    assert 1.9 < row["test_perplexity"] < 25
