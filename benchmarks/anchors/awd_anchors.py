@@ -121,9 +121,10 @@ def run(
 ) -> dict[str, Any]:
     """The row of a run."""
 
-    def made(training: awd_specs.Spec, num_words: int, batch_size: int | None) -> keras.Model:
+    def from_scratch(_: awd_specs.Spec, num_words: int, batch_size: int | None) -> keras.Model:
         return build(spec, num_words, batch_size)
 
+    made: awd.Build = from_scratch
     start = None
     if spec.begun:
         made, start = beginning(spec, corpus, work, verbose)
