@@ -1,13 +1,10 @@
 """Preconditions of a conversion, checked before the converter runs for minutes."""
 
 import contextlib
-import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import keras
-import numpy as np
-import tensorflow as tf
 
 from kerascompact.core import checks
 from kerascompact.core.keras_graph import (
@@ -18,8 +15,6 @@ from kerascompact.core.keras_graph import (
     is_graph_of,
 )
 from kerascompact.export.recipe import Recipe
-from kerascompact.forms.base import Form
-from kerascompact.forms.dense import DenseForm
 from kerascompact.forms.logits import LogitsForm
 from kerascompact.layers.unknown_as_padding import UnknownAsPadding
 from kerascompact.text.buckets import Buckets
@@ -29,15 +24,6 @@ from kerascompact.text.wordpiece import WordPiece, is_tokenizer
 
 # Layers that need string tables or 64-bit hashes of strings.
 LAYERS = {"HashedCrossing", "Hashing", "IntegerLookup", "StringLookup", "TextVectorization"}
-# TensorFlow operators that TFLite does not have.
-OPERATORS = re.compile(
-    r"(Eager)?PyFunc\w*|Matrix(Inverse|Determinant|Solve|TriangularSolve|Logarithm)"
-    r"|(LogMatrix\w+|Cholesky|Svd|Qr|Lu|Eig|SelfAdjointEig\w*)|String\w+|Regex\w+|Unicode\w+"
-    r"|(Mutable|Anonymous)\w*HashTable\w*|LookupTable\w+|AsString|Decode\w+|Encode\w+|Parse\w+"
-    r"|Sparse(Tensor|Fill|Reorder|Segment|Concat|Split|Slice)\w*|Ragged\w+|Stateless(Random|Trunc)\w+"
-    r"|DenseBincount|Bincount|Digamma|Lgamma|Erfinv|Igammac?|Betainc|Polygamma|Zeta|UniqueV2"
-)
-LOOPS = re.compile(r"(Stateless)?While")
 
 
 def check_model(model: Any) -> None:
@@ -152,132 +138,6 @@ def check_batch(batch_size: Any, takes_text: bool, fused_lstm: bool) -> None:
         checks.fail(
             "batch_size", "a number with `fused_lstm`, whose states have a fixed size", batch_size
         )
-
-
-def check_operators(function: Any, recipe: Recipe, forms: list[Form]) -> None:
-    """Checks that the recipe's file can hold every operator of a traced function.
-
-    Args:
-        function: Concrete TensorFlow function.
-        recipe: Recipe of the file.
-        forms: All embeddings of the model.
-
-    Raises: ValueError, naming the first operators that it cannot hold.
-    """
-    bad = found(function, OPERATORS.fullmatch)
-    if bad:
-        raise ValueError(f"`model` must use only operators that TFLite has. Received: {bad}.")
-    if lists := open_lists(function):
-        raise ValueError(
-            "`batch_size` must be a number for a model with a loop that keeps a list of states, "
-            "whose size TFLite must know; or build Keras' LSTM or GRU with unroll=True. "
-            f"Received: batch_size=None, and {', '.join(lists)}."
-        )
-    for kind, tensor in (("input", function.inputs), ("output", function.outputs)):
-        for one in tensor:
-            if one.dtype.name in ("string", "float64", "complex64", "complex128", "variant"):
-                name = one.name.split(":")[0]
-                checks.fail("model", f"one whose {kind}s are numbers of a phone's types", name)
-    if recipe.kernels == "int16x8":
-        others = [form.name for form in forms if not isinstance(form, DenseForm)]
-        if others:
-            raise ValueError(
-                "`recipe` must not store kernels as 'int16x8' beside packed codes: the converter "
-                f"has no int16 to unpack them, and its sums saturate. Received: {others}."
-            )
-    if recipe.kernels in ("full_int8", "int16x8"):
-        loops = found(function, LOOPS.fullmatch)
-        if loops:
-            way = (
-                "`fused_lstm=True` or unroll=True"
-                if recipe.kernels == "full_int8"
-                else "unroll=True"
-            )
-            raise ValueError(
-                f"`recipe` must not store kernels as {recipe.kernels!r} in a model with loops: the "
-                f"converter crashes on them: use {way}, or another recipe. Received: {loops}."
-            )
-        if backward := found(function, re.compile("ReverseSequence").fullmatch):
-            raise ValueError(
-                f"`recipe` must not store kernels as {recipe.kernels!r} in a model that reads "
-                f"padded text backwards: TFLite cannot do that with integers. Received: {backward}."
-            )
-
-
-def advice(function: Any, unknown: Collection[str]) -> str:
-    """Names the argument of `convert` that helps, if the converter only misses an open size.
-
-    Args:
-        function: Concrete TensorFlow function.
-        unknown: Operators that the converter does not know for these sizes.
-
-    Returns: An end for the error message, which may be empty.
-
-    >>> ids = tf.TensorSpec((1, None), tf.int32)
-    >>> advice(tf.function(lambda x: x + 1).get_concrete_function(ids), ["StridedSlice"])
-    '; give `sequence_length=`, the length that the model leaves open'
-    """
-    shapes = [one.shape for one in function.inputs if one.shape.rank]
-    if not {"StridedSlice", "TensorListReserve"} & {*unknown}:
-        return ""
-    if any(None in shape[1:].as_list() for shape in shapes):
-        return "; give `sequence_length=`, the length that the model leaves open"
-    if any(shape[0] is None for shape in shapes):
-        return "; give `batch_size=` a number"
-    return ""
-
-
-def found(function: Any, matches: Callable[[str], Any]) -> str:
-    """Finds operators of a traced function and their layers, at most three.
-
-    Args:
-        function: Concrete TensorFlow function.
-        matches: Function that says whether an operator is one of them.
-
-    Returns: A list for the error message, which may be empty.
-
-    >>> function = tf.function(lambda x: tf.linalg.inv(x)).get_concrete_function(tf.zeros((2, 2)))
-    >>> found(function, "MatrixInverse".__eq__)
-    'MatrixInverse in MatrixInverse'
-    """
-    graph = function.graph.as_graph_def()
-    # The inside of a function that becomes one operator does not count: see `lstm_fusion.fused`.
-    functions = [one for one in graph.library.function if "api_implements" not in one.attr]
-    nodes = [*graph.node, *(node for one in functions for node in one.node_def)]
-    names = [f"{node.op} in {layer_of(node.name)}" for node in nodes if matches(node.op)]
-    return ", ".join(list(dict.fromkeys(names))[:3])
-
-
-def open_lists(function: Any) -> list[str]:
-    """Finds layers with a list of tensors whose size depends on an open batch, at most three.
-
-    >>> @tf.function(input_signature=[tf.TensorSpec((None, 2))])
-    ... def twice(x):
-    ...     return tf.TensorArray(tf.float32, 1, element_shape=x.shape).write(0, x).stack()
-    >>> open_lists(twice.get_concrete_function())
-    ['TensorArrayV2']
-    """
-    if not any(one.shape.rank and one.shape[0] is None for one in function.inputs):
-        return []
-    graph, found = function.graph.as_graph_def(), []
-    for nodes in (graph.node, *(one.node_def for one in graph.library.function)):
-        named = {node.name: node for node in nodes}
-        for node in nodes:
-            if node.op == "TensorListReserve":
-                shape: Any = named.get(node.input[0].split(":")[0])
-                known = shape is not None and shape.op == "Const"
-                if not known or np.any(tf.make_ndarray(shape.attr["value"].tensor) < 0):
-                    found.append(layer_of(node.name))
-    return list(dict.fromkeys(found))[:3]
-
-
-def layer_of(node: str) -> str:
-    """The names of the layers in the name of an operator.
-
-    >>> layer_of("model/inner/inverse/MatrixInverse")
-    'model/inner/inverse'
-    """
-    return node.rpartition("/")[0] or node
 
 
 def check_vocabulary(

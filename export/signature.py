@@ -8,7 +8,7 @@ import tensorflow as tf
 from kerascompact.core import checks
 from kerascompact.core.keras_graph import fourier_by_matrices, is_graph, takers_of
 from kerascompact.core.masked_mean import averaging
-from kerascompact.export import metadata, preconditions
+from kerascompact.export import metadata, preconditions, traced_operators
 from kerascompact.export.calibration import calibration_runs
 from kerascompact.export.recipe import Recipe
 from kerascompact.export.text_in import TextIn, projection_of
@@ -109,7 +109,7 @@ def signature(
     averaged = [form for form in forms if _is_averaged(model, form)]
     with preconditions.traced(sizes.batch_size), fourier_by_matrices(), averaging(averaged):
         module = Serve(model, forms, specs, text_in, name)
-    preconditions.check_operators(module.function, recipe, forms)
+    traced_operators.check_operators(module.function, recipe, forms)
     specs = specs if text_in is None else text_in.specs
     found = {
         "labels": metadata.of_labels(labels, module.output_shapes),

@@ -18,7 +18,7 @@ from kerascompact.core.keras_graph import (
     is_graph,
     required_arguments,
 )
-from kerascompact.export import preconditions
+from kerascompact.export import traced_operators
 from kerascompact.export.embedding_forms import outermost
 from kerascompact.export.recipe import KERNELS
 from kerascompact.export.silence import quiet
@@ -133,10 +133,10 @@ def to_tflite(signatures: dict[str, Any], kernels: str = "float32") -> bytes:
 def _reason(message: str, functions: list[Any]) -> str:
     """The operators that the converter does not know, with their layers, or its first message."""
     unknown = set(re.findall(r"'tf\.(\w+)' op (?:is neither|requires element_shape)", message))
-    found = [preconditions.found(function, unknown.__contains__) for function in functions]
+    found = [traced_operators.found(function, unknown.__contains__) for function in functions]
     lines = [line for line in message.splitlines() if line.strip()]
     reason = ", ".join(filter(None, found))
-    advice = "".join(preconditions.advice(function, unknown) for function in functions[:1])
+    advice = "".join(traced_operators.advice(function, unknown) for function in functions[:1])
     return f"{reason or f'a model for which the converter says: {lines[0]}'}{advice}"
 
 
