@@ -28,13 +28,13 @@ COLUMNS: tuple[tuple[str, dict[str, Any], str], ...] = (
     ),
     (
         "NP-SG 1M",
-        {"whitening": 0.05, "epochs": 15},
-        f"{PART}, 15 epochs, whitened, no cosine loss, nothing misspelt",
+        {"whitening": 0.05, "epochs": 30},
+        f"{PART}, 30 epochs, whitened, no cosine loss, nothing misspelt",
     ),
     (
         "NP-SG 2M",
-        {**_LIKE_THE_PAPER, "hidden": hidden_units(2_000_000)},
-        f"{PART}, 5 epochs",
+        {"whitening": 0.05, "hidden": hidden_units(2_000_000)},
+        f"{PART}, 15 epochs, whitened, no cosine loss, nothing misspelt",
     ),
     (
         "NP-SG 4M",
