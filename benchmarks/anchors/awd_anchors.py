@@ -60,8 +60,9 @@ class Spec(NamedTuple):
 STRENGTHS = (1e-6, 3e-6, 1e-5)
 ANCHORS = (100, 1000)
 BEGUN = Spec(0, 0.0, 0)  # at the trained table
-K_SVD = [BEGUN._replace(num_anchors=count, neighbors=5) for count in ANCHORS]
-RATES = (30.0, 3.0, 0.3)  # of what begins at the table; dev chooses for each
+# By dev, of three rates: the least that it is the worse for. The best weights are the first ones.
+K_SVD = [BEGUN._replace(num_anchors=count, neighbors=5, rate=0.3) for count in ANCHORS]
+RATES = (30.0, 3.0, 0.3)
 SPECS = [*(Spec(count) for count in ANCHORS), BEGUN, *K_SVD]
 
 
