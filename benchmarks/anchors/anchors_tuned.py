@@ -15,7 +15,12 @@ KINDS = ("same", "low_rank", "k_svd", "sparse_code")
 
 
 def embedding(
-    table: np.ndarray, counts: np.ndarray, kind: str, seed: int = 0, **options: Any
+    table: np.ndarray,
+    counts: np.ndarray,
+    kind: str,
+    seed: int = 0,
+    mask_zero: bool = True,
+    **options: Any,
 ) -> keras.layers.Layer:
     """The embedding that begins as near to a trained table as its size allows.
 
@@ -25,14 +30,16 @@ def embedding(
         kind: "low_rank" (`ratio`; the singular value decomposition) or "k_svd" (`num_anchors`,
             `num_neighbors`): Anchor & Transform whose free entries are those of the k-SVD.
         seed: Seed of k-SVD.
+        mask_zero: Whether id 0 is padding; in the stream of a language model it is a word.
         **options: As above.
     """
+    common = named({"mask_zero": mask_zero})
     if kind == "low_rank":
         made, (size, width) = layers.LowRankEmbedding, table.shape
         rank = made.rank_for(size, width, options["ratio"])
-        return made(size, width, rank, weights=[table], **named({}))
+        return made(size, width, rank, weights=[table], **common)
     checks.choice("kind", kind, ("low_rank", "k_svd"))
-    form = compress.KSVD(seed=seed, **options).fit(table, np.sqrt(counts + 1.0), **named({}))
+    form = compress.KSVD(seed=seed, **options).fit(table, np.sqrt(counts + 1.0), **common)
     return layers.SparseAnchorEmbedding.from_form(form, l1_weight=0.0, nonnegative=False)
 
 

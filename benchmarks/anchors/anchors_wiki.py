@@ -201,6 +201,7 @@ def _trained(
         model.load_weights(path)
         counts = np.bincount(text.train, minlength=count)
         options = {key: value for key, value in spec.options.items() if key != "of"}
+        options["mask_zero"] = False
         layer = anchors_tuned.embedding(vectors(model), counts, seed=spec.seed, **options)
         return anchors_tuned.with_weights(build(spec, count, layer, spec.batch_size), model), {}
     model = build(spec, count, build_embedding(spec, count), spec.batch_size)

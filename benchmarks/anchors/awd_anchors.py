@@ -107,9 +107,16 @@ def beginning(
             return awd.build(training, num_words, batch_size)
         return awd.around(training, layer.from_config(layer.get_config()), batch_size)
 
-    options = {"num_anchors": spec.num_anchors, "num_neighbors": spec.neighbors}
     if spec.num_anchors:
-        layer = anchors_tuned.embedding(table, counts, "k_svd", seed=spec.seed, **options)
+        layer = anchors_tuned.embedding(
+            table,
+            counts,
+            "k_svd",
+            spec.seed,
+            mask_zero=False,
+            num_anchors=spec.num_anchors,
+            num_neighbors=spec.neighbors,
+        )
     model = made(spec.training, len(table), None)
     if not spec.num_anchors:
         return made, first.get_weights()

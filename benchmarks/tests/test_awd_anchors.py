@@ -65,6 +65,7 @@ def test_begins_where_the_trained_table_is(tmp_path, anchors, neighbors):
         if one.name != "embedding":
             for weight, trained in zip(one.get_weights(), other.get_weights(), strict=True):
                 np.testing.assert_array_equal(weight, trained)
+    assert not model.get_layer("embedding").mask_zero  # id 0 is a word
     full = np.asarray(dense.get_layer("embedding")(np.arange(V)))
     error = np.linalg.norm(np.asarray(model.get_layer("embedding")(np.arange(V))) - full)
     assert error == 0 if not anchors else 0 < error < 0.5 * np.linalg.norm(full)
