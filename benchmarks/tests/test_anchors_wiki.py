@@ -65,6 +65,8 @@ def test_k_svd_is_of_the_trained_table(tmp_path):
     of = small._replace(options={**options, "of": "ANT 1,000"})
     assert of.teacher.options == METHODS["ANT 1,000"]
     assert 0.9 * full["dev_perplexity"] < row["dev_perplexity"] < 39
+    begun, _ = anchors_wiki._trained(small, CORPUS, tmp_path, 0)
+    assert begun.get_layer("embedding").compute_mask(np.zeros((1, 2), np.int32)) is None  # a word
 
 
 def test_dev_and_test_are_the_last_articles(monkeypatch):
