@@ -15,8 +15,7 @@ TAGS = (
     "ours: English EWT, 19,676 words, 20 epochs at a falling rate, dropout of a tenth of the words"
 )
 TUNED = "the same, but no dropout, the best of three trials on dev"
-RECITED = "ours: 20,000 tokens, 160 units, 7,350 updates (paper 100,000), no warm-up"
-NOT_RECITED = "none: `memorisation_warm`, 36 runs of 6 to 8 minutes on two cores"
+RECITED = "ours: 20,000 tokens, 160 units, 7,350 updates (paper 100,000), the better of two rates"
 CODE = "no run: computed, and held to the paper by a test"
 
 
@@ -35,11 +34,17 @@ def _tags(row: str, paper: float, density: float, order: str | None) -> Line:
     return Line("Table 3", row, paper, differs, "tagging", where)
 
 
-def _recited(row: str, paper: float, kind: str, part: int, rate: float = 0) -> Line:
-    if not rate:
-        return Line("Table 4", row, paper, NOT_RECITED)
-    where = {"kind": kind, "part": part, "rate": rate, "epochs": 150}
-    return Line("Table 4", row, paper, RECITED, "memorisation", where, "accuracy")
+def _recited(row: str, paper: float, kind: str, part: int) -> Line:
+    """A model of Table 4 at the better of the paper's two rates."""
+    name = "memorisation_warm" if part > 1 else "memorisation"
+    found = [
+        one
+        for one in results.rows(name)
+        if one["spec"]["kind"] == kind and one["spec"]["part"] == part
+    ]
+    rate = max(found, key=lambda one: one["accuracy"])["spec"]["rate"]
+    where = {"kind": kind, "part": part, "rate": rate}
+    return Line("Table 4", row, paper, RECITED, name, where, "accuracy")
 
 
 LINES: tuple[Line, ...] = (
@@ -91,10 +96,10 @@ LINES: tuple[Line, ...] = (
     Line(
         "Table 3", "WSJ instead of EWT, 7 cells", None, "none: LDC99T42 is not free; `tagging_wsj`"
     ),
-    _recited("24.22 M, dense", 100.0, "dense", 1, 5.0),
-    _recited("7.07 M, dense", 99.33, "dense", 2, 5.0),
-    _recited("7.07 M, sparse RNN", 99.95, "sparse", 2, 10.0),
-    _recited("7.07 M, sparse RNN + sparse embedding", 99.74, "sparse embedding", 2, 10.0),
+    _recited("24.22 M, dense", 100.0, "dense", 1),
+    _recited("7.07 M, dense", 99.33, "dense", 2),
+    _recited("7.07 M, sparse RNN", 99.95, "sparse", 2),
+    _recited("7.07 M, sparse RNN + sparse embedding", 99.74, "sparse embedding", 2),
     _recited("3.59 M, dense", 81.48, "dense", 3),
     _recited("3.59 M, sparse RNN", 76.37, "sparse", 3),
     _recited("3.59 M, sparse RNN + sparse embedding", 89.98, "sparse embedding", 3),
