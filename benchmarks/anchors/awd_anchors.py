@@ -44,6 +44,13 @@ class Spec(NamedTuple):
         return bool(self.neighbors or not self.num_anchors)
 
     @property
+    def label(self) -> str:
+        """The anchors and where they begin."""
+        if not self.num_anchors:
+            return "none, the table"
+        return f"{self.num_anchors:,}{', k-SVD of the table' if self.neighbors else ''}"
+
+    @property
     def training(self) -> awd_specs.Spec:
         """The training, and what its checkpoints are named by."""
         return BASE._replace(
@@ -173,8 +180,9 @@ def table(rows: Sequence[dict[str, Any]]) -> str:
         first, spec = group[0], Spec(**group[0]["spec"])
         numbers = results.spread(group, "embedding_parameters")[0]
         full = first["words"] * BASE.width
-        cells = [f"{spec.num_anchors:,}", f"{spec.l1_weight:g}"]
-        cells += [f"{spec.epochs} + {spec.finetune}", str(len(group))]
+        before = f"{BASE.epochs} + {BASE.finetune}" if spec.begun else str(spec.epochs)
+        cells = [spec.label, f"{spec.l1_weight:g}"]
+        cells += [f"{before} + {spec.finetune}", str(len(group))]
         cells += [
             f"{results.spread(group, key)[0]:.1f}" if key in first else "-"
             for key in ("train_dev", "dev_perplexity", "test_perplexity")

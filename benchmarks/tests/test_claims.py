@@ -424,6 +424,32 @@ def test_awd_lstm_is_better_as_soon_as_it_is_averaged():
     assert "The first averaged epoch, the 18th to 24th, is 20 to 37 points below" in RESULTS
 
 
+def test_anchors_of_awd_lstm_are_its_tables_k_svd():
+    by = {
+        (row["spec"]["num_anchors"], row["spec"]["neighbors"]): row
+        for row in results.rows("awd_anchors")
+    }
+    (table,) = (
+        row["test_perplexity"]
+        for row in results.rows("awd_50k")
+        if row["spec"]["kind"] == "dense" and row["spec"]["seed"] == 0
+    )
+    assert f"its dense model of this seed is at {table:.1f} on test" in RESULTS
+    full, few = (by[count, 5]["test_perplexity"] for count in (1000, 100))
+    assert f"{full:.1f} in a quarter of the numbers, with 100 anchors {few:.1f} in a" in RESULTS
+    assert abs(full / table - 1) < 0.005 and 0.005 < few / table - 1 < 0.015
+    sizes = [320_000 / by[count, 5]["embedding_parameters"] for count in (1000, 100)]
+    assert [round(size) for size in sizes] == [4, 6]
+    for row in (by[100, 5], by[1000, 5]):  # the weights that it began with
+        assert min(row["finetune_dev_by_epoch"]) > row["finetune_dev"]
+    worst = {
+        row["spec"]["rate"]: min(row["finetune_dev_by_epoch"])
+        for row in results.rows("awd_anchors_dev")
+        if row["spec"]["neighbors"]
+    }
+    assert [round(worst[rate], 1) for rate in (30.0, 3.0, 0.3)] == [444.6, 379.0, 371.5]
+
+
 def test_order_of_reciting_is_that_of_the_page():
     best: dict[tuple[int, str], float] = {}
     for row in results.rows("memorisation_warm"):
