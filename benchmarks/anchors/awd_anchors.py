@@ -3,7 +3,8 @@
 The size of `awd_50k`, which trains until averaging has begun: 50,000 tokens of Penn Treebank, LSTMs
 of 96, 32 columns, 24 epochs of SGD at a rate of 30, averaged by `NTASGD`, and 8 of finetuning. The
 table for words in and out is `E = T A` with signed entries; the dense arm is that of `awd_50k`.
-Other arms begin where that arm ends, at its table or at the k-SVD of it, and are finetuned as long.
+Other arms begin where that arm ends: at its table, finetuned for eight epochs more, or at the k-SVD
+of the table, whose weights one epoch may replace if dev is better.
 """
 
 import argparse

@@ -15,7 +15,8 @@ TAGS = (
     "ours: English EWT, 19,676 words, 20 epochs at a falling rate, dropout of a tenth of the words"
 )
 TUNED = "the same, but no dropout, the best of three trials on dev"
-RECITED = "ours: 20,000 tokens, 160 units, 7,350 updates (paper 100,000), the better of two rates"
+RECITED = "ours: 20,000 tokens, 160 units, 7,350 updates (paper 100,000), rising rates, the better"
+WHOLE = "ours: 20,000 tokens, 160 units, 7,350 updates, one rate, not rising"
 CODE = "no run: computed, and held to the paper by a test"
 
 
@@ -44,7 +45,8 @@ def _recited(row: str, paper: float, kind: str, part: int) -> Line:
     ]
     rate = max(found, key=lambda one: one["accuracy"])["spec"]["rate"]
     where = {"kind": kind, "part": part, "rate": rate}
-    return Line("Table 4", row, paper, RECITED, name, where, "accuracy")
+    differs = RECITED if part > 1 else WHOLE
+    return Line("Table 4", row, paper, differs, name, where, "accuracy")
 
 
 LINES: tuple[Line, ...] = (

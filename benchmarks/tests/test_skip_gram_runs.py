@@ -85,7 +85,7 @@ def test_a_killed_run_goes_on(tmp_path, monkeypatch):
 def test_the_benchmark_keeps_rows_and_prints_them(tmp_path, monkeypatch):
     monkeypatch.setenv("KERASCOMPACT_RESULTS", str(tmp_path / "results"))
     runs = {"SG": SG, "NP-SG": NP_SG}
-    monkeypatch.setattr(word_similarity, "RUNS", runs)
+    monkeypatch.setattr(word_similarity, "NAMED", runs)
     monkeypatch.setitem(word_similarity.BENCHMARKS, "word_similarity", runs)
     monkeypatch.setattr(word_similarity.wikipedia, "load", lambda *_: CORPUS)
     monkeypatch.setattr(word_similarity.word_similarity, "load", lambda data: JUDGED)

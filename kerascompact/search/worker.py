@@ -1,6 +1,7 @@
 """Worker of a search: draws settings, trains them, keeps the best models.
 
-`python -m kerascompact.search.worker FOLDER NUMBER SECONDS BEGUN MOST` is one of its processes.
+`python -m kerascompact.search.worker FOLDER NUMBER SECONDS BEGUN MOST` is one of its processes,
+and ends when its standard input is closed.
 """
 
 import functools

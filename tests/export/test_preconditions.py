@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from export_models import cluster
 from kerascompact import export
-from kerascompact.export import preconditions, trace, traced_operators
+from kerascompact.export import preconditions, trace
 from kerascompact.export.recipe import Recipe
 from kerascompact.layers import SparseLSTM
 from kerascompact.runtime.interpreter import Interpreter
@@ -163,21 +163,7 @@ def test_names_the_length_that_would_help():
     np.testing.assert_allclose(Interpreter(data).run({"ids": ids})["output_0"], expected, rtol=1e-6)
 
 
-def test_advice_is_for_dimensions_that_are_open():
-    def advice(*shape, unknown=("StridedSlice",)):
-        function = tf.function(tf.abs).get_concrete_function(tf.TensorSpec(shape))
-        return traced_operators.advice(function, unknown)
-
-    assert advice(1, 4) == "" and advice(1, None, unknown=("BesselI0",)) == ""
-    assert advice(None, 4) == "; give `batch_size=` a number"
-    assert "`sequence_length=`" in advice(None, None) and "`sequence_length=`" in advice(1, None)
-
-
 def test_paths_of_nested_layers():
     inner = keras.Sequential([keras.Input((3,)), keras.layers.Dense(2, name="b")], name="a")
     model = keras.Sequential([inner])
     assert [path for path, _ in preconditions.paths(model)] == ["a", "a/b"]
-    assert (
-        traced_operators.layer_of("a/b/MatMul") == "a/b"
-        and traced_operators.layer_of("alone") == "alone"
-    )
