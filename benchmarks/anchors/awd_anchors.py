@@ -8,6 +8,7 @@ of the table, whose weights one epoch may replace if dev is better.
 """
 
 import argparse
+import functools
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -38,6 +39,7 @@ class Spec(NamedTuple):
     seed: int = 0
     neighbors: int = 0
     rate: float = BASE.rate
+    anchor_rate: float = 0.0
 
     @property
     def begun(self) -> bool:
@@ -61,6 +63,7 @@ class Spec(NamedTuple):
     def folder(self, work: Path) -> Path:
         """Where its checkpoints are."""
         begun = f"-{self.neighbors}" if self.begun else ""
+        begun += f"-{self.anchor_rate:g}" if self.anchor_rate else ""
         return work / f"anchors-{self.num_anchors}-{self.l1_weight:g}{begun}"
 
 
@@ -144,7 +147,8 @@ def run(
     start = None
     if spec.begun:
         made, start = beginning(spec, corpus, work, verbose)
-    row = awd.run(spec.training, corpus, spec.folder(work), verbose, made, test, start)
+    compiled = functools.partial(awd.compiled, anchor_rate=spec.anchor_rate)
+    row = awd.run(spec.training, corpus, spec.folder(work), verbose, made, test, start, compiled)
     return {**row, "spec": spec._asdict(), "words": len(corpus.words)}
 
 

@@ -68,13 +68,12 @@ class TemperatureAnnealing(Annealing):
     It applies to all layers of the model with a weight `current_temperature`: those of clusters and
     of codes. A falling temperature makes soft codes one-hot. A layer that draws codes at random and
     trains straight through has one-hot codes at any temperature; it raises, since `NoiseAnnealing`
-    is the callback for it. KD and DPQ codes draw nothing; where they
-    train straight through, the temperature changes the gradient (and the entropy) only.
+    is the callback for it. KD and DPQ codes draw nothing; where they train straight through, the
+    temperature changes the gradient (and the entropy) only.
 
     Args:
         schedule: Function from the step (0 at the first batch of `fit`) to a temperature above 0;
-            any callable, such
-            as `GeometricDecay` or one of Keras' learning-rate schedules.
+            any callable, such as `GeometricDecay` or one of Keras' learning-rate schedules.
 
     Raises: ValueError, if the model has no layer with a temperature, or one whose samples do not
         depend on it, the schedule is no callable, or it returns a temperature that is not above 0.
