@@ -7,6 +7,7 @@ import keras
 import numpy as np
 
 from kerascompact import export
+from kerascompact.core.keras_graph import parts_of
 
 BATCH = 32
 RATE = 1e-3  # of a model without an optimizer of its own
@@ -57,18 +58,22 @@ def compile_like(model: keras.Model, copy: keras.Model, optimizer: Any) -> None:
 def optimizer_of(model: keras.Model, steps: int) -> keras.optimizers.Optimizer:
     """The optimizer of a model from its start, with a rate that falls from its first to zero.
 
+    Each optimizer of a `MultiOptimizer` keeps its own first rate.
+
     >>> model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
     >>> model.compile(keras.optimizers.SGD(0.5), "mse")
     >>> float(optimizer_of(model, 10).learning_rate)
     0.5
     """
     optimizer = getattr(model, "optimizer", None)
+    if optimizer is None:
+        optimizer = keras.optimizers.Adam(RATE)
     optimizer = getattr(optimizer, "inner_optimizer", optimizer)  # behind a scale of the loss
-    config = optimizer.get_config() if optimizer is not None else {"learning_rate": RATE}
-    rate = config["learning_rate"]
-    if isinstance(rate, dict):
-        rate = keras.optimizers.schedules.deserialize(rate)(0)
-    rate = float(np.asarray(rate))
-    schedule = keras.optimizers.schedules.PolynomialDecay(rate, steps, 0.0)
-    kind = keras.optimizers.Adam if optimizer is None else type(optimizer)
-    return kind.from_config({**config, "learning_rate": schedule})
+    made = type(optimizer).from_config(optimizer.get_config())
+    for one in parts_of(made):
+        rate = one.get_config()["learning_rate"]
+        if isinstance(rate, dict):
+            rate = keras.optimizers.schedules.deserialize(rate)(0)
+        rate = float(np.asarray(rate))
+        one.learning_rate = keras.optimizers.schedules.PolynomialDecay(rate, steps, 0.0)
+    return made

@@ -9,6 +9,7 @@ import keras
 import numpy as np
 
 from kerascompact.core import checks
+from kerascompact.core.keras_graph import parts_of
 from kerascompact.text.stream import batches_until, streams
 
 
@@ -16,7 +17,8 @@ class RandomSteps(keras.callbacks.Callback):
     """Batches of running text whose lengths are random, each trained at a rate of its length.
 
     `n = max(shortest, int(x))` with `x ~ N(m, deviation^2)`, where `m` is `steps`, or `steps / 2`
-    in a share `half` of the batches; the learning rate is `rate n / steps`. Lengths are drawn anew
+    in a share `half` of the batches; the learning rate is `rate n / steps`, that of each optimizer
+    if there are several (`keras.optimizers.MultiOptimizer`). Lengths are drawn anew
     for every epoch, and the batches cover every stream without gaps: row `b` of a batch continues
     row `b` of the batch before, as with `text.stream.stateful_batches`.
 
@@ -76,12 +78,12 @@ class RandomSteps(keras.callbacks.Callback):
         number = sorted(map(len, draws))[25]
         self.lengths = next(lengths for lengths in draws if len(lengths) == number)
         self.batches = batches_until(rows, lambda: np.cumsum(self.lengths), number, None)
-        self._rate: float | None = None
+        self._rates: list[float] = []
 
     def on_train_begin(self, logs: Any = None) -> None:
-        optimizer = self.model.optimizer
-        if isinstance(optimizer.get_config().get("learning_rate"), dict):
-            checks.fail("optimizer", "one with a constant learning rate, no schedule", optimizer)
+        for one in parts_of(self.model.optimizer):
+            if isinstance(one.get_config().get("learning_rate"), dict):
+                checks.fail("optimizer", "one with a constant learning rate, no schedule", one)
         if self.model.steps_per_execution != 1:
             steps = self.model.steps_per_execution
             checks.fail("steps_per_execution", "1, as each batch has its own rate", steps)
@@ -96,11 +98,15 @@ class RandomSteps(keras.callbacks.Callback):
             self.lengths = self._draw(random)
 
     def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
-        self._rate = float(self.model.optimizer.learning_rate)
-        self.model.optimizer.learning_rate = self._rate * self.lengths[batch] / self.steps
+        self._rates = [float(one.learning_rate) for one in parts_of(self.model.optimizer)]
+        self._set_rates(self.lengths[batch] / self.steps)
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-        self.model.optimizer.learning_rate = self._rate  # the one that is logged and saved
+        self._set_rates(1.0)  # the ones that are logged and saved
+
+    def _set_rates(self, share: float) -> None:
+        for one, rate in zip(parts_of(self.model.optimizer), self._rates, strict=True):
+            one.learning_rate = rate * share
 
     def _draw(self, random: np.random.Generator) -> np.ndarray:
         """Lengths of batches that cover a stream."""

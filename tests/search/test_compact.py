@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 
 from kerascompact import export, models, search
-from kerascompact.search import parts, plan
+from kerascompact.search import parts, plan, tuning
 from kerascompact.search.parts import Candidate
 from kerascompact.search.plan import combinations
 
@@ -102,6 +102,21 @@ def test_fine_tuning_lowers_the_loss_within_the_budget(few_settings):
     assert [row.chosen for row in found.choices] == [row.chosen for row in plain.choices]
     measured = model.evaluate(x, x, verbose=0)
     assert found.loss_before == pytest.approx(measured, rel=0.3)  # of the sample
+
+
+@pytest.mark.parametrize("scaled", [False, True])
+def test_fine_tuning_with_several_optimizers_falls_from_the_rate_of_each(scaled):
+    K = keras.optimizers
+    falling = K.schedules.PolynomialDecay(0.5, 60, 0.1)
+    both = K.MultiOptimizer(K.OptimizerMap(K.SGD(0.25), {".*/bias": K.Adam(falling)}))
+    model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
+    model.compile(K.LossScaleOptimizer(both) if scaled else both, "mse")
+    copy = keras.models.clone_model(model)
+    tuning.compile_like(model, copy, tuning.optimizer_of(model, steps=4))
+    copy.fit(np.ones((6, 2)), np.ones(6), batch_size=3, verbose=0)
+    rates = {type(one).__name__: float(one.learning_rate) for one in copy.optimizer.optimizers}
+    assert rates == pytest.approx({"SGD": 0.125, "Adam": 0.25})  # half of the way
+    assert float(both.optimizers[0].iterations) == 0  # the model's own are left alone
 
 
 def test_each_kernel_has_a_precision_of_its_own(few_settings):

@@ -28,12 +28,12 @@ class Traced(keras.layers.Layer):
         return inputs
 
 
-def bigram(rate=3.0, **options):
+def bigram(**options):
     """A table of logits: word after word, without a state."""
     keras.utils.set_random_seed(0)
     ids = keras.Input((None,), 2, dtype="int32")
     made = keras.Model(ids, keras.layers.Dense(V, use_bias=False)(OneHot()(ids)))
-    optimizer = keras.optimizers.SGD(rate, global_clipnorm=CLIP, weight_decay=0.01)
+    optimizer = keras.optimizers.SGD(3.0, global_clipnorm=CLIP, weight_decay=0.01)
     made.compile(optimizer, SparseSoftmaxCrossEntropy(), **options)
     return made
 
@@ -71,6 +71,35 @@ def test_steps_are_those_of_sgd_at_the_rate_of_their_length():
     assert len(set(lengths)) > 4
     np.testing.assert_allclose(model.get_weights()[0], table, rtol=1e-4, atol=1e-5)  # float32
     assert float(model.optimizer.learning_rate) == 3.0
+
+
+def of_two_optimizers(scaled):
+    """A model whose kernel and bias have optimizers of their own; these; behind a loss scale?"""
+    keras.utils.set_random_seed(0)
+    ids = keras.Input((None,), 2, dtype="int32")
+    model = keras.Model(ids, keras.layers.Dense(V)(OneHot()(ids)))
+    K = keras.optimizers
+    two = K.SGD(3.0), K.SGD(0.1)
+    both = K.MultiOptimizer(K.OptimizerMap(two[0], {".*/bias": two[1]}))
+    model.compile(K.LossScaleOptimizer(both) if scaled else both, SparseSoftmaxCrossEntropy())
+    return model, two
+
+
+@pytest.mark.parametrize("scaled", [False, True])
+def test_each_of_several_optimizers_has_the_rate_of_the_length(scaled):
+    random = RandomSteps(TEXT, 2, 10, deviation=3.0, half=0.3, shortest=2)
+    model, two = of_two_optimizers(scaled)
+    model.fit(random.batches, shuffle=False, callbacks=[random], verbose=0)
+    assert [float(one.learning_rate) for one in two] == pytest.approx([3.0, 0.1])
+    by_hand, two = of_two_optimizers(scaled)
+    random.on_epoch_begin(0)
+    for x, y in random.batches:
+        for one, rate in zip(two, (3.0, 0.1), strict=True):
+            one.learning_rate = rate * x.shape[1] / 10
+        by_hand.train_on_batch(x, y)
+    assert len(set(random.lengths.tolist())) > 4
+    for one, other in zip(model.get_weights(), by_hand.get_weights(), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
 
 
 def test_epochs_cover_the_streams_without_gaps_and_differ():
@@ -144,8 +173,16 @@ def test_rejects_arguments(name, options):
 def test_rejects_what_would_train_at_other_rates():
     random = RandomSteps(TEXT, 2, 8)
     falling = keras.optimizers.schedules.PolynomialDecay(3.0, 10)
-    with pytest.raises(ValueError, match="`optimizer` must be one with a constant learning rate"):
-        bigram(falling).fit(random.batches, callbacks=[random], verbose=0)
+    K = keras.optimizers
+    for wrap in (
+        lambda one: one,
+        K.LossScaleOptimizer,
+        lambda one: K.MultiOptimizer(K.OptimizerMap(K.SGD(), {".*": one})),
+    ):
+        model = bigram()
+        model.compile(wrap(K.SGD(falling)), SparseSoftmaxCrossEntropy())
+        with pytest.raises(ValueError, match="`optimizer` must be one with a constant learning r"):
+            model.fit(random.batches, shuffle=False, callbacks=[random], verbose=0)
     with pytest.raises(ValueError, match="`steps_per_execution` must be 1, as each batch has"):
         bigram(steps_per_execution=2).fit(random.batches, callbacks=[random], verbose=0)
     with pytest.raises(ValueError, match="`x` must be the 7 batches of this callback"):

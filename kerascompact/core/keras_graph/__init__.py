@@ -25,7 +25,7 @@ from kerascompact.core.keras_graph.layers import (
     own_variables,
     seed_generators,
 )
-from kerascompact.core.keras_graph.optimizers import OpenOptimizer, slots, trained_by
+from kerascompact.core.keras_graph.optimizers import OpenOptimizer, parts_of, slots, trained_by
 from kerascompact.core.keras_graph.quantized import (
     Integers,
     float_kernel_of,
@@ -73,6 +73,7 @@ __all__ = [
     "mask_of",
     "output_names",
     "own_variables",
+    "parts_of",
     "reached_layers",
     "required_arguments",
     "run_graph",

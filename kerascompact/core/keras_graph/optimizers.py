@@ -70,6 +70,17 @@ def trained_by(optimizer: Any) -> list[Any]:
     return optimizer._trainable_variables
 
 
+def parts_of(optimizer: Any) -> list[Any]:
+    """The optimizers that have a rate: those of a `MultiOptimizer`, or behind a scale of the loss.
+
+    >>> import keras
+    >>> [one.name for one in parts_of(keras.optimizers.LossScaleOptimizer("sgd"))]
+    ['SGD']
+    """
+    optimizer = getattr(optimizer, "inner_optimizer", optimizer)
+    return list(getattr(optimizer, "optimizers", [optimizer]))
+
+
 SLOTS = {
     "velocities": "_velocities",  # Adam, Nadam, RMSprop
     "velocity_hats": "_velocity_hats",  # Adam with `amsgrad`
