@@ -14,7 +14,7 @@ from benchmarks.sparseness.awd_specs import KINDS, SPECS, Spec
 from kerascompact import layers, models
 from kerascompact.core.extras import require
 from kerascompact.models.awd_lstm import AWD_PTB
-from kerascompact.optimizers import LazyAdam, Proximal
+from kerascompact.optimizers import Proximal
 from kerascompact.tasks import plots
 from kerascompact.text.stream import stateful_batches
 from kerascompact.training import NTASGD, RandomSteps, ResetStates, SparseSoftmaxCrossEntropy
@@ -25,7 +25,6 @@ STEPS_OF_TEST = 500  # tokens in a batch of the evaluation that reads the text i
 
 # A spec, a number of words and a number of streams (`None`: no state) -> a model.
 Build = Callable[[Spec, int, int | None], keras.Model]
-Compile = Callable[[Spec, keras.Model], keras.Model]
 
 
 def build(spec: Spec, num_words: int, batch_size: int | None) -> keras.Model:
@@ -60,20 +59,14 @@ def around(spec: Spec, embedding: keras.layers.Layer, batch_size: int | None) ->
     )
 
 
-def compiled(spec: Spec, model: keras.Model, anchor_rate: float = 0.0) -> keras.Model:
-    """SGD at a constant rate, its gradient clipped, with the proximal steps of penalties.
-
-    `anchor_rate`: that of Adam on anchors and what words take of them; 0 for SGD as on the rest.
-    """
+def compiled(spec: Spec, model: keras.Model) -> keras.Model:
+    """SGD at a constant rate, its gradient clipped, with the proximal steps of penalties."""
     size = AWD_PTB
     optimizer: Any = keras.optimizers.SGD(
         spec.rate, global_clipnorm=size.clip, weight_decay=size.weight_decay
     )
     if isinstance(model.get_layer("embedding"), layers.AnchorTransformEmbedding):
         optimizer = Proximal(optimizer)
-    if anchor_rate:
-        own = {".*/(transform|anchors)": Proximal(LazyAdam(anchor_rate))}
-        optimizer = keras.optimizers.MultiOptimizer(keras.optimizers.OptimizerMap(optimizer, own))
     model.compile(optimizer, SparseSoftmaxCrossEntropy(), metrics=[Perplexity()], jit_compile=False)
     return model
 
@@ -85,7 +78,6 @@ def fit(
     verbose: int,
     build: Build = build,
     start: list[np.ndarray] | None = None,
-    compiled: Compile = compiled,
 ) -> tuple[keras.Model, dict[str, Any]]:
     """Trains and finetunes, or goes on with it; `start` has the weights to begin with.
 
@@ -148,15 +140,14 @@ def run(
     build: Build = build,
     test: bool = True,
     start: list[np.ndarray] | None = None,
-    compiled: Compile = compiled,
 ) -> dict[str, Any]:
     """Trains, or goes on training, and returns the row; the test text is read once, at the end.
 
-    `build` makes the model of a spec, for a number of words and of streams, `compiled` compiles it.
-    `test=False` leaves the test text untouched. `start` has the weights to begin with.
+    `build` makes the model of a spec, for a number of words and of streams. `test=False` leaves the
+    test text untouched. `start` has the weights to begin with.
     """
     keras.utils.set_random_seed(spec.seed)
-    model, row = fit(spec, corpus, spec.folder(work), verbose, build, start, compiled)
+    model, row = fit(spec, corpus, spec.folder(work), verbose, build, start)
     single = build(spec, len(corpus.words), 1)
     single.set_weights(model.get_weights())
     single.compile(loss=SparseSoftmaxCrossEntropy(), metrics=[Perplexity()])

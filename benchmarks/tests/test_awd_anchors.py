@@ -4,11 +4,13 @@ import argparse
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from benchmarks.anchors import awd_anchors
 from benchmarks.anchors.awd_anchors import Spec
 from benchmarks.data.ptb import Corpus
 from benchmarks.sparseness import awd_specs
+from kerascompact.training import SparseSoftmaxCrossEntropy
 
 V = 20
 
@@ -50,6 +52,30 @@ def test_vectors_begin_as_long_as_those_of_the_table():
     assert rows.std() == pytest.approx(0.1 / 3**0.5, rel=0.1)
     (anchors,) = embedding.anchors
     assert np.linalg.norm(anchors.numpy().T @ anchors.numpy() - np.eye(8), 2) < 1
+
+
+def test_anchors_of_a_frame_stay_it_and_their_vectors_move_as_a_table_does(tmp_path):
+    spec = Spec(12, 0.0, 2, 0, frozen=True)
+    row = awd_anchors.run(spec, CORPUS, tmp_path, test=False)
+    dense = awd_anchors.awd.build(TINY, V, 1)
+    made = awd_anchors.build(spec, V, 1)
+    (frame,) = made.get_layer("embedding").anchors
+    np.testing.assert_allclose(frame.numpy().T @ frame.numpy(), np.eye(8), atol=1e-6)
+    assert spec.label == "12, a frame" and row["embedding_parameters"] == 12 * (V + 8)
+    table, *rest = dense.trainable_weights
+    transform, *others = made.trainable_weights
+    before = transform.numpy() @ frame.numpy()
+    table.assign(before)
+    for one, other in zip(others, rest, strict=True):
+        one.assign(other)
+    x, y = CORPUS.train[None, :9], CORPUS.train[None, 1:10]
+    for model in (dense, made):
+        with tf.GradientTape() as tape:
+            loss = SparseSoftmaxCrossEntropy()(y, model(x))  # without dropout
+        first = model.trainable_weights[0]
+        first.assign(first - 0.5 * tf.convert_to_tensor(tape.gradient(loss, first.value)))
+    assert np.abs(table - before).max() > 1e-4
+    np.testing.assert_allclose(transform.numpy() @ frame.numpy(), table, atol=1e-6)
 
 
 @pytest.mark.parametrize("anchors, neighbors", [(0, 0), (6, 3)])
