@@ -161,7 +161,7 @@ def ag_news(seeds: Iterable[int] = SEEDS, **options: Any) -> list[dict[str, Any]
     return within("model_mb", AG_NEWS, AG_NEWS_SIZES, seeds, **options)
 
 
-def dbpedia_subset(seeds: Iterable[int] = (0,), **options: Any) -> list[dict[str, Any]]:
+def dbpedia_subset(seeds: Iterable[int] = SEEDS, **options: Any) -> list[dict[str, Any]]:
     """Table 2 on 14,000 articles of DBpedia: every method at both budgets, none chosen on dev."""
     specs = [
         spec

@@ -72,6 +72,25 @@ def test_lead_of_the_mixture_on_ag_news_is_within_the_spread():
         assert ahead < max(stdev(accuracy[mixture]), stdev(accuracy[next_best]))
 
 
+def test_order_on_dbpedia_is_that_of_the_page():
+    found = {
+        (group[0]["model_mb"] > 0.055, group[0]["spec"]["method"]): [
+            100 * row["file_accuracy"] for row in group
+        ]
+        for group in results.by_seed(results.rows("dbpedia_subset"))
+    }
+    order = ["standard", "cluster", "adjustment", "mixture"]
+    small = [mean(found[False, method]) for method in order]
+    assert small == sorted(small)
+    said = "the table {:.1f}, clusters {:.1f}, with adjustments {:.1f}, the mixture {:.1f}."
+    assert said.format(*small) in RESULTS
+    for large in (False, True):
+        best, second, _, last = sorted(order, key=lambda method: -mean(found[large, method]))
+        lead = mean(found[large, best]) - mean(found[large, second])
+        assert (best, last, f"{lead:.1f}") == ("mixture", "standard", "0.6")
+        assert lead < max(stdev(found[large, method]) for method in (best, second))
+
+
 def test_gain_of_pre_training_on_trec_is_within_the_spread():
     rows = [row for row in results.rows("projection_transfer") if row["spec"]["dataset"] == "trec"]
     scratch, tuned = (
