@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from kerascompact.export.constant_inputs import with_constants
-    from kerascompact.export.converter import convert, save
+    from kerascompact.export.converter import convert
     from kerascompact.export.freezing import Frozen, freeze
     from kerascompact.export.generation import convert_causal_lm
     from kerascompact.export.quantization_aware_training import quantization_aware
     from kerascompact.export.recipe import RECIPES, Recipe
+    from kerascompact.export.saving import save
     from kerascompact.export.states import with_states
     from kerascompact.export.tf_keras.models import from_tf_keras
     from kerascompact.export.verification.report import Report
@@ -28,7 +29,7 @@ _WHERE = {  # the command line reads RECIPES without loading TensorFlow
     "freeze": "freezing",
     "from_tf_keras": "tf_keras.models",
     "quantization_aware": "quantization_aware_training",
-    "save": "converter",
+    "save": "saving",
     "verify": "verification.verifier",
     "with_constants": "constant_inputs",
     "with_states": "states",

@@ -1,9 +1,7 @@
 """Converter from Keras models to the bytes of a `.tflite` file."""
 
 import contextlib
-import os
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import keras
@@ -11,13 +9,13 @@ import numpy as np
 import tensorflow as tf
 
 import kerascompact
-from kerascompact.core import checks, files
+from kerascompact.core import checks
 from kerascompact.export import lstm_fusion, mediapipe_tasks, metadata, preconditions
 from kerascompact.export.file_order import in_file_order
 from kerascompact.export.freezing import Frozen
 from kerascompact.export.recipe import RECIPES, Recipe, resolve
+from kerascompact.export.rewriting import rewrite
 from kerascompact.export.signature import (
-    OF_INTEGERS,
     SINGLE,
     Signature,
     Sizes,
@@ -26,20 +24,10 @@ from kerascompact.export.signature import (
     signature,
 )
 from kerascompact.export.trace import input_specs, to_tflite
-from kerascompact.runtime import vocabulary_file
 from kerascompact.runtime.interpreter import Interpreter
 from kerascompact.text.vocabulary import Vocabulary
 from kerascompact.text.wordpiece import WordPiece, is_tokenizer
 from kerascompact.tflite import flatbuffer, tensor_names
-from kerascompact.tflite.passes import (
-    bit_products,
-    embedding_lookup,
-    int4,
-    kernels,
-    known_words,
-    nibbles,
-    word_logits,
-)
 from kerascompact.tflite.validate import TooLargeError
 
 
@@ -185,8 +173,7 @@ def convert(
             signatures[name] = signature(frozen, forms, recipe, sizes, options, function, **rest)
         parsed = _parse(to_tflite(signatures, recipe.kernels))
         every = [form for one in signatures.values() for form in one.forms]
-        precisions, scales = metadata.precisions(every), metadata.column_scales(every)
-        row_scaled = metadata.row_scaled_tables(every)
+        rewrite(parsed, recipe, every, known, fused_lstm)
         entries = {
             "kerascompact": kerascompact.__version__,
             "recipe": recipe.facts(),
@@ -204,22 +191,6 @@ def convert(
                 name: {k: v for k, v in one.metadata.items() if v}
                 for name, one in signatures.items()
             }
-    if row_scaled:
-        embedding_lookup.use_embedding_lookup(parsed, row_scaled)
-        if recipe.kernels == "dynamic":
-            word_logits.multiply_by_integers(parsed)
-    if precisions & {"int8", "int4"}:
-        int4.dequantize_kernels_once(parsed)
-        bit_products.multiply_bits_by_integers(parsed)
-    if "int4" in precisions:
-        int4.store_tables_as_int4(parsed)
-    if recipe.kernels not in OF_INTEGERS:  # a file of integers alone stays one
-        nibbles.read_codes_as_int4(parsed)
-    if recipe.kernels in ("int8", "dynamic"):
-        kernels.store_kernels_as_int8(parsed, known, recipe.kernels == "dynamic", scales)
-    if fused_lstm:
-        lstm_fusion.forget_states(parsed)
-    known_words.leave_out(parsed)
     flatbuffer.slim(parsed)
     kept = {key: value for key, value in entries.items() if value}
     flatbuffer.add_metadata(parsed, kept, deflate=names is False)
@@ -264,49 +235,6 @@ def _recipe_of(models: dict[str, Any], recipe: str | Recipe | None) -> Recipe:
         names = sorted(one.name for one in found)
         checks.fail("recipe", "the one that each model was frozen with, or None", names)
     return found.pop() if found else RECIPES["int8"]
-
-
-def save(
-    model: keras.Model | Frozen | bytes,
-    path: str | os.PathLike[str],
-    *,
-    vocabulary: Vocabulary | None = None,
-    **options: Any,
-) -> Path:
-    """Converts a model and writes the file, and `vocabulary.txt` into the same folder.
-
-    Args:
-        model: A Keras model, a `Frozen`, or bytes from `convert`.
-        path: Path of the `.tflite` file. An error never leaves half a file.
-        vocabulary: Vocabulary of the model, which several files of a folder may share.
-        **options: Arguments of `convert`, if `model` is not bytes.
-
-    Returns: The path of the file.
-
-    Raises: ValueError, as for `convert`, or if the bytes have another vocabulary, or if
-        `vocabulary.txt` belongs to another file; OSError, if a file cannot be written.
-
-    Example:
-    >>> from kerascompact.layers import ClusterEmbedding
-    >>> model = keras.Sequential([keras.Input((4,), dtype="int32"), ClusterEmbedding(9, 2, 3)])
-    >>> save(model, "small.tflite", recipe="float32").name
-    'small.tflite'
-    """
-    if isinstance(model, bytes):
-        preconditions.check_listed(vocabulary)
-        known = (flatbuffer.metadata_of(flatbuffer.parse(model)) or {}).get("vocabulary") or {}
-        if vocabulary is not None and known.get("sha256", vocabulary.sha256) != vocabulary.sha256:
-            raise ValueError(
-                "`vocabulary` must be the one that the file was converted with, SHA-256 "
-                f"{known['sha256'][:12]}... Received: one of SHA-256 {vocabulary.sha256[:12]}..."
-            )
-        data = model
-    else:
-        data = convert(model, vocabulary=vocabulary, **options)
-    if vocabulary is not None and b"TFLITE_METADATA" not in data:  # the words are inside
-        vocabulary_file.check(Path(path), vocabulary)
-        vocabulary.save(Path(path).parent / vocabulary_file.NAME)
-    return files.write_bytes(path, data)
 
 
 def _check_runs(data: bytes, specs: dict[str, tf.TensorSpec], name: str) -> None:
