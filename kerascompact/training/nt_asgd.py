@@ -31,7 +31,8 @@ class NTASGD(keras.callbacks.Callback):
     Evaluations within `fit` use the averages, and the model has the best weights when `fit`
     returns. Any optimizer works; plain SGD at a constant rate gives the paper's NT-ASGD. With
     `optimizers.Proximal`, deferred proximal steps are applied before averaging, and averages keep
-    the zeros of the latest weights.
+    the zeros of the latest weights. With `steps_per_execution`, the average is over the weights
+    that each call of several steps ends with.
 
     The finetune step of AWD-LSTM repeats this from the weights found, averages from the first step,
     and stops where the first run would have started to average: `NTASGD(from_start=True,

@@ -41,8 +41,8 @@ class RandomSteps(keras.callbacks.Callback):
             that a run that goes on after a stop draws the same.
 
     Raises: ValueError, if an argument is out of range, the text is shorter than two tokens a
-        stream, the optimizer has a schedule, `steps_per_execution` is not 1, or `fit` trains on
-        other batches.
+        stream, the optimizer has a schedule or accumulates gradients, `steps_per_execution` is not
+        1, or `fit` trains on other batches.
     Example:
     >>> random = RandomSteps(np.arange(2_002), batch_size=2, steps=70)
     >>> int(random.lengths.sum()), len(random.lengths) == len(random.batches)
@@ -84,6 +84,9 @@ class RandomSteps(keras.callbacks.Callback):
         for one in parts_of(self.model.optimizer):
             if isinstance(one.get_config().get("learning_rate"), dict):
                 checks.fail("optimizer", "one with a constant learning rate, no schedule", one)
+            if one.gradient_accumulation_steps:
+                wanted = "one without `gradient_accumulation_steps`, as each batch has its own rate"
+                checks.fail("optimizer", wanted, one.gradient_accumulation_steps)
         if self.model.steps_per_execution != 1:
             steps = self.model.steps_per_execution
             checks.fail("steps_per_execution", "1, as each batch has its own rate", steps)

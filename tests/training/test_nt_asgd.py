@@ -30,10 +30,10 @@ class Recorded(keras.callbacks.Callback):
         logs["val_loss"] = self.dev[epoch]
 
 
-def model():
+def model(**options):
     keras.utils.set_random_seed(0)
     made = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1, use_bias=False)])
-    made.compile(keras.optimizers.SGD(0.3), "mse")
+    made.compile(keras.optimizers.SGD(0.3), "mse", **options)
     return made
 
 
@@ -68,6 +68,16 @@ def test_averages_from_the_step_at_which_dev_is_worse_than_it_was():
     # training itself is that of SGD
     np.testing.assert_allclose(weights, fit(model(), dev).weights, rtol=1e-6)
     np.testing.assert_allclose(made.get_weights()[0], seen.seen[4], rtol=1e-6)  # dev 4.0, the best
+
+
+def test_with_several_steps_in_a_call_averages_the_weights_that_each_ends_with():
+    seen = fit(model(steps_per_execution=2), [5.0, 4.0], NTASGD(from_start=True, baseline=6.0))
+    steps = fit(model(), [5.0, 4.0]).weights
+    start = model().get_weights()[0]
+    np.testing.assert_allclose(seen.weights, [steps[k] for k in (1, 2, 4, 5)], rtol=1e-5)
+    for epoch, kept in ((0, (1, 2)), (1, (1, 2, 4, 5))):
+        mean = np.mean([start, *(steps[k] for k in kept)], axis=0)
+        np.testing.assert_allclose(seen.seen[epoch], mean, rtol=1e-5)
 
 
 def test_never_starts_while_dev_improves():

@@ -183,6 +183,9 @@ def test_rejects_what_would_train_at_other_rates():
         model.compile(wrap(K.SGD(falling)), SparseSoftmaxCrossEntropy())
         with pytest.raises(ValueError, match="`optimizer` must be one with a constant learning r"):
             model.fit(random.batches, shuffle=False, callbacks=[random], verbose=0)
+    model.compile(K.SGD(gradient_accumulation_steps=2), SparseSoftmaxCrossEntropy())
+    with pytest.raises(ValueError, match="`optimizer` must be one without `gradient_accumulation"):
+        model.fit(random.batches, callbacks=[random], verbose=0)
     with pytest.raises(ValueError, match="`steps_per_execution` must be 1, as each batch has"):
         bigram(steps_per_execution=2).fit(random.batches, callbacks=[random], verbose=0)
     with pytest.raises(ValueError, match="`x` must be the 7 batches of this callback"):
