@@ -41,7 +41,7 @@ IMDB_TEN = (IMDB_TABLE_3[0], IMDB_TABLE_3[3])  # plain vectors and the mixture, 
 # On dev: k and u of the mixture around the paper's, as many widths of plain vectors, and the
 # paper's schedule (batches of 20, 10 epochs at a constant rate) with the samples that we train on.
 MIXTURE = IMDB_TABLE_3[3]
-SCHEDULE = {"epochs": 10, "batch_size": 20}
+SCHEDULE: dict[str, Any] = {"epochs": 10, "batch_size": 20}
 IMDB_TRIALS = (
     *(
         MIXTURE._replace(clusters=k, unique=u)
