@@ -8,7 +8,8 @@ import tensorflow as tf
 from kerascompact.core import checks
 from kerascompact.core.embedding import reshape_as
 from kerascompact.core.registration import register
-from kerascompact.forms.base import TABLE_BITS, Form
+from kerascompact.forms.base import Form
+from kerascompact.forms.tables import TABLE_BITS
 from kerascompact.ops.vocabulary_chunks import columns_in_chunks
 
 

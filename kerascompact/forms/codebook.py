@@ -9,8 +9,9 @@ from kerascompact.core import checks
 from kerascompact.core.embedding import reshape_as
 from kerascompact.core.registration import register
 from kerascompact.core.storage import code_bits
-from kerascompact.forms.base import PRECISIONS, Form, at_most
+from kerascompact.forms.base import Form
 from kerascompact.forms.packed_codes import add_codes, code_rows, read_codes
+from kerascompact.forms.tables import PRECISIONS, at_most
 from kerascompact.ops import bits
 from kerascompact.ops.vocabulary_chunks import (
     MOST_GRAPH_CHUNKS,

@@ -11,7 +11,8 @@ from kerascompact.core.embedding import reshape_as
 from kerascompact.core.quantize import quantize_columns
 from kerascompact.core.registration import register
 from kerascompact.core.storage import Stored
-from kerascompact.forms.base import Form, at_most, read_form
+from kerascompact.forms.base import Form, read_form
+from kerascompact.forms.tables import at_most
 from kerascompact.ops.vocabulary_chunks import unknown_zero
 
 

@@ -7,7 +7,8 @@ import tensorflow as tf
 from kerascompact.core import checks
 from kerascompact.core.embedding import reshape_as
 from kerascompact.core.registration import register
-from kerascompact.forms.base import PRECISIONS, Form, at_most
+from kerascompact.forms.base import Form
+from kerascompact.forms.tables import PRECISIONS, at_most
 from kerascompact.ops.hashing import hash_ids
 from kerascompact.ops.vocabulary_chunks import columns_in_chunks, id_range, unknown_zero
 

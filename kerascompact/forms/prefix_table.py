@@ -12,7 +12,8 @@ from kerascompact.core.masked_mean import number_of
 from kerascompact.core.quantize import quantize_columns
 from kerascompact.core.registration import register
 from kerascompact.core.storage import Stored
-from kerascompact.forms.base import PRECISIONS, TABLE_BITS, Form, at_most
+from kerascompact.forms.base import Form
+from kerascompact.forms.tables import PRECISIONS, TABLE_BITS, at_most
 from kerascompact.ops import vocabulary_chunks
 from kerascompact.ops.ragged import ragged_rows
 

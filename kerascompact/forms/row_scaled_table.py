@@ -9,7 +9,8 @@ from kerascompact.core import checks
 from kerascompact.core.embedding import reshape_as
 from kerascompact.core.quantize import quantize_columns
 from kerascompact.core.registration import register
-from kerascompact.forms.base import TABLE_BITS, Form, at_most
+from kerascompact.forms.base import Form
+from kerascompact.forms.tables import TABLE_BITS, at_most
 from kerascompact.ops.vocabulary_chunks import columns_in_chunks
 
 INTEGERS = ("int8", "int4")

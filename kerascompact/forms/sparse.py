@@ -11,8 +11,9 @@ from kerascompact.core.extras import require
 from kerascompact.core.masked_mean import number_of
 from kerascompact.core.quantize import quantize_columns
 from kerascompact.core.registration import register
-from kerascompact.forms.base import PRECISIONS, TABLE_BITS, Form, at_most
+from kerascompact.forms.base import Form
 from kerascompact.forms.entries import add_entries, entire_array, entry_arrays, read_entries
+from kerascompact.forms.tables import PRECISIONS, TABLE_BITS, at_most
 from kerascompact.ops import sparse
 from kerascompact.ops.unique import unique_ids
 from kerascompact.ops.vocabulary_chunks import id_range, unknown_zero

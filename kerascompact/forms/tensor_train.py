@@ -10,7 +10,8 @@ from kerascompact.core import checks
 from kerascompact.core.embedding import reshape_as
 from kerascompact.core.quantize import quantize_columns
 from kerascompact.core.registration import register
-from kerascompact.forms.base import PRECISIONS, TABLE_BITS, Form, at_most
+from kerascompact.forms.base import Form
+from kerascompact.forms.tables import PRECISIONS, TABLE_BITS, at_most
 from kerascompact.ops import tensor_train
 from kerascompact.ops.vocabulary_chunks import id_range, unknown_zero
 

@@ -74,7 +74,8 @@ def parts_of(optimizer: Any) -> list[Any]:
     """The optimizers that have a rate: those of a `MultiOptimizer`, or behind a scale of the loss.
 
     >>> import keras
-    >>> [one.name for one in parts_of(keras.optimizers.LossScaleOptimizer("sgd"))]
+    >>> optimizer = keras.optimizers.LossScaleOptimizer(keras.optimizers.SGD())
+    >>> [type(one).__name__ for one in parts_of(optimizer)]
     ['SGD']
     """
     optimizer = getattr(optimizer, "inner_optimizer", optimizer)
