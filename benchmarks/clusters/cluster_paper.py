@@ -45,7 +45,7 @@ SCHEDULE: dict[str, Any] = {"epochs": 10, "batch_size": 20}
 IMDB_TRIALS = (
     *(
         MIXTURE._replace(clusters=k, unique=u)
-        for k, u in ((25, 300), (50, 100), (50, 1000), (100, 300), (100, 1000), (200, 300))
+        for k, u in ((100, 300), (50, 1000), (100, 1000), (50, 100), (25, 300), (200, 300))
     ),
     *(IMDB._replace(width=width) for width in (2, 3, 5, 12, 16, 32)),
     *(

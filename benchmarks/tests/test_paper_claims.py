@@ -91,6 +91,21 @@ def test_order_on_dbpedia_is_that_of_the_page():
         assert lead < max(stdev(found[large, method]) for method in (best, second))
 
 
+def test_no_seed_and_no_size_brings_the_mixture_to_the_papers_number_on_imdb():
+    (seeds,) = (
+        [100 * row["file_accuracy"] for row in group]
+        for group in results.by_seed(results.rows("imdb"))
+        if group[0]["label"] == "ME(k=50, m=5, u=300, v=3000)"
+    )
+    said = (
+        "Ten seeds of it have {:.1f} on average and {:.1f} at best, so that no seed explains 88.2"
+    )
+    assert len(seeds) == 10 and said.format(mean(seeds), max(seeds)) in RESULTS
+    trials = [f"{100 * row['dev_accuracy']:.2f}" for row in results.rows("imdb_dev")]
+    assert f"have {trials[0]}, {trials[1]} and {trials[2]}, the paper's sizes 85.90" in RESULTS
+    assert [row["spec"]["unique"] for row in results.rows("imdb_dev")] == [300, 1000, 1000]
+
+
 def test_gain_of_pre_training_on_trec_is_within_the_spread():
     rows = [row for row in results.rows("projection_transfer") if row["spec"]["dataset"] == "trec"]
     scratch, tuned = (
@@ -140,6 +155,7 @@ def test_anchors_of_awd_lstm_are_its_tables_k_svd():
     by = {
         (row["spec"]["num_anchors"], row["spec"]["neighbors"]): row
         for row in results.rows("awd_anchors")
+        if row["spec"]["neighbors"]
     }
     (table,) = (
         row["test_perplexity"]
@@ -160,6 +176,34 @@ def test_anchors_of_awd_lstm_are_its_tables_k_svd():
         if row["spec"]["neighbors"]
     }
     assert [round(best[rate], 1) for rate in (30.0, 3.0, 0.3)] == [444.6, 379.0, 371.5]
+
+
+def test_anchors_of_awd_lstm_from_scratch():
+    found = {
+        (row["spec"]["num_anchors"], row["spec"]["frozen"]): row
+        for row in results.rows("awd_anchors")
+        if not row["spec"]["neighbors"]
+    }
+    for at in ((100, False), (1000, False), (100, True), (1000, True)):
+        assert f"{found[at]['test_perplexity']:.1f} " in RESULTS
+    assert found[100, True]["embedding_parameters"] < 320_000  # of the table
+    assert found[1000, True]["embedding_parameters"] > 320_000
+    behind = [found[count, True]["test_perplexity"] / 346.2 - 1 for count in (100, 1000)]
+    assert 0.145 < min(behind) < 0.155 and "from scratch they are 15 % behind or more" in RESULTS
+    dense = next(
+        row["train_dev_by_epoch"]
+        for row in results.rows("awd_50k")
+        if row["spec"]["kind"] == "dense" and row["spec"]["seed"] == 0
+    )
+    trials = {
+        row["spec"]["l1_weight"]: row
+        for row in results.rows("awd_anchors_dev")
+        if row["spec"]["frozen"]
+    }
+    perplexities = [row["dev_perplexity"] for row in trials.values()]
+    assert list(trials) == sorted(trials) and f"{dense[11]:.1f} there" in RESULTS
+    assert "{:.1f}, {:.1f}, {:.1f}, {:.1f} and {:.1f} with".format(*perplexities) in RESULTS
+    assert abs(perplexities[0] / dense[11] - 1) < 0.03  # moves as the table does
 
 
 def test_order_of_reciting_is_that_of_the_page():
