@@ -19,7 +19,6 @@ from export_models import (
     mean,
     other_weight_bytes,
     some_ids,
-    standard,
 )
 from kerascompact import export, layers, models, tflite, tools
 from kerascompact.runtime.interpreter import Interpreter
@@ -286,54 +285,9 @@ def test_refuses_wrong_arguments(options, message):
         export.convert(mean(cluster()), **options)
 
 
-def test_save_writes_the_file_and_its_vocabulary(tmp_path):
-    vocabulary = Vocabulary([f"w{i}" for i in range(V - 2)])
-    model, path = mean(cluster()), tmp_path / "new" / "model.tflite"
-    assert export.save(model, path, vocabulary=vocabulary, labels=LABELS) == path
-    data = export.convert(model, vocabulary=vocabulary, labels=LABELS)
-    assert path.read_bytes() == data
-    assert Vocabulary.load(path.parent / "vocabulary.txt").sha256 == vocabulary.sha256
-    again = export.save(data, tmp_path / "again.tflite")
-    assert again.read_bytes() == data
-    assert sorted(p.name for p in tmp_path.rglob("*.*")) == [
-        "again.tflite",
-        "model.tflite",
-        "vocabulary.txt",
-    ]
-
-
-@pytest.mark.parametrize(
-    ("model", "vocabulary"),
-    [
-        (lambda: broken("probabilities", "bias"), None),
-        (lambda: mean(standard()), Vocabulary(["a"])),
-        (lambda: b"no file", Vocabulary(["a"])),
-        (lambda: export.convert(mean(cluster()))[:-400], Vocabulary(["a"])),
-    ],
-)
-def test_a_failed_save_leaves_everything_as_it_was(tmp_path, model, vocabulary):
-    (tmp_path / "model.tflite").write_bytes(b"old")
-    (tmp_path / "vocabulary.txt").write_bytes(b"old too")
-    with pytest.raises(ValueError, match="must"):
-        export.save(model(), tmp_path / "model.tflite", vocabulary=vocabulary)
-    files = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
-    assert files == {"model.tflite": b"old", "vocabulary.txt": b"old too"}
-
-
 def test_lstm_without_mask():
     embedding = layers.ClusterEmbedding(V, 4, 5)
     model = shuffled(lstm(embedding))
     data = export.convert(model, "float32")
     ids = some_ids()
     np.testing.assert_allclose(outputs(data, ids), answers(model, ids), **CLOSE)
-
-
-def test_save_refuses_bytes_of_another_vocabulary(tmp_path):
-    embedding = keras.layers.Embedding(4, 2)
-    model = keras.Sequential([keras.Input((3,), dtype="int32"), embedding])
-    data = export.convert(model, vocabulary=Vocabulary(["one", "two"]))
-    with pytest.raises(ValueError, match="`vocabulary` must be the one that the file was"):
-        export.save(data, tmp_path / "a.tflite", vocabulary=Vocabulary(["two", "one"]))
-    assert not list(tmp_path.iterdir())
-    export.save(data, tmp_path / "a.tflite", vocabulary=Vocabulary(["one", "two"]))
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.tflite", "vocabulary.txt"]
