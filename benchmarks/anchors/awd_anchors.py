@@ -85,7 +85,7 @@ def build(spec: Spec, num_words: int, batch_size: int | None) -> keras.Model:
 
     `A^T A` begins near the identity for as many anchors as columns or more, so that a step on `T`
     changes the vectors as one on the table would. `T^T T` is near 33 times the identity, so that a
-    step on anchors that are trained moves vectors 33 times as far: the first ones overshoot.
+    step on anchors that are trained moves vectors 33 times as far.
     """
     orthogonal = keras.initializers.Orthogonal(seed=spec.seed)
     normal = keras.initializers.RandomNormal(stddev=max(spec.num_anchors, BASE.width) ** -0.5)
