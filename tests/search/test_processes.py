@@ -1,5 +1,6 @@
 """Several processes, one of them killed in mid-trial; several folders with one storage; Ctrl-C."""
 
+import functools
 import json
 import os
 import signal
@@ -118,7 +119,11 @@ def test_ctrl_c_gives_the_best_so_far(tmp_path):
     (tmp_path / "data.csv").write_text("\n".join(["text,label", *rows]))
     command = [sys.executable, "-m", "kerascompact", "train", "--data", str(tmp_path / "data.csv")]
     command += ["--budget", "12KiB", "--minutes", "9", "--workers", "2", "--out", str(tmp_path)]
-    process = subprocess.Popen(command, start_new_session=True, stderr=subprocess.PIPE)
+    # A job that a shell has put into the background inherits that Ctrl-C is ignored.
+    listening = functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    process = subprocess.Popen(
+        command, start_new_session=True, stderr=subprocess.PIPE, preexec_fn=listening
+    )
     journal = tmp_path / "search" / "journal.log"
     begun = time.time()
     while not (journal.exists() and '"state":1,"values"' in journal.read_text()):
