@@ -3,8 +3,10 @@
 The mean of the words' vectors, then one layer; 1,900 words, d = 24, K = 16, D = 8: codes of four
 bytes a word. Learned codes (KD, and both of DPQ's ways to choose a row) stand beside the full
 table, rivals of about their size, and codes that begin at those of the trained full table: its
-product quantization as it is, and trained on. Each arm has the better of two rates on dev, seed 0
-(`codes_short_dev`); the epoch that is best on dev is measured on test, once.
+product quantization as it is, and trained on. DPQ by distance that starts long, and both ways with
+a penalty on the vectors' squared length, show what short vectors of rare words are worth. Each arm
+has the better of two rates on dev, seed 0 (`codes_short_dev`); the epoch that is best on dev is
+measured on test, once.
 """
 
 import argparse
@@ -24,9 +26,18 @@ from kerascompact.tasks.classification import TextData, encode, train
 from kerascompact.tasks.measure import accuracy
 from kerascompact.tasks.methods import build_embedding
 
+
+def short(strength: float) -> dict[str, Any]:
+    """The option of a layer that penalizes the squared length of its vectors, a mean over texts."""
+    return {"activity_regularizer": {"class_name": "L2", "config": {"l2": strength}}}
+
+
 SIZES = {"cardinality": 16, "code_length": 8}
 DPQ_SX: dict[str, Any] = {"method": "dpq", "options": {"method": "sx", **SIZES}}
 DPQ_VQ: dict[str, Any] = {"method": "dpq", "options": {"method": "vq", **SIZES}}
+WARM: dict[str, Any] = {**DPQ_SX["options"], "temperature": 2.0}
+UNIFORM = {"class_name": "RandomUniform", "config": {"minval": -1.0, "maxval": 1.0}}
+LONG: dict[str, Any] = {**DPQ_VQ["options"], "embeddings_initializer": UNIFORM}
 COMMON = {**SIZES, "batch_norm": True, "logit_scale": 1.0, "margin": 1.0}
 HALF = {"logits_dtype": "bfloat16"}
 ARMS: dict[str, dict[str, Any]] = {
@@ -39,8 +50,11 @@ ARMS: dict[str, dict[str, Any]] = {
     "KD, common start, bfloat16": {"method": "kd", "options": {**COMMON, **HALF}},
     "DPQ-SX, one norm": {**DPQ_SX, "options": {**DPQ_SX["options"], "shared_norm": True}},
     "DPQ-SX": DPQ_SX,
-    "DPQ-SX, temperature 2": {**DPQ_SX, "options": {**DPQ_SX["options"], "temperature": 2.0}},
+    "DPQ-SX, temperature 2": {**DPQ_SX, "options": WARM},
+    "DPQ-SX, temperature 2, short": {**DPQ_SX, "options": {**WARM, **short(3e-4)}},
     "DPQ-VQ": DPQ_VQ,
+    "DPQ-VQ, long start": {**DPQ_VQ, "options": LONG},
+    "DPQ-VQ, long start, short": {**DPQ_VQ, "options": {**LONG, **short(1e-3)}},
     "PQ, not trained on": {**DPQ_VQ, "begun": True, "epochs": 0},
     "KD, begun at codes": {"method": "kd", "options": SIZES, "begun": True},
     "DPQ-SX, begun at PQ": {**DPQ_SX, "begun": True},

@@ -23,6 +23,7 @@ FOLDERS: dict[str, dict[str, tuple[str, ...]]] = {
         "ptb": ("ptb", "ptb_300k", "ptb_medium", "ptb_large"),
         "graph": ("graph", "graph_dev"),
         "codes_short": ("codes_short", "codes_short_dev"),
+        "codes_gradient": ("codes_gradient",),
         "code_sizes": ("code_sizes",),
         "code_words": ("code_words",),
         "codes_on_device": ("codes_device",),

@@ -38,7 +38,8 @@ class DPQEmbedding(CompactEmbedding):
 
     Advice, from 15 epochs of CLINC150 (150 intents; 1,900 words, the mean of their vectors, d = 24,
     K = 16, D = 8, `LazyAdam(0.03)`; test accuracy, three seeds): a full table gives 0.897, "vq"
-    0.868, "sx" 0.842, and 0.792 with `shared_norm`. Take "vq" where pieces are narrow.
+    0.868, "sx" 0.842, and 0.792 with `shared_norm`. Take "vq" where pieces are narrow, and let it
+    start near 0: a word that is met rarely keeps a short vector (from U(-1, 1) 0.857).
 
     Args:
         input_dim: Vocabulary size `V`, in tokens.
