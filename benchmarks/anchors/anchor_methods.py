@@ -15,7 +15,7 @@ from kerascompact.initializers.anchors import (
     kmeans_anchors,
     tf_idf_anchors,
 )
-from kerascompact.optimizers import LazyAdam, Proximal
+from kerascompact.optimizers import LazyAdam, LazySGD, Proximal
 from kerascompact.tasks.classification import TextData
 from kerascompact.tasks.methods import METHODS, build_embedding, methods_with
 from kerascompact.text.inputs import PAD, UNK
@@ -188,22 +188,27 @@ def named(options: dict[str, Any]) -> dict[str, Any]:
     return {"mask_zero": True, "name": "embedding", **options}
 
 
-def optimizer_of(kind: str) -> Any:
+def optimizer_of(kind: str, noise_rate: float | None = None) -> Any:
     """What makes the optimizer of a kind: Adam by rows, with proximal steps if there is a rule.
 
     The logarithms of variances get 20 times the rate: they start where few words are dropped, and
-    in as few steps as here they would stay there.
+    in as few steps as here they would stay there. With `noise_rate` they are trained by gradient
+    descent at that rate: by Adam a word whose few texts had large gradients hardly moves for long
+    after them, so that rare words keep little noise.
     """
     if kind in PENALIZED:
         return lambda rate, **options: Proximal(keras.optimizers.Adam(rate, **options))
-    return _of_variances if kind in VARIATIONAL else LazyAdam
+    if kind not in VARIATIONAL:
+        return LazyAdam
+    return functools.partial(_of_variances, noise_rate)
 
 
 def _of_variances(
-    rate: keras.optimizers.schedules.PolynomialDecay, **options: Any
+    noise_rate: float | None, rate: keras.optimizers.schedules.PolynomialDecay, **options: Any
 ) -> keras.optimizers.Optimizer:
     config = rate.get_config()
-    config["initial_learning_rate"] *= 20
-    faster = LazyAdam(type(rate).from_config(config), **options)
-    rates = keras.optimizers.OptimizerMap(LazyAdam(rate, **options), {".*log_.*": faster})
+    start = 20 * config["initial_learning_rate"] if noise_rate is None else noise_rate
+    own = type(rate).from_config({**config, "initial_learning_rate": start})
+    of_noise = LazyAdam(own, **options) if noise_rate is None else LazySGD(own, **options)
+    rates = keras.optimizers.OptimizerMap(LazyAdam(rate, **options), {".*log_.*": of_noise})
     return keras.optimizers.MultiOptimizer(rates)

@@ -13,6 +13,8 @@ K_SVD = {"kind": "k_svd", "num_anchors": 180, "num_neighbors": 5, "max_points": 
 CODE = {"kind": "sparse_code", "num_base": 100, "penalty": 0.05}
 # Adam makes a step of one size of what a rare word owes: with "batch" it hardly gains noise.
 CHARGED = {"charge": "all"}
+# By gradient descent, log alpha from 0: a word's noise is where charge and signal balance.
+BY_DESCENT = {**CHARGED, "noise_rate": 1000.0, "log_alpha_initializer": "zeros"}
 METHODS: dict[str, dict[str, Any]] = {
     "SE": {"kind": "standard"},
     "SE, tuned": {"kind": "same", "first": "SE", "tuned": 1},
@@ -25,6 +27,7 @@ METHODS: dict[str, dict[str, Any]] = {
         "kind": "same", "first": "k-SVD 180 of SE", "tuned": 1, "rate": 2e-4,
     },
     "VS frequency 5,000": {"kind": "selected", "by": "frequency", "words": 5000},
+    "VS frequency 3,000": {"kind": "selected", "by": "frequency", "words": 3000},
     "VS frequency 850": {"kind": "selected", "by": "frequency", "words": 850},  # 40 times smaller
     "VS TF-IDF 5,000": {"kind": "selected", "by": "tf_idf", "words": 5000},
     "GL": {"kind": "group_lasso", "group_lasso_weight": 3.0},
@@ -36,6 +39,9 @@ METHODS: dict[str, dict[str, Any]] = {
     "VVD, all charged": {"kind": "vvd", "kl_weight": 1e-5, **CHARGED},
     "VS VVD 5,000, all charged": {"kind": "selected", "first": "VVD, all charged", "words": 5000},
     "VS VVD 3,000, all charged": {"kind": "selected", "first": "VVD, all charged", "words": 3000},
+    "VVD, by descent": {"kind": "vvd", "kl_weight": 1e-5, **BY_DESCENT},
+    "VS VVD 5,000, by descent": {"kind": "selected", "first": "VVD, by descent", "words": 5000},
+    "VS VVD 3,000, by descent": {"kind": "selected", "first": "VVD, by descent", "words": 3000},
     "SparseVD": {"kind": "sparse_vd", "kl_weight": 1e-6},
     "SparseVD, all charged": {"kind": "sparse_vd", "kl_weight": 1e-6, **CHARGED},
     "SparseVD-Voc": {"kind": "sparse_vd_voc", "kl_weight": 1e-5},

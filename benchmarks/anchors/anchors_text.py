@@ -32,6 +32,7 @@ from kerascompact.tasks.measure import accuracy, measure, size_up
 
 WORDNET = "open_english_wordnet"
 TUNING = ("first", "tuned", "rate")  # options of a run that begins with another
+TRAINING = (*TUNING, "noise_rate")  # options that no layer has
 TUNING_RATE = 1e-3
 STRENGTHS = ("l1_weight", "group_lasso_weight", "kl_weight", "penalty")
 BYTES = ("stored_bytes", "file_bytes")
@@ -90,7 +91,7 @@ def build(
 ) -> keras.Model:
     """The model that a run begins with, seeded; `first` is the trained one of `spec.first`."""
     keras.utils.set_random_seed(spec.seed)
-    options = {key: value for key, value in spec.options.items() if key not in TUNING}
+    options = {key: value for key, value in spec.options.items() if key not in TRAINING}
 
     def around(layer: keras.layers.Layer) -> keras.Model:
         return MODELS[spec.model](layer, len(data.label_names), dropout=spec.dropout)
@@ -128,7 +129,7 @@ def trained(
         learning_rate=spec.options.get("rate", TUNING_RATE) if tuned else spec.learning_rate,
         seed=spec.seed,
         verbose=verbose,
-        optimizer=optimizer_of(spec.options["kind"]),
+        optimizer=optimizer_of(spec.options["kind"], spec.options.get("noise_rate")),
         start_from_epoch=skipped,
     )
     dev = history["val_accuracy"][skipped:]

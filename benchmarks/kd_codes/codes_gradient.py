@@ -125,7 +125,7 @@ def benchmark(name: str, arguments: argparse.Namespace) -> list[dict[str, Any]]:
 
 
 def table(rows: Sequence[dict[str, Any]]) -> str:
-    """Markdown: a line per pair of choice and gradient, means and spreads over seeds, in percent."""
+    """Markdown: a line per choice and gradient, means and spreads over seeds, in percent."""
     lines = ["| choice by | scores normalized | gradient | keys | seeds | train | dev |"]
     lines.append("|" + "---|" * 7)
     for group in results.by_seed(rows):

@@ -15,7 +15,7 @@ from benchmarks.anchors.anchor_methods import (
 from kerascompact import layers, models
 from kerascompact.datasets.base import Dataset, Split
 from kerascompact.forms import SparseForm
-from kerascompact.optimizers import LazyAdam
+from kerascompact.optimizers import LazyAdam, LazySGD
 from kerascompact.tasks.classification import encode
 
 pytest.importorskip("scipy")
@@ -126,3 +126,16 @@ def test_variances_have_twenty_times_the_rate(statistics, kind):
     assert {config["decay_steps"] for config in rates.values()} == {10}
     assert found == {name: 0.2 if "log_" in name else 0.01 for name in found}
     assert set(found.values()) == {0.2, 0.01}
+
+
+def test_variances_by_gradient_descent(statistics):
+    rate = keras.optimizers.schedules.PolynomialDecay(0.01, 10, 0.0)
+    made = optimizer_of("vvd", noise_rate=1000.0)(rate, global_clipnorm=2.0)
+    layer = embedding(statistics, 6, "vvd", kl_weight=1e-4)
+    layer.build((None, 8))
+    noise, table = (made._optimizer_map[w.path] for w in (layer.log_alpha, layer.table))
+    assert type(noise) is LazySGD and type(table) is LazyAdam
+    assert noise.global_clipnorm == 2.0
+    for own, first in ((noise, 1000.0), (table, 0.01)):
+        schedule = own.get_config()["learning_rate"]["config"]
+        assert (schedule["initial_learning_rate"], schedule["decay_steps"]) == (first, 10)
