@@ -133,24 +133,6 @@ def test_text_and_settings_of_skip_grams():
     assert word_similarity.label(spec._asdict()) == "NP-SG 1M"
 
 
-def test_awd_lstm_never_averaged_before_finetuning():
-    assert not any(row["train_averaged"] for row in results.rows("awd_300k"))
-    assert "in neither row had averaging begun before finetuning" in RESULTS
-
-
-def test_awd_lstm_is_better_as_soon_as_it_is_averaged():
-    """An epoch is worse than the best one more than five epochs ago; the next is averaged."""
-    begun, gained = set(), set()
-    for row in results.rows("awd_50k"):
-        dev = row["train_dev_by_epoch"]
-        worse = [n for n in range(6, len(dev)) if dev[n] > min(dev[: n - 5])]
-        assert row["train_averaged"]
-        begun.add(worse[0] + 2)
-        gained.add(round(min(dev[: worse[0] + 1]) - dev[worse[0] + 1]))
-    assert (min(begun), max(begun), min(gained), max(gained)) == (18, 24, 20, 37)
-    assert "The first averaged epoch, the 18th to 24th, is 20 to 37 points below" in RESULTS
-
-
 def test_anchors_of_awd_lstm_are_its_tables_k_svd():
     by = {
         (row["spec"]["num_anchors"], row["spec"]["neighbors"]): row
@@ -204,23 +186,6 @@ def test_anchors_of_awd_lstm_from_scratch():
     assert list(trials) == sorted(trials) and f"{dense[11]:.1f} there" in RESULTS
     assert "{:.1f}, {:.1f}, {:.1f}, {:.1f} and {:.1f} with".format(*perplexities) in RESULTS
     assert abs(perplexities[0] / dense[11] - 1) < 0.03  # moves as the table does
-
-
-def test_order_of_reciting_is_that_of_the_page():
-    best: dict[tuple[int, str], float] = {}
-    for row in results.rows("memorisation_warm"):
-        place = row["spec"]["part"], row["spec"]["kind"]
-        best[place] = max(best.get(place, 0), row["accuracy"])
-        assert row["by_epoch"][-1] - row["by_epoch"][-41] > 0.01  # still rises
-    order = sorted(best, key=lambda place: -best[place])
-    assert order[:3] == [(2, "sparse embedding"), (2, "sparse"), (2, "dense")]
-    assert order[3] == (3, "dense")
-    numbers = [round(100 * best[place]) for place in order]
-    assert numbers == [79, 62, 58, 43, 32, 32]
-    assert (
-        "recites 79 %, sparse LSTMs around a narrow embedding 62 %, the dense model 58 %" in RESULTS
-    )
-    assert "the dense model is first, 43 %, before both sparse ones, 32 %" in RESULTS
 
 
 def test_words_found_by_their_misspellings():
