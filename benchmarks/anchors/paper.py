@@ -94,7 +94,7 @@ LINES: tuple[Line, ...] = (
     *text("Frequency 5,000", 91.0, 1.28, "VS frequency 5,000", AG),
     *text("TF-IDF 5,000", 91.0, 1.28, "VS TF-IDF 5,000", AG),
     *text("GL 4,000", 91.0, 1.02, "VS GL 3,000", f"{AG}; 3,000 words, trained anew"),
-    *text("VVD 3,000", 91.0, 0.77, "VS VVD 3,000, all charged",
+    *text("VVD 3,000", 91.0, 0.77, "VS VVD 3,000, by descent",
           f"{AG}; trained anew"),
     *text("SparseVD 5,700", 88.8, 1.72, "SparseVD, all charged", f"{AG}; of the embedding alone"),
     *text("SparseVD-Voc 2,400", 89.2, 0.73, "SparseVD-Voc, all charged",

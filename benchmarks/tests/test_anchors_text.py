@@ -57,7 +57,7 @@ def test_words_are_chosen_without_the_reserved_ids(statistics, by):
 
 @pytest.mark.parametrize("method", [name for name in METHODS if "first" not in METHODS[name]])
 def test_each_method_builds_its_layer(statistics, method):
-    options = dict(METHODS[method])
+    options = {k: v for k, v in METHODS[method].items() if k not in anchors_text.TRAINING}
     if "words" in options:
         options["words"] = 9
     if options.get("num_anchors") == 50:
