@@ -34,7 +34,8 @@ class VariationalVocabularyEmbedding(VariationalEmbedding):
         log_alpha_initializer: Initializer of `log alpha`. Default: uniform in [0, 3], as in the
             paper's code. In a short training that draw stays in the ranking of rare words: of
             AG News' words the 3,000 with the least noise, trained anew, had 0.806 on dev from it,
-            0.851 from "zeros", and 0.868 with `log_alpha` trained by `LazySGD` besides (one seed).
+            0.851 from "zeros", and 0.868 with `log_alpha` trained by `LazySGD` besides (one seed,
+            `charge="all"`).
         charge: Which words a step charges: those of the "batch", for all steps since they last
             paid, or "all", as in the paper. Adam makes a step of one size of a charge of any size,
             so that with "batch" words that occur seldom keep little noise; "all" costs a pass over
