@@ -168,7 +168,7 @@ LINES: tuple[Line, ...] = (
     ptb("Table 5", "small, random code", 115.79, SMALL, {"method": "kd_random"}),
     Line("Table 5", "small, pre-trained code", 107.95, LONG),
     ptb("Table 5", "small, no guidance", 108.50, SMALL, FREE),
-    Line("Table 5", "small, ODG", 108.19, LONG),
+    ptb("Table 5", "small, ODG", 108.19, SMALL, {"method": "kd_odg"}),
     ptb("Table 5", "small, PDG", 107.77, SMALL + "; guide of weight 100", PDG),
     ptb("Table 5", "a third: full embedding", None, PART, PLAIN, "ptb_300k"),
     ptb("Table 5", "a third: random code", None, PART, {"method": "kd_random"}, "ptb_300k"),
