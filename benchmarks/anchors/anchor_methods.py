@@ -193,8 +193,7 @@ def optimizer_of(kind: str, noise_rate: float | None = None) -> Any:
 
     The logarithms of variances get 20 times the rate: they start where few words are dropped, and
     in as few steps as here they would stay there. With `noise_rate` they are trained by gradient
-    descent at that rate: by Adam a word whose few texts had large gradients hardly moves for long
-    after them, so that rare words keep little noise.
+    descent at that rate: a step is as large as charge and signal say, where Adam's has one size.
     """
     if kind in PENALIZED:
         return lambda rate, **options: Proximal(keras.optimizers.Adam(rate, **options))

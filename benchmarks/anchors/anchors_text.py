@@ -31,8 +31,7 @@ from kerascompact.tasks.classification import MODELS, TextData, encode, train
 from kerascompact.tasks.measure import accuracy, measure, size_up
 
 WORDNET = "open_english_wordnet"
-TUNING = ("first", "tuned", "rate")  # options of a run that begins with another
-TRAINING = (*TUNING, "noise_rate")  # options that no layer has
+TRAINING = ("first", "tuned", "rate", "noise_rate")  # options that no layer has
 TUNING_RATE = 1e-3
 STRENGTHS = ("l1_weight", "group_lasso_weight", "kl_weight", "penalty")
 BYTES = ("stored_bytes", "file_bytes")
