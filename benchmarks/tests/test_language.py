@@ -121,6 +121,8 @@ def test_the_benchmark_keeps_rows_and_does_not_repeat_them(monkeypatch, tmp_path
 
 
 def test_the_runs_are_those_of_the_paper():
-    methods = [spec.method for spec in ptb.PAPER]
-    assert sorted(methods) == ["kd", "kd_pdg", "low_rank", "standard"]
+    of_codes = ["KD", "KD ODG", "KD PDG", "KD pretrained", "KD random"]
+    assert sorted(spec.label for spec in ptb.PAPER) == [*of_codes, "LR 0.1", "LR 0.2", "SE"]
+    settings = {spec._replace(method="", budget=0) for spec in ptb.PAPER}
+    assert settings == {Spec("")}  # small, all of the text, 15 epochs, the first seed
     assert all(spec.train_tokens == 300_000 and spec.epochs == 5 for spec in ptb.CUT)
