@@ -37,9 +37,9 @@ class Spec(NamedTuple):
     "anchors"; "nearest" and "k_svd" of a trained full table) and its arguments; "last" is the
     threshold of one more proximal step, of anchors after training. Anchors also have "free_epochs",
     without a penalty, "frozen_epochs", in which `A` stays as it starts, a tight frame, and
-    "transform_rate", the rate of Adam on `T`. With "tuned" a "standard" or a "k_svd" begins with
-    the trained full table and goes on for so many epochs at the rate "rate". `method` is the
-    table's name of it.
+    "transform_rate", the rate of Adam on `T`; a full table has "table_rate" in place of 1. With
+    "tuned" a "standard" or a "k_svd" begins with the trained full table and goes on for so many
+    epochs at the rate "rate". `method` is the table's name of it.
     """
 
     method: str
@@ -181,6 +181,10 @@ def optimizer_of(spec: Spec, steps_per_epoch: int) -> Any:
         own = Proximal(keras.optimizers.SGD(rate(1.0), global_clipnorm=size.clip))
         return _by_weight(spec, own, rate, steps_per_epoch)
     of_network = LazySGD(rate(1.0), global_clipnorm=size.clip)
+    if "table_rate" in spec.options:
+        of_table = LazySGD(rate(spec.options["table_rate"]), global_clipnorm=size.clip)
+        optimizers = keras.optimizers.OptimizerMap(of_network, {"embedding/.*": of_table})
+        return keras.optimizers.MultiOptimizer(optimizers)
     if spec.options["kind"] not in SPARSE_VD:
         return of_network
     means, variances = LazyAdam(rate(2e-3)), LazyAdam(rate(1e-2))

@@ -127,6 +127,7 @@ def test_related_anchors_are_frequent_words_with_free_entries():
 def test_the_benchmark_keeps_rows_and_its_choice_on_dev_does_not_train_twice(monkeypatch, tmp_path):
     monkeypatch.setattr(anchors_ptb, "METHODS", {"SE": {"kind": "standard"}, "ANT 6": ANCHORS})
     monkeypatch.setattr(anchors_ptb, "GRID", {"ANT 6": ("l1_weight", (1e-2, 1e-1))})
+    monkeypatch.setattr(anchors_ptb, "TRIALS", {})
     monkeypatch.setattr(anchors_ptb.ptb, "load", lambda data, tokens: CORPUS)
     arguments = argparse.Namespace(
         data=str(tmp_path), seeds=None, epochs=1, work=str(tmp_path / "w"), verbose=0, sizes=False

@@ -100,6 +100,25 @@ def test_anchors_can_be_a_frozen_tight_frame_without_a_penalty_at_first():
     assert made.sparse_transform().nnz < V * 12
 
 
+@needs_reversible
+def test_a_rate_of_the_table_is_the_tables_alone(monkeypatch):
+    free = tied_language.SIZES["small"]._replace(clip=1e9)  # a clipped step does not show its rate
+    monkeypatch.setitem(tied_language.SIZES, "small", free)
+    moves = []
+    for options in ({}, {"table_rate": 4.0}):
+        spec = Spec("SE", {"kind": "standard", **options})
+        keras.utils.set_random_seed(0)
+        model = tied_language.build(spec, tied_language.build_embedding(spec, CORPUS, None), 4)
+        tied_language.streams.compiled(model, tied_language.optimizer_of(spec, 9), free)
+        before = model.get_weights()
+        model.train_on_batch(*next(iter(tied_language.stateful_batches(CORPUS.train, 4, 4))))
+        moves.append([after - old for after, old in zip(model.get_weights(), before, strict=True)])
+    table, *network = zip(*moves, strict=True)
+    np.testing.assert_allclose(table[1], 4 * table[0], rtol=1e-3, atol=1e-6)
+    for one, other in network:
+        np.testing.assert_allclose(other, one, rtol=1e-4, atol=1e-7)
+
+
 def test_refuses_other_kinds():
     with pytest.raises(ValueError, match="`kind` must be one of 'standard', 'nearest', 'k_svd'"):
         embedding("codes")
