@@ -34,6 +34,7 @@ METHODS: dict[str, dict[str, Any]] = {
     "TT 1/5": {"kind": "tensor_train", "ratio": 0.2},
     "SparseVD": {"kind": "sparse_vd", "kl_weight": 2e-5},
     "SparseVD-Voc": {"kind": "sparse_vd_voc", "kl_weight": 2e-5},
+    "SparseVD, all charged": {"kind": "sparse_vd", "kl_weight": 2e-5, "charge": "all"},
     "Post-SH 500": {**NEAREST, **SMALL},
     "Post-SH 1,000": {**NEAREST, **LARGE},
     "Post-SH 1,000, least squares": {**NEAREST, **LARGE, "weights": "least_squares"},
@@ -68,6 +69,7 @@ METHODS: dict[str, dict[str, Any]] = {
 # variational bound has a `kl_weight` of 7e-5, 20 steps over 300,000 tokens.
 GRID: dict[str, tuple[str, tuple[float, ...]]] = {
     "SparseVD": ("kl_weight", (7e-6, 2e-5, 7e-5)),
+    "SparseVD, all charged": ("kl_weight", (7e-6, 2e-5)),
     "ANT 100": ("l1_weight", (5e-5, 1e-4, 2e-4)),
     "ANT 500": ("l1_weight", (5e-5, 1e-4, 2e-4)),
     "SE, tuned": ("rate", (0.03, 0.125, 0.5)),

@@ -18,12 +18,15 @@ RESULTS = " ".join(
 
 def test_low_rank_on_penn_treebank():
     rows = {row["label"]: row for row in results.rows("ptb")}
-    best_first = ["KD PDG", "LR 0.1", "KD", "KD ODG", "SE", "KD random"]
+    best_first = ["KD PDG", "LR 0.1", "KD", "LR 0.2", "KD ODG", "SE", "KD random"]
     assert sorted(best_first, key=lambda name: rows[name]["test_perplexity"]) == best_first
     behind = rows["KD random"]["test_perplexity"] - rows["SE"]["test_perplexity"]
     assert f"last, {behind:.1f} points behind the full table" in RESULTS
     behind = rows["KD ODG"]["test_perplexity"] - rows["KD"]["test_perplexity"]
     assert f"(ODG) they are {behind:.1f} points behind unguided ones" in RESULTS
+    apart = rows["LR 0.2"]["test_perplexity"] - rows["KD"]["test_perplexity"]
+    level = f"level with unguided codes ({rows['LR 0.2']['test_perplexity']:.1f})"
+    assert abs(apart) < 0.1 and level in RESULTS
     share = rows["LR 0.1"]["paper_bits"] / rows["KD"]["paper_bits"]
     assert f"in {100 * share:.0f} % of the codes' bits" in RESULTS
 
