@@ -18,7 +18,6 @@ TABLE_1 = {
     "VERB-143": (0.2452, 0.0730, 0.1333, 0.1500, 0.2108),
 }
 PART = "3 M tokens, not enwik9; our settings"
-_LIKE_THE_PAPER = {"misspelt": 0.4, "shortest": 3, "shift": True, "cosine_weight": 0.01}
 # Columns after SG's: name, where our row is, what differs.
 COLUMNS: tuple[tuple[str, dict[str, Any], str], ...] = (
     (
@@ -38,8 +37,8 @@ COLUMNS: tuple[tuple[str, dict[str, Any], str], ...] = (
     ),
     (
         "NP-SG 4M",
-        {**_LIKE_THE_PAPER, "hidden": hidden_units(4_000_000)},
-        f"{PART}, 5 epochs",
+        {"whitening": 0.05, "hidden": hidden_units(4_000_000)},
+        f"{PART}, 15 epochs, whitened, no cosine loss, nothing misspelt",
     ),
 )
 

@@ -7,8 +7,6 @@ import pytest
 from benchmarks.kd_codes import graph, kd_paper
 from benchmarks.lib import results
 from benchmarks.lib.experiments import ROOT
-from benchmarks.projections import word_similarity
-from benchmarks.projections.skip_gram_runs import Spec
 
 RESULTS = " ".join(
     " ".join((ROOT / "benchmarks" / folder / "RESULTS.md").read_text("utf-8").split())
@@ -111,33 +109,6 @@ def test_no_seed_and_no_size_brings_the_mixture_to_the_papers_number_on_imdb():
     assert [row["spec"]["unique"] for row in results.rows("imdb_dev")] == [300, 1000, 1000]
 
 
-def test_gain_of_pre_training_on_trec_is_within_the_spread():
-    rows = [row for row in results.rows("projection_transfer") if row["spec"]["dataset"] == "trec"]
-    scratch, tuned = (
-        [100 * row["test"] for row in rows if row["spec"]["start"] == start]
-        for start in ("none", "tuned")
-    )
-    gain = mean(tuned) - mean(scratch)
-    assert f"TREC's gain of {gain:.1f} points (the paper: 5.7) is within the spread" in RESULTS
-    assert gain < stdev(scratch)
-
-
-def test_text_and_settings_of_skip_grams():
-    rows = results.rows("word_similarity")
-    assert f"on {rows[0]['text_tokens'] / 1e6:.1f} M tokens of Wikipedia" in RESULTS
-    paper = {
-        "dropout": 0.65, "decay": 5e-4, "epochs": 10, "batch_size": 1024, "by_word": False,
-        "learning_rate": 1e-3, "context_rate": 0.0, "shared_noise": 0, "output": 1.0,
-        "shift": False,
-    }  # fmt: skip
-    spec = Spec(**next(row["spec"] for row in rows if row["spec"]["method"] == "np_sg"))
-    # The batch and its order are one setting, the two rates as well; the lengths of n-grams, which
-    # the paper does not name, are the ninth.
-    assert all(getattr(spec, name) != value for name, value in paper.items())
-    assert len(paper) - 2 + 1 == 9 and "differ from the paper in nine settings" in RESULTS
-    assert word_similarity.label(spec._asdict()) == "NP-SG 1M"
-
-
 def test_anchors_of_awd_lstm_are_its_tables_k_svd():
     by = {
         (row["spec"]["num_anchors"], row["spec"]["neighbors"]): row
@@ -191,67 +162,3 @@ def test_anchors_of_awd_lstm_from_scratch():
     assert list(trials) == sorted(trials) and f"{dense[11]:.1f} there" in RESULTS
     assert "{:.1f}, {:.1f}, {:.1f}, {:.1f} and {:.1f} with".format(*perplexities) in RESULTS
     assert abs(perplexities[0] / dense[11] - 1) < 0.03  # moves as the table does
-
-
-def test_words_found_by_their_misspellings():
-    def row(**wanted):
-        (found,) = (
-            one
-            for one in results.rows("misspelt_words")
-            if all(one["spec"].get(key) == value for key, value in wanted.items())
-        )
-        return found
-
-    fit = dict(method=None, hidden=819, whitening=False, epochs=10, shortest=1)
-    untrained, letters = row(epochs=0), row(method="np_sg", shortest=1, misspelt=0.4, epochs=5)
-    plain, fitted = row(**fit, fit_misspelt=0.0), row(**fit, fit_misspelt=0.4, tuned=0)
-    by_word, by_pair = (row(**fit, tuned=1, own_spelling=own) for own in (False, True))
-    first = {
-        name: one["retrieval"]["first"]
-        for name, one in [
-            ("untrained", untrained), ("letters", letters), ("plain", plain),
-            ("fitted", fitted), ("by word", by_word), ("by pair", by_pair),
-        ]
-    }  # fmt: skip
-    wider = [row(hidden=1638, tuned=tuned) for tuned in (0, 1)]
-    fit_only, both = (one["retrieval"]["first"] for one in wider)
-    similar = word_similarity.average(wider[1], word_similarity.FREQUENT)
-    assert f"In {100 * both:.0f} of 100 after a fit to a table and skip-gram" in RESULTS
-    assert f"from scratch finds {100 * first['letters']:.0f}, by letters" in RESULTS
-    assert f"not been trained has {first['untrained']:.2f}" in RESULTS
-    assert f"{fit_only:.2f} after the fit, {both:.2f} after the skip-gram" in RESULTS
-    assert f"with {similar:.3f} on the frequent sets" in RESULTS
-    assert f"from {first['plain']:.2f} to {first['fitted']:.2f}" in RESULTS
-    assert f"{first['by word']:.2f} by word and {first['by pair']:.2f} by pair" in RESULTS
-    assert abs(first["by word"] - first["by pair"]) < 0.01
-    cost = [word_similarity.average(one, word_similarity.FREQUENT) for one in (plain, by_word)]
-    assert f"the frequent sets from {cost[0]:.3f} to {cost[1]:.3f}" in RESULTS
-    meanings = [one["meaning"]["misspelt"] for one in results.rows("misspelt_words")]
-    assert f"{max(meanings):.2f} at most for misspellings" in RESULTS
-    times = [one["cpu_per_epoch"] for one in (by_word, by_pair)]
-    assert f"{times[1] / times[0]:.1f} times the time" in RESULTS
-
-
-@pytest.mark.parametrize(
-    "hidden, epochs, text",
-    [
-        (819, 15, "after 15 epochs in place of 5 to {}, "),
-        (819, 30, "after 30 to {}, {} of it"),
-        (1638, 15, "with 2M numbers after 15 to {}, {} of it"),
-    ],
-)
-def test_more_epochs_of_whitened_projections(hidden, epochs, text):
-    rows = results.rows("word_similarity_part")
-    (sg,) = (row for row in rows if row["spec"]["method"] == "sg")
-    long = [row for row in rows if row["spec"]["epochs"] == epochs]
-    (one,) = (row for row in long if row["spec"]["hidden"] == hidden)
-    found, base = (word_similarity.average(row, word_similarity.FREQUENT) for row in (one, sg))
-    assert text.format(f"{found:.3f}", f"{found / base:.2f}") in RESULTS
-
-
-@pytest.mark.parametrize("normalization", ["layer", "l2"])
-def test_vectors_fall_together_without_batch_normalization(normalization):
-    rows = results.rows("word_similarity_part")
-    (row,) = (row for row in rows if row["spec"]["normalization"] == normalization)
-    found = word_similarity.average(row, word_similarity.FREQUENT)
-    assert f"{found:.3f}, mean cosine {row['mean_cosine']:.2f}" in RESULTS
