@@ -17,7 +17,7 @@ from kerascompact.core.characters import (
 )
 
 OTHER = POINTS - 1  # a noncharacter in place of what a known character must not become
-_BATCH = 4096
+_BATCH = 256
 DROPPED, LETTER, MARK, WHITE = range(4)
 _BETWEEN = "|"  # stands between characters; none but itself becomes it
 
@@ -64,7 +64,7 @@ class NormalForms(NamedTuple):
 def normal_forms(
     normalize: Callable[[str], str], cut: Callable[[str], Iterable[str]]
 ) -> NormalForms:
-    """Asks a tokenizer about each code point; this takes some seconds.
+    """Asks a tokenizer about each code point; this takes a second or two.
 
     Args:
         normalize: Lower-cases, drops and replaces characters, each one by itself.
@@ -76,10 +76,12 @@ def normal_forms(
     >>> found.changed[ord("B")], int(found.kinds[ord(" ")]) == WHITE
     ('b', True)
     """
-    kinds = np.zeros(POINTS, np.uint8)
+    kinds = np.full(POINTS, LETTER, np.uint8)
+    kinds[0xD800:0xE000] = DROPPED
     changed: dict[int, str] = {}
     for point, words in _words(normalize, cut):
         if words == ["aa"]:
+            kinds[point] = DROPPED
             continue
         if words == ["a", "a"]:
             kinds[point] = WHITE
@@ -176,12 +178,23 @@ def _by_distance(
 def _words(
     normalize: Callable[[str], str], cut: Callable[[str], Iterable[str]]
 ) -> Iterator[tuple[int, list[str]]]:
-    """What each code point becomes between two letters `a`, as words; not those of surrogates."""
+    """What each code point becomes between two letters `a`, as words; not those of surrogates.
+
+    Left out are most of those that stay as they are, letters of a word.
+    """
     points = [point for point in range(POINTS) if not 0xD800 <= point < 0xE000]
     points.remove(ord(_BETWEEN))
     yield ord(_BETWEEN), list(cut(normalize(f"a{_BETWEEN}a")))
     for begin in range(0, len(points), _BATCH):
         batch = points[begin : begin + _BATCH]
+        word = f"a{'a'.join(map(chr, batch))}a"
+        text = normalize(word)
+        # Most batches are letters alone, such as ideographs, or dropped characters alone.
+        if text == word and list(cut(text)) == [word]:
+            continue
+        if text == "a" * (len(batch) + 1):
+            yield from ((point, ["aa"]) for point in batch)
+            continue
         text = normalize(_BETWEEN.join(f"a{chr(point)}a" for point in batch))
         found: list[list[str]] = [[]]
         for word in cut(text.replace(_BETWEEN, f" {_BETWEEN} ")):
