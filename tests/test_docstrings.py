@@ -3,6 +3,7 @@
 import doctest
 import importlib
 import inspect
+import itertools
 import pkgutil
 
 import keras
@@ -13,6 +14,7 @@ import tensorflow as tf
 import kerascompact
 from docstring_parts import lacks
 from kerascompact.core import checks
+from kerascompact.search import parts
 
 NAMES = {"np": np, "tf": tf, "keras": keras, "kerascompact": kerascompact}
 MODULES = [
@@ -21,11 +23,17 @@ MODULES = [
 ]
 
 
+def few_settings(*sizes, every=parts._settings):
+    """Every eighth setting of a part: an example of `compact` would try them all."""
+    return itertools.islice(every(*sizes), 0, None, 8)
+
+
 @pytest.mark.parametrize("name", [name for name in MODULES if not name.endswith("__main__")])
 def test_examples(name, tmp_path, monkeypatch):
     module = importlib.import_module(name)
     monkeypatch.chdir(tmp_path)  # an example may write files
     monkeypatch.setattr("kerascompact.search.training.LEAST", 500)  # or it would train for long
+    monkeypatch.setattr("kerascompact.search.parts._settings", few_settings)
     failed, _ = doctest.testmod(module, extraglobs=NAMES)
     assert failed == 0, "the examples that failed are in the captured output"
 

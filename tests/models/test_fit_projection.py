@@ -165,10 +165,11 @@ def test_wrong_arguments_are_named(message):
 
 
 def test_adapts_a_layer_that_whitens():
-    embedding = ProjectionEmbedding(2, hidden_units=(8,), whitening=True)
+    sizes = dict(hidden_units=(8,), num_projections=20)
+    embedding = ProjectionEmbedding(2, **sizes, whitening=True)
     words, counts = ["king", "queen", "", "ocean"], [4, 9, 1, 1]
     models.fit_projection(embedding, words, np.eye(4)[:, :2] + 0.1, counts, epochs=1, verbose=0)
-    other = ProjectionEmbedding(2, hidden_units=(8,), whitening=True)
+    other = ProjectionEmbedding(2, **sizes, whitening=True)
     other.adapt(words, counts)
     np.testing.assert_array_equal(embedding.whitener, other.whitener)
     np.testing.assert_array_equal(embedding.bit_mean, other.bit_mean)

@@ -45,7 +45,7 @@ def test_a_simple_rnn_equals_its_formula_in_its_file_as_well(tmp_path):
     """The paper's Table 5: two units, `h = tanh(x K + h R + b)`, padding skipped."""
     embedding = MixtureEmbedding(9, 3, 2, 4, num_reserved=2, mask_zero=True, name="embedding")
     model = lstm_classifier(embedding, 3, units=7, recurrent=keras.layers.SimpleRNN(2))
-    model.compile("adam", "sparse_categorical_crossentropy", jit_compile=True)
+    model.compile("adam", "sparse_categorical_crossentropy")
     model.fit(IDS, np.array([0, 1, 2, 1]), epochs=2, verbose=0)
     vectors, states = embedding(np.arange(9)[None])[0].numpy(), np.zeros((4, 2))
     kernel, recurrent, bias, dense, offset = model.get_weights()[-5:]

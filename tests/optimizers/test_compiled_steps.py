@@ -66,6 +66,7 @@ OPTIMIZERS = {
 }
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
 def test_every_way_of_an_optimizer(optimizer):
     def make(ids):
@@ -88,6 +89,7 @@ def test_two_lookups_of_one_table_and_a_tied_softmax():
     assert_same(tied, lambda: Proximal(LazyAdam(0.01)))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("dtype", ["mixed_bfloat16", "mixed_float16"])
 def test_mixed_precision(dtype):
     def make(ids):

@@ -102,6 +102,7 @@ def found(tmp_path_factory):
         yield text_classifier(dataset(60), "20KB", minutes=9, **options), options
 
 
+@pytest.mark.slow
 def test_a_search_with_both_learns_from_them(found):
     result, _ = found
     assert result.best.test_score > 0.7  # chance is 1/3
@@ -118,6 +119,7 @@ def test_a_search_with_both_learns_from_them(found):
     assert result.best.dev_scores[0] in [run.dev for run in result.trials]
 
 
+@pytest.mark.slow
 def test_it_is_resumed_with_the_same_vectors_only(found):
     _, options = found
     again = {**options, "resume": True, "trials": 4}

@@ -73,6 +73,7 @@ def test_a_language_model_fits_and_its_file_agrees(tmp_path, few_settings):
     assert found.table().row_count == 4
 
 
+@pytest.mark.slow
 def test_several_inputs_without_a_compiled_loss(few_settings):
     model, x = two_inputs(), [ids(), ids()]
     found = search.compact(model, 16_000, data=(x, None), joint=1, verbose=False)
@@ -84,6 +85,7 @@ def test_several_inputs_without_a_compiled_loss(few_settings):
         search.compact(model, 1000, data=(x, None), joint=1, verbose=False)
 
 
+@pytest.mark.slow
 def test_fine_tuning_lowers_the_loss_within_the_budget(few_settings):
     """Tables of few bits, a tied one, and the optimizer that the model was trained with."""
     tokens = keras.Input((LENGTH,), dtype="int32")

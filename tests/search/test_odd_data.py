@@ -29,6 +29,7 @@ def sentences(topics, rows, seed=0):
     return texts, [f"topic {label}" for label in labels]
 
 
+@pytest.mark.slow
 def test_a_script_without_spaces():
     texts, labels = sentences(["\u6253\u5f00\u5173\u95ed", "\u97f3\u4e50\u6b4c\u66f2"], 400)
     found = text_classifier((texts[:300], labels[:300]), "16KiB", **ONE)
@@ -87,6 +88,7 @@ def test_a_thousand_classes():
     assert right(found, texts[:300], labels[:300]) > 0.5
 
 
+@pytest.mark.slow
 def test_two_words_are_all_there_are():
     found = text_classifier((["yes", "no"] * 60, ["yes", "no"] * 60), "8KiB", **ONE)
     assert right(found, ["yes", "no"], ["yes", "no"]) == 1

@@ -303,6 +303,7 @@ class Epochs(keras.callbacks.Callback):
         self.seen += 1
 
 
+@pytest.mark.slow
 def test_a_training_ends_at_the_epochs_that_were_picked(guides):
     """Else dev, which the final training has among its texts, picks the epoch that fits it best."""
     found = guides.corpus

@@ -83,6 +83,7 @@ class First(keras.callbacks.Callback):
         self.model.stop_training = True
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("stored", ["slots", "fingerprints"])
 def test_a_training_begins_there(stored, tmp_path):
     data = dataset()

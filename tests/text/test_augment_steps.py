@@ -24,6 +24,7 @@ def is_part_of(words, whole):
     return all(word in rest for word in words)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("batch", [None, 4])
 def test_words_are_left_out_in_order_and_new_ones_in_each_epoch(batch):
     many = dataset(TEXTS * 50, np.arange(300))

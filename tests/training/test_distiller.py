@@ -60,6 +60,7 @@ def texts(count=64):
     return np.random.default_rng(2).integers(1, 30, (count, 6)).astype("int32")
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("jit_compile", [True, False])
 def test_a_student_learns_what_its_teacher_knows(jit_compile):
     """Of no label at all, from a model, a function and an array alike."""

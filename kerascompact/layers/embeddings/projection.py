@@ -179,7 +179,7 @@ class ProjectionEmbedding(ProjectionBase):
 
         Raises: ValueError, without `whitening=True`, or if an argument is wrong.
 
-        >>> layer = ProjectionEmbedding(8, whitening=True)
+        >>> layer = ProjectionEmbedding(8, num_projections=20, whitening=True)
         >>> layer.adapt(["king", "queen", "kingdom"])
         """
         if not self.whitening:

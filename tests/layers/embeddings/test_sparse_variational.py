@@ -84,7 +84,8 @@ def test_samples_have_the_mean_and_variance_of_the_posterior(cls):
         # of a product of independent factors
         variance = (variance + mean**2) * (of_z + z**2) - mean**2 * z**2
         mean = mean * z
-    draws = np.stack([layer(EVERY, training=True) for _ in range(600)])
+    draw = tf.function(lambda: layer(EVERY, training=True), autograph=False)
+    draws = np.stack([draw() for _ in range(600)])
     error = np.abs(draws.mean(0) - mean) / np.sqrt(variance / 600)
     assert error.max() < 5  # deviations of a mean, of 80
     np.testing.assert_allclose(draws.var(0), variance, rtol=0.4)

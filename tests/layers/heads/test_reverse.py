@@ -182,7 +182,7 @@ def test_is_one_layer_in_files_clones_and_frozen_models(make, tmp_path):
     np.testing.assert_array_equal(loaded(ids), frozen(ids))
 
 
-@pytest.mark.few(6)
+@pytest.mark.few(4)
 @each
 def test_converts_to_built_in_operators_and_predicts_the_same(make):
     layer = built(make)
@@ -194,6 +194,7 @@ def test_converts_to_built_in_operators_and_predicts_the_same(make):
     assert not tools.inspect(file).custom
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     "make",
     [
