@@ -16,10 +16,15 @@ RESULTS = " ".join(
 
 def test_low_rank_on_penn_treebank():
     rows = {row["label"]: row for row in results.rows("ptb")}
-    best_first = ["KD PDG", "LR 0.1", "KD", "LR 0.2", "KD ODG", "SE", "KD random"]
+    given = ["KD pretrained", "KD PDG"]
+    best_first = [*given, "LR 0.1", "KD", "LR 0.2", "KD ODG", "SE", "KD random"]
     assert sorted(best_first, key=lambda name: rows[name]["test_perplexity"]) == best_first
     behind = rows["KD random"]["test_perplexity"] - rows["SE"]["test_perplexity"]
     assert f"last, {behind:.1f} points behind the full table" in RESULTS
+    ahead = [rows["SE"]["test_perplexity"] - rows[name]["test_perplexity"] for name in given]
+    assert f"vectors {ahead[1]:.1f} points, and with codes of that table" in RESULTS
+    assert f"the rest is trained anew) {ahead[0]:.1f} points, the best row" in RESULTS
+    assert f"pre-trained ones are {ahead[0] - ahead[1]:.1f} points ahead" in RESULTS
     behind = rows["KD ODG"]["test_perplexity"] - rows["KD"]["test_perplexity"]
     assert f"(ODG) they are {behind:.1f} points behind unguided ones" in RESULTS
     apart = rows["LR 0.2"]["test_perplexity"] - rows["KD"]["test_perplexity"]

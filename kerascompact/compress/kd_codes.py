@@ -19,11 +19,9 @@ class KDCodes(Compressor):
     with the smaller error are kept:
 
     - "residual": k-means on successive residuals, then `iterations` rounds of fitting all codebooks
-      by least squares and updating all codes. Best where a few directions hold most
-      of the table.
+      by least squares and updating all codes. Best where a few directions hold most of the table.
     - "annealed": random codes, then as many rounds, each choosing codes by codebooks with noise
-    that
-      falls to zero (simulated annealing). Best where norms of words differ much.
+      that falls to zero (simulated annealing). Best where norms of words differ much.
 
     Relative squared errors at `K = D = 32`: 0.17 (residual), 0.22 (annealed) and 0.23
     (`CompositionalCodes`, 40 epochs) for the input table of a trained language model of PTB, 10,000
@@ -52,8 +50,7 @@ class KDCodes(Compressor):
     2018](https://openaccess.thecvf.com/content_ECCV_2018/html/Julieta_Martinez_LSQ_lower_runtime_ECCV_2018_paper.html),
     the noise on the codebooks.
     Differs: KD encoding pre-trains codes with an auto-encoder, as `CompositionalCodes` does; this
-    has the smaller error. The noise falls linearly, and has each codebook's own
-    deviation.
+    has the smaller error. The noise falls linearly, and has each codebook's own deviation.
     """
 
     def __init__(
