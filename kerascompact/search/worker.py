@@ -19,13 +19,14 @@ import optuna
 
 from kerascompact.search.corpus import WHOLE
 from kerascompact.search.fidelity import usual_epochs
+from kerascompact.search.first_trials import first_trials
 from kerascompact.search.fitting import Fitting
 from kerascompact.search.guides import Guides
 from kerascompact.search.processes import end_with_parent
 from kerascompact.search.runs import Run
 from kerascompact.search.setting import Setting
 from kerascompact.search.sizes import Sizes
-from kerascompact.search.space import Facts, defaults, suggest
+from kerascompact.search.space import Facts, suggest
 from kerascompact.search.starts import start_at
 from kerascompact.search.studies import Studies, storage_of
 from kerascompact.search.task import Task
@@ -82,7 +83,7 @@ class Worker:
         self.fitting = Fitting(self.corpus, sizes, self.guides.whole)
         names = {budget: self.task.study(budget) for budget in self.task.budgets}
         storage = storage_of(self.task.storage, folder)
-        first = functools.partial(defaults, facts=self.facts)
+        first = functools.partial(first_trials, facts=self.facts)
         num_dev = self.corpus.num_dev
         if self.facts.unlabelled:  # half of a score is of texts that teachers answer
             num_dev *= 2

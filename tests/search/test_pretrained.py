@@ -12,10 +12,11 @@ from sklearn.linear_model import LogisticRegression
 
 from kerascompact.search import finishing, pretrained, tf_idf, training
 from kerascompact.search.corpus import ALL, WHOLE, Corpus
+from kerascompact.search.first_trials import first_trials
 from kerascompact.search.guides import Guide, Guides, weights_of
 from kerascompact.search.runs import Run
 from kerascompact.search.setting import Setting
-from kerascompact.search.space import Facts, defaults, suggest
+from kerascompact.search.space import Facts, suggest
 from kerascompact.search.starts import Start, start_at
 from kerascompact.search.tokens import UNSEEN
 from kerascompact.search.training import train
@@ -372,7 +373,7 @@ def test_teachers_of_the_final_training_have_not_seen_dev(guides):
 @pytest.mark.parametrize("few", [True, False])
 def test_first_trials_use_what_there_is(vectors, unlabelled, few):
     facts = Facts(4, 40, 20, 800, vectors=vectors, unlabelled=unlabelled, few=few)
-    given = defaults(65_536, facts)
+    given = first_trials(65_536, facts)
     study = optuna.create_study(sampler=optuna.samplers.RandomSampler(0))
     settings = []
     for parameters in given:
