@@ -35,6 +35,7 @@ def two_tables(first="one", second="two"):
     return keras.Model(inputs, keras.layers.Dense(2)(keras.layers.Concatenate()(pooled)))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", MODELS)
 def test_the_rest_of_the_model_is_kept(kind):
     model = MODELS[kind](standard())

@@ -17,6 +17,7 @@ def error(compressor, table=NORMAL, counts=None):
     return np.sqrt(share @ np.square(found - table).sum(1) / (share @ np.square(table).sum(1)))
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("options", "largest"),
     [
@@ -78,6 +79,7 @@ def test_two_fits_are_equal_and_a_sample_is_almost_as_good():
     assert error(ProductCodes(4, max_points=4000)) < 1.1 * error(ProductCodes(4))
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("bits", "width", "group"), [(4, 12, 2), (3, 11, 3), (2, 5, 4), (4, 1, 1)])
 def test_the_form_without_numbers_stores_as_much(bits, width, group):
     compressor = ProductCodes(bits)

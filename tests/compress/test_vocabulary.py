@@ -51,6 +51,7 @@ def inside(rows, ids):
     return [place for place, row in enumerate(rows) if kept >= {*row}]
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("kind", ["WordPiece", "BPE", "Unigram"])
 @pytest.mark.parametrize("keep", [None, 40])
 def test_of_tokenizers(kind, keep):
@@ -111,6 +112,7 @@ def piece(kind):
     return tokenizer, models.GemmaCausalLM(backbone, None)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("kind", ["WordPiece", "BPE", "SentencePiece"])
 def test_of_keras_hub(kind, tmp_path):
     tokenizer, model = piece(kind)

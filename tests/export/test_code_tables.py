@@ -44,6 +44,7 @@ def agrees(frozen, data=IDS):
     return report
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("recipe", RECIPES)
 def test_a_plain_table(recipe):
     frozen = export.freeze(mean(plain()), recipe)

@@ -224,6 +224,7 @@ def test_refuses_what_is_no_model():
         export.freeze(3)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("make", [mean, lambda layer: Subclassed(layer)])
 def test_a_snapshot_is_compared_with_the_weights_it_was_made_of(make):
     model = make(cluster())

@@ -74,6 +74,7 @@ def test_a_table_inside_a_layer_is_compressed_and_still_generates():
     assert CausalLM(file).generate([3, 4, 5]) == generated(lm, [3, 4, 5])
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("policy", ["bfloat16", "mixed_float16"])
 def test_sixteen_bits_become_float32(policy):
     """Also weights that a layer adds as they are, and the cache."""
@@ -113,6 +114,7 @@ def test_an_input_may_be_a_constant():
             export.with_constants(model, wrong)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("mode", ["int8", "int4"])
 @pytest.mark.filterwarnings("ignore:Layer .* does not have a `quantize` method")
 def test_integers_of_keras_go_into_the_file_as_they_are(mode):
@@ -139,6 +141,7 @@ def generated(lm, prompt, length=LONGEST):
     return lm.generate(given, stop_token_ids=None)["token_ids"][0].tolist()
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("make", [gpt2, llama])
 def test_generates_what_keras_hub_generates(make):
     lm = spread(make())

@@ -44,6 +44,7 @@ def checked(model):
     return frozen
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "how",
     [
@@ -76,6 +77,7 @@ def test_int8_kernels_are_stored_as_they_are():
     assert kernel.T.tobytes() in file
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("mode", ["int8", "int4"])
 @pytest.mark.parametrize("options", [{"tied": False}, {"cap": 1.5}], ids=["head", "cap"])
 def test_heads_and_caps(mode, options):
@@ -100,6 +102,7 @@ class Blocks(keras.layers.Layer):
         return keras.ops.reshape(self.second(self.first(x)), (-1, 5, 16))
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("kind", "options"),
     [

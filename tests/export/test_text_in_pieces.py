@@ -57,7 +57,7 @@ MODELS = {
 STORED = {"clusters"}  # a compact table is not renumbered
 
 
-@pytest.mark.few(7)
+@pytest.mark.few(4)
 @pytest.mark.parametrize("recipe", ["float32", "int8", "int4"])
 @pytest.mark.parametrize("kind", MODELS)
 def test_file_predicts_what_keras_does_on_the_ids(kind, recipe):

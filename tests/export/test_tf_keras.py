@@ -31,6 +31,7 @@ def check(names):
         assert found and set(found) == {"PASSED"}, done
 
 
+@pytest.mark.slow
 def test_in_a_process_of_its_own():
     check([name for name in NAMES if name not in SLOW])
 

@@ -410,6 +410,7 @@ class Fewer(keras.layers.Layer):
         return tf.reduce_sum(rows, axis=0, keepdims=True)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("layer", "message"), [(Mixes, "Worst example"), (Fewer, "must give 7 answers for 7 examples")]
 )

@@ -39,6 +39,7 @@ def model_over(part):
     return keras.Model(x, LogitsForm.over(part, BIAS, "softmax", name="head")(masked))
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "compressor",
     [

@@ -38,6 +38,7 @@ def test_refuses_parts_of_other_sizes():
         ReversibleForm.over(dense()[0], soft_cap=0)
 
 
+@pytest.mark.few(1)
 @pytest.mark.skipif(not hasattr(keras.layers, "ReversibleEmbedding"), reason="since Keras 3.13")
 @pytest.mark.parametrize("options", [{"tie_weights": False}, {"logit_soft_cap": 1.5}])
 def test_of_keras_reversible_embedding(options):

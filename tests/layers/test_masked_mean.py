@@ -109,7 +109,7 @@ FORMS = {
 TEXTS = np.array([[3, 8, 1, 3, 0, 0], [0, 0, 0, 0, 0, 0], [5, 0, 0, 2, 0, 8], [1, 2, 3, 4, 5, 6]])
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("recipe", ["float32", "int8", "int4"])
 @pytest.mark.parametrize("length", [6, None])
 @pytest.mark.parametrize("make", FORMS)

@@ -43,6 +43,7 @@ def test_half_precision_stays_finite_without_words(layer, dtype):
     assert not np.asarray(keras.ops.cast(found, "float32")).any()
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("layer", [WeightedMean, MaskedMax])
 def test_trains_saves_and_exports(layer, tmp_path):
     ids = keras.Input((None,), dtype="int32")

@@ -60,7 +60,7 @@ def test_as_many_ids_as_there_are_words(vocabulary):
         assert TextToIds.from_vocabulary(vocabulary)(np.array(nothing)).numpy().tolist() == [[0]]
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("rules", IN_FILES)
 def test_equals_the_vocabulary_on_clinc(rules):
     data = clinc150.load(out_of_scope=True)

@@ -37,7 +37,7 @@ def fitted(table=TABLE, normalization="batch", **options):
     return layer, history
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("normalization", ["batch", "layer", "l2", None])
 def test_vectors_get_the_directions_of_the_table(normalization):
     table = TABLE

@@ -79,6 +79,7 @@ def test_trains_in_fit_saves_and_loads(tmp_path):
     np.testing.assert_allclose(found, model.predict(NODES, verbose=0), rtol=1e-6)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "embedding",
     [

@@ -40,6 +40,7 @@ def saved(tmp_path_factory):
     return model, folder
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("name", BUILDERS)
 def test_outputs_are_sigmoids(name):
     model = build(name, dropout=0.1)
@@ -72,6 +73,7 @@ def test_which_outputs_are_independent():
     assert not has_independent_outputs(keras.Sequential([keras.layers.Dense(2, "sigmoid")]))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", ["ids", "text"])
 def test_a_file_gives_every_likely_label(saved, name):
     model, folder = saved

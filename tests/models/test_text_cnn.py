@@ -52,7 +52,7 @@ def test_padding_changes_no_prediction():
     np.testing.assert_allclose(one, expected[2:3], rtol=1e-4, atol=1e-6)
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("kind", "recipe", "length"),
     [

@@ -15,6 +15,7 @@ def runs(function):
     yield tf.function(function, jit_compile=True)
 
 
+@pytest.mark.few(7)
 @pytest.mark.parametrize("dtype", ["int32", "int64"])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_names_every_id_once_and_finds_it_again(shape, dtype):

@@ -40,6 +40,7 @@ def adam(w, m, v, g, t, rate, decay=0.0, b1=0.9, b2=0.999):
     return w - rate * np.sqrt(1 - b2**t) / (1 - b1**t) * m / (np.sqrt(v) + 1e-7), m, v
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("way", ["eager", "graph", "xla"])
 @pytest.mark.parametrize("dense", [False, True])
 def test_each_step_is_adams_rounded_at_random(way, dense):

@@ -23,6 +23,7 @@ def simulated(random, settings=24):
     return truth, seen
 
 
+@pytest.mark.slow
 def test_picks_better_than_the_largest_mean():
     """Of settings that were trained once or a few times."""
     random, gain = np.random.default_rng(0), []

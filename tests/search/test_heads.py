@@ -16,6 +16,7 @@ CLASSES = tuple(f"class {number}" for number in range(40))
 SETTING = Setting(200, 16, recipe="int4", stored="slots", tuning_epochs=1, epochs=2)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "change",
     [

@@ -114,6 +114,7 @@ class Stop(keras.callbacks.Callback):
         self.model.stop_training = True
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("rules", "start"),
     [("wordpunct", "vectors"), ("wordpunct", "tf-idf"), ("wordpunct_pairs", "tf-idf")],

@@ -46,6 +46,7 @@ def test_words_in_slots(method, words):
     assert -128 <= error(method, words, stored="slots") <= MARGIN  # ranks of a few words are small
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("tag_bits", [8, 16, 24])
 def test_tags_of_a_mean(tag_bits):
     """No word is searched: digits of the metadata are all that differs."""
@@ -56,6 +57,7 @@ def test_tags_of_a_mean(tag_bits):
         assert abs(len(file) - SIZES.predict(setting)) <= MARGIN / 2
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("stored", ["slots", "fingerprints"])
 def test_rows_of_one_number_of_four_bits(stored):
     """A low rank of 1: every row of half a byte takes a whole one."""
@@ -73,6 +75,7 @@ def test_tables_in_codes(recipe, method, options):
     assert abs(len(SIZES.convert(setting, known)) - SIZES.predict(setting, known)) <= MARGIN
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("words", [259, 1000])
 def test_rows_of_four_bits_that_end_within_a_byte_need_operators(words):
     """Cores of ranks 5 and 9; the next ones, 6 and 8, take 240 bytes less beside their arrays."""

@@ -13,6 +13,7 @@ from kerascompact.text.length_batches import LengthBatches
 from tiny_task import dataset
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("fails", [False, True])
 def test_texts_are_let_go_of_after_a_training(fails, monkeypatch):
     """TensorFlow keeps the generator behind each `fit` for good, a search has hundreds of them."""

@@ -52,6 +52,7 @@ def test_without_probability_nothing_changes():
     assert strings(text for text, _ in plain) == TEXTS
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("batch", [None, 6])
 def test_mixed_texts_begin_as_one_and_end_as_another_of_the_class(batch):
     data = dataset(TEXTS, LABELS, np.arange(6.0)).repeat(40)

@@ -11,7 +11,7 @@ TEXTS = ["Don't panic, it's 3.50!", "", "caf\u00e9 \u4e2d\u6587", "x " * 90]
 SMALL = Projection(4, 5, ngrams=(1, 3))
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("length", [None, 3])
 @pytest.mark.parametrize("rules", ["wordpunct", "kim"])
 def test_makes_the_bits_of_the_texts_words(rules, length):

@@ -24,6 +24,7 @@ def ranked(rules):
     return (PAIRS if RULES[rules].pairs else []) + WORDS
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("rules", IN_FILES)
 def test_ids_are_those_of_a_dictionary_but_for_unknown_words(rules):
     words = SlotVocabulary.from_ranked(ranked(rules), 302, rules)
@@ -98,6 +99,7 @@ def test_slots_of_an_older_hash(tmp_path):
         SlotVocabulary.load(path)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("bits", [16, 24])
 def test_longer_tags(bits, tmp_path):
     """Fewer unknown words pass; of some seeds the one is taken with which none of the list does."""

@@ -52,6 +52,7 @@ def test_vectors_that_others_read_keep_their_padding():
         np.testing.assert_allclose(found[name], wanted[name], rtol=1e-6)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("tag_bits", [8, 16, 24])
 def test_unknown_words_are_left_out_by_the_lookup(tag_bits):
     words = SlotVocabulary.from_ranked([f"w{n}" for n in range(300)], 92, tag_bits=tag_bits)

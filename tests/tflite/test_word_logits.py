@@ -26,6 +26,7 @@ def files(rows, precision):
     return [export.convert(model, recipe) for recipe in recipes], form.table_values()
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("rows", "precision"), [(100, "int4"), (2500, "int4"), (2500, "int8")])
 def test_one_operator_reads_the_table(rows, precision):
     (fast, exact), table = files(rows, precision)

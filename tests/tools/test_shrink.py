@@ -91,6 +91,7 @@ def test_codes_select_vectors_of_codebooks_for_open_shapes_too(shape):
         np.testing.assert_array_equal(answers(found.data, many), wanted[many])
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("recipe", ["int8", "int4", "codes"])
 @pytest.mark.parametrize("dtype", [tf.int32, tf.int64])
 def test_the_first_rows_get_8_bits_more_if_they_hold_most_lookups(recipe, dtype):

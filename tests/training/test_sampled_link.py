@@ -160,6 +160,7 @@ needs_reversible = pytest.mark.skipif(
 )
 
 
+@pytest.mark.few(2)
 @needs_reversible
 @pytest.mark.parametrize("policy", ["float32", "mixed_bfloat16"])
 @pytest.mark.parametrize("bias", [False, True])

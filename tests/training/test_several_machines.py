@@ -16,6 +16,7 @@ from kerascompact.optimizers.replicas import check_strategy
 from kerascompact.training import MultiWorkerStrategy
 
 
+@pytest.mark.slow
 def test_two_processes_train_as_one(tmp_path):
     for found in machines.together(2, "core", tmp_path):
         assert found["difference"] < 1e-5 and found["replicas"] == 2

@@ -135,6 +135,7 @@ def test_xla_is_for_steps_of_ones_own():
     assert np.any(found[0] != logits(pair()[0]))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", ["adam", "sgd", "adafactor"])
 def test_a_stock_optimizer_is_refused_before_the_first_step(name):
     layer, _ = pair()

@@ -75,7 +75,7 @@ def test_multiplies_vectors_with_what_ids_look_up(make):
         np.testing.assert_allclose(found, vectors @ table.T, atol=1e-5)  # float32 sums
 
 
-@pytest.mark.few(7)
+@pytest.mark.few(4)
 @pytest.mark.parametrize(
     ("name", "jit_compile"), [(m, False) for m in MAKERS] + [(m, True) for m in COMPILED]
 )

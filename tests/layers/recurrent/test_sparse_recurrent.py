@@ -135,7 +135,7 @@ def test_one_segment_is_the_dense_layer(kind, segments):
     assert layer.num_parameters(INPUTS) == other.count_params()
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("options", [{}, {"gamma": 0.5}])
 def test_every_default_trains_and_is_saved(kind, options, tmp_path):
