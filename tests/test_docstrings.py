@@ -3,7 +3,6 @@
 import doctest
 import importlib
 import inspect
-import itertools
 import pkgutil
 
 import keras
@@ -11,10 +10,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+import few_settings
 import kerascompact
 from docstring_parts import lacks
 from kerascompact.core import checks
-from kerascompact.search import parts
 
 NAMES = {"np": np, "tf": tf, "keras": keras, "kerascompact": kerascompact}
 MODULES = [
@@ -23,17 +22,12 @@ MODULES = [
 ]
 
 
-def few_settings(*sizes, every=parts._settings):
-    """Every eighth setting of a part: an example of `compact` would try them all."""
-    return itertools.islice(every(*sizes), 0, None, 8)
-
-
 @pytest.mark.parametrize("name", [name for name in MODULES if not name.endswith("__main__")])
 def test_examples(name, tmp_path, monkeypatch):
     module = importlib.import_module(name)
     monkeypatch.chdir(tmp_path)  # an example may write files
     monkeypatch.setattr("kerascompact.search.training.LEAST", 500)  # or it would train for long
-    monkeypatch.setattr("kerascompact.search.parts._settings", few_settings)
+    few_settings.try_every(8, monkeypatch)  # an example of `compact` would try all
     failed, _ = doctest.testmod(module, extraglobs=NAMES)
     assert failed == 0, "the examples that failed are in the captured output"
 

@@ -149,6 +149,23 @@ def test_anchors_of_awd_lstm_are_its_tables_k_svd():
     assert [round(best[rate], 1) for rate in (30.0, 3.0, 0.3)] == [444.6, 379.0, 371.5]
 
 
+def test_two_seeds_of_a_hundred_thousand_words():
+    first, second = (
+        {
+            row["label"]: row["test_perplexity"]
+            for row in results.rows("ant_wiki")
+            if row["spec"]["seed"] == seed
+        }
+        for seed in (0, 1)
+    )
+    order = sorted(second, key=lambda name: -second[name])
+    assert order == sorted(second, key=lambda name: -first[name])
+    assert order == ["SE", "Hash Embed 50,000", "ANT 500", "ANT 1,000"]
+    names = ("the full table", "hash embedding of 50,000", "500 anchors", "1,000 anchors")
+    each = ", ".join(f"{n} {second[k]:.1f}" for n, k in zip(names, order, strict=True))
+    assert f"four rows have a second (`--seeds 1`), in the same order: {each}." in RESULTS
+
+
 def test_anchors_of_awd_lstm_from_scratch():
     found = {
         (row["spec"]["num_anchors"], row["spec"]["frozen"]): row

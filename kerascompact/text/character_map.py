@@ -180,17 +180,17 @@ def _words(
 ) -> Iterator[tuple[int, list[str]]]:
     """What each code point becomes between two letters `a`, as words; not those of surrogates.
 
-    Left out are most of those that stay as they are, letters of a word.
+    Nor those of batches in which all stay as they are, letters of a word.
     """
     points = [point for point in range(POINTS) if not 0xD800 <= point < 0xE000]
     points.remove(ord(_BETWEEN))
     yield ord(_BETWEEN), list(cut(normalize(f"a{_BETWEEN}a")))
     for begin in range(0, len(points), _BATCH):
         batch = points[begin : begin + _BATCH]
-        word = f"a{'a'.join(map(chr, batch))}a"
-        text = normalize(word)
+        whole = f"a{'a'.join(map(chr, batch))}a"
+        text = normalize(whole)
         # Most batches are letters alone, such as ideographs, or dropped characters alone.
-        if text == word and list(cut(text)) == [word]:
+        if text == whole and list(cut(text)) == [whole]:
             continue
         if text == "a" * (len(batch) + 1):
             yield from ((point, ["aa"]) for point in batch)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+import few_settings
 from kerascompact import export, models, search
 from kerascompact.search import parts, plan, tuning
 from kerascompact.search.parts import Candidate
@@ -16,13 +17,9 @@ RANDOM = np.random.default_rng(0)
 V, LENGTH = 300, 6
 
 
-@pytest.fixture
-def few_settings(monkeypatch):
-    """Every fourth setting: the tests are of what is done with them."""
-    every = parts._settings
-    monkeypatch.setattr(
-        parts, "_settings", lambda *sizes: itertools.islice(every(*sizes), 0, None, 4)
-    )
+@pytest.fixture(name="few_settings")
+def every_fourth(monkeypatch):
+    few_settings.try_every(4, monkeypatch)
 
 
 def next_word():
