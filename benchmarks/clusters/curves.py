@@ -1,8 +1,8 @@
-"""The cluster paper's curves on AG News: accuracy over size, m, u, v, k and training data.
+"""The cluster paper's curves: accuracy over size, m, u, v, k and training data.
 
 `ag_news_curves`: Figures 2 and 3 of [Chen & Gimpel, NAACL 2018](https://aclanthology.org/N18-2116),
-on dev. `ag_news_shares`: Figure 4, on test, which the paper has of IMDB. One seed; the training is
-that of `ag_news`, whose trials on dev are points of these curves.
+on dev; `dbpedia_curves`: Figure 2. `imdb_shares`: Figure 4, on test; `ag_news_shares`: the same of
+AG News. One seed; the training is that of the experiments whose runs are points of these curves.
 """
 
 import argparse
@@ -13,7 +13,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.clusters.cluster_paper import AG_NEWS, AG_NEWS_SIZES, sized, with_scale
+from benchmarks.clusters.cluster_paper import (
+    AG_NEWS,
+    AG_NEWS_SIZES,
+    DBPEDIA,
+    DBPEDIA_SIZES,
+    IMDB_TABLE_3,
+    sized,
+    with_scale,
+)
 from benchmarks.lib import results, runner, text_runs
 from benchmarks.lib.text_runs import Spec
 from kerascompact import datasets
@@ -27,9 +35,9 @@ from kerascompact.tasks.methods import METHODS
 Size = tuple[int, int, int, int]  # v, m, k, u
 
 
-def of(method: str, *sizes: Size) -> list[Spec]:
-    """A method's runs on AG News."""
-    return sized(with_scale(AG_NEWS, method), method, sizes)
+def of(method: str, *sizes: Size, base: Spec = AG_NEWS) -> list[Spec]:
+    """A method's runs on a data set."""
+    return sized(with_scale(base, method), method, sizes)
 
 
 # Two sizes at each of 0.05 and 0.1 MB, as in Table 2; one at 0.07 and one at 0.2. Clusters alone
@@ -39,8 +47,21 @@ CURVE = [spec for (method, _), sizes in AG_NEWS_SIZES.items() for spec in of(met
     *of("adjustment", (5800, 4, 32, 0), (20000, 8, 100, 0)),
     *of("mixture", (15000, 5, 100, 500), (20000, 8, 100, 4400)),
 ]
+# Those of Table 2, then two at 0.07 and two at 0.15 to 0.2 MB; one more of clusters alone.
+DBPEDIA_CURVE = [
+    *(
+        spec
+        for (method, _), sizes in DBPEDIA_SIZES.items()
+        for spec in of(method, *sizes, base=DBPEDIA)
+    ),
+    *of("standard", (2300, 3, 0, 0), (8000, 5, 0, 0), base=DBPEDIA),
+    *of("cluster", (20000, 5, 100, 0), base=DBPEDIA),
+    *of("adjustment", (5500, 4, 32, 0), (20000, 8, 100, 0), base=DBPEDIA),
+    *of("mixture", (15000, 5, 100, 500), (20000, 8, 100, 4400), base=DBPEDIA),
+]
 FIGURES: dict[str, tuple[str, list[Spec]]] = {  # what grows along the curve, and its runs
     "2": ("model_mb", CURVE),
+    "2, DBpedia": ("model_mb", DBPEDIA_CURVE),
     "3a": ("width", of("standard", *((5070, m, 0, 0) for m in (1, 2, 3, 5, 8)))),
     "3b": (
         "unique",
@@ -60,12 +81,22 @@ NAMES = {
 }
 
 SHARES = (0.1, 0.25, 0.5, 1.0)
-AT_FULL = (  # as chosen on dev for 0.05 MB
-    *of("standard", (1150, 2, 0, 0)),
-    *of("cluster", (9800, 5, 32, 0)),
-    *of("adjustment", (1550, 3, 32, 0)),
-    *of("mixture", (5000, 4, 32, 250)),
-)
+AT_FULL: dict[str, tuple[Spec, ...]] = {
+    "ag_news_shares": (  # as chosen on dev for 0.05 MB
+        *of("standard", (1150, 2, 0, 0)),
+        *of("cluster", (9800, 5, 32, 0)),
+        *of("adjustment", (1550, 3, 32, 0)),
+        *of("mixture", (5000, 4, 32, 250)),
+    ),
+    "imdb_shares": IMDB_TABLE_3,
+}
+# The experiments whose rows are points of these curves.
+KNOWN = {
+    "ag_news_curves": "ag_news_dev",
+    "dbpedia_curves": "dbpedia_subset",
+    "ag_news_shares": "ag_news",
+    "imdb_shares": "imdb",
+}
 
 
 def part(spec: Spec, share: float) -> dict[str, Any]:
@@ -91,25 +122,40 @@ def cut(data: Dataset, share: float, seed: int) -> Dataset:
     return dataclasses.replace(data, train=kept)
 
 
-def run(facts: dict[str, Any], whole: Dataset, test: bool, verbose: int = 0) -> dict[str, Any]:
-    """The row of a run: that of `ag_news` or of its trials on dev, if they have it."""
+def run(
+    facts: dict[str, Any], whole: Dataset, known_of: str, test: bool, verbose: int = 0
+) -> dict[str, Any]:
+    """The row of a run: that of the experiment `known_of`, if it has one."""
     share = facts.get("share", 1)
     spec = Spec(**{key: value for key, value in facts.items() if key != "share"})
-    known = results.find("ag_news" if test else "ag_news_dev", runner.facts(spec))
+    known = results.find(known_of, runner.facts(spec))
     if known and share == 1:
         return known
     data = encode(cut(whole, share, spec.seed), spec.size, spec.length, spec.rules)
     return text_runs.run(spec, data, test=test, jit_compile=True, verbose=verbose)
 
 
+def planned(name: str) -> list[dict[str, Any]]:
+    """The runs of an experiment; a share is read on test, a figure of sizes on dev."""
+    if name in AT_FULL:
+        return [part(spec, share) for share in SHARES for spec in AT_FULL[name]]
+    figures = [specs for key, (_, specs) in FIGURES.items() if name == _experiment(key)]
+    return [spec._asdict() for specs in figures for spec in specs]
+
+
+def _experiment(figure: str) -> str:
+    return "dbpedia_curves" if figure.endswith("DBpedia") else "ag_news_curves"
+
+
 def benchmark(name: str, arguments: argparse.Namespace) -> list[dict[str, Any]]:
     """Runs what has no row yet, and draws the curves."""
-    loaded = functools.cache(lambda: datasets.load("ag_news", arguments.data))
-    test = name == "ag_news_shares"
-    specs = [spec._asdict() for _, figure in FIGURES.values() for spec in figure]
-    if test:
-        specs = [part(spec, share) for share in SHARES for spec in AT_FULL]
-    runner.run_all(name, specs, lambda facts: run(facts, loaded(), test, arguments.verbose), table)
+    specs = planned(name)
+    loaded = functools.cache(lambda: datasets.load(specs[0]["dataset"], arguments.data))
+
+    def one(facts: dict[str, Any]) -> dict[str, Any]:
+        return run(facts, loaded(), KNOWN[name], name in AT_FULL, arguments.verbose)
+
+    runner.run_all(name, specs, one, table)
     draw(results.rows(name), results.path(name).with_suffix(".png"))
     return results.rows(name)
 
@@ -151,7 +197,8 @@ def draw(rows: Sequence[dict[str, Any]], path: Path) -> Path | None:
     if "share" in rows[0]["spec"]:
         panels = [("4", "share", rows)]
     else:
-        panels = [(figure, key, points(rows, figure)) for figure, (key, _) in FIGURES.items()]
+        every = [(figure, key, points(rows, figure)) for figure, (key, _) in FIGURES.items()]
+        panels = [panel for panel in every if panel[2]]
     columns = min(3, len(panels))
     lines = math.ceil(len(panels) / columns)
     drawn = figures.Figure(figsize=(4.6 * columns, 3.7 * lines), layout="constrained")

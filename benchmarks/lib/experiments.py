@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[2]  # the checkout
 FOLDERS: dict[str, dict[str, tuple[str, ...]]] = {
     "clusters": {
         "cluster_paper": ("imdb", "imdb_dev", "ag_news", "dbpedia_subset", "clinc150", "trec"),
-        "curves": ("ag_news_curves", "ag_news_shares"),
+        "curves": ("ag_news_curves", "dbpedia_curves", "ag_news_shares", "imdb_shares"),
         "small_rnn": ("rnn",),
         "cluster_words": ("cluster_words",),
         "speed": ("speed",),

@@ -38,7 +38,7 @@ def test_rows_of_the_trials_on_dev_are_taken_and_the_rest_is_run(monkeypatch, tm
 
 
 def test_shares_of_the_training_rows(monkeypatch, tmp_path):
-    monkeypatch.setattr(curves, "AT_FULL", [TINY])
+    monkeypatch.setitem(curves.AT_FULL, "ag_news_shares", (TINY,))
     monkeypatch.setattr(curves, "SHARES", (0.25, 1.0))
     rows = curves.benchmark("ag_news_shares", ARGUMENTS)
     assert [row["train_rows"] for row in rows] == [60, 240]
