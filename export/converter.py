@@ -28,6 +28,7 @@ from kerascompact.runtime.interpreter import Interpreter
 from kerascompact.text.vocabulary import Vocabulary
 from kerascompact.text.wordpiece import WordPiece, is_tokenizer
 from kerascompact.tflite import flatbuffer, tensor_names
+from kerascompact.tflite.metadata import add_metadata
 from kerascompact.tflite.validate import TooLargeError
 
 
@@ -193,7 +194,7 @@ def convert(
             }
     flatbuffer.slim(parsed)
     kept = {key: value for key, value in entries.items() if value}
-    flatbuffer.add_metadata(parsed, kept, deflate=names is False)
+    add_metadata(parsed, kept, deflate=names is False)
     if mediapipe and vocabulary is not None:
         mediapipe_tasks.add_metadata(parsed, vocabulary, labels is not None)
     data = tensor_names.pack(parsed, names)

@@ -13,6 +13,7 @@ from kerascompact.export.freezing import Frozen
 from kerascompact.runtime import vocabulary_file
 from kerascompact.text.vocabulary import Vocabulary
 from kerascompact.tflite import flatbuffer
+from kerascompact.tflite.metadata import metadata_of
 
 
 def save(
@@ -43,7 +44,7 @@ def save(
     """
     if isinstance(model, bytes):
         preconditions.check_listed(vocabulary)
-        known = (flatbuffer.metadata_of(flatbuffer.parse(model)) or {}).get("vocabulary") or {}
+        known = (metadata_of(flatbuffer.parse(model)) or {}).get("vocabulary") or {}
         if vocabulary is not None and known.get("sha256", vocabulary.sha256) != vocabulary.sha256:
             raise ValueError(
                 "`vocabulary` must be the one that the file was converted with, SHA-256 "

@@ -17,7 +17,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     from kerascompact.commands.budget import CHOSEN, add_budget
     from kerascompact.commands.source import add_source
     from kerascompact.export.recipe import UNCALIBRATED
-    from kerascompact.tasks.methods import METHODS, OPTIONS, methods_with
+    from kerascompact.tasks.methods import METHODS, methods_with
+    from kerascompact.tasks.options import OPTIONS
 
     add_source(parser)
     add = parser.add_argument
@@ -91,7 +92,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     from kerascompact.runtime import vocabulary_file
     from kerascompact.tasks import classification
-    from kerascompact.tasks.methods import OPTIONS
+    from kerascompact.tasks.options import OPTIONS
 
     # A projection reads the bits of words, not ids; its vocabulary caches the bits of any words.
     projected = arguments.method == "projection"

@@ -12,6 +12,7 @@ from kerascompact.runtime import encoding
 from kerascompact.runtime.primary import Primary
 from kerascompact.tflite import flatbuffer
 from kerascompact.tflite.mediapipe_metadata import UNUSED
+from kerascompact.tflite.metadata import metadata_of
 
 
 class Interpreter:
@@ -49,7 +50,7 @@ class Interpreter:
                 "The file must run on built-in operators. "
                 f"Received: a file that needs {', '.join(name[7:] for name in custom)}."
             )
-        self.metadata = flatbuffer.metadata_of(parsed)
+        self.metadata = metadata_of(parsed)
         try:
             self._runtime = litert.Interpreter(model_content=self.data, num_threads=num_threads)
             signatures = self._runtime.get_signature_list()

@@ -5,6 +5,7 @@ from kerascompact.text.vocabulary import NUM_RESERVED, Vocabulary
 from kerascompact.tflite import flatbuffer
 from kerascompact.tflite.associated_files import associated_files
 from kerascompact.tflite.mediapipe_metadata import VOCABULARY
+from kerascompact.tflite.metadata import metadata_of
 
 
 def words_of(vocabulary: Vocabulary) -> bytes:
@@ -27,7 +28,7 @@ def mediapipe_vocabulary(data: bytes) -> Vocabulary:
 
     Raises: ValueError, if the file has none, or another one than it was made with.
     """
-    facts = (flatbuffer.metadata_of(flatbuffer.parse(data)) or {})["vocabulary"]
+    facts = (metadata_of(flatbuffer.parse(data)) or {})["vocabulary"]
     lines = associated_files(data).get(VOCABULARY, b"").decode("utf-8", "replace").split("\n")
     if RULES[facts["rules"]].mediapipe != "bert":
         lines = [line.rpartition(" ")[0] for line in lines]

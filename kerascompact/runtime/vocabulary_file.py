@@ -4,7 +4,7 @@ from pathlib import Path
 
 from kerascompact.core import files
 from kerascompact.text.vocabulary import Vocabulary
-from kerascompact.tflite import flatbuffer
+from kerascompact.tflite.metadata import read_metadata
 
 NAME = "vocabulary.txt"
 
@@ -45,7 +45,7 @@ def check(path: Path, vocabulary: Vocabulary) -> None:
 def _vocabulary_of(file: Path) -> tuple[str | None, bool]:
     """Checksum of the vocabulary that a file was converted with, and whether it is inside."""
     try:
-        metadata = flatbuffer.read_metadata(file)
+        metadata = read_metadata(file)
     except ValueError:
         return None, False
     return (metadata.get("vocabulary") or {}).get("sha256"), "text" in metadata

@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
+METADATA_NAME = b"kerascompact"
+
 
 def _is_text(value: Any) -> bool:
     return isinstance(value, str)

@@ -5,6 +5,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from kerascompact.tflite import flatbuffer, graph_edits, tensor_names
+from kerascompact.tflite.metadata import metadata_of
+from kerascompact.tflite.metadata_schema import METADATA_NAME
 
 _LIMITS = (("max_bytes", "bytes"), ("length", "words"), ("max_words", "words"))
 
@@ -122,7 +124,7 @@ def inspect(file: bytes | str | Path) -> Inspection:
     metadata_bytes = sum(
         len(model.buffers[entry.buffer].data)
         for entry in model.metadata or []
-        if entry.name == flatbuffer.METADATA_NAME
+        if entry.name == METADATA_NAME
     )
     graph = model.subgraphs[0]
     return Inspection(
@@ -130,7 +132,7 @@ def inspect(file: bytes | str | Path) -> Inspection:
         operators=dict(sorted(names.items(), key=lambda item: (-item[1], item[0]))),
         custom=sorted(name.removeprefix("CUSTOM:") for name in names if name.startswith("CUSTOM:")),
         tensors=tensors,
-        metadata=flatbuffer.metadata_of(model),
+        metadata=metadata_of(model),
         metadata_bytes=metadata_bytes,
         overhead=len(data) - metadata_bytes - sum(t.num_bytes for t in tensors),
         inputs=[_port(graph.tensors[index]) for index in graph.inputs],

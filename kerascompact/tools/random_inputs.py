@@ -8,10 +8,10 @@ import numpy as np
 from kerascompact.core import checks
 from kerascompact.runtime import encoding
 from kerascompact.runtime.named_inputs import given_texts, named_inputs
-from kerascompact.tflite import flatbuffer
 from kerascompact.tflite.constants import constants
 from kerascompact.tflite.graph_edits import dims_of
 from kerascompact.tflite.layout import TYPE_NAMES
+from kerascompact.tflite.metadata import metadata_of
 
 LETTERS = "etaoinshrdlucmfwypvbgkjqxz"
 
@@ -55,7 +55,7 @@ def random_inputs(
     if num_ids is not None:
         checks.integer_in("num_ids", num_ids, 1)
     random = np.random.default_rng(seed)
-    metadata = flatbuffer.metadata_of(model) or {}
+    metadata = metadata_of(model) or {}
     takes_text = metadata.get("text")
     if texts is not None and (takes_text is None or not len(texts)):
         checks.fail("texts", "None, or at least one text for a file that takes text", texts)
@@ -94,7 +94,7 @@ def given_inputs(model: Any, data: Any) -> dict[str, np.ndarray]:
     >>> given_inputs(parsed, [[1, 2, 3, 4], [5, 6, 7, 8]])["0 ids"].shape
     (2, 1, 4)
     """
-    if (flatbuffer.metadata_of(model) or {}).get("text") is not None:
+    if (metadata_of(model) or {}).get("text") is not None:
         texts = given_texts("data", data)
         return random_inputs(model, len(texts), texts=texts)
     graph = model.subgraphs[0]
@@ -102,7 +102,7 @@ def given_inputs(model: Any, data: Any) -> dict[str, np.ndarray]:
     for signature in (model.signatureDefs or [])[:1]:
         known = {one.tensorIndex: one.name for one in signature.inputs or []}
         names |= {n: known[n].decode("utf-8", "replace") for n in names if known.get(n)}
-    told = (flatbuffer.metadata_of(model) or {}).get("inputs", [])
+    told = (metadata_of(model) or {}).get("inputs", [])
     order = told if {*told} == {*names.values()} else [names[index] for index in graph.inputs]
     tensors = {names[index]: graph.tensors[index] for index in graph.inputs}
     arrays = named_inputs("data", data, {name: len(dims_of(tensors[name])) for name in order})

@@ -8,6 +8,8 @@ from kerascompact.core import checks
 from kerascompact.tflite import flatbuffer, tensor_names
 from kerascompact.tflite.associated_files import associated_files, with_files
 from kerascompact.tflite.graph_edits import drop_unused
+from kerascompact.tflite.metadata import add_metadata, metadata_of
+from kerascompact.tflite.metadata_schema import METADATA_NAME
 from kerascompact.tflite.passes.int4 import store_tables_as_int4
 from kerascompact.tools.differences import Difference, differences
 from kerascompact.tools.float_constants import FloatConstant, float_constants
@@ -177,11 +179,11 @@ def _packed(model: Any, files: dict[str, bytes], recipe: str) -> bytes:
 
 def _forget_sizes(model: Any) -> None:
     """Drops the recipe and sizes in kerascompact's metadata, which are those of the old file."""
-    facts = flatbuffer.metadata_of(model)
+    facts = metadata_of(model)
     if facts is not None:
-        model.metadata = [one for one in model.metadata if one.name != flatbuffer.METADATA_NAME]
+        model.metadata = [one for one in model.metadata if one.name != METADATA_NAME]
         wrong = ("crc32", "recipe", "embeddings")
-        flatbuffer.add_metadata(model, {k: v for k, v in facts.items() if k not in wrong})
+        add_metadata(model, {k: v for k, v in facts.items() if k not in wrong})
 
 
 def _outputs(data: bytes, small: bytes, given: Any, seed: int) -> list[Difference]:

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from benchmarks.product import vectors
-from kerascompact.tflite.flatbuffer import read_metadata
+from kerascompact.tflite import read_metadata
 from packed_files import with_deflated_metadata
 
 ROOT = Path(__file__).parents[2]

@@ -13,7 +13,7 @@ import pytest
 
 from benchmarks.product import example_forms, parity
 from kerascompact import export
-from kerascompact.tflite.flatbuffer import read_metadata
+from kerascompact.tflite import read_metadata
 from packed_files import with_deflated_metadata
 
 WEB = Path(__file__).parents[2] / "export" / "web"

@@ -7,7 +7,8 @@ import pytest
 from kerascompact import layers
 from kerascompact.layers.embeddings.base import CompactEmbedding
 from kerascompact.optimizers.pending import pending_of
-from kerascompact.tasks.methods import METHODS, OPTIONS, build_embedding, optimizer_of
+from kerascompact.tasks.methods import METHODS, build_embedding, optimizer_of
+from kerascompact.tasks.options import OPTIONS
 from kerascompact.text.vocabulary import Vocabulary
 
 WORDS = Vocabulary([f"word{i}" for i in range(58)])
