@@ -14,13 +14,32 @@ def likely(probabilities: np.ndarray) -> np.ndarray:
     return np.asarray(probabilities) >= THRESHOLD
 
 
+def chosen(outputs: np.ndarray) -> np.ndarray:
+    """The label of each output `(..., classes)`: the likeliest, or 0 or 1 of a single probability.
+
+    A single output is a probability if all are in [0, 1], else a logit, which says 1 above 0.
+
+    >>> chosen(np.array([[0.2, 0.8]])).tolist(), chosen(np.array([[0.7], [0.2]])).tolist()
+    ([1], [1, 0])
+    """
+    if outputs.shape[-1] != 1:
+        return outputs.argmax(axis=-1)
+    column = outputs[..., 0]
+    return np.where(_are_probabilities(column), likely(column), column > 0).astype(np.int64)
+
+
+def _are_probabilities(numbers: np.ndarray) -> bool:
+    return bool(np.all((numbers >= 0) & (numbers <= 1)))
+
+
 def unequal(one: np.ndarray, other: np.ndarray, multi_label: bool = False) -> np.ndarray:
     """Whether two outputs `(..., classes)` answer differently.
 
     Args:
         one: Outputs.
         other: Outputs of the same shape.
-        multi_label: Whether the answer is every likely label, in place of the likeliest.
+        multi_label: Whether the answer is every likely label, in place of the likeliest. So it is
+            with a single probability; a single number that is none has no answer to differ in.
 
     Returns: Booleans `(...)`.
 
@@ -28,6 +47,8 @@ def unequal(one: np.ndarray, other: np.ndarray, multi_label: bool = False) -> np
     >>> unequal(one, other), unequal(one, other, multi_label=True)
     (array([False]), array([ True]))
     """
+    if one.shape[-1] == 1 and not multi_label:
+        multi_label = _are_probabilities(one) and _are_probabilities(other)
     if multi_label:
         return (likely(one) != likely(other)).any(axis=-1)
     return one.argmax(axis=-1) != other.argmax(axis=-1)

@@ -98,7 +98,7 @@ class RowBatchNormalization(keras.layers.Layer):
         """Normalizes rows along `axis`; `track=False` leaves the moving averages as they are."""
         gamma, beta = self._beside_rows(self.gamma), self._beside_rows(self.beta)
         kept = self._beside_rows(self.moving_mean), self._beside_rows(self.moving_variance)
-        if not training:
+        if not (training and self.trainable):  # frozen: as in inference, like Keras' own
             return tf.nn.batch_normalization(rows, *kept, beta, gamma, self.epsilon)
         weights = tf.ones(tf.shape(rows)[axis]) if counts is None else tf.cast(counts, rows.dtype)
         shape = [1] * len(rows.shape)

@@ -16,6 +16,7 @@ from kerascompact.ops.negative_sampling import (
     shared_noise_loss,
 )
 from kerascompact.ops.random_bits import random_bits
+from kerascompact.ops.replicas import replicas
 from kerascompact.ops.unique import occurrences, row_numbers, unique_ids
 from kerascompact.text.skip_gram import noise_probabilities
 
@@ -210,7 +211,7 @@ class SkipGram(keras.Model):
             loss += tf.cast(extra, tf.float32)
         self.likelihood.update_state(likelihood)
         self.alike.update_state(cosine.mean_cosine(batch.vectors))
-        return loss
+        return loss / replicas()  # whose gradients Keras adds
 
     def _likelihood(self, vectors: tf.Tensor, contexts: tf.Tensor, batch: _Batch) -> tf.Tensor:
         pairs = tf.size(contexts)

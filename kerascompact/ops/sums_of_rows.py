@@ -43,14 +43,15 @@ def sums_of_rows(table: tf.Tensor, columns: tf.Tensor, weights: tf.Tensor) -> An
         if matrix is None:
             to_table = _to_table(columns, weights, upstream, table.shape[0])
         else:
-            to_table = tf.raw_ops.SparseMatrixMatMul(a=matrix, b=upstream, transpose_a=True)
+            to_table = _product(matrix, upstream, tf.size(upstream), tf.zeros_like(table), True)
             to_table = tf.ensure_shape(to_table, table.shape)
         return to_table, None, tf.stack(found, axis=1)
 
     if matrix is None:
         sums = tf.add_n([weights[:, k : k + 1] * tf.gather(table, columns[:, k]) for k in each])
     else:
-        sums = tf.raw_ops.SparseMatrixMatMul(a=matrix, b=table)
+        nothing = tf.zeros([tf.shape(columns)[0], table.shape[1]])
+        sums = _product(matrix, table, tf.size(columns), nothing)
         sums = tf.ensure_shape(sums, [weights.shape[0], table.shape[1]])
     return sums, backward
 
@@ -112,6 +113,20 @@ def _sparse_rows(columns: tf.Tensor, values: tf.Tensor, size: int) -> tf.Tensor:
         values=tf.reshape(values, [-1]),
         dense_shape=tf.stack([tf.shape(columns, tf.int64)[0], size]),
     )
+
+
+def _product(
+    matrix: tf.Tensor, other: tf.Tensor, size: tf.Tensor, nothing: tf.Tensor, across: bool = False
+) -> tf.Tensor:
+    """A sparse matrix, or its transpose, times another one; `nothing` if the size is 0.
+
+    TensorFlow's product divides by the number of rows.
+    """
+
+    def product() -> tf.Tensor:
+        return tf.raw_ops.SparseMatrixMatMul(a=matrix, b=other, transpose_a=across)
+
+    return tf.cond(size > 0, product, lambda: nothing)
 
 
 def _to_table(columns: tf.Tensor, weights: tf.Tensor, upstream: tf.Tensor, size: int) -> tf.Tensor:

@@ -4,6 +4,7 @@ from typing import Any
 
 import keras
 
+from kerascompact.core.keras_graph import copy_weight_decay_exclusions
 from kerascompact.core.registration import register
 from kerascompact.optimizers.lazy_step import LazyStep
 
@@ -175,4 +176,6 @@ def lazy(optimizer: Any) -> Any:
             "`optimizer` must be new: its state would be lost. "
             f"Received: {optimizer.name!r}, which has been built."
         )
-    return lazy_class(kind).from_config(optimizer.get_config())
+    made = lazy_class(kind).from_config(optimizer.get_config())
+    copy_weight_decay_exclusions(optimizer, made)
+    return made

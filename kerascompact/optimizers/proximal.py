@@ -8,6 +8,7 @@ import keras
 import tensorflow as tf
 
 from kerascompact.core import checks
+from kerascompact.core.keras_graph import copy_weight_decay_exclusions
 from kerascompact.optimizers.entry_rule import EntryRule
 from kerascompact.optimizers.lazy import (
     ELEMENTWISE,
@@ -223,6 +224,8 @@ def Proximal(optimizer: Any, metric: str = "plain") -> Any:
     """
     chosen = lazy(optimizer)
     kind: Any = type(chosen)
-    if isinstance(chosen, ProximalStep):
-        return kind.from_config({**chosen.get_config(), "metric": metric})
-    return proximal_class(kind).from_config({**chosen.get_config(), "metric": metric})
+    if not isinstance(chosen, ProximalStep):
+        kind = proximal_class(kind)
+    made = kind.from_config({**chosen.get_config(), "metric": metric})
+    copy_weight_decay_exclusions(chosen, made)
+    return made

@@ -3,13 +3,12 @@
 from collections.abc import Callable
 from typing import Any
 
-import keras
-
 from kerascompact.core import checks
 from kerascompact.core.keras_graph import all_layers
+from kerascompact.training.callbacks import CountedSteps
 
 
-class Annealing(keras.callbacks.Callback):
+class Annealing(CountedSteps):
     """Base: sets a number of layers before each batch. A subclass names the number.
 
     With `steps_per_execution`, all steps of a call use the number of the first.
@@ -29,8 +28,6 @@ class Annealing(keras.callbacks.Callback):
                 "schedule", f"a callable: step -> {self.NUMBER.replace('_', ' ')}", schedule
             )
         self.schedule = schedule
-        self.step = 0
-        self.first = 0
 
     def checked(self, value: float) -> float:
         """The number of a step."""
@@ -46,16 +43,13 @@ class Annealing(keras.callbacks.Callback):
             )
 
     def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
+        super().on_train_batch_begin(batch, logs)
         value = self.checked(float(self.schedule(self.step)))
         for layer in self.layers:
             getattr(layer, f"current_{self.NUMBER}").assign(value)
-        self.first = batch
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-        # Several with `steps_per_execution`, of which Keras counts those past the epoch's end.
-        steps = (self.params or {}).get("steps")
-        last = batch if steps is None else min(batch, steps - 1)
-        self.step += last + 1 - self.first
+        self.step += self.batches_until(batch)
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         if logs is not None:

@@ -1,10 +1,10 @@
-"""Callbacks that reset the states of RNNs and pay deferred proximal steps."""
+"""Callbacks that reset the states of RNNs, pay deferred proximal steps, and count steps."""
 
 from typing import Any
 
 import keras
 
-from kerascompact.core.keras_graph import all_layers
+from kerascompact.core.keras_graph import all_layers, batches_seen
 from kerascompact.optimizers.pending import catch_up
 
 
@@ -42,3 +42,35 @@ class CatchUp(keras.callbacks.Callback):
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
         catch_up(self.model)
+
+
+class CountedSteps(keras.callbacks.Callback):
+    """Base: counts the batches that a model has been trained on.
+
+    With `steps_per_execution`, each call of `fit` trains on several. The last one of an epoch stops
+    where the data end, and Keras counts it as if it had gone on.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.step = 0  # what a subclass adds up
+        self._first = self._seen = 0
+
+    def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
+        self._first = batch
+        if self._steps_of_epoch() is None:
+            self._seen = batches_seen(self.model.optimizer)
+
+    def batches_until(self, batch: int) -> int:
+        """Number of batches of the call that has begun last, and that Keras ends with `batch`."""
+        steps, counted = self._steps_of_epoch(), batch + 1 - self._first
+        if steps is not None:
+            return min(counted, steps - self._first)
+        if counted == 1:
+            return 1
+        # A training step of the model's own may leave its optimizer where it was.
+        return batches_seen(self.model.optimizer) - self._seen or counted
+
+    def _steps_of_epoch(self) -> int | None:
+        """Number of batches of an epoch; `None` if the length of the data is unknown."""
+        return (self.params or {}).get("steps")

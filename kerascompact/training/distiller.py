@@ -142,11 +142,18 @@ class LabelAccuracy(keras.metrics.MeanMetricWrapper):
         if len(y_true.shape) == 3:
             labelled = ops.cast(ops.sum(y_true[:, 0], axis=-1), self.dtype)
             y_true = ops.argmax(y_true[:, 0], axis=-1)
-            sample_weight = labelled if sample_weight is None else sample_weight * labelled
+            if sample_weight is not None:
+                labelled *= _flat(ops.convert_to_tensor(sample_weight, dtype=self.dtype))
+            sample_weight = labelled
         return super().update_state(y_true, y_pred, sample_weight)
 
     def get_config(self) -> dict[str, Any]:
         return {"name": self.name, "dtype": self.dtype}
+
+
+def _flat(weights: Any) -> Any:
+    """Weights `(batch,)`, also if they are given as `(batch, 1)`."""
+    return ops.squeeze(weights, axis=-1) if weights.shape[1:] == (1,) else weights
 
 
 def _is_right(labels: Any, outputs: Any) -> Any:

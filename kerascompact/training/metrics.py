@@ -28,7 +28,7 @@ class Perplexity(keras.metrics.Metric):
         **kwargs: Arguments of `keras.metrics.Metric`.
 
     Shapes: labels `(...)` or `(..., 1)`, logits `(..., V)`, weights that broadcast to `(...)`, or
-        lack its last axes.
+        lack its last axes; also `(..., 1)`.
     Raises: ValueError, if labels and logits do not fit each other.
     Example:
     >>> metric = Perplexity()
@@ -71,6 +71,11 @@ class Perplexity(keras.metrics.Metric):
 
 
 def _fit(weights: tf.Tensor, losses: tf.Tensor) -> tf.Tensor:
-    """Weights with an axis of one for each axis that they lack, such as `(batch, 1)`."""
+    """Weights with an axis of one for each axis that they lack, such as `(batch, 1)`.
+
+    Without the last of `(..., 1)`, as Keras' metrics take weights.
+    """
     missing = losses.shape.rank - weights.shape.rank
+    if missing == -1 and weights.shape[-1] == 1:
+        return tf.squeeze(weights, axis=-1)
     return weights[(..., *[None] * missing)] if missing > 0 else weights

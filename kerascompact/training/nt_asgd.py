@@ -30,9 +30,10 @@ class NTASGD(keras.callbacks.Callback):
     the first epoch whose `monitor` is worse than the best one more than `patience` epochs ago.
     Evaluations within `fit` use the averages, and the model has the best weights when `fit`
     returns. Any optimizer works; plain SGD at a constant rate gives the paper's NT-ASGD. With
-    `optimizers.Proximal`, deferred proximal steps are applied before averaging, and averages keep
-    the zeros of the latest weights. With `steps_per_execution`, the average is over the weights
-    that each call of several steps ends with.
+    `optimizers.Proximal`, deferred proximal steps are applied before averaging. Averages keep the
+    zeros of the latest weights, also those of `MagnitudePruning`, which comes before this callback;
+    the best weights may be from an epoch before its last choice. With `steps_per_execution`, the
+    average is over the weights that each call of several steps ends with.
 
     The finetune step of AWD-LSTM repeats this from the weights found, averages from the first step,
     and stops where the first run would have started to average: `NTASGD(from_start=True,
@@ -95,7 +96,7 @@ class NTASGD(keras.callbacks.Callback):
         return min((value for value in known if not math.isnan(value)), default=math.inf)
 
     def on_train_begin(self, logs: Any = None) -> None:
-        if self._averages is None or self._averages.model is not self.model:
+        if self._averages is None or not self._averages.are_of(self.model):
             self._averages = WeightAverages(self.model)
         path = self._state_path()
         if path is not None and path.exists():
@@ -103,9 +104,9 @@ class NTASGD(keras.callbacks.Callback):
                 self.history, steps = stored["history"].tolist(), int(stored["steps"])
                 before = float(stored["before"]) if "before" in stored else math.nan
                 self._before = None if math.isnan(before) else before
-                count = len(self.model.trainable_variables) if steps else 0
+                count = sum(name.startswith("average_") for name in stored)
                 averages = [stored[f"average_{place}"] for place in range(count)]
-            if steps:
+            if steps and self._averages.fits(averages):  # those of other weights begin anew
                 self._averages.load(averages, steps)
 
         self._begun = False
@@ -174,7 +175,15 @@ class NTASGD(keras.callbacks.Callback):
 
     def _load_best(self) -> None:
         if self.folder is not None and (self.folder / BEST).exists():
+            # The file also has the optimizer and the seeds of dropout: training goes on with those
+            # it has now, as it does without a folder.
+            weights = {id(weight) for weight in self.model.weights}
+            every = [*self.model.variables, *getattr(self.model.optimizer, "variables", ())]
+            others = [variable for variable in every if id(variable) not in weights]
+            held = [keras.ops.convert_to_numpy(variable) for variable in others]
             self.model.load_weights(self.folder / BEST)
+            for variable, value in zip(others, held, strict=True):
+                variable.assign(value)
         elif self._best is not None:
             self.model.set_weights(self._best)
 

@@ -9,9 +9,10 @@ import numpy as np
 from kerascompact.core import checks
 from kerascompact.core.keras_graph import inner_layers
 from kerascompact.ops.magnitude import entries_left, largest_entries
+from kerascompact.training.callbacks import CountedSteps
 
 
-class MagnitudePruning(keras.callbacks.Callback):
+class MagnitudePruning(CountedSteps):
     """Sets the smallest entries of weight matrices to zero, and keeps them there.
 
     After each batch the schedule says whether to choose new entries, and the share to set to zero;
@@ -55,8 +56,6 @@ class MagnitudePruning(keras.callbacks.Callback):
             checks.fail("schedule", "a callable: step -> (bool, sparsity)", schedule)
         self.schedule = schedule
         self.chosen = [layers] if isinstance(layers, str | type) else layers
-        self.step = 0
-        self.first = 0
         self.masks: dict[int, np.ndarray] = {}  # by the identity of a matrix: names may repeat
 
     def on_train_begin(self, logs: Any = None) -> None:
@@ -77,12 +76,9 @@ class MagnitudePruning(keras.callbacks.Callback):
                 f"layers to prune. Received: model={self.model.name!r} without any."
             )
 
-    def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
-        self.first = batch
-
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         choose, sparsity = False, 0.0
-        for _ in range(self.first, batch + 1):  # several with `steps_per_execution`
+        for _ in range(self.batches_until(batch)):
             now, share = self._read(self.schedule(self.step))
             choose, sparsity = choose or now, share if now else sparsity
             self.step += 1

@@ -260,3 +260,11 @@ def test_an_open_optimizer_steps_as_keras_does_until_something_is_overridden():
     np.testing.assert_array_equal(found, expected)
     assert len(optimizer.averages) == 1 and optimizer.decays(optimizer.trained[0])
     assert np.abs(step(Clipped)[0] - expected).max() > 1e-3
+
+
+def test_a_copy_has_the_loss_and_metrics_of_the_model():
+    model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(2, "softmax")])
+    model.compile("adam", keras.losses.SparseCategoricalCrossentropy(), metrics=["accuracy"])
+    x, y = np.eye(3, dtype=np.float32), np.array([0, 1, 1])
+    copied = copy_with(model, lambda layer: None)
+    assert copied.evaluate(x, y, verbose=0) == model.evaluate(x, y, verbose=0)

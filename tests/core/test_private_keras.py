@@ -166,6 +166,19 @@ def averages():
     np.testing.assert_array_equal(average, variable)  # that of the first step
 
 
+def decay_exclusions():
+    optimizer, variable = keras.optimizers.AdamW(), keras.Variable([1.0], name="bias")
+    optimizer.exclude_from_weight_decay([variable])
+    assert len(optimizer._exclude_from_weight_decay) == 1
+    optimizer.exclude_from_weight_decay(var_names=["bias"])
+    assert optimizer._exclude_from_weight_decay_pattern.search(variable.path)
+
+
+def batches_of_an_optimizer():
+    optimizer, _ = built(keras.optimizers.SGD, gradient_accumulation_steps=4)
+    assert (int(optimizer._iterations), int(optimizer.iterations)) == (1, 0)
+
+
 def graph_network():
     tf_keras = pytest.importorskip("tf_keras")
     layer = tf_keras.layers.Dense(2)
@@ -238,11 +251,15 @@ USES = {
     "_clip_gradients": hook("_clip_gradients"),
     "_could_use_gpu_kernel": gpu_kernel,
     "_eval_epoch_iterator": validation_iterator,
+    **dict.fromkeys(
+        ("_exclude_from_weight_decay", "_exclude_from_weight_decay_pattern"), decay_exclusions
+    ),
     "_flatten_layers": flatten_layers,
     "_functional": functional,
     "_get_variable_index": hook("_get_variable_index", momentum=0.5),
     "_inputs_struct": inputs_struct,
     "_is_graph_network": graph_network,
+    "_iterations": batches_of_an_optimizer,
     "_keras_history": lambda: graph().output._keras_history.operation.name == "last",
     "_keras_mask": keras_mask,
     "_model_variables_moving_average": averages,

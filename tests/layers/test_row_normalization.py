@@ -80,3 +80,11 @@ def test_works_under_xla_and_keeps_its_config():
     np.testing.assert_allclose(compiled(rows, np.ones(5)).numpy().mean(axis=0), 0, atol=1e-6)
     again = RowBatchNormalization.from_config(json.loads(json.dumps(layer.get_config())))
     assert again.get_config() == layer.get_config() and again.momentum == 0.5
+
+
+def test_frozen_it_is_that_of_inference():
+    layer, rows = RowBatchNormalization(), numbers(4, 3)
+    layer(rows, training=True)
+    layer.trainable, mean = False, layer.moving_mean.numpy()
+    np.testing.assert_array_equal(layer(rows, training=True), layer(rows, training=False))
+    np.testing.assert_array_equal(layer.moving_mean, mean)

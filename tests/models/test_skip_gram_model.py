@@ -105,6 +105,15 @@ def test_loss_of_misspelt_pairs_is_that_of_their_spellings():
     assert found == pytest.approx(expected, rel=1e-5)  # float32 sums
 
 
+def test_replicas_share_the_loss(monkeypatch):
+    """Keras adds their gradients: expected are a half for each of two."""
+    monkeypatch.setattr("kerascompact.models.skip_gram.replicas", lambda: 2)
+    model = SkipGram(keras.layers.Embedding(8, 6), 8, counts=np.eye(8)[4], negatives=3)
+    found = float(model.compute_loss(y=CONTEXTS, y_pred=model(WORDS, training=True)))
+    expected = expected_loss(model, WORDS, CONTEXTS, np.full((5, 3), 4))
+    assert found == pytest.approx(expected / 2, rel=1e-5)
+
+
 def test_shared_noise_has_the_expectation_of_own_noise():
     embedding = keras.layers.Embedding(8, 6, embeddings_initializer="normal")
     own, shared = (

@@ -151,6 +151,18 @@ def test_weight_decay_can_be_excluded():
     np.testing.assert_array_equal(variables[1], start())
 
 
+@pytest.mark.parametrize("wrap", [lazy, Proximal, lambda optimizer: Proximal(lazy(optimizer))])
+@pytest.mark.parametrize("by", ["var_list", "var_names"])
+def test_what_an_optimizer_excludes_from_weight_decay_stays_excluded(wrap, by):
+    table, bias = (keras.Variable(start(), name=name) for name in ("table", "bias"))
+    stock = keras.optimizers.AdamW(0.1, weight_decay=0.5)
+    stock.exclude_from_weight_decay(**{by: [bias] if by == "var_list" else ["bias"]})
+    optimizer = wrap(stock)
+    optimizer.apply([tf.zeros((ROWS, WIDTH))] * 2, [table, bias])
+    np.testing.assert_allclose(table, start() * 0.95, rtol=1e-6)
+    np.testing.assert_array_equal(bias, start())
+
+
 def test_any_optimizer_trains_saves_and_goes_on_compiled_or_not(tmp_path):
     weights = []
     for jit_compile in (False, True):

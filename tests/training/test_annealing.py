@@ -3,6 +3,7 @@
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from kerascompact.layers import (
     ClusterAdjustmentEmbedding,
@@ -11,7 +12,12 @@ from kerascompact.layers import (
     KDCodeEmbedding,
     MixtureEmbedding,
 )
-from kerascompact.training import GeometricDecay, NoiseAnnealing, TemperatureAnnealing
+from kerascompact.training import (
+    GeometricDecay,
+    MagnitudePruning,
+    NoiseAnnealing,
+    TemperatureAnnealing,
+)
 
 IDS, LABELS = np.ones((8, 3), "int32"), np.zeros((8, 1))
 
@@ -198,3 +204,20 @@ def test_counts_every_step_of_a_call_of_several():
     trained.fit(IDS, LABELS, batch_size=1, epochs=2, verbose=0, callbacks=[callback])
     # calls of 3, 3 and 2 steps in an epoch of 8, each with the number of its first
     assert asked == [0, 3, 6, 8, 11, 14] and callback.step == 16
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_counts_the_steps_of_a_call_that_the_end_of_the_data_cuts(known):
+    cluster = ClusterEmbedding(9, 2, 3, straight_through=False)
+    trained, asked, chosen = model(cluster), [], []
+    optimizer = keras.optimizers.SGD(gradient_accumulation_steps=2)
+    trained.compile(optimizer, "mse", steps_per_execution=3)
+    data = tf.data.Dataset.from_tensor_slices((IDS, LABELS)).batch(1)
+    if not known:
+        data = data.filter(lambda ids, labels: True)
+    annealing = TemperatureAnnealing(lambda step: asked.append(step) or 1.0)
+    pruning = MagnitudePruning(lambda step: (chosen.append(step), 0.0), [keras.layers.Dense])
+    trained.fit(data, epochs=2, shuffle=False, verbose=0, callbacks=[annealing, pruning])
+    # Keras may also begin a call that finds no data, at the end.
+    assert sorted({*asked, 16}) == [0, 3, 6, 8, 11, 14, 16] and annealing.step == 16
+    assert chosen == list(range(16)) and pruning.step == 16

@@ -82,6 +82,18 @@ def test_a_student_learns_what_its_teacher_knows(jit_compile):
     assert same.mean() > 0.8
 
 
+@pytest.mark.parametrize("shape", [(-1,), (-1, 1)])
+def test_weights_of_the_accuracy(shape):
+    metric, weights = LabelAccuracy(), np.arange(1.0, ROWS + 1)
+    targets = Distiller().targets(TEACHER, labels=LABELS, logits=True)
+    metric.update_state(targets, STUDENT, weights.reshape(shape))
+    labelled = LABELS >= 0
+    right = STUDENT.argmax(axis=1) == LABELS
+    assert 0 < right.sum() < labelled.sum()
+    expected = weights[right].sum() / weights[labelled].sum()
+    assert float(metric.result()) == pytest.approx(expected, rel=1e-6)
+
+
 def test_goes_on_after_saving(tmp_path):
     x, loss = texts(), Distiller(0.3, 3.0)
     targets = loss.targets(softmax(RANDOM.normal(size=(64, CLASSES)), axis=1), labels=x[:, 0] % 4)

@@ -37,7 +37,7 @@ def test_counts_tokens_over_batches_of_different_sizes(jit_compile):
     np.testing.assert_allclose(metric.result(), by_formula(*batches[1]), rtol=1e-6)
 
 
-@pytest.mark.parametrize("shape", [(4, 3), (4, 1), (4,)])
+@pytest.mark.parametrize("shape", [(4, 3), (4, 1), (4,), (4, 3, 1)])
 def test_weights(shape):
     labels, logits = example()
     weights = np.random.default_rng(1).uniform(size=shape)

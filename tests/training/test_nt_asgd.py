@@ -132,6 +132,42 @@ def test_finetuning_never_returns_worse_weights_than_it_was_given(known, tmp_pat
         np.testing.assert_array_equal(callback.averaging, True)
 
 
+@pytest.mark.parametrize("folder", [False, True])
+def test_reading_the_best_weights_changes_no_later_step(folder, tmp_path):
+    """Momentum, decay of the rate and the draws of noise go on, from a `fit` before this one."""
+    keras.utils.set_random_seed(0)
+    noise, dense = keras.layers.GaussianNoise(1e-9), keras.layers.Dense(1, use_bias=False)
+    made = keras.Sequential([keras.Input((2,)), noise, dense])
+    rate = keras.optimizers.schedules.InverseTimeDecay(0.1, 1, 1.0)
+    made.compile(keras.optimizers.SGD(rate, momentum=0.9), "mse")
+    weights, velocity = made.get_weights()[0], 0.0
+    drawn, expected = noise.seed_generator.state.numpy(), []
+    fit(made, [9.0])
+    callback = NTASGD(from_start=True, folder=tmp_path / "best" if folder else None)
+    seen = fit(made, [4.0, 3.0], callback)
+    for step in range(9):
+        rows = slice(step % 3 * 4, step % 3 * 4 + 4)
+        gradient = X[rows].T @ (X[rows] @ weights - Y[rows]) / 2
+        velocity = 0.9 * velocity - 0.1 / (1 + step) * gradient
+        weights = weights + velocity
+        expected.append(weights)
+    np.testing.assert_allclose(seen.weights, expected[3:], rtol=1e-4)
+    assert (noise.seed_generator.state.numpy() - drawn).sum() == 9
+
+
+@pytest.mark.parametrize("folder", [False, True])
+def test_other_trainable_weights_in_a_second_fit_have_averages_of_their_own(folder, tmp_path):
+    first, last = (keras.layers.Dense(n, use_bias=False) for n in (2, 1))
+    made = keras.Sequential([keras.Input((2,)), first, last])
+    callback = NTASGD(from_start=True, baseline=9.0, folder=tmp_path if folder else None)
+    for first.trainable, last.trainable in ((True, False), (False, True)):
+        made.compile(keras.optimizers.SGD(0.1), "mse")
+        start = made.trainable_variables[0].numpy()
+        seen = fit(made, [4.0], callback)
+        mean = np.mean([start, *seen.weights], axis=0)
+        np.testing.assert_allclose(seen.seen[0], mean, rtol=1e-5)
+
+
 def test_a_better_epoch_replaces_what_was_given():
     callback, made = NTASGD(from_start=True, baseline=2.0), model()
     seen = fit(made, [3.0, 1.0, 1.5], callback)

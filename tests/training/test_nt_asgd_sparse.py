@@ -8,10 +8,13 @@ import tensorflow as tf
 import lazy_steps
 from kerascompact.layers import AnchorTransformEmbedding, tied_softmax
 from kerascompact.optimizers import Proximal, lazy
-from kerascompact.optimizers.pending import caught_up, pending_of
+from kerascompact.optimizers.entry_rule import EntryRule
+from kerascompact.optimizers.pending import caught_up, pending_of, proximal_rule
 from kerascompact.training import NTASGD, SparseSoftmaxCrossEntropy
+from kerascompact.training.weight_averages import WeightAverages
 from proximal_steps import CLOSE, RATE, STRENGTH, TARGETS, Rows, batches, start
 
+TABLE = ("table", True), ("columns", False)
 IDS = np.stack(batches())  # a batch of one text for each step
 
 
@@ -143,6 +146,29 @@ def test_any_optimizer_and_rule(optimizer, rule, jit_compile):
     assert 0 < zeros[-1].mean() < 1
     averaged, changed = until.mean(axis=0), (until[-1] == 0) & (until[0] != 0)
     assert (averaged[changed] != 0).all() and changed.any()  # it would have lost zeros
+
+
+def test_an_entry_in_a_new_column_was_zero_before():
+    """Against the mean of the dense rows; the averages are stored and loaded halfway."""
+    layer = keras.layers.Layer()
+    table, columns = (layer.add_weight((1, 2), name=name, trainable=t) for name, t in TABLE)
+    proposals = [keras.Variable(np.zeros(shape), dtype="int32") for shape in ((1,), (1, 2))]
+    proximal_rule(layer, table, EntryRule(0.1, False, None, columns, proposals, sets=[(6, 2)]))
+    model = keras.Sequential([layer])
+    dense = np.zeros((4, 6))
+    averages = WeightAverages(model)
+    steps = [([4.0, 2.0], [0, 3]), ([0.0, 3.0], [0, 3]), ([5.0, 4.0], [5, 3]), ([7.0, 0.0], [5, 1])]
+    for step, (values, places) in enumerate(steps):
+        table.assign([values])
+        columns.assign([places])
+        dense[step, places] = values
+        averages.add()
+        stored, averages = averages.arrays(), WeightAverages(model)
+        assert averages.fits(stored)
+        averages.load(stored, step + 1)
+    averages.replace_weights()
+    mean = np.where(dense[-1] == 0, 0, dense.mean(axis=0))
+    np.testing.assert_allclose(table.numpy()[0], mean[[5, 1]], rtol=1e-6)
 
 
 @pytest.mark.slow

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from kerascompact import export
-from kerascompact.training import MagnitudePruning
+from kerascompact.training import NTASGD, MagnitudePruning
 
 IDS = np.random.default_rng(0).integers(0, 30, (64, 4))
 
@@ -65,6 +65,30 @@ def test_prunes_the_layers_that_are_named():
     kernel, bias = built.layers[-1].get_weights()
     assert np.mean(kernel == 0) == 0.25 and np.all(bias != 0)
     assert np.all(built.layers[0].get_weights()[0] != 0)
+
+
+def test_averages_keep_the_zeros():
+    """With `NTASGD`: what is evaluated and returned, against the mean of the tables."""
+    built, tables, evaluated = model(), [], []
+
+    class Watch(keras.callbacks.Callback):
+        def on_train_batch_end(self, batch, logs=None):
+            tables.append(self.model.get_weights()[0])
+
+        def on_test_begin(self, logs=None):
+            evaluated.append(self.model.get_weights()[0])
+
+    callbacks = [MagnitudePruning(lambda step: (step in (1, 4), 0.5))]
+    callbacks += [NTASGD(from_start=True, baseline=1e9), Watch()]
+    start, data = built.get_weights()[0], (IDS, np.ones((64, 3)))
+    options = dict(batch_size=16, epochs=2, validation_data=data, verbose=0)
+    built.fit(*data, callbacks=callbacks, **options)
+    for found, until in zip(evaluated, (4, 8), strict=True):
+        zeros = tables[until - 1] == 0
+        assert zeros.mean() == 0.5
+        mean = np.mean([start, *tables[:until]], axis=0)
+        np.testing.assert_allclose(found, np.where(zeros, 0, mean), rtol=1e-5, atol=1e-8)
+    np.testing.assert_array_equal(built.get_weights()[0], found)  # the loss has fallen
 
 
 def recurrent():

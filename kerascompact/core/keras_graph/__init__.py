@@ -1,6 +1,7 @@
 """Private Keras API, all of it, and questions about what kind of model or layer something is."""
 
-from kerascompact.core.keras_graph.copies import copy_with, reached_layers
+from kerascompact.core.keras_graph.calls import called, is_shape, named_outputs
+from kerascompact.core.keras_graph.copies import compile_like, copy_with, reached_layers
 from kerascompact.core.keras_graph.fitting import evaluate_validation_data, has_validation_data
 from kerascompact.core.keras_graph.fourier import fourier_by_matrices
 from kerascompact.core.keras_graph.kinds import (
@@ -18,6 +19,7 @@ from kerascompact.core.keras_graph.kinds import (
 )
 from kerascompact.core.keras_graph.layers import (
     all_layers,
+    computing_in_float32,
     direct_layers,
     inner_layers,
     maker_of,
@@ -25,7 +27,14 @@ from kerascompact.core.keras_graph.layers import (
     own_variables,
     seed_generators,
 )
-from kerascompact.core.keras_graph.optimizers import OpenOptimizer, parts_of, slots, trained_by
+from kerascompact.core.keras_graph.optimizers import (
+    OpenOptimizer,
+    batches_seen,
+    copy_weight_decay_exclusions,
+    parts_of,
+    slots,
+    trained_by,
+)
 from kerascompact.core.keras_graph.quantized import (
     Integers,
     float_kernel_of,
@@ -39,7 +48,9 @@ from kerascompact.core.keras_graph.wiring import (
     calls_in,
     distinct,
     output_names,
+    readers_of_inputs,
     run_graph,
+    sources_of,
     takers_of,
 )
 
@@ -48,8 +59,13 @@ __all__ = [
     "Integers",
     "OpenOptimizer",
     "all_layers",
+    "batches_seen",
     "build_shapes",
+    "called",
     "calls_in",
+    "computing_in_float32",
+    "copy_weight_decay_exclusions",
+    "compile_like",
     "copy_with",
     "direct_layers",
     "distinct",
@@ -67,19 +83,23 @@ __all__ = [
     "is_graph",
     "is_graph_of",
     "is_one_table",
+    "is_shape",
     "is_stock_embedding",
     "is_tf_keras_graph",
     "maker_of",
     "mask_of",
+    "named_outputs",
     "output_names",
     "own_variables",
     "parts_of",
     "reached_layers",
+    "readers_of_inputs",
     "required_arguments",
     "run_graph",
     "seed_generators",
     "set_array",
     "slots",
+    "sources_of",
     "plain_table",
     "stock_reversible",
     "takers_of",

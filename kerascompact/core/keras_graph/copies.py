@@ -1,5 +1,7 @@
 """Copies of Keras models with some layers replaced."""
 
+import contextlib
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -7,7 +9,7 @@ import keras
 
 from kerascompact.core.keras_graph.kinds import is_graph, is_stock_embedding
 from kerascompact.core.keras_graph.layers import direct_layers, inner_layers
-from kerascompact.core.keras_graph.twins import Twins
+from kerascompact.core.keras_graph.twins import CannotCopyError, Twins
 
 
 def copy_with(
@@ -32,7 +34,8 @@ def copy_with(
     Returns: The copy, compiled as the model was, but with plain SGD: the state of its optimizer
         belongs to weights that may be gone.
 
-    Raises: ValueError, if the model is subclassed or not built.
+    Raises: ValueError, if the model is subclassed or not built, or a layer of it reads what the
+        replacement of another layer lacks, such as the table of a tied embedding.
 
     >>> model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(2)])
     >>> copy = copy_with(model, lambda layer: keras.layers.Activation("tanh"))
@@ -46,11 +49,44 @@ def copy_with(
             f"Received: model={getattr(model, 'name', model)!r} (of type {type(model).__name__})."
         )
     twins = Twins(lambda layer: None if layer is model else replace(layer), float32, adapt)
-    copied = twins.of(model)
+    try:
+        copied = twins.of(model)
+    except AttributeError as error:  # Keras makes a long one of the layer's, in bold
+        lacks = re.search(r"'\w+' object has no attribute '\w+'", str(error))
+        raise CannotCopyError(
+            "`model` must have no layer that reads what the replacement of another layer lacks, "
+            f"such as a tied table. Received: {model.name!r}, in which "
+            f"{lacks[0] if lacks else error}"
+        ) from error
     if model.compiled:
-        # not the `compile` of a class of its own, which may have other arguments
-        keras.Model.compile(copied, **{**model.get_compile_config(), "optimizer": "sgd"})
+        compile_like(model, copied)
     return copied
+
+
+def compile_like(model: Any, copy: Any, optimizer: Any = "sgd", metrics: bool = True) -> None:
+    """Compiles a copy with the loss of a compiled model, and another optimizer.
+
+    Args:
+        model: The model; its loss itself is used, which may be a function of one's own.
+        copy: The copy, or the model.
+        optimizer: Optimizer of the copy.
+        metrics: Whether it has copies of the model's metrics, if Keras can make them.
+
+    >>> model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
+    >>> model.compile("adam", keras.losses.MeanAbsoluteError())
+    >>> copy = keras.models.clone_model(model)
+    >>> compile_like(model, copy)
+    >>> copy.loss is model.loss
+    True
+    """
+    config = model.get_compile_config()
+    rebuilt = keras.saving.deserialize_keras_object
+    given = rebuilt({name: config[name] for name in ("loss_weights", "run_eagerly")})
+    if metrics:
+        with contextlib.suppress(TypeError, ValueError):  # some metrics of one's own
+            given |= rebuilt({name: config[name] for name in ("metrics", "weighted_metrics")})
+    # not the `compile` of a class of its own, which may have other arguments
+    keras.Model.compile(copy, optimizer, model.loss, **given)
 
 
 def reached_layers(model: Any) -> Iterator[Any]:

@@ -1,8 +1,12 @@
 """The layers inside a layer or model, and what Keras keeps about a layer and its tensors."""
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any
 
 import keras
+
+SMALL_FLOATS = ("float16", "bfloat16")
 
 
 def all_layers(layer: Any) -> list[Any]:
@@ -76,3 +80,30 @@ def seed_generators(model: Any) -> list[keras.random.SeedGenerator]:
     found = [one for layer in all_layers(model) for one in layer._seed_generators]
     found += [one for one in of_losses if isinstance(one, keras.random.SeedGenerator)]
     return [*{id(one): one for one in found}.values()]
+
+
+@contextlib.contextmanager
+def computing_in_float32(model: Any) -> Iterator[None]:
+    """Context in which the layers of a model of mixed precision compute in float32.
+
+    Quantized layers keep their policies, which say how their integers are read.
+
+    >>> dense = keras.layers.Dense(2, dtype="mixed_float16")
+    >>> with computing_in_float32(keras.Sequential([dense])):
+    ...     dense.compute_dtype
+    'float32'
+    >>> dense.compute_dtype
+    'float16'
+    """
+    mixed = [
+        (layer, layer.dtype_policy)
+        for layer in all_layers(model)
+        if layer.compute_dtype in SMALL_FLOATS and layer.quantization_mode is None
+    ]
+    try:
+        for layer, _ in mixed:
+            layer.dtype_policy = "float32"
+        yield
+    finally:
+        for layer, policy in mixed:
+            layer.dtype_policy = policy

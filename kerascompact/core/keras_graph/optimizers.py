@@ -70,6 +70,32 @@ def trained_by(optimizer: Any) -> list[Any]:
     return optimizer._trainable_variables
 
 
+def batches_seen(optimizer: Any) -> int:
+    """The number of batches whose gradients an optimizer had, also those that it accumulates.
+
+    >>> import keras
+    >>> batches_seen(keras.optimizers.SGD(gradient_accumulation_steps=4)), batches_seen(None)
+    (0, 0)
+    """
+    optimizer = getattr(optimizer, "inner_optimizer", optimizer)
+    return 0 if optimizer is None else int(optimizer._iterations)
+
+
+def copy_weight_decay_exclusions(source: Any, target: Any) -> None:
+    """Excludes from the weight decay of an optimizer what another one excludes from its own.
+
+    >>> import keras
+    >>> old, new = keras.optimizers.AdamW(), keras.optimizers.AdamW()
+    >>> old.exclude_from_weight_decay(var_names=["bias"])
+    >>> copy_weight_decay_exclusions(old, new)
+    >>> new._use_weight_decay(keras.Variable([0.0], name="bias"))
+    False
+    """
+    for name in ("_exclude_from_weight_decay", "_exclude_from_weight_decay_pattern"):
+        if hasattr(source, name):  # not before `exclude_from_weight_decay` is called
+            setattr(target, name, getattr(source, name))
+
+
 def parts_of(optimizer: Any) -> list[Any]:
     """The optimizers that have a rate: those of a `MultiOptimizer`, or behind a scale of the loss.
 

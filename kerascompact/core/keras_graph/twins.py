@@ -8,7 +8,7 @@ import keras
 import tensorflow as tf
 
 from kerascompact.core.keras_graph.kinds import is_graph
-from kerascompact.core.keras_graph.layers import inner_layers
+from kerascompact.core.keras_graph.layers import SMALL_FLOATS, inner_layers
 from kerascompact.core.keras_graph.wiring import run_graph
 
 # What Keras makes for each object, and what belongs to the graph that a layer was called in.
@@ -23,7 +23,6 @@ STORES = (
 # Functions that Keras and keras-hub trace for a model, and make again when they are missing.
 TRACED = {"train_function", "test_function", "predict_function", "generate_function"}
 OF_FIT = {"optimizer", *TRACED}
-SMALL_FLOATS = ("float16", "bfloat16")
 
 
 class CannotCopyError(ValueError):

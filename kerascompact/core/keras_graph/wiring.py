@@ -6,6 +6,7 @@ from typing import Any
 
 import keras
 
+from kerascompact.core.keras_graph.kinds import is_graph
 from kerascompact.core.keras_graph.layers import maker_of
 
 
@@ -88,6 +89,44 @@ def takers_of(model: Any, layer: Any) -> list[Any]:
         if any(maker_of(tensor) is layer for tensor in node.input_tensors)
     ]
     return found + [model for tensor in model.outputs if maker_of(tensor) is layer]
+
+
+def readers_of_inputs(model: Any) -> dict[str, list[Any]]:
+    """The layers that are called on an input of a graph of layers as it is, by the input's name.
+
+    Models inside are opened.
+
+    >>> embedding, ids = keras.layers.Embedding(9, 2), keras.Input((3,), dtype="int32", name="ids")
+    >>> inner = keras.Sequential([keras.Input((3,), dtype="int32"), embedding])
+    >>> readers_of_inputs(keras.Model(ids, inner(ids))) == {"ids": [embedding]}
+    True
+    """
+    found: dict[str, list[Any]] = {tensor.name: [] for tensor in model.inputs}
+    for node in _nodes(model):
+        layer, tensors = node.operation, node.input_tensors
+        inside = readers_of_inputs(layer).values() if is_graph(layer) else [[layer]] * len(tensors)
+        for tensor, readers in zip(tensors, inside, strict=False):  # a mask may follow the inputs
+            if isinstance(maker_of(tensor), keras.layers.InputLayer):
+                found[tensor.name] += readers
+    return found
+
+
+def sources_of(model: Any, layer: Any) -> list[Any]:
+    """The inputs of a graph of layers that the arguments of a layer depend on.
+
+    >>> dense, x, y = keras.layers.Dense(3), keras.Input((3,), name="x"), keras.Input((3,))
+    >>> [tensor.name for tensor in sources_of(keras.Model([x, y], dense(x) + y), dense)]
+    ['x']
+    """
+    made_of = {id(made): node.input_tensors for node in _nodes(model) for made in node.outputs}
+    tensors = [tensor for inputs in calls_in(model, layer) for tensor in inputs]
+    seen = set()
+    while tensors:
+        tensor = tensors.pop()
+        if id(tensor) not in seen:
+            seen.add(id(tensor))
+            tensors += made_of.get(id(tensor), [])
+    return [tensor for tensor in model.inputs if id(tensor) in seen]
 
 
 def _nodes(model: Any) -> list[Any]:

@@ -137,9 +137,17 @@ class CompactEmbedding(TableEmbedding):
     ) -> tf.Tensor:
         """Products `(..., V)` of vectors `(..., r)` with `rows(ids)` `(m, r)` of all ids."""
         weights = self.trainable_variables
+        # TensorFlow still watches variables that Keras trains no more, which `row_logits` refuses.
+        trained = {id(weight) for weight in weights}
+        frozen = [
+            (weight, tf.stop_gradient(tf.convert_to_tensor(weight.value)))
+            for weight in self.variables
+            if id(weight) not in trained and keras.backend.is_float_dtype(weight.dtype)
+        ]
 
         def rows_of(ids: tf.Tensor, values: Any) -> tf.Tensor:
-            with keras.StatelessScope(state_mapping=list(zip(weights, values, strict=True))):
+            mapping = [*zip(weights, values, strict=True), *frozen]
+            with keras.StatelessScope(state_mapping=mapping):
                 return rows(ids)
 
         flat = tf.reshape(vectors, [-1, vectors.shape[-1]])

@@ -124,9 +124,9 @@ class Embedding(_Keras):
         return keras.layers.Embedding.compute_output_spec(self, inputs)  # it knows ragged ids
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
-        if self._in_reverse or not self.mask_zero:
-            return None
-        return keras.ops.not_equal(inputs, 0)
+        if self._in_reverse:
+            return mask  # of the vectors, so that a loss leaves padding out
+        return keras.ops.not_equal(inputs, 0) if self.mask_zero else None
 
     def quantize(self, mode: Any = None, type_check: bool = True, **kwargs: Any) -> None:
         known = type(self) is Embedding

@@ -242,9 +242,14 @@ class SparseAnchorEmbedding(AnchorTransformEmbedding):
         def watched(vectors: tf.Tensor) -> Any:
             def backward(upstream: Any) -> tf.Tensor:
                 upstream = tf.convert_to_tensor(upstream)
-                place = self.regrow_place.value
-                picked = (tf.convert_to_tensor(place) + tf.range(self.regrow_rows)) % count
-                place.assign((place + self.regrow_rows) % count)
+                # A batch without words has no row to propose columns for.
+                tf.cond(count > 0, lambda: propose(upstream), lambda: 0)
+                return upstream
+
+            def propose(upstream: tf.Tensor) -> int:
+                place, words = self.regrow_place.value, tf.maximum(count, 1)
+                picked = (tf.convert_to_tensor(place) + tf.range(self.regrow_rows)) % words
+                place.assign((place + self.regrow_rows) % words)
                 gradient = tf.gather(upstream, picked)
                 slopes = tf.matmul(gradient, anchors, transpose_b=True)
                 if centred:  # the gradient of an entry of 0 in a softmax, times its Z
@@ -252,7 +257,7 @@ class SparseAnchorEmbedding(AnchorTransformEmbedding):
                     slopes -= tf.repeat(tf.stack(means, axis=1), self.sets.sizes, axis=1)
                 scores = -slopes if self.nonnegative else tf.abs(slopes)
                 rule.propose(tf.gather(ids, picked), scores)
-                return upstream
+                return 0
 
             return tf.identity(vectors), backward
 

@@ -91,7 +91,8 @@ class VariationalEmbedding(CompactEmbedding):
         """Adds the KL terms of the words of a batch, or of all words, to the loss.
 
         Inputs that share the layer count as one step: a word in several of them is charged once.
-        Padding, id 0 with `mask_zero`, is never charged.
+        Padding, id 0 with `mask_zero`, is never charged. A step that `LossScaleOptimizer` leaves
+        out, as its first ones, counts as one that was made.
 
         Args:
             unique: Unique ids, `(n,)`, from `unique_ids`.

@@ -175,3 +175,9 @@ def test_exports_the_file_of_keras_layer(recipe):
     assert len(ours) == len(theirs)
     frozen = [export.freeze(model, recipe).model for model in models]
     np.testing.assert_array_equal(frozen[0](IDS), frozen[1](IDS))
+
+
+def test_a_loss_of_its_own_logits_leaves_padding_out():
+    layer = Embedding(V, D, mask_zero=True)
+    vectors = layer(tf.constant([[3, 0]]))
+    assert layer(vectors, reverse=True)._keras_mask.numpy().tolist() == [[True, False]]

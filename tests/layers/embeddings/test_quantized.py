@@ -168,3 +168,25 @@ def test_refuses_to_freeze_a_limit_that_is_no_number():
     layer.limit.assign(np.nan)
     with pytest.raises(ValueError, match="`limit` must hold finite numbers only"):
         layer.to_form()
+
+
+def test_every_row_is_within_the_limit_where_all_words_are_scored():
+    layer = built(scale="table")
+    beyond = np.where(EVERY[:, None] == 7, 2.0, 0.01) * np.ones((20, 4), np.float32)
+    layer.table.assign(beyond)
+    hidden = tf.ones((1, 4))
+    layer(hidden, reverse=True)
+    assert layer.limit.numpy() < 1  # of inference
+    with tf.GradientTape() as tape:
+        logit = layer(hidden, reverse=True, training=True)[0, 7]
+    assert layer.limit.numpy() == 2
+    np.testing.assert_allclose(tf.convert_to_tensor(tape.gradient(logit, layer.table.value))[7], 1)
+
+
+def test_a_frozen_limit_stays():
+    layer = built(scale="table")
+    layer.trainable, limit = False, layer.limit.numpy()
+    layer.table.assign(9 * layer.table.numpy())
+    layer(EVERY, training=True)
+    layer(tf.ones((1, 4)), reverse=True, training=True)
+    assert layer.limit.numpy() == limit
