@@ -24,8 +24,11 @@ def in_codes(form: Form, bits: int) -> Form:
         form: Form of an embedding, or of a kernel.
         bits: Bits of a number, 2 to 4.
     """
-    if type(form) is DenseForm and form.precision == "float32":
-        return _coded(form, bits)
+    if type(form) is DenseForm:
+        if form.precision == "float32":
+            return _coded(form, bits)
+        if not codes_pay(form.input_dim, form.output_dim, bits):
+            return form  # the int8 numbers that this function has chosen before
     if isinstance(form, FactoredForm):
         part = in_codes(form.part, bits)
         return form if part is form.part else form.with_part(part).stored_as("int8")

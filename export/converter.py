@@ -147,7 +147,7 @@ def convert(
     several = isinstance(model, dict)
     for one in models.values():
         if isinstance(one, Frozen):
-            one.check_current(copied=False)
+            one.check_current(copied=isinstance(text, WordPiece))  # its table is ordered anew
     trained = [one.trained if isinstance(one, Frozen) else one for one in models.values()]
     for one in trained:
         preconditions.check_model(one)

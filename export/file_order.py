@@ -1,5 +1,6 @@
 """Vocabulary of a model in the order in which its file finds tokens, so that no ids are stored."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import keras
@@ -7,12 +8,13 @@ import numpy as np
 import tensorflow as tf
 
 from kerascompact.compress.vocabulary import with_rows
-from kerascompact.core.keras_graph import CannotCopyError, is_graph
+from kerascompact.core.keras_graph import CannotCopyError, called, is_graph, readers_of_inputs
+from kerascompact.export.embedding_forms import is_embedding
 from kerascompact.export.text_in import IDS, MASK, roles
-from kerascompact.export.trace import called
 from kerascompact.text.wordpiece import WordPiece
 
-_EXAMPLES, _LENGTH = 16, 4  # an open length as short as `convert` runs a file with
+_EXAMPLES, _BATCH = 16, 256  # of the comparison
+_LENGTH = 4  # an open length as short as `convert` runs a file with
 
 
 def in_file_order(
@@ -38,20 +40,40 @@ def in_file_order(
         copy = with_rows(model, order, len(tokenizer))
     except (CannotCopyError, NotImplementedError, TypeError, ValueError):
         return None
-    rng = np.random.default_rng(0)
     (length,) = {spec.shape[1] or _LENGTH for spec in specs.values()}
+    places = np.argsort(order)
+    for ids in _examples(model, tokenizer, length):
+        mask = ids != tokenizer.padding
+        old_outputs, new_outputs = (
+            keras.tree.flatten(called(one, _inputs(specs, numbers, mask)))
+            for one, numbers in ((model, ids), (copy, places[ids]))
+        )
+        pairs = zip(old_outputs, new_outputs, strict=True)
+        if not all(np.allclose(old, new, rtol=1e-4, atol=1e-5) for old, new in pairs):
+            return None
+    return copy
+
+
+def _examples(model: Any, tokenizer: WordPiece, length: int) -> Iterator[np.ndarray]:
+    """Batches of ids `(n, length)` by which models are compared.
+
+    All tokens occur where something besides embeddings reads ids: it may treat one token apart.
+    """
+    rng = np.random.default_rng(0)
     ids = rng.integers(0, len(tokenizer), (_EXAMPLES, length))
     around = [*tokenizer.before, *tokenizer.after, tokenizer.unknown]
     ids[:, : len(around)] = around[:length]
     ids[_EXAMPLES // 2 :, length // 2 :] = tokenizer.padding
-    new = np.argsort(order)[ids]
-    old_outputs, new_outputs = (
-        keras.tree.flatten(called(one, _inputs(specs, numbers, ids != tokenizer.padding)))
-        for one, numbers in ((model, ids), (copy, new))
-    )
-    pairs = zip(old_outputs, new_outputs, strict=True)
-    same = all(np.allclose(old, new, rtol=1e-4, atol=1e-5) for old, new in pairs)
-    return copy if same else None
+    yield ids
+    readers = [one for found in readers_of_inputs(model).values() for one in found]
+    if not all(map(_is_known, readers)):
+        every = np.resize(rng.permutation(len(tokenizer)), (-(-len(tokenizer) // length), length))
+        yield from np.array_split(every, -(-len(every) // _BATCH))
+
+
+def _is_known(reader: Any) -> bool:
+    """Whether it is an embedding, or a layer of keras-hub, all of which treat tokens alike."""
+    return is_embedding(reader) or type(reader).__module__.startswith("keras_hub.")
 
 
 def _inputs(

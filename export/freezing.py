@@ -12,7 +12,12 @@ import numpy as np
 
 from kerascompact import size
 from kerascompact.core import checks
-from kerascompact.core.keras_graph import CannotCopyError, is_graph
+from kerascompact.core.keras_graph import (
+    CannotCopyError,
+    compile_like,
+    computing_in_float32,
+    is_graph,
+)
 from kerascompact.export.copying import frozen_copy
 from kerascompact.export.embedding_forms import as_form, outermost, unreached
 from kerascompact.export.kernel_rounding import round_kernels
@@ -52,10 +57,10 @@ class Frozen:
 
     For a functional or Sequential model, the frozen copy is `model`, which can be evaluated, saved
     and loaded like any Keras model; one of a class of its own, such as keras-hub's, keeps its class
-    and methods, but cannot be saved, nor can one with embeddings inside other layers. A subclassed
-    model, or one with an embedding inside a function that a layer holds, has no copy: `convert`,
-    `verify` and `evaluate` then replace the embeddings of the trained model for as long as they
-    run.
+    and methods, but cannot be saved, nor can one with embeddings inside other layers. There is no
+    copy of a subclassed model, or of one with an embedding inside a function that a layer holds or
+    with a layer that reads another's table: `convert`, `verify` and `evaluate` then replace the
+    embeddings of the trained model for as long as they run.
 
     It is a snapshot: freeze again after more training. `verify` refuses one that is out of date.
 
@@ -156,8 +161,8 @@ class Frozen:
         """Context that yields a model with the numbers of the file, and its forms.
 
         If the model cannot be copied, it is the trained model itself: until the block ends, its
-        forms replace its embeddings, and its kernels are rounded, see `lending`. Do not save it
-        there.
+        forms replace its embeddings, its kernels are rounded, and it computes in float32, see
+        `lending`. Do not save it there.
         """
         if self._model is not None:
             yield self._model, list(outermost(self._model))
@@ -168,7 +173,7 @@ class Frozen:
             rounded = round_kernels(trained, recipe.kernels != "dynamic", recipe.float_layers)
             self.kernels = [one.codes for one in rounded]
         try:
-            with lent(trained, self._lent):
+            with computing_in_float32(trained), lent(trained, self._lent):
                 yield trained, [form for _, form in self._lent]
         finally:
             for one in rounded:
@@ -232,8 +237,7 @@ class Frozen:
         self.check_current(copied=False)
         with self.shipped() as (model, _):
             if model is not self.trained and not model.compiled:
-                settings = self.trained.get_compile_config()
-                model.compile_from_config({**settings, "optimizer": "sgd"})  # never trained
+                compile_like(self.trained, model)  # never trained
             return model.evaluate(*args, **kwargs, return_dict=True)
 
     def summary(self) -> "size.Summary":

@@ -62,7 +62,12 @@ _NUMBERS = itertools.count()
 def _loop(
     layer: Any, sequences: Any, initial_state: Any, mask: Any, training: bool = False
 ) -> tuple[Any, Any, Any]:
-    """Replacement of `LSTM.inner_loop` for `sequences` `(batch, steps, width)`; returns no cell."""
+    """Replacement of `LSTM.inner_loop` for `sequences` `(batch, steps, width)`; returns no cell.
+
+    A state that a caller gave is read by Keras' own loop: the operator starts from zeros.
+    """
+    if not all(_is_zero(one) for one in tf.nest.flatten(initial_state)):
+        return type(layer).inner_loop(layer, sequences, initial_state, mask, training)
     mask = mask[0] if isinstance(mask, list | tuple) else mask
     mask = None if mask is None else tf.convert_to_tensor(mask)
     length = None if mask is None else tf.reduce_sum(tf.cast(mask, tf.int32), axis=1)
@@ -87,6 +92,11 @@ def _loop(
             past = 0.0 if layer.zero_output_for_mask else last[:, None]
             outputs = outputs * real + past * (1 - real)
     return last, outputs, [last, zeros]
+
+
+def _is_zero(state: Any) -> bool:
+    known = tf.get_static_value(tf.convert_to_tensor(state))
+    return known is not None and not np.any(known)
 
 
 def _reversed(sequences: Any, length: Any) -> Any:
@@ -136,9 +146,22 @@ def forget_states(model: Any) -> int:
         for node in [one for one in graph.operators if kind(model, one) == wanted]:
             node.builtinOptions.cellClip = 0.0
             for port in (OUTPUT_STATE, CELL_STATE):
-                _write_zeros(model, graph, node, int(node.inputs[port]))
+                _write_zeros(model, graph, node, _own_state(graph, node, port))
             found += 1
     return found
+
+
+def _own_state(graph: Any, node: Any, port: int) -> int:
+    """A state that nothing else reads: the converter shares zeros, such as with a loop's start."""
+    index = int(node.inputs[port])
+    state = graph.tensors[index]
+    if sum(int(one) == index for other in graph.operators for one in other.inputs) > 1:
+        index = new_tensor(graph, state.type, state.shape, 0)
+        own = graph.tensors[index]
+        own.quantization, own.isVariable = state.quantization, True
+        node.inputs = np.array(node.inputs, np.int32)
+        node.inputs[port] = index
+    return index
 
 
 def _write_zeros(model: Any, graph: Any, node: Any, index: int) -> None:

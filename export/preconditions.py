@@ -13,7 +13,9 @@ from kerascompact.core.keras_graph import (
     direct_layers,
     is_graph,
     is_graph_of,
+    readers_of_inputs,
 )
+from kerascompact.export.embedding_forms import is_embedding
 from kerascompact.export.recipe import Recipe
 from kerascompact.forms.logits import LogitsForm
 from kerascompact.layers.unknown_as_padding import UnknownAsPadding
@@ -143,7 +145,11 @@ def check_batch(batch_size: Any, takes_text: bool, fused_lstm: bool) -> None:
 def check_vocabulary(
     models: list[keras.Model], vocabulary: Vocabulary | Buckets | WordPiece
 ) -> None:
-    """Raises a `ValueError` if a vocabulary has another size than the embeddings."""
+    """Raises a `ValueError` if a vocabulary has another size than the embedding of the inputs.
+
+    In a graph of layers this is the largest embedding, or one that reads an input as it is. Of a
+    subclassed model it is not known which embedding looks up words, and which positions.
+    """
     layers = [layer for model in models for layer in all_layers(model)]
     # rows of a head are outputs, not words
     heads = {id(i) for layer in layers if isinstance(layer, LogitsForm) for i in all_layers(layer)}
@@ -152,9 +158,13 @@ def check_vocabulary(
         for layer in layers
         if isinstance(getattr(layer, "input_dim", None), int) and id(layer) not in heads
     ]
-    if sizes and len(vocabulary) != max(sizes):
+    graphs = all(map(is_graph, models))
+    fitting = {max(sizes, default=0)} if graphs else {*sizes}
+    fitting |= {size for model in models for size in sizes_of_inputs(model)}
+    if sizes and len(vocabulary) not in fitting:
         raise ValueError(
-            f"`vocabulary` must have as many ids as the embedding, {max(sizes)}. "
+            "`vocabulary` must have as many ids as the embedding, "
+            f"{' or '.join(map(str, sorted(fitting)))}. "
             f"Received: {'buckets' if isinstance(vocabulary, Buckets) else 'a vocabulary'} of "
             f"{len(vocabulary)}."
         )
@@ -165,6 +175,18 @@ def check_vocabulary(
             "`model` must not skip unknown words, if they have buckets: id 1 is a bucket. "
             "Received: a model with an UnknownAsPadding layer."
         )
+
+
+def sizes_of_inputs(model: Any) -> list[int]:
+    """For each input that embeddings read as it is, the rows of the smallest of them.
+
+    >>> ids = keras.Input((4,), dtype="int32")
+    >>> sizes_of_inputs(keras.Model(ids, keras.layers.Embedding(9, 2)(ids)))
+    [9]
+    """
+    readers = readers_of_inputs(model).values() if is_graph(model) else []
+    sizes = [[one.input_dim for one in layers if is_embedding(one)] for layers in readers]
+    return [min(found) for found in ([n for n in one if n] for one in sizes) if found]
 
 
 def check_listed(vocabulary: Any) -> None:

@@ -117,6 +117,7 @@ def signature(
         "inputs": [*specs] if len(specs) > 1 else None,  # the file has them in another order
         "text": None if text_in is None else text_in.facts(),
         "embeddings": metadata.of_embeddings(forms),
+        "num_ids": _num_ids(model, forms),
     }
     runs = None
     if recipe.kernels in OF_INTEGERS:
@@ -130,6 +131,17 @@ def _is_averaged(model: Any, form: Form) -> bool:
     """Whether means are all that a model makes of a form's vectors."""
     takers = takers_of(model, form) if is_graph(model) else []
     return bool(takers) and all(isinstance(taker, MaskedMean) for taker in takers)
+
+
+def _num_ids(model: Any, forms: list[Form]) -> int | None:
+    """Entry for the ids that the inputs may have, where not every table has as many rows.
+
+    Tables of positions or segments may be smaller or larger than the vocabulary. `None`, if tables
+    have one size, or it is not known which read the inputs as they are.
+    """
+    if len({form.input_dim for form in forms if form.input_dim}) < 2:
+        return None
+    return max(preconditions.sizes_of_inputs(model), default=None)
 
 
 def for_each(argument: str, value: Any, models: dict[str, Any], several: bool) -> dict[str, Any]:

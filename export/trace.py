@@ -1,8 +1,10 @@
 """TensorFlow function of a frozen model, and its conversion to TFLite."""
 
+import keyword
 import re
 import warnings
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import keras
@@ -13,9 +15,11 @@ from tensorflow.lite.python.convert_phase import ConverterError
 from kerascompact.core import checks
 from kerascompact.core.keras_graph import (
     build_shapes,
-    distinct,
+    called,
     graph_inputs,
     is_graph,
+    is_shape,
+    named_outputs,
     required_arguments,
 )
 from kerascompact.export import traced_operators
@@ -35,6 +39,8 @@ OPS = dict.fromkeys(KERNELS, _SETS.TFLITE_BUILTINS) | {
 
 class Serve(tf.Module):
     """TensorFlow function with named inputs and outputs that runs a model, from text if wanted.
+
+    Its `arguments` are the names of the function's inputs, by the names that the file gives them.
 
     Args:
         model: Frozen model.
@@ -57,33 +63,36 @@ class Serve(tf.Module):
         # Only the variables: if the Keras model were an attribute, the converter would treat them
         # as state that may change, and write VAR_HANDLE and READ_VARIABLE into the file.
         self.constants = [v.value for part in parts for v in part.variables]
-        names = list(specs)
+        given = specs if text_in is None else text_in.specs
+        self.arguments = arguments = _arguments(given)
 
-        def run(inputs: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
-            outputs = called(model, {name: inputs[name] for name in names})
-            if isinstance(outputs, dict) and not any(map(keras.tree.is_nested, outputs.values())):
-                return outputs
-            outputs = keras.tree.flatten(outputs)
-            return dict(zip(names_of_outputs(model, len(outputs)), outputs, strict=True))
-
-        def serve(**inputs: tf.Tensor) -> dict[str, tf.Tensor]:
+        def serve(**passed: tf.Tensor) -> dict[str, tf.Tensor]:
+            inputs = {name: passed[argument] for name, argument in arguments.items()}
             if text_in is None:
-                return run(inputs)
+                return named_outputs(model, called(model, inputs))
             words, ids = text_in.read(inputs[INPUT])
-            outputs = run(ids)
+            outputs = named_outputs(model, called(model, {name: ids[name] for name in specs}))
             return outputs | text_in.spans(words, outputs)
 
-        given = specs if text_in is None else text_in.specs
         serve.__name__ = name
-        self.function = tf.function(serve, autograph=False).get_concrete_function(**given)
+        self.function = tf.function(serve, autograph=False).get_concrete_function(
+            **{
+                argument: tf.TensorSpec(given[name].shape, given[name].dtype, name=argument)
+                for name, argument in arguments.items()
+            }
+        )
         outputs = self.function.structured_outputs.items()
         self.output_shapes = [output.shape for name, output in outputs if name != SPANS]
 
 
-def names_of_outputs(model: Any, count: int) -> list[str]:
-    """The names in the file of a model's outputs that are no dictionary, flat and in order."""
-    known = getattr(model, "output_names", None) or []
-    return distinct(known) if len(known) == count else [f"output_{i}" for i in range(count)]
+def _arguments(names: Iterable[str]) -> dict[str, str]:
+    """An argument of a TensorFlow function for each name: the names, or numbers if it lacks one."""
+    names = list(names)
+    # names of tensors may not differ in case only
+    counts = Counter(map(str.lower, [*names, *keyword.kwlist, "self"]))
+    if all(re.fullmatch(r"[A-Za-z]\w*", n, re.ASCII) and counts[n.lower()] == 1 for n in names):
+        return dict(zip(names, names, strict=True))
+    return {name: f"input_{number}" for number, name in enumerate(names)}
 
 
 class _Several(tf.Module):
@@ -127,7 +136,7 @@ def to_tflite(signatures: dict[str, Any], kernels: str = "float32") -> bytes:
             "`model` must convert to built-in TFLite operators. "
             f"Received: {_reason(str(error), functions)}"
         ) from error
-    return data if [*signatures] == ["serving_default"] else _renamed(data, signatures)
+    return _renamed(data, signatures)
 
 
 def _reason(message: str, functions: list[Any]) -> str:
@@ -142,17 +151,24 @@ def _reason(message: str, functions: list[Any]) -> str:
 
 def _runs(signatures: list[Any]) -> Iterator[Any]:
     for one in signatures:
-        for inputs in one.runs():
+        for run in one.runs():
+            inputs = {one.module.arguments[name]: value for name, value in run.items()}
             yield inputs if len(signatures) == 1 else (one.module.function.graph.name, inputs)
 
 
 def _renamed(data: bytes, signatures: dict[str, Any]) -> bytes:
-    """Gives signatures the names that were asked for; TensorFlow's functions allow fewer names."""
+    """Gives signatures and inputs their names; TensorFlow's functions allow fewer names."""
+    inputs = [item for one in signatures.values() for item in one.module.arguments.items()]
+    if [*signatures] == ["serving_default"] and all(name == known for name, known in inputs):
+        return data
     parsed = flatbuffer.parse(data)
     names = {one.module.function.graph.name: name for name, one in signatures.items()}
     for signature in parsed.signatureDefs:
-        name = signature.signatureKey.decode()
-        signature.signatureKey = names.get(name, next(iter(signatures))).encode()
+        name = names.get(signature.signatureKey.decode(), next(iter(signatures)))
+        signature.signatureKey = name.encode()
+        known = {value: key for key, value in signatures[name].module.arguments.items()}
+        for port in signature.inputs:
+            port.name = known[port.name.decode()].encode()
     return flatbuffer.pack(parsed)
 
 
@@ -189,7 +205,7 @@ def input_specs(
         inputs = {tensor.name: tensor for tensor in keras.tree.flatten(graph_inputs(model))}
     elif inputs is None:
         shape = next(iter(build_shapes(model).values()))
-        if len(required_arguments(model)) > 1 or not _is_shape(shape):
+        if len(required_arguments(model)) > 1 or not is_shape(shape):
             expected = "a keras.Input for each name, for a subclassed model of several inputs"
             checks.fail("inputs", expected, inputs)
         inputs = _inferred(model, shape)
@@ -230,23 +246,3 @@ def _inferred(model: Any, shape: Sequence[int | None]) -> dict[str, Any]:
         expected = "a keras.Input for its name, for a subclassed model of ids that are not (batch, "
         checks.fail("inputs", f"{expected}length)", None)
     return {"ids": keras.Input((None,), dtype="int32")}
-
-
-def called(model: Any, given: dict[str, tf.Tensor]) -> Any:
-    """Calls a model on named inputs, in the structure that it takes them."""
-    flat = list(given.values())
-    if is_graph(model):
-        return model(keras.tree.pack_sequence_as(graph_inputs(model), flat), training=False)
-    names = required_arguments(model)
-    if len(names) > 1:
-        if set(names) != set(given):
-            checks.fail("inputs", f"a dictionary with the keys {names}", [*given])
-        return model(*(given[name] for name in names), training=False)
-    shape = next(iter(build_shapes(model).values()))
-    if isinstance(shape, dict):
-        return model(given, training=False)
-    return model(flat[0] if _is_shape(shape) else flat, training=False)
-
-
-def _is_shape(shape: Any) -> bool:
-    return not isinstance(shape, dict) and all(n is None or isinstance(n, int) for n in shape)

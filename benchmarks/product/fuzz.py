@@ -30,6 +30,7 @@ from benchmarks.product.structure_damage import restructured
 from kerascompact import layers
 from kerascompact.export import convert
 from kerascompact.tflite import flatbuffer
+from kerascompact.tflite.metadata_schema import METADATA_NAME
 from kerascompact.tools.doctor import diagnose
 from kerascompact.tools.inspector import inspect
 
@@ -91,7 +92,7 @@ def without_checksum(data: bytes) -> bytes:
     """The file without metadata of ours, whose checksum would refuse all damage to bytes."""
     model = flatbuffer.parse(data)
     for entry in model.metadata or []:
-        if entry.name == flatbuffer.METADATA_NAME:
+        if entry.name == METADATA_NAME:
             model.buffers[entry.buffer].data = None
     model.metadata = None
     return flatbuffer.pack(model)

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from kerascompact.tflite import checksum, flatbuffer
+from kerascompact.tflite import checksum
 from kerascompact.tflite.layout import schema
+from kerascompact.tflite.metadata_schema import METADATA_NAME
 
 NUMBERS = (-(2**31), -7, -2, -1, 0, 1, 2, 3, 7, 127, 128, 255, 999, 65536, 2**31 - 1, 2**40)
 VALUES: tuple[Any, ...] = (
@@ -36,7 +37,7 @@ def metadata(model: Any, random: np.random.Generator) -> None:
     """JSON of ours with a value of another kind, a key less, or bytes that are no JSON."""
     if not model.metadata:
         model.metadata = [schema.MetadataT()]
-        model.metadata[0].name, model.metadata[0].buffer = flatbuffer.METADATA_NAME, 1
+        model.metadata[0].name, model.metadata[0].buffer = METADATA_NAME, 1
         return
     entry = pick(random, model.metadata)
     if random.random() < 0.1:

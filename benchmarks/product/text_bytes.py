@@ -18,6 +18,7 @@ from kerascompact.search.setting import Setting
 from kerascompact.search.sizes import Sizes
 from kerascompact.text.word_hashes import VERSION
 from kerascompact.tflite import flatbuffer
+from kerascompact.tflite.metadata_schema import METADATA_NAME
 
 SETS = ("clinc150", "trec")
 BUDGET = 16 * 1024
@@ -75,7 +76,7 @@ def searched(spec: Spec, data: str | None) -> dict[str, Any]:
 def parts(file: bytes, setting: Setting, sizes: Sizes) -> dict[str, int]:
     """Bytes of a file by part: what is neither an array nor metadata are operators."""
     model = flatbuffer.parse(file)
-    ours = [one for one in model.metadata or [] if one.name == flatbuffer.METADATA_NAME]
+    ours = [one for one in model.metadata or [] if one.name == METADATA_NAME]
     metadata = sum(len(model.buffers[one.buffer].data) for one in ours)
     arrays = {name: sizes.parts(setting)[name] for name in PARTS[2:]}
     return {"operators": len(file) - metadata - sum(arrays.values()), "metadata": metadata} | arrays

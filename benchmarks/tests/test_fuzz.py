@@ -12,6 +12,7 @@ from benchmarks.product import fuzz, structure_damage
 from benchmarks.product.structure_damage import restructured
 from kerascompact.tflite import flatbuffer
 from kerascompact.tflite.layout import schema
+from kerascompact.tflite.metadata import add_metadata
 
 
 def tiny():
@@ -35,7 +36,7 @@ def tiny():
     for port, name, index in ((signature.inputs[0], b"x", 0), (signature.outputs[0], b"y", 2)):
         port.name, port.tensorIndex = name, index
     model.signatureDefs = [signature]
-    flatbuffer.add_metadata(model, {"recipe": {"name": "int8", "tables": "int8"}})
+    add_metadata(model, {"recipe": {"name": "int8", "tables": "int8"}})
     return flatbuffer.pack(model)
 
 

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kerascompact.core.answers import unequal
+from kerascompact.core.answers import chosen, unequal
 from kerascompact.training.scores import score
 
 # Float32 sums in another order may differ by this much after an LSTM of hundreds of steps.
@@ -110,7 +110,7 @@ def differ(
 
 
 def accuracy(outputs: dict[str, np.ndarray], labels: Any) -> float | None:
-    """Share of examples whose largest output is the label; `None` without labels.
+    """Share of examples whose answer is the label, see `chosen`; `None` without labels.
 
     With a matrix of several labels an example, the share of exactly right sets, see `score`.
     """
@@ -119,4 +119,4 @@ def accuracy(outputs: dict[str, np.ndarray], labels: Any) -> float | None:
     (answers,) = outputs.values()
     if np.shape(labels) == answers.shape:
         return score(answers, labels)
-    return float(np.mean(np.argmax(answers, axis=-1) == labels))
+    return float(np.mean(chosen(answers) == labels))

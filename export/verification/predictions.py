@@ -9,8 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from kerascompact.core import checks
-from kerascompact.core.keras_graph import is_graph
-from kerascompact.export.trace import called, names_of_outputs
+from kerascompact.core.keras_graph import called, is_graph, named_outputs
 from kerascompact.export.verification.examples import Examples
 from kerascompact.runtime.batches import batches
 from kerascompact.runtime.interpreter import Interpreter
@@ -128,17 +127,11 @@ def predict_alone(model: Any, data: Examples, outputs: Outputs, wanted: np.ndarr
 
 def _named(model: Any, outputs: Any, names: list[str]) -> list[np.ndarray]:
     """A model's outputs in the order of their names in the file, named as `Serve` does."""
-    flat = keras.tree.flatten(outputs)
-    if len(flat) == len(names) == 1:
-        known = names  # another exporter may give the output another name
-    elif isinstance(outputs, dict):
-        known = [*outputs]
-        flat = [outputs[name] for name in known]
-    else:
-        known = names_of_outputs(model, len(flat))
-    if {*known} != {*names}:
-        checks.fail("flatbuffer", f"a file with the outputs {sorted(known)}", sorted(names))
-    found = dict(zip(known, flat, strict=True))
+    found = named_outputs(model, outputs)
+    if len(found) == len(names) == 1:
+        found = dict(zip(names, found.values(), strict=True))  # other exporters have other names
+    if {*found} != {*names}:
+        checks.fail("flatbuffer", f"a file with the outputs {sorted(found)}", sorted(names))
     return [np.asarray(keras.ops.convert_to_numpy(found[name])) for name in names]
 
 

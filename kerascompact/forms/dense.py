@@ -28,7 +28,8 @@ class DenseForm(Form):
         **kwargs: Further arguments of `Form`, such as `mask_zero`.
 
     Shapes: ids `(...)` -> vectors `(..., d)`.
-    Storage: `32 V d` bits in float32, `8 V d + 32 d` in int8, `4 V d + 32 d` in int4.
+    Storage: `32 V d` bits in float32, `8 V d + 32 d` in int8, `4 V d' + 32 d` in int4, with
+        `d'` the next even number.
     Raises: ValueError, for a wrong argument or an id out of range.
 
     Example:

@@ -77,7 +77,7 @@ class StoredTables(TableEmbedding):
     ) -> None:
         """Declares a table of float32 numbers, or of integers with float32 scales.
 
-        An "int4" table holds int8 numbers in [-7, 7]; the file packs two into a byte.
+        An "int4" table holds int8 numbers in [-7, 7]; the file packs two of a row into a byte.
 
         Args:
             name: Name of the table and of the attribute that holds it.
@@ -86,7 +86,9 @@ class StoredTables(TableEmbedding):
             scale_shape: Shape of the scales; `()`: no scale. Default: one scale for each column.
         """
         dtype = "float32" if precision == "float32" else "int8"
-        self.add_array(name, shape, dtype, stored=(shape, TABLE_BITS[precision]))
+        # In a file each row of four-bit numbers is of whole bytes.
+        stored = (shape[0], shape[1] + shape[1] % 2) if precision == "int4" else shape
+        self.add_array(name, shape, dtype, stored=(stored, TABLE_BITS[precision]))
         scale_shape = shape[1:] if scale_shape is None else scale_shape
         if dtype == "int8":
             self.largest[name] = 2 ** (TABLE_BITS[precision] - 1) - 1

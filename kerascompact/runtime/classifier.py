@@ -115,7 +115,7 @@ class TextClassifier:
                 )
         found = (self.text or facts)["rules"]
         # pieces are cut inside the file; words are counted as the rules nearest to BERT's cut them
-        self._rules = rules.named(found if found in rules.RULES else "wordpunct")
+        self.rules = rules.named(found if found in rules.RULES else "wordpunct")
         self._input, self._output, self.sequence_length, classes = _ports(self.interpreter, name)
         if self.text is not None:
             self.sequence_length = self.text["length"] or self.text["max_words"]
@@ -173,9 +173,11 @@ class TextClassifier:
     def _encoded(self, text: str | bytes) -> "_Encoded":
         text = encoding.decoded(text)
         notes: tuple[str, ...] = ()
-        tokens = read = self._rules.tokens(text)
+        tokens = read = self.rules.tokens(text)
         if not tokens:
-            raise ValueError("`text` has no token: it is empty or white space only.")
+            empty = not text.strip(rules.WHITE_SPACE)
+            cause = ": it is empty or white space only" if empty else f" under {self.rules.name!r}"
+            raise ValueError(f"`text` has no token{cause}.")
         length, known = self.sequence_length, None
         if self.text is not None:
             data = text.encode()
@@ -183,7 +185,7 @@ class TextClassifier:
             numbers, used = encoding.encode(data, size)
             if used < len(data):
                 notes += (f"text cut to its first {used} of {len(data)} bytes",)
-                read = self._rules.tokens(data[:used].decode("utf-8", "surrogateescape"))
+                read = self.rules.tokens(data[:used].decode("utf-8", "surrogateescape"))
         if length is not None and len(read) > length:
             notes += (f"text cut to its first {length} of {len(tokens)} tokens",)
             read = read[:length]

@@ -119,10 +119,16 @@ class Interpreter:
 
     @property
     def vocabulary_size(self) -> int | None:
-        """Vocabulary size of the file's embeddings; `None` if the metadata do not have it."""
+        """Vocabulary size of the file's embeddings; `None` if the metadata do not have it.
+
+        Tables of positions and segments may be smaller: these do not count where the metadata tell
+        which tables read the inputs, and otherwise the largest table counts.
+        """
         facts = self.metadata or {}
+        if told := facts.get("num_ids"):
+            return told
         sizes = [e["input_dim"] for e in facts.get("embeddings", []) if e["input_dim"] is not None]
-        return min(sizes) if sizes else (facts.get("vocabulary") or {}).get("size")
+        return max(sizes) if sizes else (facts.get("vocabulary") or {}).get("size")
 
     @property
     def batch_size(self) -> int | None:

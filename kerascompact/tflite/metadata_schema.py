@@ -63,7 +63,7 @@ def metadata_fits(found: Any) -> bool:
         texts = found.get(name, [])
         if not isinstance(texts, list) or not all(map(_is_text, texts)):
             return False
-    if not isinstance(found.get("multi_label", False), bool):
+    if not isinstance(found.get("multi_label", False), bool) or not _is_size(found.get("num_ids")):
         return False
     models = found.get("signatures", {})
     return isinstance(models, dict) and all(map(metadata_fits, models.values()))

@@ -1,5 +1,6 @@
 """Shrinks a `.tflite` file whose model is lost: tables and kernels as int8, int4 or codes."""
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -201,7 +202,8 @@ def _check_outputs(
 ) -> None:
     """Refuses a file whose answers are too far from those of the old one."""
     told = [one for one in outputs if one.inputs == "given"] or outputs
-    worst = max(outputs, key=lambda one: one.relative)
+    # A NaN, which is larger than nothing, comes first.
+    worst = max(outputs, key=lambda one: (math.isnan(one.relative), one.relative))
     least = min(told, key=lambda one: one.same_class)
     if worst.relative <= max_error and least.same_class >= min_agreement:
         return

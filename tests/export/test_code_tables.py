@@ -154,3 +154,12 @@ def test_with_other_kernels(kernels):
     recipe = export.Recipe("mine", "codes3", kernels)
     report = export.freeze(mean(plain()), recipe).verify(IDS)
     assert report.agreement == 1
+
+
+def test_a_small_table_keeps_its_bits_when_it_is_frozen_again():
+    model = mean(plain(20))  # less than a codebook
+    once = export.freeze(model, "codes4").model
+    again = export.freeze(once, "codes4").model
+    forms = [one.get_layer("words") for one in (once, again)]
+    assert [form.precision for form in forms] == ["int8", "int8"]
+    np.testing.assert_array_equal(forms[0](IDS % 20), forms[1](IDS % 20))

@@ -41,3 +41,11 @@ def test_accuracy_of_sets_is_the_share_of_exactly_right_ones():
     assert accuracy(outputs, np.array([[1, 1], [1, 1], [0, 0], [0, 1]], np.uint8)) == 0.5
     assert accuracy(outputs, np.array([0, 1, 0, 0])) == 0.75
     assert accuracy(outputs, None) is None
+
+
+def test_a_single_probability_answers_from_a_half_on():
+    one, other = {"y": np.array([[0.9], [0.4], [0.6]])}, {"y": np.array([[0.8], [0.7], [0.5]])}
+    assert differ(one, other).tolist() == [False, True, False]
+    assert accuracy(one, np.array([1, 0, 0])) == 2 / 3
+    numbers = {"y": np.array([[3.0], [-0.4], [0.6]])}  # of a regression, or logits
+    assert not differ(numbers, other).any() and accuracy(numbers, np.array([1, 0, 0])) == 2 / 3

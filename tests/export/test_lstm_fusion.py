@@ -177,3 +177,29 @@ def test_int16_between_layers_needs_it_unrolled():
     found = outputs(export.convert(model, recipe, representative=IDS), IDS)
     expected = answers(model, IDS)
     assert np.abs(found - expected).max() < 0.02 * np.abs(expected).max()  # kernels of 8 bits
+
+
+def vectors(*shape):
+    ids = keras.Input(shape, dtype="int32", name="ids")
+    normal = keras.initializers.RandomNormal(seed=1)
+    return ids, keras.layers.Embedding(V, 5, embeddings_initializer=normal)(ids)
+
+
+def test_a_loop_starts_from_zeros_beside_a_fused_lstm_of_as_many_units():
+    ids, words = vectors(3, 4)
+    read = keras.layers.LSTM(3)
+    states = keras.ops.stack([read(words[:, one]) for one in range(3)], axis=1)
+    model = keras.Model(ids, {"out": keras.layers.GRU(3)(states)})
+    given = RANDOM.integers(1, V, (2, 3, 4)).astype(np.int32)
+    found = outputs(export.convert(model, "float32", fused_lstm=True), given)
+    np.testing.assert_allclose(found, model(given)["out"], **CLOSE)
+
+
+def test_a_given_state_is_where_it_starts():
+    ids, words = vectors(STEPS)
+    state = keras.layers.Dense(3)(words[:, 0])
+    read = keras.layers.LSTM(3)(words, initial_state=[state, state])
+    model = keras.Model(ids, {"out": read + keras.layers.LSTM(3)(words)})
+    data = export.convert(model, "float32", fused_lstm=True)
+    np.testing.assert_allclose(outputs(data, IDS), model(IDS)["out"], **CLOSE)
+    assert tools.inspect(data).operators[OP] == 1

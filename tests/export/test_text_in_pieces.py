@@ -7,6 +7,7 @@ import pytest
 from bert_tokenizer import tokenizer
 from hostile_texts import HOSTILE
 from kerascompact import export, tflite
+from kerascompact.export.file_order import _examples
 from kerascompact.layers import ClusterEmbedding
 from kerascompact.runtime import TextClassifier
 from kerascompact.text import WordPiece
@@ -109,6 +110,16 @@ def test_models_that_are_not_renumbered():
         assert stored == renumbered + 2 * count
         if model is not subclassed:
             assert export.verify(model, data, TEXTS, vocabulary=PIECES).agreement == 1
+
+
+def test_every_token_is_tried_where_one_may_be_apart():
+    plain = classifier(keras.layers.Embedding(V, 4))
+    assert len([*_examples(plain, PIECES, LENGTH)]) == 1
+    ids = keras.Input((LENGTH,), dtype="int32")
+    apart = keras.ops.cast(keras.ops.equal(ids, 5), "float32")[..., None]
+    model = keras.Model(ids, keras.layers.Embedding(V, 4)(ids) * apart)
+    tried = np.concatenate(list(_examples(model, PIECES, LENGTH))[1:])
+    assert tried.shape[1] == LENGTH and {*range(V)} == {*tried.flatten().tolist()}
 
 
 def test_refuses():

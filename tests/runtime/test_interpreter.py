@@ -140,6 +140,25 @@ print(len(damaged), accepted)
     assert count > 100 and accepted == 0
 
 
+def test_only_tables_that_read_the_ids_limit_them():
+    """Neither the segments, which are fewer than the words, nor the positions, which are more."""
+    ids = keras.Input((6,), dtype="int32", name="ids")
+    ones = keras.ops.ones_like(ids)
+    vectors = keras.layers.Embedding(9, 4)(ids)
+    vectors += keras.layers.Embedding(2, 4)(ones)
+    vectors += keras.layers.Embedding(16, 4)(keras.ops.cumsum(ones, axis=1))
+    model = keras.Model(ids, keras.layers.Dense(3, name="scores")(vectors))
+    words = [Vocabulary([f"w{i}" for i in range(n - 2)]) for n in (9, 12)]
+    file = Interpreter(export.convert(model, "float32", vocabulary=words[0]))
+    assert file.vocabulary_size == 9
+    largest = np.full((1, 6), 8, np.int32)
+    np.testing.assert_allclose(file.run({"ids": largest})["scores"], model(largest), atol=1e-6)
+    with pytest.raises(ValueError, match=r"`ids` must lie in \[0, 9\)"):
+        file.run({"ids": largest + 1})
+    with pytest.raises(ValueError, match="as many ids as the embedding, 9 or 16. Received: .* 12"):
+        export.convert(model, vocabulary=words[1])
+
+
 @pytest.mark.parametrize("num_threads", [0, 1.5])
 def test_refuses_num_threads(data, num_threads):
     with pytest.raises(ValueError, match="`num_threads` must be an integer >= 1"):

@@ -19,6 +19,7 @@ from form_examples import sparse
 from kerascompact import export
 from kerascompact.text import Vocabulary
 from kerascompact.tflite import flatbuffer
+from kerascompact.tflite.metadata_schema import METADATA_NAME
 
 SCRIPT = """
 import sys
@@ -65,9 +66,9 @@ def of_others(data):
     """A file of ours without our metadata, and so without checksum."""
     model = flatbuffer.parse(data)
     for entry in model.metadata:
-        if entry.name == flatbuffer.METADATA_NAME:
+        if entry.name == METADATA_NAME:
             model.buffers[entry.buffer].data = None
-    model.metadata = [e for e in model.metadata if e.name != flatbuffer.METADATA_NAME]
+    model.metadata = [e for e in model.metadata if e.name != METADATA_NAME]
     return flatbuffer.pack(model)
 
 

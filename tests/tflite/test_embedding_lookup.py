@@ -100,3 +100,19 @@ def test_the_recipe_of_blocks_rounds_the_kernels_too():
     assert set(tools.inspect(data).operators) >= {"EMBEDDING_LOOKUP", "DEQUANTIZE"}
     again = export.verify(model, data, IDS)
     assert again.agreement == 1
+
+
+@pytest.mark.few(1)
+@pytest.mark.parametrize("name", ["blocks", "int4 rows", "int8 rows"])
+def test_tables_of_the_same_integers_keep_their_own_scales(name):
+    random = np.random.default_rng(0)
+    table = random.normal(size=(V, 32)) * np.exp(random.normal(size=(V, 1)))
+    ids = keras.Input((6,), dtype="int32", name="ids")
+    one, double = (keras.layers.Embedding(V, 32) for _ in range(2))
+    model = keras.Model(ids, {"one": one(ids), "double": double(ids)})
+    one.embeddings.assign(table)
+    double.embeddings.assign(2 * table)
+    found = Interpreter(export.convert(model, RECIPES[name])).run({"ids": IDS})
+    wanted = export.freeze(model, RECIPES[name]).model(IDS)
+    for output in ("one", "double"):
+        np.testing.assert_array_equal(found[output], wanted[output])

@@ -10,6 +10,7 @@ from export_models import cluster, inverse, mean
 from kerascompact import export, tflite, tools
 from kerascompact.runtime.interpreter import Interpreter
 from kerascompact.tflite import flatbuffer
+from kerascompact.tflite.metadata import metadata_of
 from kerascompact.tools.doctor import diagnose
 
 
@@ -33,7 +34,7 @@ def test_packing_what_was_parsed_keeps_every_array(data):
         assert (old.data is None) == (new.data is None)
         if old.data is not None:
             np.testing.assert_array_equal(old.data, new.data)
-    assert flatbuffer.metadata_of(again) == flatbuffer.metadata_of(once)
+    assert metadata_of(again) == metadata_of(once)
 
 
 def test_load_takes_a_path_or_the_bytes(data, tmp_path):
@@ -53,7 +54,7 @@ def test_metadata_is_compact_json(data):
 
 
 def test_a_foreign_file_has_no_metadata_of_ours(foreign, tmp_path):
-    assert flatbuffer.metadata_of(flatbuffer.parse(foreign)) is None
+    assert metadata_of(flatbuffer.parse(foreign)) is None
     (tmp_path / "foreign.tflite").write_bytes(foreign)
     for file in (foreign, tmp_path / "foreign.tflite"):
         with pytest.raises(ValueError, match="must have been written by kerascompact"):

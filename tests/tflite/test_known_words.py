@@ -75,3 +75,13 @@ def test_ids_that_others_read_keep_unknown_words():
     data = export.convert(model, "float32", text=WORDS)
     assert operators(data).count("LESS") == 1
     assert export.verify(model, data, TEXTS, vocabulary=WORDS).agreement == 1
+
+
+def test_an_activation_of_the_product_stays():
+    ids = keras.Input((3,), dtype="int32", name="ids")
+    known = keras.ops.cast(keras.ops.not_equal(ids, 0), "float32")[..., None]
+    positive = keras.ops.relu(table(4)(ids) * known)
+    model = keras.Model(ids, keras.layers.Dense(2)(keras.layers.Flatten()(positive)))
+    given = np.array([[2, 5, 0]], np.int32)
+    (found,) = Interpreter(export.convert(model, "float32")).run({"ids": given}).values()
+    np.testing.assert_allclose(found, model(given), rtol=1e-5, atol=1e-6)

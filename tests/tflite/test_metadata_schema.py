@@ -9,7 +9,7 @@ from kerascompact import export, runtime, tflite, tools
 from kerascompact.runtime.interpreter import Interpreter
 from kerascompact.text import Vocabulary
 from kerascompact.tflite import flatbuffer
-from kerascompact.tflite.metadata_schema import metadata_fits
+from kerascompact.tflite.metadata_schema import METADATA_NAME, metadata_fits
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +72,7 @@ CONTENTS = [b"[]", b"7", b"{", b'{"text":{}}', b"\xff", b'{"recipe":7}', b'{"sig
 @pytest.mark.parametrize("content", CONTENTS)
 def test_every_reader_refuses(data, content):
     def change(model):
-        (entry,) = (e for e in model.metadata if e.name == flatbuffer.METADATA_NAME)
+        (entry,) = (e for e in model.metadata if e.name == METADATA_NAME)
         model.buffers[entry.buffer].data = list(content)
 
     model = flatbuffer.parse(data)

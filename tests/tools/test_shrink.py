@@ -14,6 +14,9 @@ from kerascompact.tflite import flatbuffer
 from kerascompact.tflite.associated_files import associated_files, with_files
 from kerascompact.tflite.constants import constants
 from kerascompact.tflite.graph_edits import OP, become, kind
+from kerascompact.tools.differences import Difference
+from kerascompact.tools.shrink import _check_outputs
+from kerascompact.tools.smaller import Change
 
 V, WIDTH = 900, 8
 
@@ -311,3 +314,10 @@ def test_the_report_names_bytes_and_errors():
     text = str(tools.shrink(gather(table())))
     assert "times smaller" in text and "int8, a scale for each of 8 columns" in text
     assert "on 32 random inputs" in text
+
+
+def test_an_output_of_nan_is_refused_wherever_it_comes():
+    one = Difference("a", "random", 8, 0.01, 0.01, 1.0)
+    outputs = [one, one._replace(output="b", relative=np.nan)]
+    with pytest.raises(ValueError, match="error of nan of the output 'b'"):
+        _check_outputs(outputs, 0.2, 0.0, [Change("t", "was", "now", 8, 4, 0.1)])

@@ -52,6 +52,7 @@ def use_embedding_lookup(model: Any, tables: Sequence[RowScaledTable]) -> None:
                 for gather in graph.operators
                 if kind(model, gather) == OP.GATHER and _reads(model, graph, gather, known)
             ]
+            found = [one for one in found if not _has_other_scales(model, graph, one[1], known)]
             # If one lookup has another pattern, the table stays as it is for all lookups.
             if found and all(last is not None for _, last in found):
                 index = _quantized(model, graph, known)
@@ -77,6 +78,25 @@ def _last(model: Any, graph: Any, gather: Any) -> Any:
         return None
     by_row = _follow(model, graph, after, [OP.MUL])
     return by_row or _follow(model, graph, after, [OP.RESHAPE, OP.MUL])
+
+
+def _has_other_scales(model: Any, graph: Any, last: Any, known: RowScaledTable) -> bool:
+    """Whether a lookup's scales are those of another table that has the same integers."""
+    if last is None:
+        return False
+    scales = _constant_of(model, graph, int(last.inputs[1]))
+    return scales is None or not np.array_equal(scales.reshape(-1), known.scale.reshape(-1))
+
+
+def _constant_of(model: Any, graph: Any, index: int) -> np.ndarray | None:
+    """The numbers from which a tensor is gathered, reshaped on the way or not."""
+    makers = [one for one in graph.operators if index in one.outputs]
+    while makers and kind(model, makers[0]) in (OP.RESHAPE, OP.EXPAND_DIMS):
+        index = int(makers[0].inputs[0])
+        makers = [one for one in graph.operators if index in one.outputs]
+    if not makers or kind(model, makers[0]) != OP.GATHER:
+        return None
+    return constant(model, graph.tensors[int(makers[0].inputs[0])], np.float32)
 
 
 def _replace(model: Any, graph: Any, gather: Any, last: Any, table: int) -> None:

@@ -93,6 +93,8 @@ def _tags(model: Any, graph: Any, makers: dict[int, Any], index: int) -> list[in
 def _zero_padding(model: Any, graph: Any, makers: dict[int, Any], operator: Any) -> None:
     """`table[ids] * (ids != 0)` -> `table[ids]` with a first row of zeros."""
     vectors, mask = map(int, operator.inputs)
+    if _activation(operator):  # it would go with the product
+        return
     ids = _masked(model, graph, makers, mask)
     source = vectors
     while ids is not None and (maker := makers.get(source)) is not None:

@@ -1,0 +1,48 @@
+"""Models with their states as inputs: which inputs have steps, and what is refused."""
+
+import keras
+import numpy as np
+import pytest
+
+from kerascompact import export
+from kerascompact.runtime.interpreter import Interpreter
+
+
+def test_steps_of_returned_states_a_shared_layer_and_an_input_without_steps():
+    """The last step gives what the model gives for the whole text."""
+    keras.utils.set_random_seed(0)
+    x, other = keras.Input((6, 3), name="x"), keras.Input((6, 4), name="other")
+    fixed = keras.Input((5,), name="fixed")
+    lstm = keras.layers.LSTM(4, return_sequences=True, return_state=True, name="lstm")
+    sequence, h, c = lstm(x)
+    gru = keras.layers.GRU(4, name="gru")
+    both = keras.layers.Concatenate()([gru(sequence), gru(other), h, c, fixed])
+    outputs = [keras.layers.Dense(2, name="scores")(both), h]
+    model = keras.Model([x, other, fixed], outputs)
+    stepping = export.with_states(model)
+    file = Interpreter(export.convert(stepping, "float32"))
+    random = np.random.default_rng(0)
+    data = [random.normal(size=(1, *t.shape[1:])).astype(np.float32) for t in model.inputs]
+    ends = ["gru_state_0", "gru_state_1", "lstm_state_0", "lstm_state_1"]
+    assert sorted(file.inputs) == ["fixed", *ends, "other", "x"]
+    found = {name: np.zeros((1, 4), np.float32) for name in ends}
+    for time in range(6):
+        step = {"x": data[0][:, [time]], "other": data[1][:, [time]], "fixed": data[2]}
+        found = file.run({**step, **{name: found[name] for name in ends}})
+    scores, state = model(data)
+    np.testing.assert_allclose(found["scores"], scores, atol=1e-5)  # kernels of another runtime
+    np.testing.assert_allclose(found["lstm"], state, atol=1e-5)
+
+
+def test_refuses_states_and_lengths_of_the_model_and_reading_backward():
+    x, state = keras.Input((6, 3), name="x"), keras.Input((4,), name="h0")
+    given = keras.layers.GRU(4, name="gru")(x, initial_state=state)
+    with pytest.raises(ValueError, match="start from zeros.*Received: .*'gru' has one"):
+        export.with_states(keras.Model([x, state], given))
+    flat = keras.layers.Flatten()(keras.layers.GRU(4, return_sequences=True)(x))
+    model = keras.Model(x, keras.layers.Dense(2, name="of_all")(flat))
+    with pytest.raises(ValueError, match="run on `sequence_length` steps. Received: 'of_all'"):
+        export.with_states(model)
+    backward = keras.Model(x, keras.layers.GRU(4, go_backwards=True)(x))
+    with pytest.raises(ValueError, match="must have recurrent layers that all read forward"):
+        export.with_states(backward)
