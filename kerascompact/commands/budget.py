@@ -9,8 +9,9 @@ from typing import Any
 
 # Options that only a search reads, and their defaults.
 OF_SEARCH: dict[str, object] = dict.fromkeys(
-    ("metric", "workers", "vectors", "teacher", "unlabelled", "distil")
+    ("minutes", "metric", "workers", "vectors", "teacher", "unlabelled", "distil")
 ) | {"resume": False, "storage": ""}
+MINUTES = 10.0  # of a search, by default
 # Options of `train` that fix what a search chooses.
 CHOSEN = (
     "method", "model", "recipe", "rules", "vocabulary_size", "sequence_length", "width", "dropout",
@@ -27,7 +28,7 @@ def add_budget(parser: argparse.ArgumentParser) -> None:
         help="size of the entire file, text in: 64KiB, 64KB or 65536; several: 16KiB,64KiB. The "
         "settings below are then chosen by a search",
     )  # fmt: skip
-    add("--minutes", type=float, default=10, help="time of the search (%(default)s)")
+    add("--minutes", type=float, help=f"time of the search ({MINUTES:g})")
     add(
         "--metric", choices=("accuracy", "macro_f1", "micro_f1"),
         help="what is compared on dev (accuracy; micro_f1 with several labels a text)",
@@ -36,7 +37,8 @@ def add_budget(parser: argparse.ArgumentParser) -> None:
     add("--resume", action="store_true", help="go on with the search in --out")
     add(
         "--storage", default="", metavar="ADDRESS",
-        help="Optuna storage that several machines share: a path or postgresql://... (in --out)",
+        help="Optuna storage that several machines share: a path or postgresql://... (in --out, or "
+        "with --resume where the search has it)",
     )  # fmt: skip
     add(
         "--vectors", metavar="FILE|NAME",
@@ -46,7 +48,8 @@ def add_budget(parser: argparse.ArgumentParser) -> None:
     add(
         "--teacher", metavar="FILE|MODULE:NAME",
         help="what small models learn from: a .tflite file that takes text, or a Python function "
-        "from a list of texts to probabilities, the labels in alphabetical order",
+        "from a list of texts to probabilities, in the order of labels.txt: alphabetical, or by "
+        "value if all are whole numbers",
     )  # fmt: skip
     add(
         "--unlabelled", type=Path, metavar="FILE",
@@ -92,7 +95,8 @@ def run(arguments: argparse.Namespace, defaults: dict[str, object]) -> int:
             option = f"--{name.replace('_', '-')}"
             raise ValueError(f"{option} cannot be given with --budget: the search chooses it.")
     budget.several(arguments.budget)
-    checks.number("minutes", arguments.minutes, above=0)
+    minutes = MINUTES if arguments.minutes is None else arguments.minutes
+    checks.number("minutes", minutes, above=0)
     folder.check_writable(arguments.out)
     teacher = _teacher(arguments.teacher)
     loaded = source.dataset(arguments, arguments.seed, False, dev_share)
@@ -101,7 +105,7 @@ def run(arguments: argparse.Namespace, defaults: dict[str, object]) -> int:
         found = text_classifier(
             loaded,
             arguments.budget,
-            arguments.minutes,
+            minutes,
             seed=arguments.seed,
             metric=arguments.metric,
             vectors=arguments.vectors,
@@ -140,8 +144,8 @@ def _teacher(name: str | None) -> Any:
     """The path of a file, or the function of a module, which may be in this folder."""
     if name is None or name.endswith(".tflite"):
         return name
-    module, colon, function = name.rpartition(":")
-    if not colon:
+    module, _, function = name.rpartition(":")
+    if not all([*module.split("."), function]):  # an empty name, which cannot be imported
         raise ValueError(
             f"--teacher must be a .tflite file or MODULE:NAME of a function. Received: {name!r}."
         )

@@ -66,7 +66,8 @@ def run(arguments: argparse.Namespace) -> int:
     vocabulary = folder.load_words(arguments.folder / folder.VOCABULARY)
     labels = folder.read_labels(arguments.folder / folder.LABELS)
     report = arguments.folder / folder.REPORT
-    length = arguments.sequence_length or folder.trained_length(report)
+    length = arguments.sequence_length
+    length = folder.trained_length(report) if length is None else length
     checks.integer_in("sequence_length", length, 1)
     recipe = arguments.recipe or folder.trained_recipe(report)
     model = folder.load_model(arguments.folder / folder.MODEL)

@@ -1,6 +1,7 @@
 """Classify a text, or each line of standard input, with a .tflite file."""
 
 import argparse
+import codecs
 import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -45,8 +46,13 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _lines() -> Iterator[tuple[int, bytes]]:
-    """The lines of stdin with their numbers, as bytes: errors can name a line with bad UTF-8."""
+    """The lines of stdin with their numbers, as bytes: errors can name a line with bad UTF-8.
+
+    A byte-order mark, which some editors write before the first word, is no part of it.
+    """
     for number, line in enumerate(sys.stdin.buffer, start=1):
+        if number == 1:
+            line = line.removeprefix(codecs.BOM_UTF8)
         yield number, line.removesuffix(b"\n")
 
 

@@ -8,13 +8,15 @@ from typing import Any, NamedTuple, TypeAlias
 import keras
 import numpy as np
 
-from kerascompact.core import checks
+from kerascompact.core import checks, files
 from kerascompact.runtime.classifier import TextClassifier
-from kerascompact.text.rules import WHITE_SPACE
 from kerascompact.text.static_models import PACKAGES
 from kerascompact.text.word_vectors import WordVectors
 from kerascompact.training.distiller import Distiller
 
+CHECKED = 20  # texts on which a teacher is compared with the one of the search that goes on
+CLOSE = 0.05  # difference of two probabilities: batches and machines change the last digits
+SOME_ROWS = 100  # of vectors, which are in their checksum
 EXPECTED = "WordVectors, a path, the name of a package, or several of these"
 Vectors: TypeAlias = WordVectors | str | os.PathLike[str]
 Teacher: TypeAlias = (
@@ -45,13 +47,22 @@ class Beyond(NamedTuple):
         return bool(self.vectors or self.unlabelled) or self.teacher is not None
 
     def facts(self) -> list[str]:
-        """What tells two searches of the same texts apart.
+        """What tells two searches of the same texts apart: a checksum of the vectors, and whether
+        there is a teacher, see `check_same_teacher`.
 
         >>> Beyond((WordVectors(np.eye(2), ["up", "down"]),)).facts()
-        ['<WordVectors of 2 words, 2 numbers each>']
+        ['<WordVectors of 2 words, 2 numbers each> 88c9f2d9695f']
         """
-        vectors = [repr(one) for one in self.vectors]
+        vectors = [f"{one!r} {_checksum(one)}" for one in self.vectors]
         return [*vectors, *(["teacher"] if self.teacher is not None else [])]
+
+
+def _checksum(vectors: WordVectors) -> str:
+    """First digits of the SHA-256 of all words and some rows."""
+    count = len(vectors.vectors)
+    rows = np.unique(np.linspace(0, count - 1, SOME_ROWS).astype(int))
+    words = "\n".join(vectors.most_frequent(count)).encode("utf-8", "surrogatepass")
+    return files.sha256(words + np.asarray(vectors.vectors[rows], "<f4").tobytes())[:12]
 
 
 def vectors_of(value: Vectors | Sequence[Vectors] | None) -> tuple[WordVectors, ...]:
@@ -118,13 +129,38 @@ def answers_of(teacher: Teacher, texts: Sequence[str], labels: Sequence[str]) ->
     return found / totals[:, None]
 
 
+def check_same_teacher(
+    teacher: Teacher, kept: np.ndarray, texts: Sequence[str], labels: Sequence[str]
+) -> None:
+    """Compares some answers of a teacher with those that a search has kept.
+
+    Args:
+        teacher: A model that answers for texts, or its answers, as `search.text_classifier` takes.
+        kept: What `answers_of` gave when the search began.
+        texts: The texts of train, of dev, and those without a label.
+        labels: Names of the classes.
+
+    Raises: ValueError, if the answers are those of another teacher, or as for `answers_of`.
+    """
+    rows = np.arange(len(texts))
+    if callable(teacher) or isinstance(teacher, str | os.PathLike | TextClassifier):
+        rows = np.unique(np.linspace(0, len(texts) - 1, CHECKED).astype(int))
+    found = answers_of(teacher, [texts[row] for row in rows.tolist()], labels)
+    apart = float(np.abs(found - kept[rows]).max())
+    if apart > CLOSE:
+        raise ValueError(
+            "`teacher` must be the one that the search began with, whose answers are kept. "
+            f"Received: one whose probabilities differ by up to {apart:.2f} on {len(rows):,} texts."
+        )
+
+
 def _of_file(classifier: TextClassifier, texts: Sequence[str], labels: Sequence[str]) -> np.ndarray:
     """Answers of a file; what has no token says nothing."""
     if set(classifier.labels) != set(labels):
         checks.fail("teacher", f"a file with the labels {sorted(labels)}", classifier.labels)
     order = [classifier.labels.index(label) for label in labels]
     found = np.full((len(texts), len(labels)), 1 / len(labels), np.float32)
-    read = [row for row, text in enumerate(texts) if text.strip(WHITE_SPACE)]
+    read = [row for row, text in enumerate(texts) if classifier.rules.tokens(text)]
     for row, one in zip(read, classifier.predict_many([texts[row] for row in read]), strict=True):
         found[row] = one.probabilities[order]
     return found

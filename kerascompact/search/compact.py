@@ -29,13 +29,15 @@ def compact(
     of scalar and product quantization, low rank, clusters, KD codes, k-SVD, sparse codes and
     pruning, one at a time, and the loss measured; so are the other kernels of each layer as int8.
     Combinations are ordered by the sum of these losses; the first `joint` whose files fit are
-    measured together, and the best is fine-tuned, if `epochs` says so.
+    measured together, and the best is fine-tuned, if `epochs` says so. Losses are those on the
+    data, without the penalties of regularizers.
 
     Args:
-        model: Functional or Sequential model, built; it is not changed. If it is not compiled, the
-            loss is the mean squared distance to its own outputs.
+        model: Functional or Sequential model, built; it is not changed. Without a compiled
+            loss, the loss is the mean squared distance to its own outputs.
         budget: Bytes of the file, such as `"400KiB"`, see `search.budget.in_bytes`.
-        data: Inputs and targets, as `model.evaluate` takes them.
+        data: A pair of inputs and targets: arrays, or lists of numbers, with a row for each
+            example; several inputs or outputs in the structure that `model.evaluate` takes.
         epochs: Epochs of fine-tuning with the rounded numbers of the file, on the examples that no
             loss is measured on, or on all, if those are fewer; with the model's own optimizer, loss
             and rate, which falls to zero. The result is kept only if the loss is lower. 0: none.

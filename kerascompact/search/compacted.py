@@ -27,8 +27,8 @@ class Compacted(NamedTuple):
         file: Bytes of the `.tflite` file.
         model: Keras model whose tables and kernels are forms.
         choices: A `Choice` for each part.
-        loss: Loss of `model` on the data.
-        loss_before: Loss of the trained model on the data.
+        loss: Loss of `model` on the data, without penalties of regularizers.
+        loss_before: The same of the trained model.
         budget: Largest number of bytes of the file.
         report: What `export.verify` found about the file.
 

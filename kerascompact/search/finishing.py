@@ -75,6 +75,7 @@ def finish(worker: Worker, budget: int, refit: bool) -> Best:
         found = _again(worker, run, refit) if refit or fewer else _kept(worker, run)
         file = converted(worker, found)
         if len(file) > budget:
+            cause = f"No file of at most {budget:,} bytes: the last one tried has {len(file):,}."
             continue
         try:
             _verify(worker, found, file)

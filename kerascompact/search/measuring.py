@@ -10,13 +10,24 @@ from rich.progress import track
 from kerascompact import export
 from kerascompact.compress.tables import values_of
 from kerascompact.core import checks
-from kerascompact.core.keras_graph import copy_with, reached_layers
+from kerascompact.core.keras_graph import copy_with, graph_inputs, reached_layers
 from kerascompact.export.embedding_forms import is_embedding
 from kerascompact.export.kernel_rounding import round_kernels
 from kerascompact.search.parts import KEPT, Candidate, Part, counts_of, settings_of, stored_bytes
-from kerascompact.search.tuning import compile_like
+from kerascompact.search.tuning import compile_with_loss, has_loss
 
 INT8 = "int8"  # kernels with a scale for each output
+
+
+class _OnData(keras.Model):
+    """The graph of a model, whose loss leaves out penalties of weights and activations.
+
+    Forms have no penalties: with them, candidates would be ranked by their norms.
+    """
+
+    @property
+    def losses(self) -> list[Any]:
+        return []
 
 
 def sample(
@@ -24,17 +35,18 @@ def sample(
 ) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
     """The examples on which losses are measured, and those for fine-tuning."""
     if not isinstance(data, tuple) or len(data) != 2:
-        checks.fail("data", "a pair (inputs, targets)", type(data).__name__)
-    x, y = keras.tree.map_structure(lambda one: None if one is None else np.asarray(one), data)
-    count = len(keras.tree.flatten(x)[0])
-    if not count:
-        checks.fail("data", "at least one example", "none")
+        checks.fail("data", "a pair (inputs, targets), as a tuple", data)
+    x = _arrays(data[0], len(model.inputs))
+    y = _arrays(data[1], len(model.outputs)) if has_loss(model) else None
+    if y is None and has_loss(model):
+        checks.fail("data", "a pair with targets, for the model's loss", data)
+    count = _examples(x, y)
     rows = np.random.default_rng(seed).permutation(count)
     rest = rows[samples:] if count >= 2 * samples else rows
 
     def part(places: np.ndarray) -> tuple[Any, Any]:
         inputs = keras.tree.map_structure(lambda array: array[places], x)
-        if not model.compiled:
+        if not has_loss(model):
             return inputs, model.predict(inputs, verbose=0)
         targets = keras.tree.map_structure(lambda one: None if one is None else one[places], y)
         return inputs, targets
@@ -42,17 +54,55 @@ def sample(
     return part(rows[:samples]), part(rest)
 
 
-def _compiled(model: keras.Model, copy: keras.Model) -> keras.Model:
-    if model.compiled:
-        compile_like(model, copy, "sgd")
-    else:
-        copy.compile("sgd", "mse")
-    return copy
+def _arrays(given: Any, ports: int) -> Any:
+    """Inputs or targets as arrays: lists of numbers become one array for each of the ports."""
+    if isinstance(given, Mapping):
+        return {name: _arrays(one, 1) for name, one in given.items()}
+    if isinstance(given, list | tuple):
+        if len(given) == ports > 1:
+            return type(given)(_arrays(one, 1) for one in given)
+        several = ports > 1 or len(given) == 1  # else a list of rows
+        if several and any(np.ndim(one) for one in keras.tree.flatten(given)):
+            return keras.tree.map_structure(lambda one: _arrays(one, 1), given)
+    try:
+        return None if given is None else np.asarray(given)
+    except ValueError:
+        return checks.fail("data", "arrays, or lists whose rows have one length", given)
+
+
+def _examples(x: Any, y: Any) -> int:
+    """The number of examples, which each array has a row for."""
+    arrays = [one for one in keras.tree.flatten((x, y)) if one is not None]
+    counts = [len(one) if np.ndim(one) else 0 for one in arrays]
+    if not counts or not min(counts):
+        checks.fail("data", "arrays of at least one example", (x, y))
+    if len(set(counts)) > 1:
+        numbers = ", ".join(f"{count:,}" for count in dict.fromkeys(counts))
+        raise ValueError(
+            "`data` must be arrays with a row for each example, targets as many as inputs. "
+            f"Received: arrays of {numbers} rows."
+        )
+    return counts[0]
+
+
+def _on_data(model: keras.Model, copy: keras.Model) -> keras.Model:
+    """The graph of a copy of a model, compiled with the model's loss, on data alone."""
+    graph = _OnData(graph_inputs(copy), _outputs(copy), name="on_data")
+    compile_with_loss(model, graph, "sgd", metrics=False)
+    return graph
+
+
+def _outputs(model: keras.Model) -> Any:
+    return model.outputs[0] if isinstance(model, keras.Sequential) else model.output
+
+
+def _evaluated(graph: keras.Model, x: Any, y: Any) -> float:
+    return graph.evaluate(x, y, verbose=0, return_dict=True)["loss"]
 
 
 def loss_of(model: keras.Model, copy: keras.Model, x: Any, y: Any) -> float:
-    """Loss of a copy of a model; infinite, if it is no number."""
-    loss = _compiled(model, copy).evaluate(x, y, verbose=0, return_dict=True)["loss"]
+    """Loss of a copy of a model on data, without penalties; infinite, if it is no number."""
+    loss = _evaluated(_on_data(model, copy), x, y)
     return loss if np.isfinite(loss) else float("inf")
 
 
@@ -68,7 +118,8 @@ def measured(
     copy = copy_with(model, lambda layer: None)
     pairs = zip(reached_layers(model), reached_layers(copy), strict=True)
     twins = {id(layer): Part(twin) for layer, twin in pairs}
-    base = loss_of(model, copy, x, y)
+    graph = _on_data(model, copy)
+    base = _evaluated(graph, x, y)
     if not np.isfinite(base):
         checks.fail("data", "inputs and targets on which the model's loss is finite", base)
     found = []
@@ -76,7 +127,7 @@ def measured(
         twin, table = twins[id(part.layer)], part.table
         candidates = [Candidate(KEPT, None, table.nbytes, base)]
         if not is_embedding(twin.layer):
-            candidates = _rounded(copy, [twin.layer], x, y, base)
+            candidates = _rounded(graph, [twin.layer], x, y, base)
         settings = settings_of(part, seed, counts_of(model, part, x))
         for name, make in track(settings.items(), part.layer.name, disable=not verbose):
             try:
@@ -84,23 +135,23 @@ def measured(
             except ValueError:  # the table is too small for the method's sizes
                 continue
             twin.assign(values_of(form))
-            loss = copy.evaluate(x, y, verbose=0, return_dict=True)["loss"]
+            loss = _evaluated(graph, x, y)
             if np.isfinite(loss):
                 candidates.append(Candidate(name, form, stored_bytes(form), loss))
         twin.assign(table)
         found.append(candidates)
     kernels: dict[str, list[Candidate]] = {}
     for name, layers in _others(copy, [twins[id(part.layer)].layer for part in parts]).items():
-        if candidates := _rounded(copy, layers, x, y, base):
+        if candidates := _rounded(graph, layers, x, y, base):
             kernels[name] = candidates
     return base, found, kernels
 
 
-def _rounded(model: keras.Model, layers: list[Any], x: Any, y: Any, base: float) -> list[Candidate]:
+def _rounded(graph: keras.Model, layers: list[Any], x: Any, y: Any, base: float) -> list[Candidate]:
     """Kernels of layers as they are and as int8; none, if they are too small to be rounded."""
     rounded = [one for layer in layers for one in round_kernels(layer, by_inputs=False)]
     numbers = sum(one.codes.size for one in rounded)
-    loss = model.evaluate(x, y, verbose=0, return_dict=True)["loss"] if rounded else base
+    loss = _evaluated(graph, x, y) if rounded else base
     for one in rounded:
         one.variable.assign(one.before)
     made = [Candidate(KEPT, None, 4 * numbers, base), Candidate(INT8, None, numbers, loss)]

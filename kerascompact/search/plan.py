@@ -1,9 +1,11 @@
 """Plan: what each part of a model can be stored as, at which loss, and the best within a budget."""
 
 from collections.abc import Sequence
+from math import inf
 from typing import Any, NamedTuple, Self
 
 import keras
+import numpy as np
 
 from kerascompact import export
 from kerascompact.core import checks
@@ -11,10 +13,11 @@ from kerascompact.core.keras_graph import copy_with
 from kerascompact.export.embedding_forms import is_embedding
 from kerascompact.search.compacted import Choice, Compacted
 from kerascompact.search.measuring import loss_of, measured, recipe_of, sample
-from kerascompact.search.parts import Candidate, Part, parts_of
-from kerascompact.search.tuning import tuned
+from kerascompact.search.parts import KEPT, Candidate, Part, parts_of
+from kerascompact.search.tuning import compile_with_loss, tuned
 
 VERIFIED = 32  # examples on which the file is compared with the model
+NEAR = 512  # bytes by which files of the same kinds of forms may differ, besides their arrays
 MOST = 4096  # picks that are kept while parts are added
 Pick = tuple[Candidate, ...]  # a candidate for each part, then one for each layer of other kernels
 Made = tuple[Pick, export.Frozen, bytes]
@@ -92,6 +95,7 @@ class Plan(NamedTuple):
         pairs = zip(self.names, pick, strict=True)
         rows = [Choice(name, one.name, one.bytes, one.loss) for name, one in pairs]
         few = keras.tree.map_structure(lambda array: array[:VERIFIED], self.measured_on[0])
+        compile_with_loss(self.model, frozen.model, "sgd")
         report = frozen.verify(few, file=file)
         return Compacted(file, frozen.model, rows, loss, self.loss, budget, report)
 
@@ -125,24 +129,33 @@ class Plan(NamedTuple):
 
     def _fitting(self, budget: int, joint: int) -> list[Made]:
         """The `joint` best combinations whose files fit; at least the smallest."""
-        picks = combinations(self.choices)
-        smallest = self.built(picks[0])
-        over = len(smallest[2]) - _bytes(picks[0])  # graph, biases, metadata
+        picks, lengths = combinations(self.choices), _Lengths(self.choices)
+        files: dict[int, int] = {}  # place of a pick -> bytes of its file
+
+        def built(place: int) -> Made:
+            made = self.built(picks[place])
+            files[place] = len(made[2])
+            lengths.learn(picks[place], files[place])
+            return made
+
+        plain = tuple(_plain(candidates) for candidates in self.choices)
+        lengths.learn(plain, len(self.built(plain)[2]))
         found: list[Made] = []
-        for pick in reversed(picks[1:]):
-            if len(found) == joint:
-                break
-            if _bytes(pick) + over > budget:
-                continue
-            made = self.built(pick)
-            if len(made[2]) <= budget:
-                found.append(made)
-        if not found and len(smallest[2]) <= budget:
-            found.append(smallest)
+        for place in reversed(range(len(picks))):
+            if len(found) < joint and lengths.least(picks[place]) <= budget:
+                made = built(place)
+                if files[place] <= budget:
+                    found.append(made)
         if found:
             return found
-        sizes = ", ".join(f"{n} {c.bytes:,}" for n, c in zip(self.names, picks[0], strict=True))
-        expected = f"at least {len(smallest[2]):,} bytes ({sizes}, the rest {over:,})"
+        for place, pick in enumerate(picks):  # none fits: the error names the smallest
+            if place not in files and lengths.least(pick) < min(files.values(), default=inf):
+                built(place)
+        place = min(files, key=lambda one: files[one])
+        smallest, pick = files[place], picks[place]
+        sizes = ", ".join(f"{n} {c.bytes:,}" for n, c in zip(self.names, pick, strict=True))
+        rest = smallest - _bytes(pick)  # graph, biases, metadata
+        expected = f"at least {smallest:,} bytes ({sizes}, the rest {rest:,})"
         return checks.fail("budget", expected, budget)
 
     def _tuned(self, pick: Pick, epochs: int) -> Made:
@@ -174,6 +187,54 @@ def combinations(choices: Sequence[Sequence[Candidate]]) -> list[Pick]:
                 found.append(entry)
         found = found[:: -(-len(found) // MOST)]
     return [pick for _, _, pick in found]
+
+
+class _Lengths:
+    """The least bytes that files can have, from the files of other picks.
+
+    What a file has besides its arrays is taken as a sum over the kinds of its forms. A pick is
+    predicted only if that sum follows from files that were built; of others, the bytes are those of
+    the arrays and of the plainest graph.
+    """
+
+    def __init__(self, choices: Sequence[Sequence[Candidate]]) -> None:
+        every = [(i, one) for i, candidates in enumerate(choices) for one in candidates]
+        self.kinds = {id(one): (i, *_kind(one)) for i, one in every}
+        columns = {kind: 1 + i for i, kind in enumerate(dict.fromkeys(self.kinds.values()))}
+        self.columns = {one: columns[kind] for one, kind in self.kinds.items()}
+        self.width = 1 + len(columns)
+        self.rows: list[np.ndarray] = []
+        self.beside: list[int] = []  # bytes besides the arrays
+
+    def learn(self, pick: Pick, size: int) -> None:
+        """Takes the bytes of the file of a pick; the first is the one with the plainest graph."""
+        self.rows.append(self._row(pick))
+        self.beside.append(size - _bytes(pick))
+
+    def least(self, pick: Pick) -> float:
+        """The least bytes that the file of a pick can have."""
+        row, known = self._row(pick), np.array(self.rows).T
+        shares = np.linalg.lstsq(known, row, rcond=None)[0]
+        beside = float(min(self.beside))
+        if np.allclose(known @ shares, row, atol=1e-6):
+            beside = max(beside, shares @ self.beside - NEAR * np.abs(shares).sum())
+        return _bytes(pick) + beside
+
+    def _row(self, pick: Pick) -> np.ndarray:
+        row = np.zeros(self.width)
+        row[[0, *(self.columns[id(one)] for one in pick)]] = 1
+        return row
+
+
+def _kind(one: Candidate) -> tuple[Any, ...]:
+    """What candidates with the same operators have in common."""
+    if one.form is None:
+        return (one.name,)
+    return type(one.form), *((array.name, array.bits) for array in one.form.storage())
+
+
+def _plain(candidates: Sequence[Candidate]) -> Candidate:
+    return next((one for one in candidates if one.name == KEPT), candidates[0])
 
 
 def _bytes(pick: Pick) -> int:

@@ -2,6 +2,7 @@
 
 import contextlib
 import itertools
+import operator
 import os
 import tempfile
 from collections.abc import Iterator
@@ -14,10 +15,10 @@ import numpy as np
 
 from kerascompact import datasets
 from kerascompact.core import checks
-from kerascompact.core.arrays import save_npz
+from kerascompact.core.arrays import load_npz, save_npz
 from kerascompact.datasets.base import Dataset
 from kerascompact.search import pretrained, tf_idf
-from kerascompact.search.beyond_labels import Beyond, answers_of
+from kerascompact.search.beyond_labels import Beyond, answers_of, check_same_teacher
 from kerascompact.search.guides import TEACHER
 from kerascompact.search.task import TASK, Task, digest_of
 from kerascompact.search.tokens import MOST_IDS
@@ -36,7 +37,11 @@ def held_out(data: Any, seed: int) -> Dataset:
     """
     if not isinstance(data, tuple) or len(data) != 2:
         checks.fail("data", "a Dataset, or a tuple of texts and labels", type(data))
-    return datasets.from_texts(*data, dev=dev_share(len(data[0])), seed=seed)
+    texts, labels = data
+    if isinstance(texts, Iterator):  # such as a generator, which has no length yet
+        texts = list(texts)
+    rows = operator.length_hint(texts)  # 0, if it has none: `from_texts` says what is wrong
+    return datasets.from_texts(texts, labels, dev=dev_share(rows), seed=seed)
 
 
 def dev_share(rows: int) -> float:
@@ -82,8 +87,8 @@ def prepare(dataset: Dataset, beyond: Beyond, folder: Path, resume: bool, **opti
         resume: Whether the folder has a search already.
         **options: Of the `Task`; `distil` may be None, see `text_classifier`.
 
-    Raises: ValueError, if the search in the folder is another one, or vectors or a teacher do not
-        fit the data; OSError.
+    Raises: ValueError, if the search in the folder is another one or has another storage, or
+        vectors or a teacher do not fit the data; OSError.
     """
     texts = [*dataset.train.texts, *dataset.dev.texts, *beyond.unlabelled]
     labels = np.concatenate([dataset.train.labels, dataset.dev.labels])
@@ -91,20 +96,27 @@ def prepare(dataset: Dataset, beyond: Beyond, folder: Path, resume: bool, **opti
     given = options["distil"]
     distil = beyond.is_more or num_train < tf_idf.FEW if given is None else given
     options["distil"] = distil and not dataset.multi_label
-    digest = digest_of(texts, labels, num_train, *beyond.facts())
+    digest = digest_of(texts, labels, num_train, *names, *beyond.facts())
     task = Task(dataset.name, label_names=names, num_train=num_train, digest=digest, **options)
     if resume:
         before = Task.load(folder)
         if (before.digest, before.metric) != (digest, task.metric):
             raise ValueError(
                 f"{folder} holds a search of {before.name!r} by {before.metric}, not of this data, "
-                f"these vectors and this teacher: its fingerprint is {before.digest}. Received: "
+                "these vectors and this teacher (label names, the seed, --dev and --test count as "
+                f"well): its fingerprint is {before.digest}. Received: "
                 f"{dataset.name!r} by {task.metric}, {digest}."
             )
+        if task.storage not in ("", before.storage):  # would have none of its trials
+            own = f"the one that the search began with (`storage` in {folder / TASK}), or left out"
+            checks.fail("storage", own, task.storage)
         distil = before.distil if given is None else task.distil
-        task = replace(task, used=before.used, distil=distil)
-    if beyond.teacher is not None and not (folder / TEACHER).exists():
-        save_npz(folder / TEACHER, outputs=answers_of(beyond.teacher, texts, names))
+        task = replace(task, used=before.used, distil=distil, storage=before.storage)
+    answers = folder / TEACHER
+    if beyond.teacher is not None and answers.exists():
+        check_same_teacher(beyond.teacher, load_npz(answers)["outputs"], texts, names)
+    elif beyond.teacher is not None:
+        save_npz(answers, outputs=answers_of(beyond.teacher, texts, names))
     if beyond.vectors:
         words = [one.most_frequent(MOST_IDS) for one in beyond.vectors]
         in_turn = [word for same in zip_longest(*words) for word in same if word is not None]

@@ -29,7 +29,7 @@ class Task:
         seed: Seed of all that is drawn.
         distil: Whether teachers give soft labels.
         storage: Address of an Optuna storage, or "" for a journal in the folder.
-        digest: First digits of the SHA-256 of texts and labels.
+        digest: First digits of the SHA-256 of texts, labels, their names, vectors and a teacher.
         used: Most rows that a trial trains on, and that the final training does.
         vectors: What pre-trained vectors there are, in a few words; "": none.
 

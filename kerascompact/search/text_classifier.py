@@ -86,9 +86,11 @@ def text_classifier(
         trials: Most trials of all budgets together. With one worker, a seed and enough minutes,
             the search is the same each time.
         folder: Where trials are kept, to go on with after a break. Default: a temporary folder.
-        resume: Whether to go on with the search in `folder`.
+        resume: Whether to go on with the search in `folder`: of the same data, split by the same
+            seed, with the same vectors, and a teacher that gives the same answers on some texts.
         storage: Address of an Optuna storage that several machines share, such as
-            `postgresql://...`, or the path of a shared journal. Default: a journal in `folder`.
+            `postgresql://...`, or the path of a shared journal. Default: a journal in `folder`, or
+            what the search to resume has.
         verbose: Whether to show progress.
 
     Returns: The files and what was tried, see `Found`.

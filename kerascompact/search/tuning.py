@@ -7,7 +7,7 @@ import keras
 import numpy as np
 
 from kerascompact import export
-from kerascompact.core.keras_graph import parts_of
+from kerascompact.core.keras_graph import compile_like, parts_of
 
 BATCH = 32
 RATE = 1e-3  # of a model without an optimizer of its own
@@ -32,27 +32,34 @@ def tuned(
     with contextlib.suppress(ValueError):  # no table has integers: only the rest is trained
         copy = export.quantization_aware(copy, recipe)
     count = len(keras.tree.flatten(x)[0])
-    if model.compiled:
-        compile_like(model, copy, optimizer_of(model, epochs * -(-count // BATCH)))
-    else:
-        copy.compile(optimizer_of(model, epochs * -(-count // BATCH)), "mse")
+    compile_with_loss(model, copy, optimizer_of(model, epochs * -(-count // BATCH)), metrics=False)
     copy.fit(x, y, batch_size=BATCH, epochs=epochs, verbose=0)
     return copy
 
 
-def compile_like(model: keras.Model, copy: keras.Model, optimizer: Any) -> None:
-    """Compiles a copy with the loss and metrics of a model and another optimizer.
+def has_loss(model: keras.Model) -> bool:
+    """Whether a model is compiled with a loss.
+
+    >>> has_loss(keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)]))
+    False
+    """
+    return bool(model.compiled) and model.loss is not None
+
+
+def compile_with_loss(
+    model: keras.Model, copy: keras.Model, optimizer: Any, metrics: bool = True
+) -> None:
+    """`compile_like`; without a loss, with the mean squared distance.
 
     >>> model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
-    >>> model.compile("adam", "mae")
-    >>> copy = keras.models.clone_model(model)
-    >>> compile_like(model, copy, "sgd")
-    >>> copy.loss
-    'mae'
+    >>> compile_with_loss(model, model, "sgd")
+    >>> model.loss
+    'mse'
     """
-    if not isinstance(optimizer, str):
-        optimizer = keras.optimizers.serialize(optimizer)
-    copy.compile_from_config({**model.get_compile_config(), "optimizer": optimizer})
+    if has_loss(model):
+        compile_like(model, copy, optimizer, metrics)
+    else:
+        keras.Model.compile(copy, optimizer, "mse")
 
 
 def optimizer_of(model: keras.Model, steps: int) -> keras.optimizers.Optimizer:

@@ -72,8 +72,10 @@ def load_model(path: Path) -> "keras.Model":
 
 def save_model(model: "keras.Model", path: Path) -> None:
     """Saves a Keras model without the moments of its optimizer; never leaves half a file."""
+    from kerascompact.core.keras_graph import compile_like
+
     if model.compiled:
-        model.compile(**{**model.get_compile_config(), "optimizer": "sgd"})
+        compile_like(model, model)
     with tempfile.TemporaryDirectory() as scratch:
         model.save(Path(scratch) / MODEL)
         files.write_bytes(path, (Path(scratch) / MODEL).read_bytes())

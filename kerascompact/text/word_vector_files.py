@@ -1,11 +1,12 @@
-"""Reader of word vectors in the text and binary formats of word2vec, fastText and GloVe."""
+"""Readers of word vectors in the formats of word2vec, fastText and GloVe, and of lists of words."""
 
+import codecs
 import gzip
 import lzma
 import os
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -66,12 +67,39 @@ def read_word_vectors(
     return np.stack(vectors), words
 
 
+def read_words(path: Path) -> list[str]:
+    """Reads a word on each line; lines end with `\\n`, or all of them with `\\r\\n`.
+
+    Raises: ValueError, naming the file, if it is not UTF-8; OSError.
+    """
+    try:
+        lines = path.read_bytes().decode().split("\n")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path}: not UTF-8 text ({error.reason}).") from None
+    last = lines.pop()  # empty, unless the last line has no end
+    windows = bool(lines) and all(line.endswith("\r") for line in lines)  # else it is of a word
+    lines += [last] if last else []
+    return [line.removesuffix("\r") for line in lines] if windows else lines
+
+
+def lines_of(words: Sequence[str]) -> bytes:
+    """The words as `read_words` takes them.
+
+    Raises: ValueError, if a word has a line break inside.
+    """
+    for word in words:
+        if "\n" in word:
+            checks.fail("words", "words without a line break, one for each line", word)
+    return "".join(f"{word}\n" for word in words).encode()
+
+
 def _text_rows(file: IO[bytes], path: Path, limit: int | None) -> Iterator[tuple[str, np.ndarray]]:
     rows: int | None = None
     width = found = 0
     for line, content in enumerate(file, start=1):
         where = f"{path}, line {line}"
         if line == 1:
+            content = content.removeprefix(codecs.BOM_UTF8)  # is no part of the first word
             fields = content.split()
             if len(fields) == 2 and fields[0].isdigit() and fields[1].isdigit():
                 rows, width = _header(content, where)

@@ -11,7 +11,7 @@ import numpy as np
 from kerascompact.core import arrays, checks, files
 from kerascompact.text import inputs, static_models
 from kerascompact.text.vocabulary import NUM_RESERVED, Vocabulary
-from kerascompact.text.word_vector_files import read_word_vectors
+from kerascompact.text.word_vector_files import lines_of, read_word_vectors, read_words
 
 BLOCK = 10_000  # words whose vectors are read at once
 SIF = 1e-3  # share of the tokens at which a word has half of its weight
@@ -110,7 +110,7 @@ class WordVectors:
             )
         if path.suffix == ".npy":
             beside = path.with_suffix(".txt") if words is None else Path(words)
-            return cls(arrays.map_npy(path), beside.read_text("utf-8").split("\n")[:-1])
+            return cls(arrays.map_npy(path), read_words(beside))
         return cls(*read_word_vectors(path, limit))
 
     @classmethod
@@ -265,7 +265,8 @@ class WordVectors:
     def save(self, folder: str | os.PathLike[str]) -> Path:
         """Writes `vectors.npy` and `words.txt`, which `load` maps into memory.
 
-        Raises: ValueError, for vectors of pieces, whose tokenizer has a file already; OSError.
+        Raises: ValueError, for vectors of pieces, whose tokenizer has a file already, or for a word
+            with a line break inside; OSError.
         """
         if self.tokenizer is not None:
             checks.fail("self", "vectors of words", self)
@@ -274,7 +275,7 @@ class WordVectors:
         words = sorted(self._rows, key=self._rows.__getitem__)
         rows = [self._rows[word] for word in words]  # of a word that stands twice, the first
         arrays.save_npy(folder / "vectors.npy", np.asarray(self.vectors[rows], np.float32))
-        files.write_bytes(folder / "words.txt", "".join(f"{w}\n" for w in words).encode())
+        files.write_bytes(folder / "words.txt", lines_of(words))
         return folder
 
 

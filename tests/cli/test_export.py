@@ -76,9 +76,11 @@ def test_what_is_missing_or_damaged_is_named(folder, tmp_path, fails):
     out = tmp_path / "new.tflite"
     assert "vocabulary.txt" in fails("export", tmp_path / "none", "--out", out)
     assert "is a folder" in fails("export", folder, "--out", tmp_path)
-    assert "`sequence_length` must be" in fails(
-        "export", folder, "--sequence-length", "-2", "--out", out
-    )
+    for length in ("-2", "0"):
+        line = fails("export", folder, "--sequence-length", length, "--out", out)
+        assert (
+            f"`sequence_length` must be an integer >= 1. Received: sequence_length={length}" in line
+        )
     data = (folder / "model.keras").read_bytes()
     (folder / "model.keras").write_bytes(data[: len(data) // 2])
     assert "model.keras cannot be loaded as a Keras model" in fails("export", folder, "--out", out)

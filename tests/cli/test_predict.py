@@ -51,6 +51,15 @@ def test_reads_lines_of_stdin(trained, monkeypatch, capsys):
     assert len(capsys.readouterr().out.splitlines()) == 2
 
 
+def test_a_byte_order_mark_is_no_part_of_the_first_word(trained, monkeypatch, capsys):
+    printed = []
+    for mark in (b"", b"\xef\xbb\xbf"):
+        monkeypatch.setattr(sys, "stdin", Stdin(mark + b"halt\nplease"))
+        assert main(["predict", str(trained / "model.tflite"), "-"]) == 0
+        printed.append(capsys.readouterr())
+    assert printed[0] == printed[1] and printed[0].err == ""
+
+
 @pytest.mark.parametrize(
     ("data", "message"),
     [

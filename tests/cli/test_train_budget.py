@@ -21,6 +21,8 @@ def test_a_teacher_is_a_file_or_a_function_of_this_folder(tmp_path, monkeypatch)
         "my_teacher": "MODULE:NAME of a function. Received: 'my_teacher'",
         "my_teacher:other": "my_teacher:other.*no attribute",
         "nowhere_at_all:x": "No module named",
+        ":x": "--teacher must be .*MODULE:NAME of a function. Received: ':x'",
+        ".x:y": "--teacher must be .*MODULE:NAME of a function. Received: '.x:y'",
     }.items():
         with pytest.raises(ValueError, match=message):
             budget._teacher(bad)
@@ -58,12 +60,21 @@ def test_refuses_before_any_training(option, message, tmp_path, capsys):
     assert not (out / "model.tflite").exists()
 
 
-@pytest.mark.parametrize("option", [["--vectors", "glove50"], ["--no-distil"], ["--distil"]])
+@pytest.mark.parametrize(
+    "option", [["--vectors", "glove50"], ["--minutes", "10"], ["--no-distil"], ["--distil"]]
+)
 def test_options_of_a_search_need_a_budget(option, tmp_path, capsys):
     arguments = ["train", "--data", str(table(tmp_path, 60)), "--out", str(tmp_path / "out")]
     assert cli.main([*arguments, *option]) != 0
     assert f"{option[0].replace('no-', '')} needs --budget" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
+
+
+def test_help_of_the_teacher_tells_the_order_that_labels_have(capsys):
+    with pytest.raises(SystemExit):
+        cli.main(["train", "--help"])
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "the order of labels.txt: alphabetical, or by value if all are whole numbers" in shown
 
 
 def test_vectors_of_a_file_train(tmp_path, capsys):

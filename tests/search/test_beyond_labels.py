@@ -52,6 +52,17 @@ def test_answers_of_a_file_are_in_the_order_of_the_labels(tmp_path):
         answers_of(path, TEXTS, ("good", "bad"))
 
 
+def test_a_file_says_nothing_of_a_text_without_a_token_for_it():
+    words = Vocabulary(["good", "bad"], rules="kim")
+    model = models.mean_classifier(keras.layers.Embedding(4, 2, mask_zero=True), 2)
+    teacher = TextClassifier(export.convert(model, labels=["good", "bad"], text=words))
+    found = answers_of(teacher, ["good", "###", "\u6253\u5f00"], ("good", "bad"))
+    assert found[1:].tolist() == [[0.5, 0.5]] * 2
+    assert found[0].tolist() == pytest.approx(teacher.predict("good").probabilities.tolist())
+    with pytest.raises(ValueError, match="`text` has no token under 'kim'"):
+        teacher.predict("###")
+
+
 @pytest.mark.parametrize(
     ("teacher", "message"),
     [
@@ -124,9 +135,9 @@ def test_it_is_resumed_with_the_same_vectors_only(found):
     _, options = found
     again = {**options, "resume": True, "trials": 4}
     calls = []
-    again["teacher"] = lambda texts: calls.append(1) or oracle(texts)
+    again["teacher"] = lambda texts: calls.append(len(texts)) or oracle(texts)
     more = text_classifier(dataset(60), "20KB", minutes=9, **again)
-    assert len(more.trials) > 3 and not calls  # the answers are in the folder
+    assert len(more.trials) > 3 and calls == [20]  # the answers are in the folder
     other = WordVectors(np.eye(33), WORDS)
     with pytest.raises(ValueError, match="not of this data, these vectors"):
         text_classifier(dataset(60), "20KB", minutes=9, **{**again, "vectors": other})

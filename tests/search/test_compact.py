@@ -111,7 +111,7 @@ def test_fine_tuning_with_several_optimizers_falls_from_the_rate_of_each(scaled)
     model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
     model.compile(K.LossScaleOptimizer(both) if scaled else both, "mse")
     copy = keras.models.clone_model(model)
-    tuning.compile_like(model, copy, tuning.optimizer_of(model, steps=4))
+    tuning.compile_with_loss(model, copy, tuning.optimizer_of(model, steps=4))
     copy.fit(np.ones((6, 2)), np.ones(6), batch_size=3, verbose=0)
     rates = {type(one).__name__: float(one.learning_rate) for one in copy.optimizer.optimizers}
     assert rates == pytest.approx({"SGD": 0.125, "Adam": 0.25})  # half of the way

@@ -7,7 +7,7 @@ import struct
 import numpy as np
 import pytest
 
-from kerascompact.text.word_vector_files import read_word_vectors
+from kerascompact.text.word_vector_files import lines_of, read_word_vectors, read_words
 
 GLOVE = "the 0.5 -1e-3\nof 1 2\n. . . 3 4\nat name@domain.com 5 6\ncafé -7 +8.\n"
 WORDS = ["the", "of", ". . .", "at name@domain.com", "café"]
@@ -36,8 +36,18 @@ def binary(rows, header=None, end=b"\n"):
         "5 2\n" + GLOVE,
         "5 2\r\n" + GLOVE.replace("\n", " \r\n"),
         GLOVE.replace(" ", "\t", 1),
+        "\ufeff" + GLOVE,
+        "\ufeff5 2\n" + GLOVE,
     ],
-    ids=["glove", "without the last newline", "word2vec", "spaces at line ends", "tab"],
+    ids=[
+        "glove",
+        "without the last newline",
+        "word2vec",
+        "spaces at line ends",
+        "tab",
+        "mark",
+        "mark, word2vec",
+    ],
 )
 @pytest.mark.parametrize("packing", ["", ".gz", ".xz"])
 def test_reads_text(tmp_path, content, packing):
@@ -57,6 +67,21 @@ def test_reads_binary(tmp_path, end):
     np.testing.assert_array_equal(vectors, np.array(VECTORS, np.float32))
     packed = write(tmp_path, gzip.compress(content), "v.bin.gz")
     np.testing.assert_array_equal(read_word_vectors(packed, limit=2)[0], vectors[:2])
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"a\nb\n", ["a", "b"]),
+        (b"a\nb", ["a", "b"]),
+        (b"a\n\n", ["a", ""]),
+        (b"a\r\nb\r\n", ["a", "b"]),
+        (b"a\r\nb", ["a", "b"]),
+        (lines_of(["a\rb", "c\r", "d"]), ["a\rb", "c\r", "d"]),
+    ],
+)
+def test_reads_a_word_on_each_line(tmp_path, content, words):
+    assert read_words(write(tmp_path, content)) == words
 
 
 def test_limit_reads_no_further(tmp_path):

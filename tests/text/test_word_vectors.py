@@ -87,6 +87,16 @@ def test_reads_text_npy_and_its_own_folder(tmp_path):
     assert len(WordVectors.load(tmp_path / "v.txt", limit=3).vectors) == 3
 
 
+def test_words_in_a_file_keep_their_characters(tmp_path):
+    np.save(tmp_path / "v.npy", VECTORS[:3])
+    (tmp_path / "v.txt").write_text("a\nb\nc")  # without the last line break
+    assert WordVectors.load(tmp_path / "v.npy").of(["c"])[1].all()
+    odd = WordVectors(VECTORS[:3], ["a\rb", "c", "d"])
+    assert WordVectors.load(odd.save(tmp_path / "odd")).of(["a\rb", "d"])[1].all()
+    with pytest.raises(ValueError, match="`words` must be words without a line break"):
+        WordVectors(VECTORS[:1], ["a\nb"]).save(tmp_path / "broken")
+
+
 def test_a_word_that_stands_twice_is_its_first_row(tmp_path):
     twice = WordVectors(VECTORS[:3], ["a", "a", "b"])
     loaded = WordVectors.load(twice.save(tmp_path))

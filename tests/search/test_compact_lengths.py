@@ -1,0 +1,50 @@
+"""Which combinations `search.compact` builds: none that fits is left out for its graph's bytes."""
+
+import pytest
+
+from kerascompact.search.parts import KEPT, Candidate
+from kerascompact.search.plan import Plan
+
+# name -> bytes of arrays, loss, bytes of the graph
+WAYS = {
+    KEPT: (9000, 0.0, 1000),
+    "integers": (3000, 0.1, 1500),
+    "codes": (1500, 0.2, 5000),
+    "factors": (900, 0.4, 2500),
+    "anchors": (500, 0.8, 6000),
+}
+
+
+def plan_of(monkeypatch, names=("words",)):
+    """A plan with stubs for files, which have the bytes of arrays and graphs."""
+    built = []
+
+    def build(self, pick):
+        built.append([one.name for one in pick])
+        return pick, None, bytes(sum(one.bytes + WAYS[one.name][2] for one in pick))
+
+    monkeypatch.setattr(Plan, "built", build)
+    choices = [
+        [Candidate(name, None, size, loss) for name, (size, loss, _) in WAYS.items()] for _ in names
+    ]
+    return Plan(None, [], list(names), choices), built
+
+
+def test_a_file_that_fits_is_found_beside_a_smallest_table_with_a_large_graph(monkeypatch):
+    plan, _ = plan_of(monkeypatch)
+    ((pick, _, file),) = plan._fitting(4500, joint=1)
+    assert pick[0].name == "integers" and len(file) == 4500
+
+
+def test_of_many_combinations_few_are_built_and_none_is_missed(monkeypatch):
+    plan, built = plan_of(monkeypatch, names="abcdef")
+    ((pick, _, file),) = plan._fitting(27_000, joint=1)
+    assert [one.name for one in pick] == 6 * ["integers"] and len(file) == 27_000
+    assert len(built) <= 1 + 6 * len(WAYS)
+
+
+def test_the_error_names_the_smallest_file(monkeypatch):
+    plan, _ = plan_of(monkeypatch)
+    with pytest.raises(ValueError, match=r"at least 3,400 bytes \(words 900, the rest 2,500\)"):
+        plan._fitting(3399, joint=1)
+    assert len(plan._fitting(3400, joint=1)[0][2]) == 3400

@@ -1,0 +1,22 @@
+"""End of a search: what is said if no file fits."""
+
+import types
+
+import pytest
+
+from kerascompact.search import finishing
+from kerascompact.search.runs import Run
+from kerascompact.search.setting import Setting
+
+
+def test_a_file_that_came_out_too_large_is_the_cause(monkeypatch):
+    run = Run(9, 0, Setting(5, 2), 9, 0.9, 0, 0, 0, 1.0, 0.9)
+    worker = types.SimpleNamespace(
+        task=types.SimpleNamespace(num_train=1, used=(2, 2)),
+        studies=types.SimpleNamespace(errors=lambda budget: ["an earlier one"]),
+    )
+    monkeypatch.setattr(finishing, "ranked", lambda worker, budget: [(0, [run], None)])
+    monkeypatch.setattr(finishing, "_kept", lambda worker, run: None)
+    monkeypatch.setattr(finishing, "converted", lambda worker, found: bytes(5120))
+    with pytest.raises(ValueError, match="of at most 5,100 bytes: the last one tried has 5,120"):
+        finishing.finish(worker, 5100, refit=False)
