@@ -101,6 +101,35 @@ def test_order_on_dbpedia_is_that_of_the_page():
         assert lead < max(stdev(found[large, method]) for method in (best, second))
 
 
+def test_a_hundred_anchors_of_all_of_penn_treebank_are_below_the_table():
+    rows = {row["label"]: row for row in results.rows("ant_ptb_whole")}
+    full, few, low = (rows[label] for label in ("SE", "ANT 100", "LR 1/5"))
+    order = ("ANT 100", "SE", "LR 1/5", "Post-SH + k-SVD 1,000", "ANT 500, k-SVD of SE, tuned")
+    found = [rows[label]["test_perplexity"] for label in order]
+    assert found == sorted(found) and f"{found[1] - found[0]:.1f}" == "1.2"
+    assert round(full["embedding_parameters"] / few["embedding_parameters"]) == 16
+    assert f"{found[3] - low['test_perplexity']:.1f}" == "2.6"
+    pairs = zip(few["dev_by_epoch"], full["dev_by_epoch"], strict=True)
+    assert [ours < theirs for ours, theirs in pairs] == [False] * 6 + [True] * 4
+
+
+def test_the_mixture_is_first_at_each_size_of_dbpedia():
+    rows = results.rows("dbpedia_curves")
+    leads = []
+    for size in (0.05, 0.071, 0.1, 0.2):
+        best = {
+            method: max(
+                row["dev_accuracy"]
+                for row in rows
+                if row["spec"]["method"] == method and row["model_mb"] <= size + 0.0005
+            )
+            for method in ("standard", "cluster", "adjustment", "mixture")
+        }
+        mixture = best.pop("mixture")
+        leads.append(round(100 * (mixture - max(best.values())), 1))
+    assert leads == [0.3, 0.9, 0.3, 0.4]
+
+
 def test_no_seed_and_no_size_brings_the_mixture_to_the_papers_number_on_imdb():
     (seeds,) = (
         [100 * row["file_accuracy"] for row in group]
