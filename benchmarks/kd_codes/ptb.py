@@ -44,8 +44,8 @@ CUT = [
     )
 ]
 
-# Five epochs of the medium model, whose rate is halved in the fourth and in the fifth: its paper
-# has 39. At 0.7 seconds a step that is more than an hour each.
+# Five epochs of the medium model, whose rate is halved in the fourth and in the fifth. At 0.7
+# seconds a step that is more than an hour each.
 MEDIUM = [Spec(method, "medium", epochs=5, hold=3) for method in ("standard", "kd", "kd_pdg")]
 # The large model at the paper's setting; days on two cores.
 LARGE = [

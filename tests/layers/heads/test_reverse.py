@@ -56,6 +56,8 @@ def built(make):
     random = np.random.default_rng(1)
     for weight in layer.trainable_weights:
         weight.assign(random.normal(size=weight.shape))
+    if isinstance(layer, layers.QuantizedEmbedding):
+        layer.reset_limit()
     return layer
 
 
