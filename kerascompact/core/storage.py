@@ -6,19 +6,20 @@ from typing import NamedTuple
 
 
 class Stored(NamedTuple):
-    """One stored array: `bits` for each element of `shape`.
+    """One stored array: `bits` for each element of `shape`, `row_padding` more for each row.
 
-    >>> Stored("codes", (3000,), 6).total_bits
-    18000
+    >>> Stored("codes", (3000,), 6).total_bits, Stored("table", (10, 3), 4, 4).total_bits
+    (18000, 160)
     """
 
     name: str
     shape: tuple[int, ...]
     bits: int
+    row_padding: int = 0
 
     @property
     def total_bits(self) -> int:
-        return math.prod(self.shape) * self.bits
+        return math.prod(self.shape) * self.bits + math.prod(self.shape[:-1]) * self.row_padding
 
 
 def total_bits(stored: Iterable[Stored]) -> int:

@@ -23,7 +23,7 @@ class Composed(Form):
 
     def storage(self) -> list[Stored]:
         return [
-            Stored(f"{index}/{array.name}", array.shape, array.bits)
+            array._replace(name=f"{index}/{array.name}")
             for index, part in enumerate(self.parts)
             for array in part.storage()
         ]

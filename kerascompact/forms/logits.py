@@ -119,7 +119,7 @@ class LogitsForm(Form):
         return self if part is self.part else self.with_part(part)
 
     def storage(self) -> list[Stored]:
-        inside = [Stored(f"part/{one.name}", one.shape, one.bits) for one in self.part.storage()]
+        inside = [one._replace(name=f"part/{one.name}") for one in self.part.storage()]
         return [*inside, *super().storage()]
 
     def get_config(self) -> dict[str, Any]:

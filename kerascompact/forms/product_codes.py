@@ -160,7 +160,7 @@ class ProductCodesForm(Form):
         inside = {"directions": self.directions, "lengths": self.lengths}
         return [
             *(
-                Stored(f"{name}/{one.name}", one.shape, one.bits)
+                one._replace(name=f"{name}/{one.name}")
                 for name, part in inside.items()
                 if part is not None
                 for one in part.storage()

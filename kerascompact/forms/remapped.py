@@ -155,7 +155,7 @@ class RemappedForm(Form):
 
     def storage(self) -> list[Stored]:
         return [
-            *(Stored(f"part/{s.name}", s.shape, s.bits) for s in self.part.storage()),
+            *(s._replace(name=f"part/{s.name}") for s in self.part.storage()),
             *super().storage(),
         ]
 

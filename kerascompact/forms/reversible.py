@@ -121,7 +121,7 @@ class ReversibleForm(Form):
     def storage(self) -> list[Stored]:
         inside = {"part": self.part} | ({} if self.head is None else {"head": self.head})
         return [
-            Stored(f"{name}/{one.name}", one.shape, one.bits)
+            one._replace(name=f"{name}/{one.name}")
             for name, form in inside.items()
             for one in form.storage()
         ]

@@ -47,6 +47,7 @@ class StoredTables(TableEmbedding):
         shape: tuple[int, ...],
         dtype: str,
         stored: tuple[tuple[int, ...], int] | None = None,
+        row_padding: int = 0,
     ) -> None:
         """Declares one stored array.
 
@@ -55,6 +56,7 @@ class StoredTables(TableEmbedding):
             shape: Shape of the array.
             dtype: Type of its numbers.
             stored: Shape and bits of an entry, for arrays whose bytes hold packed numbers.
+            row_padding: Bits that complete the last byte of each row.
         """
         weight = self.add_weight(
             shape=shape,
@@ -66,7 +68,7 @@ class StoredTables(TableEmbedding):
         )
         setattr(self, name, weight)
         shape, bits = stored or (shape, 8 * np.dtype(dtype).itemsize)
-        self._stored.append(Stored(name, shape, bits))
+        self._stored.append(Stored(name, shape, bits, row_padding))
 
     def add_table(
         self,
@@ -87,8 +89,8 @@ class StoredTables(TableEmbedding):
         """
         dtype = "float32" if precision == "float32" else "int8"
         # In a file each row of four-bit numbers is of whole bytes.
-        stored = (shape[0], shape[1] + shape[1] % 2) if precision == "int4" else shape
-        self.add_array(name, shape, dtype, stored=(stored, TABLE_BITS[precision]))
+        bits = TABLE_BITS[precision]
+        self.add_array(name, shape, dtype, (shape, bits), -shape[-1] * bits % 8)
         scale_shape = shape[1:] if scale_shape is None else scale_shape
         if dtype == "int8":
             self.largest[name] = 2 ** (TABLE_BITS[precision] - 1) - 1

@@ -9,9 +9,11 @@ from kerascompact.forms import DenseForm
 
 def test_storage_is_the_table():
     form, _ = dense(100, 6)
-    assert [tuple(array) for array in form.storage()] == [("table", (100, 6), 32)]
+    assert [tuple(array) for array in form.storage()] == [("table", (100, 6), 32, 0)]
     stored = {array.name: array.total_bits for array in form.stored_as().storage()}
     assert stored == {"table": 8 * 100 * 6, "table_scale": 32 * 6}
+    odd = dense(100, 5)[0].stored_as("int4").storage()  # a row is of whole bytes
+    assert [array.total_bits for array in odd] == [8 * 100 * 3, 32 * 5]
 
 
 def test_int8_rows_are_codes_times_the_scale_of_their_column():
