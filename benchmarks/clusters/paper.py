@@ -88,7 +88,8 @@ TABLE_3 = (
 
 OTHERS = (
     Line("Fig. 2", "accuracy over size, AG News", None, "a plot; ours: Curves, one seed"),
-    Line("Fig. 2", "accuracy over size, DBpedia", None, "a plot; ours: Curves of DBpedia, one seed"),
+    Line("Fig. 2", "accuracy over size, DBpedia", None,
+         "a plot; ours: Curves of DBpedia, one seed"),
     Line("Fig. 2", "accuracy over size, Yelp", None, "no data"),
     Line("Fig. 3", "accuracy over m, u, v, k", None, "a plot; ours, AG News alone: Curves"),
     Line("Table 4", "words of clusters", None, "no numbers; ours: Words of clusters"),

@@ -212,7 +212,7 @@ class _Lengths:
         self.beside.append(size - _bytes(pick))
 
     def least(self, pick: Pick) -> float:
-        """The least bytes that the file of a pick can have."""
+        """The least bytes that the file of a pick can have, as far as built ones tell."""
         row, known = self._row(pick), np.array(self.rows).T
         shares = np.linalg.lstsq(known, row, rcond=None)[0]
         beside = float(min(self.beside))
