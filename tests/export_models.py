@@ -1,10 +1,13 @@
 """Small models of every kind that `export` meets, and ids to try them on."""
 
+import functools
+
 import keras
 import numpy as np
 import tensorflow as tf
 
-from kerascompact import layers, models
+from kerascompact import export, layers, models
+from kerascompact.text import Vocabulary
 
 V, CLASSES = 30, 3
 
@@ -44,6 +47,20 @@ def mean(embedding, **config):
 
 
 MODELS = {"lstm": lstm, "mean": mean}
+LABELS = ["a", "b", "c"]
+
+
+@functools.cache
+def file_of(kind):
+    """The file of a model with clusters and three labels, converted once in a process."""
+    return export.convert(MODELS[kind](cluster(seed=0)), labels=LABELS)
+
+
+@functools.cache
+def text_file():
+    """A file that takes texts of up to 40 bytes, converted once in a process."""
+    words = Vocabulary([f"word{i}" for i in range(V - 2)])
+    return export.convert(mean(standard()), text=words, max_bytes=40, labels=LABELS)
 
 
 class Subclassed(keras.Model):

@@ -144,5 +144,6 @@ def classifier(rule="l1", strength=STRENGTH, **kwargs):
 def fitted(optimizer, jit_compile=False, epochs=3, **kwargs):
     model = classifier(**kwargs)
     model.compile(optimizer, "mse", jit_compile=jit_compile)
+    model.optimizer.build(model.trainable_variables)  # or the step is traced twice
     model.fit(IDS, LABELS, batch_size=12, epochs=epochs, shuffle=False, verbose=0)
     return model

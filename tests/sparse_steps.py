@@ -59,6 +59,7 @@ LABELS = np.random.default_rng(1).normal(size=(64, 1)).astype(np.float32)
 def fitted(optimizer, jit_compile=False, embedding=None, epochs=2, model=None):
     model = model or classifier(embedding)
     model.compile(optimizer, "mse", jit_compile=jit_compile)
+    model.optimizer.build(model.trainable_variables)  # or the step is traced twice
     history = model.fit(IDS, LABELS, batch_size=16, epochs=epochs, shuffle=False, verbose=0)
     return model, history.history["loss"]
 
@@ -70,4 +71,5 @@ def step_on_a_big_table(optimizer):
     """One traced step of a cluster embedding with more words than any other size here."""
     model = classifier(ClusterEmbedding(BIG, 2, 3))
     model.compile(optimizer, "mse")
+    model.optimizer.build(model.trainable_variables)
     return train_step(model, IDS[:4].astype(np.int32), LABELS[:4])

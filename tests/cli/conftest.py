@@ -56,6 +56,14 @@ def trained(table, tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
+def text_file(trained, tmp_path_factory):
+    """The file of `export --text-in`, of at most 80 bytes a text."""
+    out = tmp_path_factory.mktemp("text") / "model.tflite"
+    assert main(["export", str(trained), "--text-in", "--max-bytes", "80", "--out", str(out)]) == 0
+    return out
+
+
+@pytest.fixture(scope="session")
 def projected(table, tmp_path_factory):
     """The folder of `--method projection`, and what training it printed."""
     out, printed = tmp_path_factory.mktemp("projected") / "out", io.StringIO()

@@ -1,23 +1,20 @@
 """`kerascompact bench`: a table for people, JSON for programs."""
 
 import json
+import shutil
+from pathlib import Path
 
 import pytest
 
-from export_models import cluster, mean, standard
-from kerascompact import export
 from kerascompact.cli import main
-from kerascompact.text import Vocabulary
 
 
 @pytest.fixture(scope="module")
-def files(tmp_path_factory):
+def files(trained, text_file, tmp_path_factory):
     folder = tmp_path_factory.mktemp("files")
-    words = Vocabulary([f"word{i}" for i in range(28)])
-    text = export.convert(mean(standard()), text=words)
     return (
-        export.save(mean(cluster()), folder / "ids.tflite"),
-        export.save(text, folder / "text.tflite"),
+        Path(shutil.copy(trained / "model.tflite", folder / "ids.tflite")),
+        Path(shutil.copy(text_file, folder / "text.tflite")),
     )
 
 
@@ -34,7 +31,7 @@ def test_a_table_with_a_ratio(files, capsys):
 
 
 def test_json(files, tmp_path, capsys):
-    (tmp_path / "texts.txt").write_text("word1 word2\n\nword3\n")
+    (tmp_path / "texts.txt").write_text("raise the music\n\nhalt\n")
     options = ["--runs", "20", "--json", "--texts", str(tmp_path / "texts.txt")]
     assert main(["bench", str(files[1]), *options]) == 0
     (found,) = json.loads(capsys.readouterr().out)

@@ -76,7 +76,7 @@ def vectors_in(file, length=8):
     return np.concatenate(rows)
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("method", METHODS)
 def test_word_vectors_become_a_file_and_a_list_of_words(method, glove, tmp_path, capsys):
     """Of what the function makes, where nothing is rounded or drawn."""

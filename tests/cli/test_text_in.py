@@ -10,13 +10,6 @@ from kerascompact.cli import main
 from kerascompact.text import Vocabulary
 
 
-@pytest.fixture(scope="module")
-def file(trained, tmp_path_factory):
-    out = tmp_path_factory.mktemp("text") / "model.tflite"
-    assert main(["export", str(trained), "--text-in", "--max-bytes", "80", "--out", str(out)]) == 0
-    return out
-
-
 def test_export_says_what_the_vocabulary_costs(trained, tmp_path, capsys):
     out = tmp_path / "open.tflite"
     assert main(["export", str(trained), "--text-in", "--out", str(out)]) == 0
@@ -30,45 +23,45 @@ def test_export_says_what_the_vocabulary_costs(trained, tmp_path, capsys):
     assert tools.inspect(out).inputs == ["text int32[1, ?]"]
 
 
-def test_predicts_as_the_file_of_ids_does(trained, file, capsys):
+def test_predicts_as_the_file_of_ids_does(trained, text_file, capsys):
     texts = ["please increase the music", "HALT the music, number 3", "dampen it"]
     for text in texts:
         assert main(["predict", str(trained / "model.tflite"), text]) == 0
         wanted = capsys.readouterr().out
-        assert main(["predict", str(file), text]) == 0
+        assert main(["predict", str(text_file), text]) == 0
         assert capsys.readouterr().out == wanted
 
 
-def test_notes_of_predict(trained, file, capsys, monkeypatch):
+def test_notes_of_predict(trained, text_file, capsys, monkeypatch):
     words = str(trained / "vocabulary.txt")
-    assert main(["predict", str(file), "xyzzy", "--vocabulary", words]) == 0
+    assert main(["predict", str(text_file), "xyzzy", "--vocabulary", words]) == 0
     assert "no word of the text is in the vocabulary" in capsys.readouterr().err
-    assert main(["predict", str(file), "xyzzy"]) == 0  # without the words nobody can tell
+    assert main(["predict", str(text_file), "xyzzy"]) == 0  # without the words nobody can tell
     assert capsys.readouterr().err == ""
     stdin = type("Stdin", (), {"buffer": io.BytesIO(b"please " * 20)})()
     monkeypatch.setattr(sys, "stdin", stdin)
-    assert main(["predict", str(file), "-"]) == 0
+    assert main(["predict", str(text_file), "-"]) == 0
     assert "note: line 1: text cut to its first 80 of 140 bytes" in capsys.readouterr().err
 
 
-def test_verify_reads_the_texts(trained, table, file, tmp_path, capsys, fails):
+def test_verify_reads_the_texts(trained, table, text_file, tmp_path, capsys, fails):
     options = ["--model", str(trained / "model.keras"), "--data", str(table)]
-    assert main(["verify", str(file), *options]) == 0
+    assert main(["verify", str(text_file), *options]) == 0
     out = capsys.readouterr().out
     assert "240 examples, " in out and "frozen model - file: argmax agreement 1.000000" in out
     assert "accuracy: trained " in out
     other = Vocabulary(["a"]).save(tmp_path / "other.txt")
-    line = fails("verify", file, *options, "--vocabulary", other)
+    line = fails("verify", text_file, *options, "--vocabulary", other)
     assert "was trained with another vocabulary" in line
     (tmp_path / "model.keras").write_bytes((trained / "model.keras").read_bytes())
     alone = ["--model", tmp_path / "model.keras", "--data", table]
-    assert "vocabulary.txt" in fails("verify", file, *alone)
+    assert "vocabulary.txt" in fails("verify", text_file, *alone)
     words = str(trained / "vocabulary.txt")
-    assert main(["verify", str(file), *map(str, alone), "--vocabulary", words]) == 0
+    assert main(["verify", str(text_file), *map(str, alone), "--vocabulary", words]) == 0
 
 
-def test_inspect_shows_text(file, capsys):
-    assert main(["inspect", str(file)]) == 0
+def test_inspect_shows_text(text_file, capsys):
+    assert main(["inspect", str(text_file)]) == 0
     out = capsys.readouterr().out
     assert "in:  text int32[1, 80]" in out
     assert "text in: UTF-8 bytes, 80 bytes and 8 words, cut by the rules 'wordpunct'" in out

@@ -7,6 +7,7 @@ import pytest
 
 from kerascompact import cli
 from kerascompact.commands import budget, source
+from kerascompact.search import training
 from kerascompact.search.preparing import dev_share
 
 
@@ -77,7 +78,9 @@ def test_help_of_the_teacher_tells_the_order_that_labels_have(capsys):
     assert "the order of labels.txt: alphabetical, or by value if all are whole numbers" in shown
 
 
-def test_vectors_of_a_file_train(tmp_path, capsys):
+@pytest.mark.filterwarnings("default:No training ended in time")
+def test_vectors_of_a_file_train(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(training, "LEAST", 300)
     words = ["turn", "it", "up", "down"]
     numbers = np.random.default_rng(0).normal(size=(4, 3))
     lines = [
@@ -91,7 +94,7 @@ def test_vectors_of_a_file_train(tmp_path, capsys):
         "--budget",
         "20KB",
         "--minutes",
-        "0.2",
+        "0.001",  # one training goes on
     ]
     arguments += [
         "--out",
@@ -101,7 +104,10 @@ def test_vectors_of_a_file_train(tmp_path, capsys):
         "--workers",
         "1",
     ]
-    assert cli.main(arguments) == 0
+    (tmp_path / "dev").mkdir()
+    dev = table(tmp_path / "dev", 60)  # of one's own: no training on train and dev together
+    assert cli.main([*arguments, "--no-distil", "--dev", str(dev)]) == 0
+    assert "warning: No training ended in time: one goes on now" in capsys.readouterr().err
     report = (tmp_path / "out" / "report.json").read_text()
     assert "<WordVectors of 4 words, 3 numbers each>" in report
     assert (tmp_path / "out" / "model.tflite").stat().st_size <= 20_000

@@ -66,21 +66,17 @@ def test_past_tolerance_is_an_error(trained, options, fails):
     assert "`tolerance` must be" in fails("verify", "x", *options, "--tolerance", "-1")
 
 
-def test_a_file_of_another_model_is_an_error(trained, table, options, tmp_path, fails):
-    import keras
-
-    from kerascompact import export
+def test_a_file_of_another_model_is_an_error(trained, tmp_path, fails):
     from kerascompact.tasks.folder import load_model
-    from kerascompact.text import Vocabulary
 
+    few = tmp_path / "few.csv"
+    few.write_text("text,label\n" + "please raise it,louder\nhalt the music,stop\n" * 3)
     model = load_model(trained / "model.keras")
-    keras.utils.set_random_seed(5)
     dense = model.get_layer("probabilities")
     dense.set_weights([-weight for weight in dense.get_weights()])
-    vocabulary = Vocabulary.load(trained / "vocabulary.txt")
-    labels = (trained / "labels.txt").read_text().split()
-    export.save(model, tmp_path / "m.tflite", vocabulary=vocabulary, labels=labels)
-    assert "does not predict what Keras does" in fails("verify", tmp_path / "m.tflite", *options)
+    model.save(tmp_path / "other.keras")
+    options = ["--model", tmp_path / "other.keras", "--data", few]
+    assert "does not predict what Keras does" in fails("verify", trained / "model.tflite", *options)
 
 
 def test_labels_columns_and_files_that_do_not_fit(trained, table, options, tmp_path, fails):

@@ -1,5 +1,7 @@
 """The auto-encoder of Shu & Nakayama: what it stores, which epoch it keeps, what a refit gains."""
 
+import functools
+
 import numpy as np
 import pytest
 
@@ -17,8 +19,15 @@ def error(form, table=TABLE, counts=None):
     return np.average(each, weights=counts)
 
 
+@functools.cache
+def fitted(scale=1.0, **config):
+    """The form of a table, trained once for all tests that read it."""
+    table = scale * TABLE
+    return CompositionalCodes(**{**QUICK, **config}).fit(table, name="words", mask_zero=True)
+
+
 def test_codes_and_codebooks_are_what_is_stored():
-    form = CompositionalCodes(**QUICK).fit(TABLE, name="words", mask_zero=True)
+    form = fitted()
     books = form.codebook.numpy().reshape(M, K, d)
     expected = [sum(books[j, c[j]] for j in range(M)) for c in codes_of(form)]
     np.testing.assert_allclose(form(np.arange(V)), expected, rtol=1e-5, atol=1e-6)
@@ -27,7 +36,7 @@ def test_codes_and_codebooks_are_what_is_stored():
 
 
 def test_training_lowers_the_error_of_the_codes():
-    one, more = (CompositionalCodes(**{**QUICK, "epochs": n}).fit(TABLE) for n in (1, 60))
+    one, more = fitted(), fitted(epochs=60)
     assert error(more) < 0.5 * error(one)
     assert error(more) < 0.1 * np.mean(np.sum(TABLE**2, axis=1))
 
@@ -54,26 +63,26 @@ def test_keeps_the_epoch_with_the_smallest_error(monkeypatch):
 
 
 def test_refitting_changes_codebooks_only_and_never_for_the_worse():
-    plain, refitted = (CompositionalCodes(**QUICK, refit=r).fit(TABLE) for r in (False, True))
+    plain, refitted = fitted(refit=False), fitted()
     np.testing.assert_array_equal(codes_of(plain), codes_of(refitted))
     assert error(refitted) < error(plain)
 
 
 def test_the_scale_of_the_table_changes_nothing_but_the_scale():
-    small, large = (CompositionalCodes(**QUICK).fit(s * TABLE) for s in (1.0, 1024.0))
+    small, large = fitted(), fitted(1024.0)
     np.testing.assert_array_equal(codes_of(small), codes_of(large))
     np.testing.assert_allclose(large(np.arange(V)), 1024 * small(np.arange(V)).numpy(), rtol=1e-4)
 
 
 def test_counts_decide_which_words_are_seen():
     counts = np.r_[np.full(6, 100.0), np.ones(V - 6)]
-    config = {**QUICK, "epochs": 20}
-    plain, pulled = (CompositionalCodes(**config).fit(TABLE, c) for c in (None, counts))
+    plain, pulled = fitted(), CompositionalCodes(**QUICK).fit(TABLE, counts)
     assert error(pulled, counts=counts) < error(plain, counts=counts)
 
 
 def test_the_same_seed_gives_the_same_codes():
-    one, same, other = (CompositionalCodes(**QUICK, seed=s).fit(TABLE) for s in (1, 1, 2))
+    one, other = fitted(), fitted(seed=1)
+    same = CompositionalCodes(**QUICK, seed=0).fit(TABLE)
     np.testing.assert_array_equal(codes_of(one), codes_of(same))
     assert np.any(codes_of(one) != codes_of(other))
 

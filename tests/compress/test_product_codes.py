@@ -11,10 +11,9 @@ NORMAL = RANDOM.normal(size=(2000, 12)).astype(np.float32)
 UNEVEN = NORMAL * np.exp(RANDOM.normal(size=(2000, 1))).astype(np.float32)
 
 
-def error(compressor, table=NORMAL, counts=None):
-    found = compressor.fit(table, counts)(np.arange(len(table))).numpy()
-    share = np.ones(len(table)) if counts is None else counts
-    return np.sqrt(share @ np.square(found - table).sum(1) / (share @ np.square(table).sum(1)))
+def error(form, table=NORMAL):
+    found = form(np.arange(len(table))).numpy()
+    return np.sqrt(np.square(found - table).sum() / np.square(table).sum())
 
 
 @pytest.mark.few(2)
@@ -28,16 +27,16 @@ def error(compressor, table=NORMAL, counts=None):
     ],
 )
 def test_errors_of_normal_numbers(options, largest):
-    found = error(ProductCodes(**options, row_scales=False))
+    found = error(ProductCodes(**options, row_scales=False).fit(NORMAL))
     assert 0.85 * largest < found < largest
     if options["bits"] == 4:
-        assert found < 0.9 * error(ScalarQuantization(4))
+        assert found < 0.9 * error(ScalarQuantization(4).fit(NORMAL))
 
 
 def test_lengths_of_rows_win_back_what_uneven_rows_lose():
-    without, with_them = (error(ProductCodes(4, row_scales=rows), UNEVEN) for rows in (False, True))
-    assert with_them < 0.75 * without
-    lengths = ProductCodes(4, row_scales=True).fit(UNEVEN).lengths(np.arange(2000)).numpy().ravel()
+    without, form = (ProductCodes(4, row_scales=rows).fit(UNEVEN) for rows in (False, True))
+    assert error(form, UNEVEN) < 0.75 * error(without, UNEVEN)
+    lengths = form.lengths(np.arange(2000)).numpy().ravel()
     assert len(np.unique(lengths)) <= 256
     rows = np.sqrt(np.square(UNEVEN / np.sqrt(np.square(UNEVEN).mean(0))).mean(1))
     np.testing.assert_allclose(lengths, rows, rtol=0.02)  # 255 steps over a factor of 2,000
@@ -56,9 +55,9 @@ def test_a_column_of_another_size_keeps_its_digits():
 
 
 def test_rows_of_zeros_stay_zero():
-    table = UNEVEN.copy()
+    table = UNEVEN[:200].copy()
     table[[0, 7]] = 0
-    found = ProductCodes(4, row_scales=True).fit(table)(np.arange(2000)).numpy()
+    found = ProductCodes(4, row_scales=True).fit(table)(np.arange(200)).numpy()
     assert not found[[0, 7]].any() and found[1:7].any()
     assert not ProductCodes(2, row_scales=True).fit(0 * table)(np.arange(9)).numpy().any()
     assert not ProductCodes(2, row_scales=False).fit(0 * table)(np.arange(9)).numpy().any()
@@ -73,10 +72,10 @@ def test_counts_weigh_the_errors():
 
 
 def test_two_fits_are_equal_and_a_sample_is_almost_as_good():
-    one, two = (ProductCodes(4).fit(NORMAL).get_weights() for _ in range(2))
-    for left, right in zip(one, two, strict=True):
+    form, again = (ProductCodes(4).fit(NORMAL) for _ in range(2))
+    for left, right in zip(form.get_weights(), again.get_weights(), strict=True):
         np.testing.assert_array_equal(left, right)
-    assert error(ProductCodes(4, max_points=4000)) < 1.1 * error(ProductCodes(4))
+    assert error(ProductCodes(4, max_points=4000).fit(NORMAL)) < 1.1 * error(form)
 
 
 @pytest.mark.few(2)

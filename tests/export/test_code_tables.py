@@ -44,7 +44,7 @@ def agrees(frozen, data=IDS):
     return report
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("recipe", RECIPES)
 def test_a_plain_table(recipe):
     frozen = export.freeze(mean(plain()), recipe)
@@ -64,17 +64,19 @@ def test_a_plain_table(recipe):
 
 
 def test_fewer_bits_are_fewer_bytes_and_larger_errors():
-    model = mean(plain(3000))
+    words = 2000
+    model = mean(plain(words))
     wanted = np.asarray(model.get_layer("words").embeddings)
     sizes, errors = [], []
     for recipe in ("int8", *RECIPES):
         frozen = export.freeze(model, recipe)
-        found = frozen.model.get_layer("words")(np.arange(3000)).numpy()
+        found = frozen.model.get_layer("words")(np.arange(words)).numpy()
         errors.append(np.linalg.norm(found - wanted) / np.linalg.norm(wanted))
         sizes.append(len(frozen.convert()))
     assert sizes == sorted(sizes, reverse=True) and errors == sorted(errors)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("recipe", RECIPES)
 def test_low_rank_factors(recipe):
     frozen = export.freeze(mean(low_rank()), recipe)
@@ -129,7 +131,7 @@ def test_forms_inside_others():
 def test_a_table_smaller_than_its_codebook_has_eight_bits():
     small = in_codes(dense(30, 6)[0], 4)
     assert type(small) is DenseForm and small.precision == "int8"
-    for rows in (30, 100, 400, 1000):
+    for rows in (30, 1000):
         for bits in (4, 3, 2):
             expected = in_codes(dense(rows, 6)[0], bits)
             assert expected.storage() == form_of_table(rows, 6, bits).storage()
@@ -139,7 +141,8 @@ def test_a_table_smaller_than_its_codebook_has_eight_bits():
 def test_training_moves_the_codebook():
     labels = (IDS.sum(axis=1) % 3).astype(np.int32)
     aware = export.quantization_aware(mean(plain()), "codes2")
-    aware.compile(keras.optimizers.Adam(0.01), "sparse_categorical_crossentropy")
+    loss = "sparse_categorical_crossentropy"
+    aware.compile(keras.optimizers.Adam(0.01), loss, run_eagerly=True)
     before = aware.evaluate(IDS, labels, verbose=0)
     aware.fit(IDS, labels, epochs=5, verbose=0)
     assert aware.evaluate(IDS, labels, verbose=0) < before

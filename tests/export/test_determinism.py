@@ -26,13 +26,14 @@ def trained():
     return model
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(("make", "recipe"), [(mean, "int4"), (lstm, "int8_tables")])
 def test_converting_twice_gives_the_same_bytes(make, recipe):
     model = make(mixture())
     assert export.convert(model, recipe) == export.convert(model, recipe)
 
 
+@pytest.mark.slow
 def test_converting_text_in_twice_gives_the_same_bytes():
     model = mean(standard())
     first, second = (export.convert(model, text=WORDS, max_bytes=40) for _ in range(2))

@@ -111,11 +111,11 @@ def check_size(words, hidden, recipe):
 @pytest.mark.parametrize(
     ("hidden", "recipe"),
     [
-        (False, "float32"),
+        slow(False, "float32"),
         slow(False, "int8_tables"),
         (False, "int4_tables"),
         slow(True, "float32"),
-        (True, "int8_tables"),
+        slow(True, "int8_tables"),
         slow(True, "int4_tables"),
     ],
 )
@@ -181,6 +181,7 @@ def sparse_of(words, num_anchors=500, width=300, per_row=4):
     return SparseForm.from_matrix(transform, numbers(num_anchors, width))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("recipe", SOME_RECIPES)
 def test_sparse_rows_are_as_small_as_their_entries(recipe):
     form = sparse_of(10_000)

@@ -58,7 +58,8 @@ def test_int8_rounds_each_column_to_127_steps(name):
 
 def test_the_frozen_model_evaluates_as_the_trained_one_was_compiled():
     model = mean(cluster())
-    model.compile("adam", "sparse_categorical_crossentropy", metrics=["accuracy"])
+    loss = "sparse_categorical_crossentropy"
+    model.compile("adam", loss, metrics=["accuracy"], run_eagerly=True)
     labels = np.arange(len(IDS)) % CLASSES
     model.fit(IDS, labels, verbose=0)
     found = export.freeze(model, "float32").model.evaluate(IDS, labels, verbose=0, return_dict=True)
@@ -205,7 +206,8 @@ def test_evaluates_what_ships_with_the_loss_of_the_trained_model(make):
         frozen.evaluate(IDS, labels)
     classes = range(expected.shape[-1])
     labels = labels % len(classes)
-    model.compile(loss=keras.losses.SparseCategoricalCrossentropy(), metrics=["accuracy"])
+    loss = keras.losses.SparseCategoricalCrossentropy()
+    model.compile(loss=loss, metrics=["accuracy"], run_eagerly=True)
     before = model.evaluate(IDS, labels, verbose=0)
     with frozen.shipped() as (ships, _):
         rounded = np.asarray(ships(IDS))
@@ -228,7 +230,7 @@ def test_refuses_what_is_no_model():
 @pytest.mark.parametrize("make", [mean, lambda layer: Subclassed(layer)])
 def test_a_snapshot_is_compared_with_the_weights_it_was_made_of(make):
     model = make(cluster())
-    model.predict(IDS, verbose=0)
+    model(IDS)
     frozen = export.freeze(model)
     file = frozen.convert()
     assert frozen.verify(IDS).agreement == 1

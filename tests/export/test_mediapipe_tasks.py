@@ -3,6 +3,7 @@
 MediaPipe itself runs them in `tests/export/test_in_mediapipe.py`.
 """
 
+import functools
 import io
 import zipfile
 
@@ -39,6 +40,12 @@ def convert(rules, model=None, **options):
     return export.convert(model, vocabulary=words(rules), mediapipe=True, **options)
 
 
+@functools.cache
+def file_of(rules):
+    """The file of a classifier, converted once."""
+    return convert(rules)
+
+
 def fields(table, slot):
     """Position of a field of a flatbuffer's table, or 0."""
     return table.Offset(4 + 2 * slot)
@@ -70,7 +77,7 @@ def metadata_of(data):
 
 @pytest.mark.parametrize("rules", ["mediapipe", "mediapipe_bert"])
 def test_vocabulary_and_labels_are_in_the_file(rules):
-    data = convert(rules)
+    data = file_of(rules)
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         content = {name: archive.read(name).decode() for name in archive.namelist()}
     assert content["labels.txt"] == "yes\nno"
@@ -82,7 +89,7 @@ def test_vocabulary_and_labels_are_in_the_file(rules):
 
 
 def test_metadata_by_the_fields_of_the_schema():
-    graph = entry(metadata_of(convert("mediapipe")), 3, 0)
+    graph = entry(metadata_of(file_of("mediapipe")), 3, 0)
     given, answer = entry(graph, 2, 0), entry(graph, 3, 0)
     unit = entry(given, 4, 0)
     assert text_of(given, 0) == "ids"
@@ -98,7 +105,7 @@ def test_metadata_by_the_fields_of_the_schema():
 
 
 def test_bert_has_three_inputs_of_which_one_is_read():
-    data = convert("mediapipe_bert")
+    data = file_of("mediapipe_bert")
     graph = entry(metadata_of(data), 3, 0)
     assert [text_of(entry(graph, 2, n), 0) for n in range(3)] == ["ids", "segment_ids", "mask"]
     unit = entry(graph, 5, 0)
@@ -108,14 +115,21 @@ def test_bert_has_three_inputs_of_which_one_is_read():
     assert tflite.read_metadata(data)["mediapipe"] == {"tokenizer": "bert", "words": LENGTH}
 
 
-@pytest.mark.parametrize("rules", ["mediapipe", "mediapipe_bert"])
-@pytest.mark.parametrize("length", [None, LENGTH])
+@pytest.mark.parametrize(
+    ("rules", "length"),
+    [
+        ("mediapipe", None),
+        ("mediapipe_bert", LENGTH),
+        pytest.param("mediapipe", LENGTH, marks=pytest.mark.slow),
+        pytest.param("mediapipe_bert", None, marks=pytest.mark.slow),
+    ],
+)
 def test_our_runtime_answers_as_keras_from_the_file_alone(rules, length):
     model, vocabulary = classifier(rules, length), words(rules)
     data = convert(rules, model, recipe="float32")
     read = LENGTH - 2 * (rules == "mediapipe_bert" and length is not None)
     ids = np.pad(vocabulary.encode_all(TEXTS, read), ((0, 0), (0, LENGTH - read)))
-    wanted = model.predict(ids, verbose=0)
+    wanted = model(ids)
     found = runtime.TextClassifier(data).predict_many(TEXTS)
     np.testing.assert_allclose([one.probabilities for one in found], wanted, atol=1e-6)
     assert found[0].labels == ("yes", "no")
@@ -125,7 +139,7 @@ def test_our_runtime_answers_as_keras_from_the_file_alone(rules, length):
 def test_the_price_is_the_vocabulary_and_at_most_950_bytes():
     plain = export.convert(classifier("mediapipe"), vocabulary=words("mediapipe"),
                            labels=LABELS, sequence_length=LENGTH)  # fmt: skip
-    data = convert("mediapipe")
+    data = file_of("mediapipe")
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         stored = sum(one.file_size for one in archive.infolist())
     assert len(data) - len(plain) - stored < 950  # metadata, and the archive's own entries

@@ -22,9 +22,12 @@ def tagger(layer, **embedding):
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: SparseLSTM(6, 3, 0.5, return_sequences=True),
+        pytest.param(lambda: SparseLSTM(6, 3, 0.5, return_sequences=True), marks=pytest.mark.slow),
         pytest.param(lambda: SparseLSTM(6), marks=pytest.mark.slow),
-        lambda: keras.layers.Bidirectional(SparseLSTM(5, 2, 0.5, return_sequences=True)),
+        pytest.param(
+            lambda: keras.layers.Bidirectional(SparseLSTM(5, 2, 0.5, return_sequences=True)),
+            marks=pytest.mark.slow,
+        ),
         lambda: keras.layers.Bidirectional(SparseGRU(4, 2)),
         lambda: SparseSimpleRNN(6, 3, 0.5, return_sequences=True),
     ],
@@ -60,6 +63,7 @@ def test_a_language_model_steps_through_a_text_with_its_states():
         states = outputs
 
 
+@pytest.mark.slow
 def test_steps_with_kernels_of_int8():
     """Rounded as the frozen model is, and carried from one word to the next."""
     model = tagger(keras.layers.LSTM(16, return_sequences=True))

@@ -4,7 +4,7 @@ import keras
 import numpy as np
 import pytest
 
-from export_models import CLASSES, EMBEDDINGS, V, answers, cluster, lstm, mean, standard
+from export_models import CLASSES, EMBEDDINGS, V, answers, cluster, file_of, lstm, mean, standard
 from kerascompact import export, models, tflite, tools
 from kerascompact.runtime import TextClassifier, encoding
 from kerascompact.runtime.interpreter import Interpreter
@@ -57,13 +57,12 @@ def data(model):
     )
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("make", "length", "max_bytes"),
     [
         (mean, None, None),
-        (lstm, 6, 40),
-        (models.text_cnn, None, 40),
+        pytest.param(lstm, 6, 40, marks=pytest.mark.slow),
+        pytest.param(models.text_cnn, None, 40, marks=pytest.mark.slow),
     ],
 )
 def test_file_predicts_what_keras_does_on_the_ids(make, length, max_bytes):
@@ -85,7 +84,7 @@ def test_file_predicts_what_keras_does_on_the_ids(make, length, max_bytes):
             np.testing.assert_allclose(file.run_text(text)["probabilities"], wanted, **CLOSE)
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("name", "rules"),
     [
@@ -105,9 +104,27 @@ def test_every_embedding_and_rule(name, rules):
     assert tflite.read_metadata(data)["text"]["rules"] == rules
 
 
-@pytest.mark.parametrize("length", [pytest.param(None, marks=pytest.mark.slow), 9])
-def test_tagger_says_where_the_words_are(length):
-    model = shuffled(models.tagger(standard(), CLASSES, units=4, hidden=4))
+def labels_alone():
+    """A tagger without a loop."""
+    ids = keras.Input((None,), dtype="int32", name="ids")
+    softmax = keras.layers.Dense(CLASSES, activation="softmax", name="probabilities")
+    return keras.Model(ids, softmax(standard()(ids)))
+
+
+def lstm_tagger():
+    return models.tagger(standard(), CLASSES, units=4, hidden=4)
+
+
+@pytest.mark.parametrize(
+    ("make", "length"),
+    [
+        (labels_alone, 9),
+        pytest.param(lstm_tagger, 9, marks=pytest.mark.slow),
+        pytest.param(lstm_tagger, None, marks=pytest.mark.slow),
+    ],
+)
+def test_tagger_says_where_the_words_are(make, length):
+    model = shuffled(make())
     data = export.convert(model, text=VOCABULARY, sequence_length=length)
     file = Interpreter(data)
     assert set(file.outputs) == {"probabilities", "spans"}
@@ -300,6 +317,6 @@ def test_refuses_wrong_arguments(model, options, message):
         export.convert(model, **options)
 
 
-def test_a_file_of_ids_takes_no_text(model):
+def test_a_file_of_ids_takes_no_text():
     with pytest.raises(ValueError, match="`file` must be one that takes text"):
-        Interpreter(export.convert(model)).run_text("up")
+        Interpreter(file_of("mean")).run_text("up")

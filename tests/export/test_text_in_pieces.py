@@ -56,11 +56,31 @@ MODELS = {
     "three inputs": (three_inputs, {}),
 }
 STORED = {"clusters"}  # a compact table is not renumbered
+SHORT = {("clusters", "int8")}
 
 
-@pytest.mark.few(4)
-@pytest.mark.parametrize("recipe", ["float32", "int8", "int4"])
-@pytest.mark.parametrize("kind", MODELS)
+@pytest.fixture(scope="module")
+def fixed():
+    """A model of a fixed length and its file."""
+    model = classifier()
+    return model, export.convert(model, "float32", text=PIECES, labels=["a", "b", "c"])
+
+
+def text_bytes(ids):
+    """Bytes of the pieces in a file, with as many of ids."""
+    characters = sum(array.nbytes for array in PIECES.characters[:5])
+    count = len(PIECES.pieces.ids)
+    return characters + 4 * count + 2 * -(-count // 5) + ids
+
+
+@pytest.mark.parametrize(
+    ("kind", "recipe"),
+    [
+        pytest.param(kind, recipe, marks=[] if (kind, recipe) in SHORT else pytest.mark.slow)
+        for kind in MODELS
+        for recipe in ("float32", "int8", "int4")
+    ],
+)
 def test_file_predicts_what_keras_does_on_the_ids(kind, recipe):
     make, options = MODELS[kind]
     model = make()
@@ -68,26 +88,30 @@ def test_file_predicts_what_keras_does_on_the_ids(kind, recipe):
     data = frozen.convert(text=tokenizer(), labels=["a", "b", "c"], **options)
     report = export.verify(model, data, TEXTS, vocabulary=PIECES)
     assert report.agreement == 1 and report.largest_difference < 0.1
-    assert frozen.verify(TEXTS, vocabulary=tokenizer()).agreement == 1
+    assert frozen.verify(TEXTS[-2:], vocabulary=tokenizer()).agreement == 1
     facts = tflite.read_metadata(data)
-    count = len(PIECES.pieces.ids)
-    small = facts["text"]["bytes"]
     longer = TextClassifier(data).interpreter
     assert longer.text["rules"] == "wordpiece" and facts["vocabulary"]["sha256"] == PIECES.sha256
-    characters = sum(array.nbytes for array in PIECES.characters[:5])
-    ids = 2 * count if kind in STORED else 0
-    assert small == characters + 4 * count + 2 * -(-count // 5) + ids
+    ids = 2 * len(PIECES.pieces.ids) if kind in STORED else 0
+    assert facts["text"]["bytes"] == text_bytes(ids)
 
 
-def test_one_text_by_hand():
-    model = classifier()
-    file = TextClassifier(export.convert(model, "float32", text=PIECES, labels=["a", "b", "c"]))
+def test_one_text_by_hand(fixed):
+    model, data = fixed
+    file = TextClassifier(data)
     ids = [[2, *(PIECES.tokens.index(one) for one in ("un", "##aff", "##able", "!")), 3]]
     wanted = model(np.pad(ids, ((0, 0), (0, LENGTH - 6))))[0]
     found = file.predict("Un\u00e4ffable!")
     np.testing.assert_allclose(found.probabilities, wanted, atol=1e-6)
     assert found.tokens == 2 and not found.notes
     assert "cut to its first 12" in file.predict("a b " * 9).notes[0]
+
+
+def test_texts_of_an_open_length_and_of_at_most_five_tokens():
+    model = classifier(length=None)
+    data = export.convert(model, "float32", text=PIECES, max_words=5)
+    texts = ["unaffable turns it!", "turn"]  # one is cut
+    assert export.verify(model, data, texts, vocabulary=PIECES).agreement == 1
 
 
 def test_models_that_are_not_renumbered():
@@ -100,14 +124,11 @@ def test_models_that_are_not_renumbered():
     words = keras.layers.Dense(V)(keras.ops.mean(table(ids), axis=1))
     subclassed = Subclassed()
     subclassed(np.zeros((1, LENGTH), np.int32))
-    plain = export.convert(classifier(), "float32", text=PIECES)
-    renumbered = tflite.read_metadata(plain)["text"]["bytes"]
-    count = len(PIECES.pieces.ids)
     for model in (keras.Model(ids, scored), keras.Model(ids, words), subclassed):
         inputs = {"ids": np.zeros((1, LENGTH), np.int32)} if model is subclassed else None
         data = export.convert(model, "float32", text=PIECES, inputs=inputs)
         stored = tflite.read_metadata(data)["text"]["bytes"]
-        assert stored == renumbered + 2 * count
+        assert stored == text_bytes(2 * len(PIECES.pieces.ids))
         if model is not subclassed:
             assert export.verify(model, data, TEXTS, vocabulary=PIECES).agreement == 1
 
@@ -122,12 +143,11 @@ def test_every_token_is_tried_where_one_may_be_apart():
     assert tried.shape[1] == LENGTH and {*range(V)} == {*tried.flatten().tolist()}
 
 
-def test_refuses():
-    model = classifier()
+def test_refuses(fixed):
+    model, data = fixed
     with pytest.raises(ValueError, match="`vocabulary` must be a kerascompact.text.Vocabulary; bu"):
         export.convert(model, vocabulary=PIECES)
     other = WordPiece(tokenizer(ends=False))
-    data = export.convert(model, text=PIECES)
     with pytest.raises(ValueError, match="`vocabulary` must be that of the model"):
         export.verify(model, data, TEXTS, vocabulary=other)
     with pytest.raises(ValueError, match="must have as many ids as the embedding"):

@@ -78,7 +78,8 @@ def test_training_sees_what_the_settled_form_holds(precision):
     ids = keras.Input((3,), dtype="int32")
     vectors = keras.layers.Concatenate()([one(ids) for one in latent.values()])
     model = keras.Model(ids, vectors)
-    model.compile(keras.optimizers.SGD(50.0), "mse")  # the mean is over all entries of all forms
+    rate = 50.0  # the mean is over all entries of all forms
+    model.compile(keras.optimizers.SGD(rate), "mse", run_eagerly=True)
     model.fit(IDS, np.ones((2, 3, vectors.shape[-1])), epochs=4, verbose=0)
     for name, one in latent.items():
         after, settled = np.asarray(one(IDS)), one.settled()
@@ -115,7 +116,7 @@ def test_a_step_reads_the_rows_of_the_batch_only():
 def test_it_is_saved_and_goes_on(tmp_path):
     latent = TrainableForm.over(FORMS["factored"]().stored_as("int4"))
     model = keras.Sequential([keras.Input((3,), dtype="int32"), latent])
-    model.compile("sgd", "mse")
+    model.compile("sgd", "mse", run_eagerly=True)
     model.fit(IDS, np.ones((2, 3, 5)), verbose=0)
     model.save(tmp_path / "model.keras")
     again = keras.saving.load_model(tmp_path / "model.keras")

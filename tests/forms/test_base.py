@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+import kerascompact.forms
 from form_examples import (
     KINDS,
     SMALL,
@@ -62,6 +63,7 @@ def test_looks_up_every_id_in_a_graph_and_under_xla(kinds, jit_compile):
         check_rows(KINDS[name], rows, made[name][1])
 
 
+@pytest.mark.few(6)
 @each_kind
 def test_looks_up_ragged_ids(make):
     form, table = make()
@@ -78,6 +80,7 @@ def test_refuses_ids_out_of_range(make, id):
         form(np.array([[0, id]]))
 
 
+@pytest.mark.few(4)
 @each_kind
 def test_refuses_ids_out_of_range_whatever_their_type(make):
     form, _ = make()
@@ -89,6 +92,7 @@ def test_refuses_ids_out_of_range_whatever_their_type(make):
         form(tf.ragged.constant([[1], [V]], dtype=tf.int64))
 
 
+@pytest.mark.few(6)
 @each_kind
 def test_masks_id_zero_on_request_only(make):
     ids = np.array([[0, 3, 0], [1, 0, 0]])
@@ -99,6 +103,7 @@ def test_masks_id_zero_on_request_only(make):
     assert masked.supports_masking
 
 
+@pytest.mark.few(8)
 @each_kind
 def test_follows_the_mixed_precision_policy(make):
     form, table = make(dtype="mixed_float16")
@@ -110,6 +115,7 @@ def test_follows_the_mixed_precision_policy(make):
     np.testing.assert_array_equal(form.stored_as()(np.arange(V)).dtype, tf.float16)
 
 
+@pytest.mark.few(8)
 @each_kind
 def test_output_shape_is_known_before_it_is_called(make):
     form, table = make()
@@ -132,10 +138,8 @@ def test_config_makes_the_same_form(make, quantized):
     np.testing.assert_array_equal(twin(np.arange(V)), form(np.arange(V)))
 
 
-def test_keras_file_holds_the_same_values(tmp_path):
-    """One model of all forms, as they are and of integers, here and in a fresh process."""
-    forms = {f"{name}_float": make()[0] for name, make in KINDS.items()}
-    forms |= {f"{name}_small": make()[0].stored_as() for name, make in KINDS.items()}
+def saved_and_loaded(forms, tmp_path):
+    """What a model of all these forms gives, which is what it gives when it is loaded."""
     ids = keras.Input((V,), dtype="int32")
     model = keras.Model(ids, {name: form(ids) for name, form in forms.items()})
     model.save(tmp_path / "model.keras")
@@ -148,6 +152,23 @@ def test_keras_file_holds_the_same_values(tmp_path):
     expected = {name: np.array(rows) for name, rows in model(np.arange(V)[None]).items()}
     for name, rows in loaded(np.arange(V)[None]).items():
         np.testing.assert_array_equal(rows, expected[name], err_msg=name)
+    return expected
+
+
+def test_keras_file_holds_the_same_values(tmp_path):
+    """One model of all forms, of integers; `test_reversible` has a file of them in float32."""
+    forms = {f"{name}_small": make()[0].stored_as() for name, make in KINDS.items()}
+    saved_and_loaded(forms, tmp_path)
+    for form in forms.values():  # so importing the package registers every form
+        assert getattr(kerascompact.forms, type(form).__name__) is type(form)
+
+
+@pytest.mark.slow
+def test_keras_file_holds_the_same_values_in_a_fresh_process(tmp_path):
+    """One model of all forms, as they are and of integers."""
+    forms = {f"{name}_float": make()[0] for name, make in KINDS.items()}
+    forms |= {f"{name}_small": make()[0].stored_as() for name, make in KINDS.items()}
+    expected = saved_and_loaded(forms, tmp_path)
     np.savez(tmp_path / "expected.npz", **expected)
     # Importing the package registers every form; nothing else is needed.
     script = f"""
@@ -180,7 +201,7 @@ def test_nothing_is_ever_trainable():
         form.trainable = True  # as someone who unfreezes a whole model does
     assert len(model.trainable_variables) == 2  # those of the Dense layer
     before = [form.get_weights() for form in forms]
-    model.compile("adam", "mse")
+    model.compile("sgd", "mse", run_eagerly=True)
     model.fit(np.ones((8, 4), "int32"), np.ones((8, 4, 1)), verbose=0)
     for form, weights in zip(forms, before, strict=True):
         for old, new in zip(weights, form.get_weights(), strict=True):

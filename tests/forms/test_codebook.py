@@ -83,6 +83,7 @@ each_combination = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.few(8)
 @each_combination
 @pytest.mark.parametrize(("length", "cardinality"), [(1, 5), (2, 257), (3, 16), (8, 2), (3, 257)])
 def test_codes_of_several_letters(make, shared, length, cardinality):
@@ -210,6 +211,7 @@ def test_refuses_wrong_arguments(change, message):
         CodebookForm(**{"input_dim": 5, "output_dim": 4, "cardinality": 4, **change})
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize("shape", [(1, 6), (2, 6), (1, 1, 6), (1, 3, 6), (6,)])
 @pytest.mark.parametrize("combine", ["sum", "concat"])
 @pytest.mark.parametrize("cardinality", [5, 256])

@@ -68,16 +68,22 @@ def test_the_file_is_as_small_as_the_entries(recipe):
     export.verify(model, data, some, tolerance=0.0)
 
 
-@pytest.mark.few(1)
-@pytest.mark.parametrize("make", [ragged, ragged_permuted])
-def test_logits_need_no_table(make):
+@pytest.mark.parametrize(
+    ("make", "recipes"),
+    [
+        (ragged_permuted, ("int8_tables", "int4_tables")),
+        pytest.param(ragged, TABLE_RECIPES, marks=pytest.mark.slow),
+        pytest.param(ragged_permuted, TABLE_RECIPES, marks=pytest.mark.slow),
+    ],
+)
+def test_logits_need_no_table(make, recipes):
     """Words in, logits out: the file holds every array once."""
     sizes = ((300, 6), (700, 4), (2000, 2))
     ranks = np.random.default_rng(0).permutation(3000) if make is ragged_permuted else None
     form, table = ragged(3000, bins=sizes, ranks=ranks)
     ids = keras.Input((1,), dtype="int32", name="ids")
     model = keras.Model(ids, form(keras.layers.Activation("tanh")(form(ids)), reverse=True))
-    for recipe in TABLE_RECIPES:
+    for recipe in recipes:
         data, small = export.convert(model, recipe, names=False), export.freeze(model, recipe).model
         stored = total_bits(small.layers[1].storage())
         assert len(data) <= 1.02 * stored / 8 + 9 * 1024  # most of it the graph

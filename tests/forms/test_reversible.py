@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from form_examples import KINDS, V, codes_concat, codes_sum, in_a_graph_and_under_xla
+from form_examples import KINDS, V, codes_concat, codes_sum
 from kerascompact.forms import CodebookForm, DenseForm, FactoredForm
 from kerascompact.ops import vocabulary_chunks
 
@@ -39,6 +39,7 @@ QUANTIZED = [(make, "int4") for make in KINDS.values()]
 QUANTIZED += [(make, "int8") for make in list(KINDS.values())[::3]]
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize(("make", "precision"), QUANTIZED)
 def test_a_quantized_form_multiplies_with_the_rows_that_it_looks_up(make, precision):
     form = make()[0].stored_as(precision)
@@ -67,8 +68,15 @@ def test_scales_that_another_form_holds_do_not_count_twice():
     np.testing.assert_allclose(found, form(vectors, reverse=True), rtol=1e-5, atol=ROUNDING)
 
 
-@pytest.mark.few(1)
-@in_a_graph_and_under_xla
+@pytest.mark.parametrize(
+    ("kinds", "jit_compile"),
+    [
+        pytest.param(("remapped_shared", "hashed"), False, id="graph"),
+        pytest.param(("codes_sum", "sparse"), True, id="XLA"),
+        pytest.param(KINDS, False, id="graph, all", marks=pytest.mark.slow),
+        pytest.param(KINDS, True, id="XLA, all", marks=pytest.mark.slow),
+    ],
+)
 def test_in_a_graph_of_unknown_shape_with_a_gradient(kinds, jit_compile):
     """The forms in one function, which is compiled once."""
     made = {name: KINDS[name]() for name in kinds}
@@ -114,6 +122,7 @@ def test_hands_on_the_mask_of_the_vectors_and_makes_none():
     assert form(np.array([[0, 1]]))._keras_mask.numpy().tolist() == [[False, True]]
 
 
+@pytest.mark.few(4)
 @each_kind
 def test_refuses_vectors_of_another_width(make):
     form, table = make()
@@ -126,12 +135,11 @@ def test_refuses_vectors_of_another_width(make):
 
 
 def test_a_model_that_calls_it_both_ways_holds_it_once(tmp_path):
-    """One model of all forms, each with a head of its own."""
+    """One model of all forms."""
     ids, logits = keras.Input((None,), dtype="int32"), {}
     for name, make in KINDS.items():
-        form, table = make(name=f"{name}_words")
-        states = keras.layers.Dense(table.shape[1], name=f"{name}_dense")(form(ids))
-        logits[name] = form(states, reverse=True)
+        form = make(name=f"{name}_words")[0]
+        logits[name] = form(form(ids), reverse=True)
     model = keras.Model(ids, logits)
     some = np.array([[1, 2, 3], [4, 5, 6]])
     expected = model(some)

@@ -44,7 +44,7 @@ def test_refuses_parts_of_other_sizes():
 def test_of_keras_reversible_embedding(options):
     layer = keras.layers.ReversibleEmbedding(V, D, name="words", mask_zero=True, **options)
     ids = keras.Input((5,), dtype="int32", name="ids")
-    states = keras.layers.LSTM(D, return_sequences=True)(layer(ids))
+    states = keras.layers.Dense(D, "tanh")(layer(ids))
     model = keras.Model(ids, layer(states, reverse=True))
     frozen = export.freeze(model, "float32")
     assert type(frozen.model.get_layer("words")) is ReversibleForm

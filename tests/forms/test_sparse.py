@@ -12,6 +12,7 @@ from kerascompact.forms import FactoredForm, SparseForm
 ROUNDING = 1e-5  # float32 sums of some ten products of size <= 10
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("low", [-1.0, 0.0])
 @pytest.mark.parametrize("num_anchors", [9, 256, 257])
 @pytest.mark.parametrize("precision", ["float32", "int8", "int4"])

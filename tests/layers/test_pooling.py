@@ -50,10 +50,10 @@ def test_trains_saves_and_exports(layer, tmp_path):
     pooled = layer()(keras.layers.Embedding(9, 4, mask_zero=True)(ids))
     model = keras.Model(ids, keras.layers.Dense(2, activation="softmax")(pooled))
     rows, labels = np.array([[3, 5, 0], [0, 0, 0], [8, 1, 2]]), np.array([0, 1, 1])
-    model.compile("adam", "sparse_categorical_crossentropy")
+    model.compile("sgd", "sparse_categorical_crossentropy")
     model.fit(rows, labels, verbose=0)
     assert all(np.isfinite(weight).all() for weight in model.get_weights())
     model.save(tmp_path / "model.keras")
     loaded = keras.models.load_model(tmp_path / "model.keras")
-    np.testing.assert_array_equal(loaded.predict(rows, verbose=0), model.predict(rows, verbose=0))
+    np.testing.assert_array_equal(loaded(rows), model(rows))
     assert export.freeze(model, "int8").verify(rows, labels).agreement == 1

@@ -27,7 +27,7 @@ def test_a_mean_leaves_unknown_words_out():
     weights = [np.random.default_rng(0).normal(size=w.shape) for w in model.get_weights()]
     model.set_weights(weights)
     table, kernel, bias = weights
-    for ids, found in zip(IDS, model.predict(IDS, verbose=0), strict=True):
+    for ids, found in zip(IDS, model(IDS), strict=True):
         known = table[ids[ids > 1]]
         mean = known.mean(0) if len(known) else np.zeros(4)
         logits = mean @ kernel + bias
@@ -51,7 +51,7 @@ def test_saved_and_exported_with_text_in(tmp_path):
     model.save(path)
     ids = words.encode_all(["turn it up now", "never", ""], 5)
     again = keras.saving.load_model(path)
-    np.testing.assert_array_equal(again.predict(ids, verbose=0), model.predict(ids, verbose=0))
+    np.testing.assert_array_equal(again(ids), model(ids))
     file = export.convert(model, labels=["a", "b", "c"], text=words, max_bytes=64, max_words=9)
     texts = ["turn it up now", "never", "", "Down, down!", "what is it"]
     report = export.verify(model, file, texts, np.zeros(5, int), vocabulary=words)

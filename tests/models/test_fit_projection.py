@@ -164,7 +164,8 @@ def test_wrong_arguments_are_named(message):
     assert not layer.built
 
 
-def test_adapts_a_layer_that_whitens():
+def test_adapts_a_layer_that_whitens(monkeypatch):
+    monkeypatch.setattr(module, "_STEPS", 3)
     sizes = dict(hidden_units=(8,), num_projections=20)
     embedding = ProjectionEmbedding(2, **sizes, whitening=True)
     words, counts = ["king", "queen", "", "ocean"], [4, 9, 1, 1]

@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from kerascompact.core.registration import register
 from kerascompact.models.skip_gram import SkipGram
-from kerascompact.optimizers import LazyAdam
+from kerascompact.optimizers import LazyAdam, LazySGD
 from kerascompact.text.skip_gram_batches import SkipGramBatches
 
 COUNTS = np.array([0, 0, 40, 30, 20, 10, 5, 5])
@@ -196,12 +196,20 @@ def test_cosine_loss_spreads_words():
     assert found[1] < 0.5 * found[0]
 
 
-@pytest.mark.parametrize("own", [False, pytest.param(True, marks=pytest.mark.slow)])
-def test_file_and_xla(own, tmp_path):
+@pytest.mark.parametrize(
+    ("own", "jit_compile"),
+    [
+        (False, False),
+        pytest.param(False, True, marks=pytest.mark.slow),
+        pytest.param(True, True, marks=pytest.mark.slow),
+    ],
+)
+def test_file_and_xla(own, jit_compile, tmp_path):
+    """`test_xla_gives_the_same_loss` compiles a step as well."""
     keras.utils.set_random_seed(0)
     options = dict(shared_noise=16, misspellings=1, own_spelling=own)
     model = projected(counts=COUNTS, name="np_sg", **options)
-    model.compile(LazyAdam(0.01), jit_compile=True)
+    model.compile(LazySGD(0.01, momentum=0.9), jit_compile=jit_compile)
     model.fit(np.tile(WORDS, 20), np.tile(CONTEXTS, 20), batch_size=10, verbose=0)
     model.save(tmp_path / "model.keras")
     again = keras.saving.load_model(tmp_path / "model.keras")
@@ -216,13 +224,17 @@ def test_file_and_xla(own, tmp_path):
 
 
 def test_xla_gives_the_same_loss():
-    model = SkipGram(keras.layers.Embedding(8, 4), 8, counts=np.eye(8)[4], negatives=2)
-    losses = []
+    losses, weights = [], []
     for jit_compile in (False, True):
+        keras.utils.set_random_seed(0)
+        model = SkipGram(keras.layers.Embedding(8, 4), 8, counts=np.eye(8)[4], negatives=2)
         model.compile("sgd", jit_compile=jit_compile)
-        losses.append(model.evaluate(WORDS, CONTEXTS, verbose=0, return_dict=True))
+        losses.append(model.train_on_batch(WORDS, CONTEXTS, return_dict=True))
+        weights.append(model.get_weights())
     for name, value in losses[0].items():
         assert losses[1][name] == pytest.approx(value, rel=1e-5, abs=1e-6)
+    for plain, compiled in zip(*weights, strict=True):  # and the same step
+        np.testing.assert_allclose(compiled, plain, rtol=1e-5, atol=1e-6)
 
 
 def test_regularizers_of_the_embedding_count():

@@ -53,6 +53,7 @@ def test_unpack_reads_the_digits_of_that_number(bits):
     np.testing.assert_array_equal(found, codes[places])
 
 
+@pytest.mark.few(40)
 @pytest.mark.parametrize("bits", ALL_BITS)
 @pytest.mark.parametrize("extreme", [0, -1])
 @pytest.mark.parametrize("count", [1, 2, 7, 8, 9])
@@ -138,6 +139,7 @@ def test_rejects_codes_that_are_no_integers():
 LENGTHS = [1, 2, 3, 4, 5, 8, 16, 31, 32]
 
 
+@pytest.mark.few(48)
 @pytest.mark.parametrize("length", LENGTHS)
 @pytest.mark.parametrize("bits", ALL_BITS)
 def test_unpack_rows_reads_the_rows_of_the_table(bits, length):

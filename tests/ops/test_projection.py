@@ -113,15 +113,19 @@ def test_strings_and_ragged_bytes_equal_numpy(projection):
 def test_takes_any_number_of_words_in_tf_data():
     projection = Projection(3, 5)
     words = [f"word{number}" * (number % 3) for number in range(400)]
-    for count in (400, 64, 65, 1, 0):
-        texts = tf.data.Dataset.from_tensors(
-            tf.reshape(tf.constant(words[:count], tf.string), [-1, 1])
-        )
-        (bits,) = texts.map(lambda some: word_bits(some, projection))
+    counts = (400, 64, 65, 1, 0)
+    sizes = tf.data.Dataset.from_tensor_slices(np.array(counts))
+    traced_once = sizes.map(lambda count: tf.constant(words)[:count, None])
+    none = tf.data.Dataset.from_tensors(tf.zeros([0, 1], tf.string))  # a number that is known
+
+    def both(some):
+        return word_bits(some, projection), text_bits(some, projection)
+
+    found = [*traced_once.map(both), *none.map(both)]
+    for count, (bits, whole) in zip((*counts, 0), found, strict=True):
         assert bits.shape == (count, 1, 15)
         np.testing.assert_array_equal(bits[:, 0], projection_bits(words[:count], projection))
-        (bits,) = texts.map(lambda some: text_bits(some, projection))
-        np.testing.assert_array_equal(bits, projection_bits(words[:count], projection))
+        np.testing.assert_array_equal(whole, projection_bits(words[:count], projection))
     empty = tf.RaggedTensor.from_row_lengths(tf.zeros([0], tf.int32), tf.zeros([0], tf.int32))
     assert ragged_bits(empty, projection).shape == (0, 15)
     assert word_bits(tf.constant("king"), projection).shape == (15,)

@@ -15,7 +15,7 @@ ROWS = [
 ]
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("rows", ROWS, ids=len)
 @pytest.mark.parametrize("jit_compile", [False, True])
 def test_finds_the_entries_of_every_row(rows, jit_compile):
@@ -32,7 +32,7 @@ def test_finds_the_entries_of_every_row(rows, jit_compile):
         np.testing.assert_array_equal(place, np.concatenate([expected[id] for id in ids]))
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("rows", ROWS, ids=len)
 @pytest.mark.parametrize("jit_compile", [False, True])
 def test_sums_of_runs_wrap_around_and_are_right(rows, jit_compile):

@@ -66,7 +66,7 @@ def names(kind, ids, num_rows):
     return tf.concat([*two, ids[:3]], axis=0)
 
 
-@pytest.mark.few(6)
+@pytest.mark.few(4)
 @pytest.mark.parametrize("num_rows", [5, *ROWS])
 @pytest.mark.parametrize("kind", ["a batch", "unique ids", "unique ids, in two lookups"])
 def test_sums_reach_every_row_once(kind, num_rows):

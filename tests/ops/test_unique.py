@@ -15,7 +15,7 @@ def runs(function):
     yield tf.function(function, jit_compile=True)
 
 
-@pytest.mark.few(7)
+@pytest.mark.few(4)
 @pytest.mark.parametrize("dtype", ["int32", "int64"])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_names_every_id_once_and_finds_it_again(shape, dtype):
@@ -62,6 +62,7 @@ def test_gradient_of_a_row_is_the_sum_over_its_places(jit_compile):
     np.testing.assert_allclose(found, expected, rtol=1e-12)  # float64, other order of sums
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("jit_compile", [False, True])
 def test_row_numbers_pick_the_first_rows(shape, jit_compile):

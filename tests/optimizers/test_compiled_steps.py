@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from kerascompact import layers
 from kerascompact.layers.embeddings.base import CompactEmbedding
-from kerascompact.optimizers import LazyAdam, Proximal, lazy
+from kerascompact.optimizers import LazyAdam, LazySGD, Proximal, lazy
 
 V, CLASSES = 20, 3
 RANDOM = np.random.default_rng(0)
@@ -30,6 +30,7 @@ def trained(make, optimizer, jit_compile, batch_size=4):
     model = keras.Model(ids, keras.layers.Dense(CLASSES, activation="softmax")(outputs))
     loss = "sparse_categorical_crossentropy"
     model.compile(optimizer(), loss, jit_compile=jit_compile)
+    model.optimizer.build(model.trainable_variables)  # or the step is traced twice
     model.fit(IDS, LABELS, epochs=3, batch_size=batch_size, shuffle=False, verbose=0)
     return model.get_weights()
 
@@ -66,7 +67,7 @@ OPTIMIZERS = {
 }
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(3)
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
 def test_every_way_of_an_optimizer(optimizer):
     def make(ids):
@@ -85,25 +86,27 @@ def test_two_lookups_of_one_table_and_a_tied_softmax():
         embedding = layers.GroupLassoEmbedding(V, 4, group_lasso_weight=1e-3)
         return embedding(embedding(ids), reverse=True)
 
-    assert_same(twice, lambda: LazyAdam(0.01))
-    assert_same(tied, lambda: Proximal(LazyAdam(0.01)))
+    def both(ids):
+        return keras.layers.Concatenate()([twice(ids), tied(ids)])
+
+    assert_same(both, lambda: Proximal(LazySGD(0.1)))
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["mixed_bfloat16", "mixed_float16"])
 def test_mixed_precision(dtype):
     def make(ids):
         return layers.ClusterEmbedding(V, 4, num_clusters=3, dtype=dtype, seed=1)(ids)
 
     # the vectors are rounded to 8 or 11 bits, in sums of another order
-    assert_same(make, lambda: LazyAdam(0.01), rtol=1e-2, atol=1e-3)
+    assert_same(make, lambda: LazySGD(0.1), rtol=1e-2, atol=1e-3)
 
 
 def test_a_last_batch_that_is_smaller():
     def make(ids):
         return layers.DPQEmbedding(V, 4, cardinality=3, code_length=2, mask_zero=True)(ids)
 
-    assert_same(make, lambda: LazyAdam(0.01), batch_size=3)
+    assert_same(make, lambda: LazySGD(0.1), batch_size=3)
 
 
 def test_more_ids_than_rows_and_rows_that_stay():
@@ -112,7 +115,7 @@ def test_more_ids_than_rows_and_rows_that_stay():
     def make(ids):
         return layers.Embedding(V, 4, name="words", embeddings_initializer="ones")(ids)
 
-    weights = trained(make, lambda: lazy(keras.optimizers.Adam(0.1)), True, batch_size=8)
+    weights = trained(make, lambda: LazySGD(0.1), True, batch_size=8)
     assert IDS.size > V
     met = np.isin(np.arange(V), IDS)
     np.testing.assert_array_equal(weights[0][~met], 1.0)

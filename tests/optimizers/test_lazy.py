@@ -77,7 +77,7 @@ def test_two_optimizers_in_one_model_train_and_go_on_after_loading(tmp_path):
         LazySGD(0.1, global_clipnorm=1.0), {".*/logits": LazyAdam(0.01)}
     )
     model = keras.Sequential([keras.Input((3,), dtype="int32"), ClusterEmbedding(9, 2, 3)])
-    model.compile(keras.optimizers.MultiOptimizer(optimizers), "mse")
+    model.compile(keras.optimizers.MultiOptimizer(optimizers), "mse", jit_compile=False)
     ids = np.array([[1, 1, 4], [0, 2, 4]])
     model.fit(ids, np.ones((2, 3, 2)), verbose=0)
     model.save(tmp_path / "model.keras")
@@ -163,20 +163,26 @@ def test_what_an_optimizer_excludes_from_weight_decay_stays_excluded(wrap, by):
     np.testing.assert_array_equal(bias, start())
 
 
-def test_any_optimizer_trains_saves_and_goes_on_compiled_or_not(tmp_path):
-    weights = []
-    for jit_compile in (False, True):
+@pytest.mark.parametrize(
+    "ways", [(False,), pytest.param((False, True), marks=pytest.mark.slow)], ids=["plain", "both"]
+)
+def test_any_optimizer_trains_saves_and_goes_on_compiled_or_not(ways, tmp_path):
+    """`test_compiled_steps` compiles others in the short suite."""
+    weights, models = [], []
+    for jit_compile in ways:
         optimizer = lazy(keras.optimizers.RMSprop(0.05, centered=True, weight_decay=0.01))
         model, _ = fitted(optimizer, jit_compile)
         weights.append(model.get_weights())
+        models.append(model)
+    model = models[0]
     model.save(tmp_path / "model.keras")
     loaded = keras.models.load_model(tmp_path / "model.keras")
     assert type(loaded.optimizer).__name__ == "LazyRMSprop"
     for one in (model, loaded):
         one.train_on_batch(IDS[:16], LABELS[:16])
     for old, new in zip(model.get_weights(), loaded.get_weights(), strict=True):
-        np.testing.assert_allclose(old, new, rtol=1e-6, atol=1e-7)  # loaded: jit "auto"
-    for one, other in zip(*weights, strict=True):
+        np.testing.assert_allclose(old, new, rtol=1e-6, atol=1e-7)
+    for one, other in zip(weights[0], weights[-1], strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
 
 

@@ -151,7 +151,8 @@ def test_fit_on_a_plain_embedding_equals_adam_on_its_dense_gradient():
                 keras.layers.Dense(1),
             ]
         )
-        model.compile(optimizer, "mse")
+        model.compile(optimizer, "mse", jit_compile=False)
+        model.optimizer.build(model.trainable_variables)
         model.fit(ids, LABELS, batch_size=16, epochs=2, shuffle=False, verbose=0)
         return model.get_weights()
 
@@ -181,6 +182,7 @@ class Twice(keras.layers.Layer):
         return self.embedding(ids) + self.embedding((ids + 1) % 12)
 
 
+@pytest.mark.slow
 def test_jit_compile_changes_nothing_for_layers_of_unique_ids():
     runs = []
     for jit_compile in (False, True):
@@ -213,7 +215,7 @@ def test_the_policy_for_half_precision_wraps_it():
     keras.config.set_dtype_policy("mixed_float16")
     try:
         model = classifier()
-        model.compile(LazyAdam(0.01), "mse")
+        model.compile(LazyAdam(0.01), "mse", jit_compile=False)
         assert isinstance(model.optimizer, keras.optimizers.LossScaleOptimizer)
         losses = model.fit(IDS, LABELS, epochs=3, verbose=0).history["loss"]
     finally:

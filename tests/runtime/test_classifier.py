@@ -4,7 +4,7 @@ import keras
 import numpy as np
 import pytest
 
-from export_models import answers
+from export_models import answers, file_of
 from kerascompact import export
 from kerascompact.layers import ClusterEmbedding
 from kerascompact.models import mean_classifier
@@ -141,9 +141,9 @@ def test_refuses_a_truncated_file_and_names_it(folder, tmp_path):
             TextClassifier(path, VOCABULARY)
 
 
-def test_refuses_a_file_without_a_vocabulary_and_one_that_is_no_classifier(model):
+def test_refuses_a_file_without_a_vocabulary_and_one_that_is_no_classifier():
     with pytest.raises(ValueError, match="must be one that kerascompact exported with its vocab"):
-        TextClassifier(export.convert(model), VOCABULARY)
+        TextClassifier(file_of("mean"), VOCABULARY)
     ids = keras.Input((4,), dtype="int32", name="ids")
     vectors = keras.Model(ids, ClusterEmbedding(len(VOCABULARY), 4, 6)(ids))
     with pytest.raises(ValueError, match="must have one input of ids, .* and one output"):

@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 from ai_edge_litert import interpreter as litert
 
-from export_models import V, cluster, inverse, mean, some_ids
+from export_models import V, cluster, file_of, inverse, mean, some_ids
 from kerascompact import export
 from kerascompact.runtime.interpreter import Interpreter
 from kerascompact.text import Vocabulary
@@ -71,9 +71,9 @@ def test_refuses_other_shapes(data, shape):
         Interpreter(data).run({"ids": np.zeros(shape, np.int32)})
 
 
-def test_refuses_no_ids_where_the_length_is_open(model):
+def test_refuses_no_ids_where_the_length_is_open():
     with pytest.raises(ValueError, match=r"`ids` must have the shape \[1, None\]"):
-        Interpreter(export.convert(model)).run({"ids": np.zeros((1, 0), np.int32)})
+        Interpreter(file_of("mean")).run({"ids": np.zeros((1, 0), np.int32)})
 
 
 @pytest.mark.parametrize("id", [-1, V, 2**31, -(2**31), 2**40])
@@ -182,13 +182,14 @@ def test_calls_are_those_of_the_signature_runner(model):
     assert not np.shares_memory(first, second)
 
 
-def test_calls_of_one_signature_among_several(model):
+def test_calls_of_one_signature_among_several(model, data):
     other = mean(cluster(seed=3))
-    data = export.convert({"first": model, "second": other}, sequence_length=9)
+    both = export.convert({"first": model, "second": other}, sequence_length=9)
+    files = {"first": data, "second": export.convert(other, sequence_length=9)}
     ids = some_ids()[:1]
-    for name, one in (("first", model), ("second", other), ("first", model)):
-        alone = Interpreter(export.convert(one, sequence_length=9)).run({"ids": ids})
-        found = Interpreter(data, signature=name)
+    for name in ("first", "second", "first"):
+        alone = Interpreter(files[name]).run({"ids": ids})
+        found = Interpreter(both, signature=name)
         for _ in range(2):
             np.testing.assert_array_equal(
                 found.run({"ids": ids})["probabilities"], alone["probabilities"]

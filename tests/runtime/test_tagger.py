@@ -4,10 +4,10 @@ import keras
 import numpy as np
 import pytest
 
-from export_models import answers
+from export_models import answers, text_file
 from hostile_texts import HOSTILE
 from kerascompact import export
-from kerascompact.models import mean_classifier, tagger
+from kerascompact.models import tagger
 from kerascompact.runtime import TextClassifier, TextTagger
 from kerascompact.text import Vocabulary
 from kerascompact.text.rules import RULES
@@ -30,7 +30,7 @@ def case(request):
 
 def test_labels_are_those_of_keras_and_words_those_of_the_rules(case):
     vocabulary, model, file = case
-    reader, rules = TextTagger(file), RULES[vocabulary.rules]
+    reader, rules, rows = TextTagger(file), RULES[vocabulary.rules], []
     for text in TEXTS:
         data = text.encode()
         kept = data[:40].removesuffix(b"\0") if data[39:40] == b"\0" else data[:40]
@@ -40,11 +40,11 @@ def test_labels_are_those_of_keras_and_words_those_of_the_rules(case):
         exact = [piece.decode("utf-8", "surrogateescape") for piece in pieces]
         assert exact == list(_cased(expected, kept))
         assert [one.word for one in found] == [piece.decode("utf-8", "replace") for piece in pieces]
-        if not expected:
-            continue
-        ids = np.zeros((1, 7), np.int32)
-        ids[0, : len(expected)] = [vocabulary.id_of(word) for word in expected]
-        probabilities = answers(model, ids)[0]
+        if expected:
+            ids = [vocabulary.id_of(word) for word in expected]
+            rows.append((found, ids + [0] * (7 - len(ids))))
+    computed = answers(model, np.array([ids for _, ids in rows], np.int32))
+    for (found, _), probabilities in zip(rows, computed, strict=True):
         assert [one.label for one in found] == [
             LABELS[best] for best in probabilities[: len(found)].argmax(-1)
         ]
@@ -91,10 +91,16 @@ def test_bytes_and_a_path(case, tmp_path):
         TextClassifier(path)
 
 
+def labels_alone(vocabulary, count):
+    """A model that labels each word by itself."""
+    ids = keras.Input((None,), dtype="int32", name="ids")
+    vectors = keras.layers.Embedding(len(vocabulary), 4, mask_zero=True)(ids)
+    return keras.Model(ids, keras.layers.Dense(count, "softmax", name="labels")(vectors))
+
+
 def test_a_file_of_any_length_has_numbers_for_labels():
     vocabulary = Vocabulary(WORDS)
-    model = tagger(keras.layers.Embedding(len(vocabulary), 4, mask_zero=True), 2)
-    reader = TextTagger(export.convert(model, text=vocabulary))
+    reader = TextTagger(export.convert(labels_alone(vocabulary, 2), text=vocabulary))
     found = reader.predict("turn it up " * 50)
     assert (len(found.words), found.notes, reader.labels) == (150, (), ("0", "1"))
     assert reader.predict("").words == ()
@@ -102,9 +108,7 @@ def test_a_file_of_any_length_has_numbers_for_labels():
 
 def test_refuses_other_files():
     vocabulary = Vocabulary(WORDS)
-    embedding = keras.layers.Embedding(len(vocabulary), 4, mask_zero=True)
-    of_ids = export.convert(tagger(embedding, 3), vocabulary=vocabulary)
-    of_texts = export.convert(mean_classifier(embedding, 3), text=vocabulary)
-    for file in (of_ids, of_texts):
+    of_ids = export.convert(labels_alone(vocabulary, 3), vocabulary=vocabulary)
+    for file in (of_ids, text_file()):
         with pytest.raises(ValueError, match="The file must take text, and have one output for"):
             TextTagger(file)

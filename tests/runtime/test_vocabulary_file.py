@@ -3,6 +3,7 @@
 import keras
 import pytest
 
+from export_models import file_of, text_file
 from kerascompact import export
 from kerascompact.models import mean_classifier
 from kerascompact.runtime import TextClassifier
@@ -67,19 +68,18 @@ def test_models_are_refused_as_bytes_are(model, files, tmp_path):
     save(files, tmp_path / "a.tflite", OLD)
 
 
-def test_a_vocabulary_that_no_file_names_is_kept(model, files, tmp_path):
+def test_a_vocabulary_that_no_file_names_is_kept(files, tmp_path):
     OLD.save(tmp_path / "vocabulary.txt")
     (tmp_path / "damaged.tflite").write_bytes(b"TFL3")
-    export.save(export.convert(model), tmp_path / "without.tflite")
+    export.save(file_of("mean"), tmp_path / "without.tflite")
     with pytest.raises(ValueError, match="another file: none that is in this folder"):
         save(files, tmp_path / "a.tflite", NEW)
     assert Vocabulary.load(tmp_path / "vocabulary.txt").sha256 == OLD.sha256
     save(files, tmp_path / "a.tflite", OLD)
 
 
-def test_a_file_that_takes_text_needs_no_words_beside_it(model, files, tmp_path):
-    data = export.convert(model, text=OLD, max_words=3)
-    export.save(data, tmp_path / "inside.tflite")
+def test_a_file_that_takes_text_needs_no_words_beside_it(files, tmp_path):
+    export.save(text_file(), tmp_path / "inside.tflite")
     save(files, tmp_path / "a.tflite", OLD)
     save(files, tmp_path / "a.tflite", NEW)
     for path in tmp_path.glob("*.tflite"):

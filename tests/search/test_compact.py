@@ -17,9 +17,14 @@ RANDOM = np.random.default_rng(0)
 V, LENGTH = 300, 6
 
 
-@pytest.fixture(name="few_settings")
+@pytest.fixture
 def every_fourth(monkeypatch):
     few_settings.try_every(4, monkeypatch)
+
+
+@pytest.fixture
+def every_twelfth(monkeypatch):
+    few_settings.try_every(12, monkeypatch)
 
 
 def next_word():
@@ -46,12 +51,12 @@ def ids(count=48):
     return RANDOM.integers(1, V, (count, LENGTH))
 
 
-def test_a_language_model_fits_and_its_file_agrees(tmp_path, few_settings):
+def test_a_language_model_fits_and_its_file_agrees(tmp_path, every_twelfth):
     model = next_word()
     model.compile("adam", "sparse_categorical_crossentropy")
     before = [weight.copy() for weight in model.get_weights()]
     x = ids()
-    found = search.compact(model, "24KiB", data=(x, x), joint=2, verbose=False)
+    found = search.compact(model, "24KiB", data=(x, x), joint=1, verbose=False)
     assert len(found.file) <= 24 * 1024
     assert [row.part for row in found.choices] == ["words", "head", "lstm"]
     found.save(tmp_path)
@@ -71,7 +76,7 @@ def test_a_language_model_fits_and_its_file_agrees(tmp_path, few_settings):
 
 
 @pytest.mark.slow
-def test_several_inputs_without_a_compiled_loss(few_settings):
+def test_several_inputs_without_a_compiled_loss(every_fourth):
     model, x = two_inputs(), [ids(), ids()]
     found = search.compact(model, 16_000, data=(x, None), joint=1, verbose=False)
     assert len(found.file) <= 16_000
@@ -83,7 +88,7 @@ def test_several_inputs_without_a_compiled_loss(few_settings):
 
 
 @pytest.mark.slow
-def test_fine_tuning_lowers_the_loss_within_the_budget(few_settings):
+def test_fine_tuning_lowers_the_loss_within_the_budget(every_fourth):
     """Tables of few bits, a tied one, and the optimizer that the model was trained with."""
     tokens = keras.Input((LENGTH,), dtype="int32")
     table = keras.layers.ReversibleEmbedding(V, 16, name="tied")
@@ -118,7 +123,7 @@ def test_fine_tuning_with_several_optimizers_falls_from_the_rate_of_each(scaled)
     assert float(both.optimizers[0].iterations) == 0  # the model's own are left alone
 
 
-def test_each_kernel_has_a_precision_of_its_own(few_settings):
+def test_each_kernel_has_a_precision_of_its_own():
     """One kernel has a number so large that int8 leaves nothing of the others beside it."""
     x = keras.Input((40,))
     fragile = keras.layers.Dense(20, name="fragile")
@@ -128,7 +133,8 @@ def test_each_kernel_has_a_precision_of_its_own(few_settings):
     fragile.kernel.assign(kernel)
     rows = RANDOM.normal(size=(64, 40)).astype("float32")
     rows[:, 0] = 0
-    found = search.compact(model, 5500, data=(rows, None), joint=1, verbose=False)
+    made = plan.Plan.of(model, (rows, None))
+    found = made.within(5500, joint=1)
     assert [(one.part, one.chosen) for one in found.choices] == [
         ("fragile", "float32"),
         ("sturdy", "int8"),
@@ -136,7 +142,7 @@ def test_each_kernel_has_a_precision_of_its_own(few_settings):
     assert [one.bytes for one in found.choices] == [4 * 800, 400]
     np.testing.assert_array_equal(found.model.get_layer("fragile").kernel, kernel)
     assert found.loss < 1e-3
-    small = search.compact(model, len(found.file) - 1000, (rows, None), joint=1, verbose=False)
+    small = made.within(len(found.file) - 1000, joint=2)
     assert small.choices[0].chosen == "int8" and small.loss > 100 * found.loss
 
 
@@ -148,7 +154,7 @@ def test_what_cannot_be_converted_is_refused_before_the_work(monkeypatch):
         search.compact(model, "9KiB", data=(np.ones((2, 4, 4)), None), verbose=False)
 
 
-def test_a_length_for_a_model_that_leaves_it_open(few_settings):
+def test_a_length_for_a_model_that_leaves_it_open(every_twelfth):
     tokens = keras.Input((None,), dtype="int32")
     vectors = keras.layers.Embedding(V, 16, name="words")(tokens)
     model = keras.Model(tokens, keras.layers.GlobalAveragePooling1D()(vectors))
@@ -246,7 +252,7 @@ def mixed():
 @pytest.mark.slow
 @pytest.mark.parametrize("make", [tagger, factorization, mixed])
 @pytest.mark.parametrize("epochs", [0, 1])
-def test_other_models(make, epochs, few_settings):
+def test_other_models(make, epochs, every_fourth):
     model, x, y = make()
     loss = "mse" if make is factorization else "sparse_categorical_crossentropy"
     model.compile("adam", loss)

@@ -38,6 +38,7 @@ OBJECTS = [
 ]
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("loss", OBJECTS)
 def test_the_loss_is_that_on_data_without_penalties(loss):
     model = classifier(loss, keras.regularizers.L2(1.0))

@@ -37,20 +37,24 @@ def test_a_script_without_spaces():
     assert right(found, texts[300:], labels[300:]) > 0.9  # chance is 1/2
 
 
-def test_empty_texts_and_a_class_with_one_row():
-    texts = [
-        "turn it up",
-        "make it louder",
-        "",
-        " ",
-        "turn it down",
-        "be quiet \u201cnow\u201d",
-    ] * 20
-    labels = ["up", "up", "none", "none", "down", "down"] * 20
-    with pytest.warns(UserWarning, match="40 of 121 rows have an empty text"):
-        found = text_classifier(([*texts, "\x00 \U0001f600"], [*labels, "odd"]), "16KiB", **ONE)
+TEXTS = ["turn it up", "make it louder", "", " ", "turn it down", "be quiet \u201cnow\u201d"] * 20
+LABELS = ["up", "up", "none", "none", "down", "down"] * 20
+
+
+@pytest.fixture(scope="module")
+def in_no_time():
+    """A search on empty texts and a class with one row, without time, and what it warns of."""
+    data = [*TEXTS, "\x00 \U0001f600"], [*LABELS, "odd"]
+    with pytest.warns(UserWarning) as caught:
+        found = text_classifier(data, "16KiB", **{**ONE, "minutes": 0.001})
+    return found, [str(one.message) for one in caught]
+
+
+def test_empty_texts_and_a_class_with_one_row(in_no_time):
+    found, warned = in_no_time
+    assert any("40 of 121 rows have an empty text" in line for line in warned)
     assert found.facts["labels"] == ("down", "odd", "up")
-    assert right(found, texts[:2] + texts[4:6], labels[:2] + labels[4:6]) == 1
+    assert right(found, TEXTS[:2] + TEXTS[4:6], LABELS[:2] + LABELS[4:6]) == 1
 
 
 @pytest.mark.slow
@@ -94,8 +98,7 @@ def test_two_words_are_all_there_are():
     assert right(found, ["yes", "no"], ["yes", "no"]) == 1
 
 
-def test_one_training_ends_whatever_the_minutes():
-    options = {**ONE, "minutes": 0.001}
-    with pytest.warns(UserWarning, match="No training ended in time: one goes on now"):
-        found = text_classifier((["yes please", "no"] * 60, ["yes", "no"] * 60), "8KiB", **options)
-    assert right(found, ["yes please", "no"], ["yes", "no"]) == 1
+def test_one_training_ends_whatever_the_minutes(in_no_time):
+    found, warned = in_no_time
+    assert any("No training ended in time: one goes on now" in line for line in warned)
+    assert len(found.trials) == 1 and len(found.best.file) <= 16 * 1024

@@ -103,12 +103,16 @@ def test_a_class_without_a_text_is_never_the_answer(tmp_path):
     assert outputs.shape[1] == 4 and outputs[:, 3].max() < 1e-6
 
 
+class BegunError(Exception):
+    """Ends a training before its first step, which would have to be traced."""
+
+
 class Stop(keras.callbacks.Callback):
     """Ends a training before its first step, with what it begins at."""
 
     def on_train_begin(self, logs=None):
         self.outputs = outputs_of(self.model, self.ids)
-        self.model.stop_training = True
+        raise BegunError
 
 
 @pytest.mark.few(1)
@@ -124,7 +128,8 @@ def test_a_training_begins_at_the_probe(guides, rules, start):
     stop = Stop()
     stop.ids = found.encode(tokens.vocabulary, known_only=True, unlabelled=True)
     first = start_at(setting, tokens.vocabulary, tokens, whole)
-    train(setting, found, tokens.vocabulary, start=first, callbacks=[stop])
+    with pytest.raises(BegunError):
+        train(setting, found, tokens.vocabulary, start=first, callbacks=[stop])
     if start == "vectors":
         wanted = guides.get("vectors").outputs
     else:
@@ -289,7 +294,6 @@ def test_held_out_texts_are_not_trained_on(guides, monkeypatch):
     rows = {tuple(row) for row in seen[0].tolist()}
     assert tuple(ids[-3].tolist()) not in rows and tuple(ids[-2].tolist()) in rows
     assert result.agreement in (0.0, 1.0)
-    assert train(setting._replace(soft=0.0), found, vocabulary).agreement is None
 
 
 class Epochs(keras.callbacks.Callback):
@@ -345,14 +349,14 @@ def test_the_final_training_ends_where_its_trial_did():
 
 
 def test_models_of_all_words_end_there_too(guides, monkeypatch):
-    first, given = guides.get("words"), []
+    guides._found["words", 0] = Guide(Start(np.zeros((0, 0))), 0.5, np.zeros((0, 0)), 1.0, (1,))
+    given = []
     monkeypatch.setattr(
         "kerascompact.search.guides.train",
         lambda *args, **options: given.append(options["picked"]) or train(*args, **options),
     )
     last = guides.get("words", ALL)
-    assert given == [first.picked] and len(first.picked) == 1
-    assert last.picked[0] <= first.picked[0]  # the best of as many
+    assert given == [(1,)] == [last.picked]
 
 
 def test_teachers_of_the_final_training_have_not_seen_dev(guides):
@@ -362,5 +366,6 @@ def test_teachers_of_the_final_training_have_not_seen_dev(guides):
     _, dev = guides.corpus.rows()
     right = [guides.get(n).outputs[dev, guides.corpus.labels[dev]].astype(float) for n in names]
     weights = weights_of(np.stack(right, axis=1))
+    assert len(guides.get("words").picked) == 1 and guides.get("vectors").picked == ()
     mixed = sum(w * guides.get(n).outputs for w, n in zip(weights, names, strict=True))
     np.testing.assert_allclose(before.probabilities, mixed, atol=1e-2)

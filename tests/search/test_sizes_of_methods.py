@@ -2,9 +2,11 @@
 
 import pytest
 
+from kerascompact.search import sizes
 from kerascompact.search.setting import Setting
 from kerascompact.search.sizes import MARGIN, Sizes
 from kerascompact.search.space import COMPACT, IN_ORDER, at_size
+from kerascompact.search.table_sizes import bytes_of, plain_bytes, stored_arrays
 from kerascompact.search.word_sizes import sample_words
 
 CODES = (("cardinality", 8), ("code_length", 4))
@@ -19,6 +21,12 @@ OPTIONS = {
 SIZES = Sizes(("a", "b"), 16)
 
 
+@pytest.fixture
+def measured_once(monkeypatch):
+    """Measures the graph of a kind in slots on one model, not on two."""
+    monkeypatch.setattr(sizes, "IN_SLOTS", (1500,))
+
+
 def error(method, words, **change):
     recipe = "int4" if method in ("mixture", "cluster", "low_rank") else "int8"
     setting = Setting(words + 2, 8, method=method, options=OPTIONS[method], recipe=recipe)
@@ -26,14 +34,13 @@ def error(method, words, **change):
     return len(SIZES.convert(setting, known)) - SIZES.predict(setting, known)
 
 
-@pytest.mark.parametrize("words", [100, pytest.param(298, marks=pytest.mark.slow), 700])
-@pytest.mark.parametrize("method", ["kd", "mixture"])
+@pytest.mark.parametrize(("method", "words"), [("kd", 100), ("mixture", 700)])
 def test_words_by_fingerprints(method, words):
     assert abs(error(method, words)) <= MARGIN
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("words", [120, 200, 298, 600, 2000])
+@pytest.mark.parametrize("words", [100, 120, 200, 298, 600, 700, 2000])
 @pytest.mark.parametrize("method", COMPACT)
 def test_all_methods_by_fingerprints(method, words):
     assert abs(error(method, words)) <= MARGIN
@@ -46,7 +53,7 @@ def test_words_in_slots(method, words):
     assert -128 <= error(method, words, stored="slots") <= MARGIN  # ranks of a few words are small
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("tag_bits", [8, 16, 24])
 def test_tags_of_a_mean(tag_bits):
     """No word is searched: digits of the metadata are all that differs."""
@@ -57,7 +64,7 @@ def test_tags_of_a_mean(tag_bits):
         assert abs(len(file) - SIZES.predict(setting)) <= MARGIN / 2
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("stored", ["slots", "fingerprints"])
 def test_rows_of_one_number_of_four_bits(stored):
     """A low rank of 1: every row of half a byte takes a whole one."""
@@ -67,8 +74,26 @@ def test_rows_of_one_number_of_four_bits(stored):
     assert abs(len(SIZES.convert(setting, known)) - SIZES.predict(setting, known)) <= MARGIN
 
 
-@pytest.mark.parametrize("recipe", ["codes4", pytest.param("codes3", marks=pytest.mark.slow)])
-@pytest.mark.parametrize(("method", "options"), [("standard", ()), ("low_rank", (("ratio", 0.6),))])
+def test_bytes_of_tables_are_those_of_their_forms():
+    """Of rows of one number of four bits, and of plain tables of every recipe."""
+    setting = at_size(Setting(3002, 4, method="low_rank", options=(("ratio", 0.3),), recipe="int4"))
+    table, *_ = stored_arrays(setting)
+    assert table.shape == (3002, 1) and table.bits == 4
+    assert bytes_of([table]) == 3004  # a row of half a byte takes a byte
+    for recipe in ("int8", "int4", "codes4", "codes3"):
+        setting = Setting(2002, 16, recipe=recipe)
+        assert plain_bytes(setting) == bytes_of(stored_arrays(setting))
+
+
+@pytest.mark.parametrize(
+    ("recipe", "method", "options"),
+    [
+        ("codes4", "low_rank", (("ratio", 0.6),)),
+        pytest.param("codes4", "standard", (), marks=pytest.mark.slow),
+        pytest.param("codes3", "low_rank", (("ratio", 0.6),), marks=pytest.mark.slow),
+        pytest.param("codes3", "standard", (), marks=pytest.mark.slow),
+    ],
+)
 def test_tables_in_codes(recipe, method, options):
     setting = Setting(2002, 16, method=method, options=options, recipe=recipe)
     setting, known = at_size(setting), sample_words(2000)
@@ -77,24 +102,24 @@ def test_tables_in_codes(recipe, method, options):
 
 @pytest.mark.few(1)
 @pytest.mark.parametrize("words", [259, 1000])
-def test_rows_of_four_bits_that_end_within_a_byte_need_operators(words):
+def test_rows_of_four_bits_that_end_within_a_byte_need_operators(words, measured_once):
     """Cores of ranks 5 and 9; the next ones, 6 and 8, take 240 bytes less beside their arrays."""
     setting = Setting(words, 6, method="tensor_train", options=(("ratio", 0.345),), recipe="int4")
     setting, known = setting._replace(stored="slots"), sample_words(words - 2)
     assert abs(len(SIZES.convert(setting, known)) - SIZES.predict(setting, known)) <= MARGIN
 
 
-def test_steps_and_numbers_of_a_search_are_counted():
+@pytest.mark.parametrize("words", [13, 256, pytest.param(298, marks=pytest.mark.slow), 2070])
+def test_steps_and_numbers_of_a_search_are_counted(words):
     """From 2 steps to 6; 256 is a number of the hash, too, and 13 words are searched entirely."""
-    for words in (13, 256, 298, 2070):
-        known = sample_words(words)
-        setting = Setting(words + 2, 8, recipe="int4")
-        assert abs(len(SIZES.convert(setting, known)) - SIZES.predict(setting, known)) <= 24
+    known = sample_words(words)
+    setting = Setting(words + 2, 8, recipe="int4")
+    assert abs(len(SIZES.convert(setting, known)) - SIZES.predict(setting, known)) <= 24
 
 
-def test_equal_shapes_are_stored_once():
+def test_equal_shapes_are_stored_once(measured_once):
     """Filters as wide as a vector, 60 bytes less than others: whichever is measured first."""
-    for width in (18, 16, 20):
+    for width in (18, 16):
         setting = Setting(302, width, model="cnn", units=16, filter_sizes=(1,), stored="slots")
         file = SIZES.convert(setting, sample_words(300))
         assert abs(len(file) - SIZES.predict(setting)) <= 24

@@ -1,5 +1,7 @@
 """The row of a run against its parts, each computed another way."""
 
+import json
+
 import keras
 import numpy as np
 import pytest
@@ -36,6 +38,7 @@ def test_row(trained, recipe):
     method, model = trained
     row, frozen = measure(model, DATA, recipe, sequence_length=6)
     data = frozen.file
+    assert json.loads(json.dumps(row)) == row
     assert row["recipe"] == recipe and row["test_rows"] == 60
     assert row["hard_accuracy"] == accuracy(model, DATA.test)
     assert row["file_accuracy"] == row["keras_accuracy"]  # the same argmax in every row
@@ -70,15 +73,13 @@ def test_kd_codes_and_low_rank_are_counted_as_in_their_paper():
     assert 8 * row["stored_bytes"] == 30 * 3 * 2 + 32 * 4 * 3 * 8  # normalization is folded
     assert row["hard_accuracy"] == row["file_accuracy"] and row["soft_accuracy"] is not None
     model = MODELS["mean"](build_embedding("low_rank", 30, 8, ratio=0.5), 3)
-    row, _ = measure(model, DATA, sequence_length=6)
+    row, _ = measure(model, DATA)
     assert row["embedding_parameters"] == 3 * (30 + 8) == row["paper_bytes"] / 4
     assert row["soft_accuracy"] is None
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 def test_is_json(trained):
-    import json
-
     row, _ = measure(trained[1], DATA)
     assert json.loads(json.dumps(row)) == row
 

@@ -105,6 +105,7 @@ def test_ragged_and_the_same_seed():
     np.testing.assert_array_equal(found.flat_values, flat)
 
 
+@tf.autograph.experimental.do_not_convert  # as the docstring's example is
 def test_step_keeps_labels_and_draws_anew_in_each_epoch():
     texts = [f"please turn the music number {n} up" for n in range(8)]
     data = tf.data.Dataset.from_tensor_slices((texts, np.arange(8))).apply(misspell_step(0.5))

@@ -1,5 +1,7 @@
 """Products of bits and int8 matrices as integers, and everything that must stay as it is."""
 
+import functools
+
 import keras
 import numpy as np
 import pytest
@@ -44,6 +46,13 @@ def of_text(rows=6, **config):
     return keras.Model(text, form(**config)(bits))
 
 
+@functools.cache
+def file_of_text(**config):
+    """The model and its file, converted once."""
+    model = of_text(**config)
+    return model, export.convert(model, "int8_tables")
+
+
 def encoded(text):
     return encoding.encode(text, 64).numbers
 
@@ -59,8 +68,7 @@ def kinds(data):
 @pytest.mark.few(1)
 @pytest.mark.parametrize("config", [{}, {"together": True}, {"mask_zero": True}])
 def test_are_those_of_float32(config):
-    model = of_text(**config)
-    data = export.convert(model, "int8_tables")
+    model, data = file_of_text(**config)
     assert kinds(data).count((OP.FULLY_CONNECTED, bit_products.VERSION)) == 1
     # beside the projection's own: the second layer, whose inputs are no bits
     assert [kind for kind, _ in kinds(data)].count(OP.BATCH_MATMUL) == 2
@@ -79,7 +87,7 @@ def test_other_products_stay_float32():
 
 
 def test_the_matrix_is_stored_once():
-    data = export.convert(of_text(), "int8_tables", names=False)
+    _, data = file_of_text()
     model = flatbuffer.parse(data)
     table = np.asarray(form().kernel_0)
     stored = [bytes(bytearray(b.data)) for b in model.buffers if b.data is not None]

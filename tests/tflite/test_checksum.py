@@ -5,14 +5,14 @@ import zlib
 import numpy as np
 import pytest
 
-from export_models import cluster, mean
-from kerascompact import export, tflite
+from export_models import file_of
+from kerascompact import tflite
 from kerascompact.tflite import checksum, flatbuffer
 
 
 @pytest.fixture(scope="module")
 def data():
-    return export.convert(mean(cluster(seed=0)), labels=["a", "b", "c"])
+    return file_of("mean")
 
 
 def test_is_of_all_bytes_with_zeros_where_it_stands(data):

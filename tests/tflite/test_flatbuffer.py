@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from export_models import cluster, inverse, mean
+from export_models import cluster, file_of, inverse, mean
 from kerascompact import export, tflite, tools
 from kerascompact.runtime.interpreter import Interpreter
 from kerascompact.tflite import flatbuffer
@@ -16,7 +16,7 @@ from kerascompact.tools.doctor import diagnose
 
 @pytest.fixture(scope="module")
 def data():
-    return export.convert(mean(cluster(seed=0)), labels=["a", "b", "c"])
+    return file_of("mean")
 
 
 @pytest.fixture(scope="module")

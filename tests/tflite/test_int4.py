@@ -59,7 +59,7 @@ def test_rows_of_four_bits_of_any_width(width, length):
     assert tools.inspect(data).runtime == "2.15.0"
 
 
-@pytest.mark.parametrize("width", [3, 4])
+@pytest.mark.parametrize("width", [3, pytest.param(4, marks=pytest.mark.slow)])
 def test_sums_of_codes_of_four_bits(width):
     model = lookup(codes_sum(width=width)[0])
     data = export.convert(model, "int4_tables")
@@ -69,6 +69,7 @@ def test_sums_of_codes_of_four_bits(width):
     np.testing.assert_allclose(outputs(data, ids), expected, atol=1e-6)  # sums of 3 float32
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("recipe", ["float32", "int8_tables"])
 def test_other_recipes_have_no_four_bits(recipe):
     """Not even for a table that four bits would hold."""

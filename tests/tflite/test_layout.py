@@ -4,15 +4,14 @@ import struct
 
 import pytest
 
-from export_models import cluster, mean
-from kerascompact import export
+from export_models import file_of
 from kerascompact.tflite import layout
 from kerascompact.tflite.layout import check_layout, schema
 
 
 @pytest.fixture(scope="module")
 def data():
-    return export.convert(mean(cluster(seed=0)))
+    return file_of("mean")
 
 
 def by_hand(table, vtable=(4, 4), root=None, vtable_offset=None, tail=b""):

@@ -4,18 +4,16 @@ import json
 
 import pytest
 
-from export_models import mean, standard
-from kerascompact import export, runtime, tflite, tools
+from export_models import text_file
+from kerascompact import runtime, tflite, tools
 from kerascompact.runtime.interpreter import Interpreter
-from kerascompact.text import Vocabulary
 from kerascompact.tflite import flatbuffer
 from kerascompact.tflite.metadata_schema import METADATA_NAME, metadata_fits
 
 
 @pytest.fixture(scope="module")
 def data():
-    words = Vocabulary([f"word{i}" for i in range(28)])
-    return export.convert(mean(standard()), text=words, max_bytes=40, labels=["a", "b", "c"])
+    return text_file()
 
 
 @pytest.mark.parametrize("name", ["embeddings", "recipe", "text", "vocabulary"])

@@ -5,8 +5,7 @@ import copy
 import numpy as np
 import pytest
 
-from export_models import cluster, lstm, mean
-from kerascompact import export
+from export_models import file_of
 from kerascompact.tflite import flatbuffer, validate
 from kerascompact.tflite.layout import ITEM_BITS, schema
 from kerascompact.tflite.operators import COUNTS, OPERATORS
@@ -15,13 +14,13 @@ from kerascompact.tflite.validate import check_model
 
 @pytest.fixture(scope="module")
 def model():
-    return flatbuffer.parse(export.convert(mean(cluster(seed=0))))
+    return flatbuffer.parse(file_of("mean"))
 
 
 @pytest.fixture(scope="module")
 def loop():
     """A model with a WHILE, whose condition and body are graphs of their own."""
-    return flatbuffer.parse(export.convert(lstm(cluster(seed=0))))
+    return flatbuffer.parse(file_of("lstm"))
 
 
 def broken(model, change):

@@ -26,8 +26,14 @@ def files(rows, precision):
     return [export.convert(model, recipe) for recipe in recipes], form.table_values()
 
 
-@pytest.mark.few(2)
-@pytest.mark.parametrize(("rows", "precision"), [(100, "int4"), (2500, "int4"), (2500, "int8")])
+@pytest.mark.parametrize(
+    ("rows", "precision"),
+    [
+        (2500, "int4"),
+        pytest.param(100, "int4", marks=pytest.mark.slow),
+        pytest.param(2500, "int8", marks=pytest.mark.slow),
+    ],
+)
 def test_one_operator_reads_the_table(rows, precision):
     (fast, exact), table = files(rows, precision)
     names = flatbuffer.operator_names(flatbuffer.parse(fast))

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from export_models import cluster, inverse, lstm, mean, standard
+from export_models import file_of, inverse, text_file
 from kerascompact import export
-from kerascompact.text import Vocabulary
 from kerascompact.tools import bench as module
 from kerascompact.tools import bench_process
 from kerascompact.tools.bench import bench
@@ -19,19 +18,18 @@ from kerascompact.tools.bench import bench
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
     folder = tmp_path_factory.mktemp("files")
-    words = Vocabulary([f"word{i}" for i in range(28)])
-    text = export.convert(mean(standard()), text=words, max_bytes=40)
     return {
-        "mean": export.save(mean(cluster()), folder / "mean.tflite"),
-        "lstm": export.save(lstm(cluster()), folder / "lstm.tflite"),
-        "text": export.save(text, folder / "text.tflite"),
+        "mean": export.save(file_of("mean"), folder / "mean.tflite"),
+        "other": export.save(file_of("mean"), folder / "other.tflite"),
+        "text": export.save(text_file(), folder / "text.tflite"),
     }
 
 
 def test_measures_every_file_as_often(files):
-    found = bench(*files.values(), runs=33, rounds=4)
-    assert [timing.name for timing in found] == [path.name for path in files.values()]
-    for timing, path in zip(found, files.values(), strict=True):
+    paths = [files["mean"], files["text"]]
+    found = bench(*paths, runs=33, rounds=4)
+    assert [timing.name for timing in found] == [path.name for path in paths]
+    for timing, path in zip(found, paths, strict=True):
         assert timing.runs == 33 and timing.num_bytes == path.stat().st_size
         assert 0 < timing.p50_us <= timing.p90_us <= timing.p99_us
         assert timing.load_ms > 0 and timing.first_ms > 0
@@ -57,9 +55,9 @@ def test_files_take_turns(files, monkeypatch):
             pass
 
     monkeypatch.setattr(module, "_child", lambda file, inputs, num_threads: Stub(file))
-    found = bench(files["mean"], files["lstm"], runs=10, rounds=4)
+    found = bench(files["mean"], files["other"], runs=10, rounds=4)
     timed = [turn for turn in turns if len(turn) > 1 and turn[1] != module.WARM_UP]
-    assert timed == [(name, n) for n in (2, 3, 2, 3) for name in ("mean", "lstm")]
+    assert timed == [(name, n) for n in (2, 3, 2, 3) for name in ("mean", "other")]
     assert found[0].runs == 10 and found[0].p50_us == pytest.approx(1.0)
     assert (found[0].load_ms, found[0].first_ms, found[0].resident) == (1e3, 2e3, None)
 
@@ -70,7 +68,7 @@ def test_rows_of_the_user_take_turns(files, monkeypatch):
     ids = np.arange(10).reshape(2, 5)
     for data, expected in ((ids, ids), ([ids], ids), ({"ids": ids}, ids)):
         with pytest.raises(TypeError):  # there is no child
-            bench(files["lstm"], data=data)
+            bench(files["other"], data=data)
         np.testing.assert_array_equal(given[-1]["0 ids"], expected[:, None])
     with pytest.raises(TypeError):
         bench(files["text"], data=["word1", "word2"])
@@ -93,7 +91,7 @@ def test_a_child_answers_line_by_line(files, tmp_path, monkeypatch, capsys):
     commands = [["run", 1], ["load"], ["run", 3]]
     text = "".join(json.dumps(command) + "\n" for command in commands[1:])
     monkeypatch.setattr(sys, "stdin", io.StringIO(text))
-    bench_process.main(str(files["lstm"]), str(tmp_path / "in.npz"), "1")
+    bench_process.main(str(files["other"]), str(tmp_path / "in.npz"), "1")
     load, run = (json.loads(line)["answer"] for line in capsys.readouterr().out.splitlines())
     assert load["load"] > 0 and load["first"] > 0
     assert len(run) == 3 and min(run) > 0

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from export_models import cluster, inverse, lstm, mean, mixture
+from export_models import MODELS, file_of, inverse, mean, mixture
 from kerascompact import export, tflite, tools
 from kerascompact.tflite import flatbuffer
 
@@ -36,10 +36,9 @@ def test_our_own_file():
     assert "built-in operators only" in text and "SplitForm: 30 x 4 in" in text
 
 
-@pytest.mark.few(1)
-@pytest.mark.parametrize("make", [mean, lstm])
-def test_parts_add_up_to_the_file(make):
-    data = export.convert(make(cluster()), labels=["a", "b", "c"])
+@pytest.mark.parametrize("kind", MODELS)
+def test_parts_add_up_to_the_file(kind):
+    data = file_of(kind)
     found = tools.inspect(data)
     parsed = flatbuffer.parse(data)
     held = sum(len(buffer.data) for buffer in parsed.buffers if buffer.data is not None)

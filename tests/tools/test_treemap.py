@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from export_models import cluster, lstm
-from kerascompact import export, tools
+from export_models import file_of
+from kerascompact import tools
 from kerascompact.tools import treemap
 
 
 @pytest.fixture(scope="module")
 def data():
-    return export.convert(lstm(cluster(seed=0)), labels=["a", "b", "c"])
+    return file_of("mean")
 
 
 @pytest.mark.parametrize("sizes", [[1], [6, 6, 4, 3, 2, 2, 1], [1000, 1, 1], [5] * 30])

@@ -53,10 +53,13 @@ def test_a_mask_leaves_positions_out():
     np.testing.assert_allclose(found["perplexity"], np.exp(kept), rtol=1e-6)
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("policy", "jit_compile"),
-    [("float32", False), ("mixed_float16", False), ("mixed_bfloat16", True)],
+    [
+        pytest.param("float32", False, marks=pytest.mark.slow),
+        pytest.param("mixed_float16", True, marks=pytest.mark.slow),
+        ("mixed_bfloat16", False),
+    ],
 )
 def test_a_fit_is_that_of_keras_own_loss(policy, jit_compile):
     ids, labels = np.arange(24).reshape(8, 3) % 7, np.arange(1, 25).reshape(8, 3) % 7

@@ -65,8 +65,7 @@ def test_counts_on_where_float32_would_stand_still():
     assert float(metric.count) == 2**24 + 3
 
 
-@pytest.mark.few(1)
-@pytest.mark.parametrize("jit_compile", [True, False])
+@pytest.mark.parametrize("jit_compile", [pytest.param(True, marks=pytest.mark.slow), False])
 def test_in_fit_and_evaluate(jit_compile):
     model = keras.Sequential([keras.Input((3,), dtype="int32"), keras.layers.Embedding(7, 7)])
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)

@@ -1,5 +1,7 @@
 """Averages by hand, the trigger of algorithm 1, and going on after a kill."""
 
+import functools
+
 import keras
 import numpy as np
 import pytest
@@ -55,6 +57,12 @@ def fit(made, dev, *callbacks, epochs=None, **options):
     return recorded
 
 
+@functools.cache
+def plain_weights():
+    """Weights after each step of six epochs without averages."""
+    return fit(model(), [0.0] * 6).weights
+
+
 def test_averages_from_the_step_at_which_dev_is_worse_than_it_was():
     # patience 2: the epoch of index 3 is compared with the one of index 0, and is worse
     dev = [5.0, 6.0, 7.0, 5.5, 4.0, 4.5]
@@ -66,13 +74,13 @@ def test_averages_from_the_step_at_which_dev_is_worse_than_it_was():
         mean = np.mean(weights[11 : 3 * epoch + 3], axis=0)  # w_T and all after it
         np.testing.assert_allclose(seen.seen[epoch], mean, rtol=1e-5)
     # training itself is that of SGD
-    np.testing.assert_allclose(weights, fit(model(), dev).weights, rtol=1e-6)
+    np.testing.assert_allclose(weights, plain_weights(), rtol=1e-6)
     np.testing.assert_allclose(made.get_weights()[0], seen.seen[4], rtol=1e-6)  # dev 4.0, the best
 
 
 def test_with_several_steps_in_a_call_averages_the_weights_that_each_ends_with():
     seen = fit(model(steps_per_execution=2), [5.0, 4.0], NTASGD(from_start=True, baseline=6.0))
-    steps = fit(model(), [5.0, 4.0]).weights
+    steps = plain_weights()
     start = model().get_weights()[0]
     np.testing.assert_allclose(seen.weights, [steps[k] for k in (1, 2, 4, 5)], rtol=1e-5)
     for epoch, kept in ((0, (1, 2)), (1, (1, 2, 4, 5))):
@@ -132,7 +140,7 @@ def test_finetuning_never_returns_worse_weights_than_it_was_given(known, tmp_pat
         np.testing.assert_array_equal(callback.averaging, True)
 
 
-@pytest.mark.parametrize("folder", [False, True])
+@pytest.mark.parametrize("folder", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_reading_the_best_weights_changes_no_later_step(folder, tmp_path):
     """Momentum, decay of the rate and the draws of noise go on, from a `fit` before this one."""
     keras.utils.set_random_seed(0)
@@ -155,7 +163,7 @@ def test_reading_the_best_weights_changes_no_later_step(folder, tmp_path):
     assert (noise.seed_generator.state.numpy() - drawn).sum() == 9
 
 
-@pytest.mark.parametrize("folder", [False, True])
+@pytest.mark.parametrize("folder", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_other_trainable_weights_in_a_second_fit_have_averages_of_their_own(folder, tmp_path):
     first, last = (keras.layers.Dense(n, use_bias=False) for n in (2, 1))
     made = keras.Sequential([keras.Input((2,)), first, last])

@@ -114,7 +114,7 @@ def test_a_softmax_of_any_numbers_freezes_to_what_it_evaluates(nonnegative, logi
     assert layer.paper_bits() == bits
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("recipe", ["float32", "int8_tables", "int4_tables", "full_int8"])
 def test_a_file_of_a_softmax_predicts_what_was_trained(recipe):
     signed, positive = softmax_of_extremes(logit_scale=10.0), softmax_of_extremes(nonnegative=True)
@@ -124,7 +124,7 @@ def test_a_file_of_a_softmax_predicts_what_was_trained(recipe):
     given = {"representative": words} if recipe == "full_int8" else {}
     file = Interpreter(export.convert(model, recipe, **given))
     found = np.concatenate([file.run({"ids": word[None]})["both"] for word in words])
-    expected = model.predict(words, verbose=0)
+    expected = model(words)
     # "full_int8" rounds products and sums as well
     steps = {"float32": 1e6, "int8_tables": 127, "int4_tables": 7, "full_int8": 127 / 2}[recipe]
     # An anchor is rounded by half a step of the largest; weights add up to 1, and the common
@@ -161,6 +161,7 @@ def test_a_scaled_softmax_trains_to_zeros_and_saves(policy, tmp_path):
     layer = AnchorTransformEmbedding(V, D, [3, 4], l1_weight=0.05, dtype=policy, **SCALED)
     model = keras.Sequential([keras.Input((5,), dtype="int32"), layer])
     model.compile(Proximal(keras.optimizers.Adam(0.05)), "mse", jit_compile=True)
+    model.optimizer.build(model.trainable_variables)  # or the step is traced twice
     ids = some_ids(AnchorTransformEmbedding, (64, 5))
     aims = np.random.default_rng(0).normal(size=(V, D))[ids]
     first, *_, last = model.fit(ids, aims, batch_size=16, epochs=8, verbose=0).history["loss"]

@@ -87,8 +87,8 @@ def test_soft_inference_is_random_and_soft():
     model = keras.Sequential([keras.Input((4,), dtype="int32"), built()])
     ids = np.arange(V).reshape(5, 4)
     soft = soft_copy(model)
-    first, second = (soft.predict(ids, verbose=0) for _ in range(2))
-    hard = model.predict(ids, verbose=0)
+    first, second = (soft(ids) for _ in range(2))
+    hard = model(ids)
     assert np.any(first != second) and np.abs(first - hard).max() > 1e-3
 
 
@@ -119,7 +119,7 @@ def test_a_given_table_is_encoded_and_stays(tmp_path):
     model.save(tmp_path / "model.keras")
     loaded = keras.models.load_model(tmp_path / "model.keras")
     np.testing.assert_array_equal(loaded.layers[0].table.numpy(), given)
-    np.testing.assert_array_equal(loaded.predict(ids, verbose=0), model.predict(ids, verbose=0))
+    np.testing.assert_array_equal(loaded(ids), model(ids))
 
 
 def test_a_given_table_is_there_in_a_model_built_by_its_first_batch():

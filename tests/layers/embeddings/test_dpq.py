@@ -192,7 +192,7 @@ def _check(found, expected, shared_codebook):
         np.testing.assert_allclose(found[name], gradient, err_msg=name, **CLOSE)
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pairs
 def test_compiled_training_is_the_same(method, batch_norm, shared_codebook):
     """XLA pads the batch's unique ids; neither moments nor losses may see the padding."""

@@ -17,9 +17,14 @@ KINDS = [
 ]
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize(
-    ("kind", "jit_compile"), [(KINDS[0], True), (KINDS[1], False), (KINDS[2], True)]
+    ("kind", "jit_compile"),
+    [
+        pytest.param(KINDS[0], True, marks=pytest.mark.slow),
+        pytest.param(KINDS[1], False, marks=pytest.mark.slow),
+        pytest.param(KINDS[2], True, marks=pytest.mark.slow),
+        (KINDS[2], False),
+    ],
 )
 def test_padding_pays_nothing_and_is_dropped(kind, jit_compile):
     divergence = []

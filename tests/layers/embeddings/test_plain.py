@@ -92,6 +92,7 @@ def trained(cls, jit_compile, optimizer="adam", **kwargs):
     keras.utils.set_random_seed(0)
     model = mean_classifier(cls(V, D, embeddings_initializer="uniform", **kwargs), 3)
     model.compile(lazy(optimizer), "sparse_categorical_crossentropy", jit_compile=jit_compile)
+    model.optimizer.build(model.trainable_variables)  # or the step is traced twice
     model.fit(IDS, LABELS, epochs=3, batch_size=3, shuffle=False, verbose=0)
     return model
 

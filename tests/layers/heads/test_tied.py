@@ -28,7 +28,7 @@ def test_equals_the_formula():
     hidden = keras.Model(made.input, made.get_layer("lstm").output).predict(IDS, verbose=0)
     projected = hidden @ made.get_layer("logits_projection").kernel.numpy()
     expected = projected @ (words.u.numpy() @ words.w.numpy()).T + made.get_layer("logits").bias
-    np.testing.assert_allclose(made.predict(IDS, verbose=0), expected, atol=1e-5)
+    np.testing.assert_allclose(made(IDS), expected, atol=1e-5)
 
 
 def test_has_only_the_layers_that_it_needs():
@@ -39,13 +39,13 @@ def test_has_only_the_layers_that_it_needs():
 
 def test_lives_through_files_clones_freezing_and_conversion(tmp_path):
     made = model()
-    expected = made.predict(IDS, verbose=0)
+    expected = made(IDS)
     made.save(tmp_path / "model.keras")
     np.testing.assert_array_equal(
         keras.models.load_model(tmp_path / "model.keras").predict(IDS, verbose=0), expected
     )
     frozen = export.freeze(made, "float32").model
-    np.testing.assert_allclose(frozen.predict(IDS, verbose=0), expected, atol=1e-5)
+    np.testing.assert_allclose(frozen(IDS), expected, atol=1e-5)
     assert [layer.name for layer in frozen.layers] == [layer.name for layer in made.layers]
     file = export.convert(made, "int8_tables")
     assert export.verify(made, file, IDS, tolerance=1e-5).agreement == 1.0

@@ -134,11 +134,11 @@ def test_is_saved_and_loaded_with_the_loss_and_goes_on(tmp_path):
     lm.save(tmp_path / "model.keras")
     loaded = keras.models.load_model(tmp_path / "model.keras")
     assert (loaded.loss.num_sampled, loaded.loss.seed) == (20, 3)
-    np.testing.assert_array_equal(loaded.predict(IDS, verbose=0), lm.predict(IDS, verbose=0))
+    np.testing.assert_array_equal(loaded(IDS), lm(IDS))
     loaded.fit(IDS, LABELS, verbose=0)
     clone = keras.models.clone_model(lm)
     clone.set_weights(lm.get_weights())
-    np.testing.assert_array_equal(clone.predict(IDS, verbose=0), lm.predict(IDS, verbose=0))
+    np.testing.assert_array_equal(clone(IDS), lm(IDS))
 
 
 @pytest.mark.parametrize("make", [model, tied])

@@ -40,6 +40,7 @@ def test_a_training_step_has_one_mask_on_the_recurrent_kernel(monkeypatch):
     assert len(seen) == 1  # none outside of training
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", [WeightDropLSTM, WeightDropGRU, WeightDropSimpleRNN])
 def test_gradients_reach_what_was_kept_and_steps_differ(kind):
     keras.utils.set_random_seed(0)
