@@ -76,7 +76,7 @@ class Difference(NamedTuple):
 def difference(
     one: dict[str, np.ndarray], other: dict[str, np.ndarray], multi_label: bool = False
 ) -> Difference:
-    """Compares named outputs of equal shapes, `(examples, ...)` each.
+    """Compares named outputs of equal shapes, `(examples, ...)` each; NaN in both is the same.
 
     Args:
         one: Outputs of a model by name.
@@ -88,8 +88,11 @@ def difference(
     """
     largest, total, size = np.zeros(len(next(iter(one.values())))), 0.0, 0
     for name, array in one.items():
-        apart = np.abs(array.astype(np.float64) - other[name]).reshape(len(array), -1)
-        largest = np.maximum(largest, apart.max(axis=1))  # a NaN stays one
+        both = array.astype(np.float64), other[name].astype(np.float64)
+        alike = (both[0] == both[1]) | np.isnan(both).all(axis=0)  # infinity, too, is alike
+        apart = np.abs(np.subtract(*both, where=~alike, out=np.zeros_like(both[0])))
+        apart = apart.reshape(len(array), -1)
+        largest = np.maximum(largest, apart.max(axis=1))  # a NaN of one of them stays one
         total, size = total + apart.sum(), size + apart.size
     same = ~differ(one, other, multi_label)
     return Difference(
@@ -107,6 +110,16 @@ def differ(
     """Whether any answer of an example differs, `(examples,)`; there may be one per token."""
     apart = [unequal(array, other[name], multi_label) for name, array in one.items()]
     return np.any([wrong.reshape(len(wrong), -1).any(axis=1) for wrong in apart], axis=0)
+
+
+def without_numbers(outputs: dict[str, np.ndarray]) -> int:
+    """Number of examples for which an output has NaN.
+
+    >>> without_numbers({"y": np.array([[0.5, 0.5], [np.nan, np.nan]])})
+    1
+    """
+    wrong = [np.isnan(array).reshape(len(array), -1).any(axis=1) for array in outputs.values()]
+    return int(np.count_nonzero(np.any(wrong, axis=0)))
 
 
 def accuracy(outputs: dict[str, np.ndarray], labels: Any) -> float | None:

@@ -1,5 +1,6 @@
 """Verifier: compares the predictions of a file and of Keras on a data set."""
 
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,7 +14,12 @@ from kerascompact.export.freezing import Frozen
 from kerascompact.export.recipe import RECIPES, Recipe
 from kerascompact.export.silence import quiet
 from kerascompact.export.trace import input_structure
-from kerascompact.export.verification.differences import accuracy, differ, difference
+from kerascompact.export.verification.differences import (
+    accuracy,
+    differ,
+    difference,
+    without_numbers,
+)
 from kerascompact.export.verification.examples import Examples, examples_of
 from kerascompact.export.verification.predictions import (
     Outputs,
@@ -90,6 +96,8 @@ def verify(
 
     Returns: A `Report`.
 
+    Warns: UserWarning, if the trained model answers an example with NaN.
+
     Raises: ValueError, if a limit is exceeded, naming the pair and its worst example; or if shapes
         do not fit.
 
@@ -132,6 +140,8 @@ def compare(
 
     Returns: A `Report`.
 
+    Warns: UserWarning, if the trained model answers an example with NaN.
+
     Raises: ValueError, if shapes do not fit.
 
     >>> from kerascompact.layers import ClusterEmbedding
@@ -168,6 +178,13 @@ def compare(
         if not recipe.rounds:
             apart |= differ(trained, found, multi_label)
         in_keras.trained_alone(trained, apart)
+    undefined = without_numbers(trained)
+    if undefined:
+        warnings.warn(
+            f"The trained model answers {undefined:,} of {len(given):,} examples with NaN, such as "
+            "a mean over padding alone. Where the file does so too, they count as equal.",
+            stacklevel=3,  # who called `verify`
+        )
     return Report(
         examples=len(given),
         frozen_file=difference(found, frozen, multi_label),

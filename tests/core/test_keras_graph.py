@@ -126,11 +126,25 @@ def test_layers_inside_time_distributed(nested):
 
 
 def test_plain_embeddings():
-    class Other(keras.layers.Embedding):
-        pass
+    class Named(keras.layers.Embedding):
+        """Looks up as Keras does."""
 
-    assert is_stock_embedding(keras.layers.Embedding(9, 2))
-    assert not is_stock_embedding(Other(9, 2)) and not is_stock_embedding(None)
+        def __init__(self, size):
+            super().__init__(size, 2, mask_zero=True)
+
+        def get_config(self):
+            return {"size": self.input_dim}
+
+    class Scaled(Named):
+        def call(self, inputs):
+            return 2 * super().call(inputs)
+
+    class Masked(Named):
+        def compute_mask(self, inputs, mask=None):
+            return inputs != 3
+
+    assert is_stock_embedding(keras.layers.Embedding(9, 2)) and is_stock_embedding(Named(9))
+    assert not any(map(is_stock_embedding, (Scaled(9), Masked(9), None)))
     quantized = keras.layers.Embedding(9, 2)
     quantized.build()
     quantized.quantize("int8")

@@ -7,6 +7,7 @@ from kerascompact.export.verification.differences import (
     accuracy,
     differ,
     difference,
+    without_numbers,
 )
 
 
@@ -25,6 +26,14 @@ def test_a_difference_is_numpys():
 def test_nan_is_within_no_bounds():
     found = difference({"x": np.array([[np.nan, 1.0]])}, {"x": np.array([[0.0, 1.0]])})
     assert not found.within(Bounds(np.inf, 0.0), 1)
+
+
+def test_nan_in_both_is_no_difference():
+    one = {"x": np.array([[np.nan, 1.0], [0.5, -np.inf]], np.float32)}
+    other = {"x": np.array([[np.nan, 1.0], [0.25, -np.inf]], np.float32)}
+    found = difference(one, other)
+    assert (found.largest, found.mean, found.worst_example) == (0.25, 0.0625, 1)
+    assert without_numbers(one) == 1 and without_numbers({"x": np.array([[1], [2]])}) == 0
 
 
 def test_several_labels_are_one_answer():

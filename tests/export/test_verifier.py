@@ -147,6 +147,16 @@ def test_fails_for_nan(model, data):
         export.verify(model, tampered(data, nan), IDS, tolerance=1e9, min_agreement=0.0)
 
 
+def test_a_mean_over_padding_alone_is_nan_in_both():
+    table = keras.layers.Embedding(9, 2, mask_zero=True)
+    mean = keras.layers.GlobalAveragePooling1D()
+    padded = keras.Sequential([keras.Input((3,), dtype="int32"), table, mean])
+    file = export.convert(padded)
+    with pytest.warns(UserWarning, match="1 of 2 examples with NaN"):
+        report = export.verify(padded, file, np.array([[1, 2, 0], [0, 0, 0]]))
+    assert report.agreement == 1 and report.largest_difference < 1e-5
+
+
 def test_fails_for_another_model_of_the_same_shape(data):
     with pytest.raises(ValueError, match="does not predict what Keras does"):
         export.verify(mean(cluster(seed=1)), data, IDS)

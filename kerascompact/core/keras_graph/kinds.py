@@ -39,12 +39,23 @@ def has_independent_outputs(model: Any) -> bool:
 def is_stock_embedding(layer: Any) -> bool:
     """Whether a layer is Keras' `Embedding` or `ReversibleEmbedding` (or ours), and float.
 
+    So is a subclass that looks up as they do: one with a name of its own, or other defaults.
+
     >>> is_stock_embedding(keras.layers.Embedding(9, 2)), is_stock_embedding(keras.layers.Dense(2))
     (True, False)
     """
-    # A subclass may look up otherwise, and a quantized one holds other weights.
-    known = type(layer) in (keras.layers.Embedding, stock_reversible())
-    return (known or is_plain_table(type(layer))) and not layer.quantization_mode
+    kinds = [kind for kind in (stock_reversible(), keras.layers.Embedding) if kind is not None]
+    known = any(_works_as(type(layer), kind) for kind in kinds) or is_plain_table(type(layer))
+    return known and not layer.quantization_mode  # a quantized one holds other weights
+
+
+def _works_as(kind: type, stock: type) -> bool:
+    """Whether a class is `stock`, or changes nothing of it but how a layer is made or described."""
+    if not issubclass(kind, stock):
+        return False
+    own = {name for one in kind.mro()[: kind.mro().index(stock)] for name in vars(one)}
+    own -= {"get_config", "from_config"}
+    return not any(hasattr(stock, name) for name in own if name == "__call__" or name[:2] != "__")
 
 
 def plain_table(kind: type) -> type:
