@@ -69,7 +69,12 @@ ELSEWHERE = {  # where they are called with their defaults
     "tools.shrink": "tests/tools/test_shrink.py: needs a file of another exporter",
     "forms.Form": "every subclass: the base class of forms has no arrays",
 }
-SLOW = ("compress.KSVD", "compress.SparseCode", "models.fit_projection")  # 5 s or more
+SLOW = (  # 2 CPU seconds or more; `convert_causal_lm` makes the file that `CausalLM` reads
+    "compress.KSVD",
+    "compress.SparseCode",
+    "export.convert_causal_lm",
+    "models.fit_projection",
+)
 EMBEDDINGS = {  # the required arguments after `input_dim` and `output_dim`
     "AnchorTransformEmbedding": (3,),
     "ClusterAdjustmentEmbedding": (3,),

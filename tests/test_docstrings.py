@@ -20,9 +20,27 @@ MODULES = [
     "kerascompact",
     *(module.name for module in pkgutil.walk_packages(kerascompact.__path__, "kerascompact.")),
 ]
+# Their examples search, train or convert for 2 CPU seconds and more; shorter tests of the same
+# calls are in the folders of these rooms.
+SLOW = (
+    "export.generation",
+    "layers.text_to_pieces",
+    "models.fit_projection",
+    "runtime.causal_lm",
+    "search.compact",
+    "search.text_classifier",
+    "text.augment_steps",
+)
 
 
-@pytest.mark.parametrize("name", [name for name in MODULES if not name.endswith("__main__")])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.slow] * name.endswith(SLOW))
+        for name in MODULES
+        if not name.endswith("__main__")
+    ],
+)
 def test_examples(name, tmp_path, monkeypatch):
     module = importlib.import_module(name)
     monkeypatch.chdir(tmp_path)  # an example may write files

@@ -8,11 +8,18 @@ from pathlib import Path
 
 
 @contextlib.contextmanager
-def exclusive(path: Path) -> Iterator[None]:
-    """Waits until no other process holds the lock of a file; a killed process holds none."""
+def exclusive(path: Path, wait: bool = True) -> Iterator[None]:
+    """Holds the lock of a file; a killed process holds none.
+
+    Args:
+        path: The file.
+        wait: Whether to wait until no other process holds it.
+
+    Raises: BlockingIOError, if another process holds it and `wait` is `False`.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     with open(path, "a", encoding="utf-8") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+        fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
         try:
             yield
         finally:

@@ -20,6 +20,7 @@ from kerascompact.datasets.base import Dataset
 from kerascompact.search import pretrained, tf_idf
 from kerascompact.search.beyond_labels import Beyond, answers_of, check_same_teacher
 from kerascompact.search.guides import TEACHER
+from kerascompact.search.locks import exclusive
 from kerascompact.search.task import TASK, Task, digest_of
 from kerascompact.search.tokens import MOST_IDS
 
@@ -63,18 +64,26 @@ def folder_of(folder: str | os.PathLike[str] | None, resume: bool) -> Iterator[P
             yield Path(made)
         return
     path = Path(folder)
-    if (path / TASK).exists() and not resume:
-        raise ValueError(
-            f"{path} holds a search already. Go on with it (`resume=True`, --resume), name another "
-            "folder, or remove it."
-        )
-    if resume and not (path / TASK).exists():
-        raise ValueError(f"{path} holds no search to resume: there is no {TASK}.")
-    path.mkdir(parents=True, exist_ok=True)
-    if not resume:  # a search may have ended before its task was written
+    if resume:
+        if not (path / TASK).exists():
+            raise ValueError(f"{path} holds no search to resume: there is no {TASK}.")
+        yield path
+        return
+    with contextlib.ExitStack() as held:
+        try:  # so that of two searches that begin at once one is refused
+            held.enter_context(exclusive(path / "search.lock", wait=False))
+        except BlockingIOError:
+            busy = True
+        else:
+            busy = (path / TASK).exists()
+        if busy:
+            raise ValueError(
+                f"{path} holds a search already. Go on with it (`resume=True`, --resume), name "
+                "another folder, or remove it."
+            )
         for left in itertools.chain(*(path.glob(pattern) for pattern in KEPT)):
-            left.unlink()
-    yield path
+            left.unlink()  # of a search that ended before its task was written
+        yield path
 
 
 def prepare(dataset: Dataset, beyond: Beyond, folder: Path, resume: bool, **options: Any) -> Task:

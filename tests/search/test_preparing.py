@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kerascompact.search.beyond_labels import Beyond
-from kerascompact.search.preparing import held_out, prepare
+from kerascompact.search.preparing import folder_of, held_out, prepare
 from kerascompact.search.task import Task
 from kerascompact.text import WordVectors
 from tiny_task import dataset
@@ -78,6 +78,19 @@ def test_other_label_names_are_other_data(tmp_path):
         ValueError, match="not of this data.*label names, the seed, --dev and --test"
     ):
         begin(tmp_path, True, data=renamed)
+
+
+def test_of_two_searches_that_begin_at_once_one_is_refused(tmp_path):
+    with folder_of(tmp_path, resume=False) as first:
+        (first / "tokens-0").touch()  # what it has so far, before its task
+        with (
+            pytest.raises(ValueError, match="holds a search already"),
+            folder_of(tmp_path, resume=False),
+        ):
+            pass
+        assert (first / "tokens-0").exists()
+    with folder_of(tmp_path, resume=False):  # the first ended without a task
+        assert not (tmp_path / "tokens-0").exists()
 
 
 def test_texts_may_be_a_generator_and_must_be_a_list():
