@@ -41,7 +41,8 @@ class Difference(NamedTuple):
 
     Args:
         agreement: Share of examples with the same argmax in every output; with the same set of
-            labels, if the file's metadata say that an example may have several.
+            labels, if the file's metadata say that an example may have several; with close numbers,
+            if the outputs are single ones, see `unequal`.
         ties: Examples with another answer although no output differs by more than `ROUNDING`, so
             that both answers are equally good.
         largest: Largest absolute difference of an output.

@@ -86,7 +86,8 @@ def verify(
         tolerance: Largest allowed absolute difference of an output. Default: 1e-4, which is 100
             times the largest difference seen between float32 sums in another order; no limit for a
             file that computes with rounded inputs.
-        min_agreement: Smallest allowed share of examples with the same argmax; a tie counts as the
+        min_agreement: Smallest allowed share of examples with the same argmax (or, of one number
+            that is no probability, closer than a twentieth of the largest); a tie counts as the
             same. Default: 1; 0.98 for a file that computes with rounded inputs.
         max_loss: Largest allowed loss of accuracy from the trained model to the file; 0.01 is one
             point. Default: no limit.

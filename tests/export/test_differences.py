@@ -57,4 +57,13 @@ def test_a_single_probability_answers_from_a_half_on():
     assert differ(one, other).tolist() == [False, True, False]
     assert accuracy(one, np.array([1, 0, 0])) == 2 / 3
     numbers = {"y": np.array([[3.0], [-0.4], [0.6]])}  # of a regression, or logits
-    assert not differ(numbers, other).any() and accuracy(numbers, np.array([1, 0, 0])) == 2 / 3
+    assert accuracy(numbers, np.array([1, 0, 0])) == 2 / 3
+
+
+def test_single_numbers_answer_alike_within_a_twentieth_of_the_largest():
+    one = {"y": np.array([[40.0], [-9.0], [1.0], [np.nan]], np.float32)}
+    other = {"y": np.array([[38.1], [-6.9], [-0.8], [np.nan]], np.float32)}  # allowed: 1.905
+    assert differ(one, other).tolist() == differ(other, one).tolist() == [False, True, False, False]
+    nothing = {"y": np.zeros((4, 1))}  # a file that always says 0
+    found = difference(nothing, one)
+    assert found.agreement == 0.25 and not found.within(Bounds(np.inf, 0.98), 4)
