@@ -6,7 +6,13 @@ from typing import Any
 
 import keras
 
-from kerascompact.core.keras_graph import all_layers, copy_with, is_graph, quantized_kind
+from kerascompact.core.keras_graph import (
+    all_layers,
+    computing_in_float32,
+    copy_with,
+    is_graph,
+    quantized_kind,
+)
 from kerascompact.models.bit_input import with_bit_input
 
 SMALL_FLOATS = ("float16", "bfloat16")
@@ -41,11 +47,6 @@ def as_trained(model: keras.Model, bits: bool = False) -> Iterator[Any]:
         model = copy_with(model, lambda layer: None, float32=True)
     layers = all_layers(model)
     soft = [layer for layer in layers if getattr(layer, "inference", None) == "soft"]
-    mixed = [
-        (layer, layer.dtype_policy)
-        for layer in layers
-        if layer.compute_dtype in SMALL_FLOATS and layer.quantization_mode is None
-    ]
     rounding = [
         (layer, layer.inputs_quantizer)
         for layer in layers
@@ -57,16 +58,13 @@ def as_trained(model: keras.Model, bits: bool = False) -> Iterator[Any]:
             layer.inputs_quantizer = None
         for layer in soft:
             layer.inference = "hard"
-        for layer, _ in mixed:
-            layer.dtype_policy = "float32"
-        yield model
+        with computing_in_float32(model):
+            yield model
     finally:
         for layer, quantizer in rounding:
             layer.inputs_quantizer = quantizer
         for layer in soft:
             layer.inference = "soft"
-        for layer, policy in mixed:
-            layer.dtype_policy = policy
 
 
 def _takes_bits(model: Any) -> bool:
