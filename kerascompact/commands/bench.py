@@ -50,6 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
 
     from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table
 
     threads = f"{arguments.threads} thread" + "s" * (arguments.threads > 1)
@@ -57,7 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
     table.add_column("")
     columns = [timing.name for timing in found]
     for name in columns:
-        table.add_column(name, justify="right", overflow="fold")
+        table.add_column(escape(name), justify="right", overflow="fold")
     if len(found) > 1:
         table.add_column("ratio", justify="right")
     for label, field, scale, digits in (

@@ -118,8 +118,10 @@ def run(arguments: argparse.Namespace) -> int:
     out, source = arguments.out, Path(arguments.source)
     if out.suffix.lower() not in (".tflite", ".keras"):
         raise ValueError(f"--out must end in .tflite or .keras. Received: {str(out)!r}.")
-    if out.is_dir() or (out.exists() and source.exists() and out.samefile(source)):
-        raise ValueError(f"{out} must be a file to write, and not the source.")
+    for written in (out, _words_beside(out)):
+        read = [path for path in (source, arguments.counts) if path is not None and path.exists()]
+        if written.is_dir() or (written.exists() and any(map(written.samefile, read))):
+            raise ValueError(f"{written} must be a file to write, and not the source or --counts.")
     folder.check_writable(out.parent)
     if arguments.sequence_length is not None:
         checks.integer_in("sequence_length", arguments.sequence_length, 1)
@@ -140,6 +142,11 @@ def run(arguments: argparse.Namespace) -> int:
     counts = None if arguments.counts is None else _counts(arguments.counts, table)
     print(f"{table.name}: {len(table.vectors):,} vectors of {table.vectors.shape[1]}", flush=True)
     return _compress_and_write(arguments, compressor, table, counts, model)
+
+
+def _words_beside(out: Path) -> Path:
+    """Where the words of vectors go."""
+    return out.with_suffix(".words.txt")
 
 
 def _compressor(arguments: argparse.Namespace) -> "Compressor":
@@ -232,7 +239,7 @@ def _compress_and_write(
         export.save(data, out)
     written = f"{out}: {out.stat().st_size:,} bytes"
     if table.words is not None:
-        beside = out.with_suffix(".words.txt")
+        beside = _words_beside(out)
         files.write_bytes(beside, ("\n".join(table.words) + "\n").encode())
         written += f"; {beside}: the words, line n being id n - 1"
     print(written)

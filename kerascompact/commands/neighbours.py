@@ -92,8 +92,8 @@ def _words(path: Path, limit: int | None) -> tuple[list[int], list[str]]:
     from kerascompact.tasks.folder import naming
 
     with naming(path):
-        lines = path.read_bytes().decode().removesuffix("\n").split("\n")
-        cells = [line.split("\t")[0] for line in lines]
+        lines = path.read_bytes().decode("utf-8-sig").removesuffix("\n").split("\n")
+        cells = [line.removesuffix("\r").split("\t")[0] for line in lines]
         found = [(i, w) for i, w in enumerate(cells) if w and w not in ("<pad>", "<unk>")][:limit]
         if not found:
             raise ValueError("it has no words.")

@@ -48,6 +48,8 @@ class Compressor:
         Raises: ValueError, if the table is no finite matrix, or counts do not fit it.
         """
         table = np.asarray(table)
+        if table.dtype.name == "bfloat16":  # of weights; no NumPy type
+            table = table.astype(np.float32)
         if table.ndim != 2 or 0 in table.shape or not np.issubdtype(table.dtype, np.floating):
             raise ValueError(
                 "`table` must be a matrix (V, d) of floats. "

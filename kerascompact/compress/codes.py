@@ -7,6 +7,7 @@ from kerascompact.core import checks
 from kerascompact.core.keras_graph import all_layers
 from kerascompact.forms.base import Form
 from kerascompact.forms.codebook import CodebookForm
+from kerascompact.forms.composed import ConcatForm
 from kerascompact.ops import bits
 from kerascompact.ops.vocabulary_chunks import rows_in_chunks
 
@@ -19,7 +20,7 @@ def codes_of(form: Form) -> np.ndarray:
             directions beside norms).
 
     Returns: `(V, D)` int32 in `[0, K)`.
-    Raises: ValueError, if the form stores no codes.
+    Raises: ValueError, if the form stores no codes, or several parts beside each other do.
 
     >>> form = CodebookForm.from_codes(np.array([[1, 0], [0, 1]]), np.ones((2, 2, 3)))
     >>> codes_of(form).tolist()
@@ -28,13 +29,19 @@ def codes_of(form: Form) -> np.ndarray:
     if not isinstance(form, Form):
         checks.fail("form", "a stored form", form)
     coded = next((part for part in all_layers(form) if _has_codes(part)), None)
-    if coded is None:
-        checks.fail("form", "a form that stores codes", form)
+    several = any(isinstance(one, ConcatForm) and _num_coded(one) > 1 for one in all_layers(form))
+    if coded is None or several:
+        checks.fail("form", "a form that stores codes, of all of its columns", form)
 
     def read(ids: tf.Tensor) -> tf.Tensor:
         return bits.unpack_rows(coded.codes.value, ids, coded.code_bits, coded.code_length)
 
     return rows_in_chunks(read, coded.input_dim, "int32")
+
+
+def _num_coded(form: ConcatForm) -> int:
+    """How many of the parts beside each other store codes."""
+    return sum(any(map(_has_codes, all_layers(part))) for part in form.parts)
 
 
 def _has_codes(form: Form) -> bool:

@@ -57,7 +57,7 @@ def compress_model(
     chosen = {id(layer) for layer in _named(plain, layers)}
     by_name = _counts_by_name(counts, [layer.name for layer in plain if id(layer) in chosen])
 
-    left: dict[str, str] = {}  # layer name -> why
+    left: dict[int, tuple[str, str]] = {}  # by layer: its name, and why it stays
     reached: set[int] = set()
 
     def replace(layer: keras.layers.Layer) -> Form | None:
@@ -80,8 +80,9 @@ def compress_model(
             return reversible(layer, compressed, dtype=layer.dtype_policy)
         except ValueError as error:
             if layers is not None or len(left) + 1 == len(chosen):
-                raise _cannot(layer.name, error, left) from error
-            left[layer.name] = f"a table of {len(table)} rows and {table.shape[1]} columns: {error}"
+                raise _cannot(layer.name, error, [name for name, _ in left.values()]) from error
+            why = f"a table of {len(table)} rows and {table.shape[1]} columns: {error}"
+            left[id(layer)] = layer.name, why
             return None
 
     copy = copy_with(model, replace)
@@ -89,10 +90,10 @@ def compress_model(
         if id(layer) in chosen - reached:
             reason = ValueError(f"it is inside a function that a layer of {model.name!r} holds.")
             if layers is not None or len(left) + 1 == len(chosen):
-                raise _cannot(layer.name, reason, left)
-            left[layer.name] = str(reason)
+                raise _cannot(layer.name, reason, [name for name, _ in left.values()])
+            left[id(layer)] = layer.name, str(reason)
     if left:
-        reasons = " ".join(f"Layer {name!r}, {why}" for name, why in left.items())
+        reasons = " ".join(f"Layer {name!r}, {why}" for name, why in left.values())
         message = f"{len(left)} of {len(chosen)} embeddings cannot be compressed, and stay as they "
         warnings.warn(f"{message}are. {reasons}", stacklevel=2)
     return copy

@@ -95,7 +95,11 @@ class ProductCodes(Compressor):
         made = self.form_of(*table.shape, **form)
         directions, group = made.directions, made.group
         groups = made.input_dim * directions.code_length
-        checks.integer_in("bits", self.bits, 1, max(1, int(np.log2(groups)) // group))
+        most = int(np.log2(groups)) // group
+        if not most:
+            expected = f"one of {2**group} or more groups of {group} numbers"
+            checks.fail("table", expected, f"{groups} groups")
+        checks.integer_in("bits", self.bits, 1, most)
         columns = _mean_squares(table, counts, 0)
         rows, levels, row_codes = _lengths(table / columns, made.row_scales)
         units = np.divide(table, rows[:, None] * columns, where=rows[:, None] > 0, out=0 * table)

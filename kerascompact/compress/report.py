@@ -72,12 +72,12 @@ def report(table: Any, form: Form, counts: Any = None) -> CompressionReport:
     weights = np.ones(len(table)) if counts is None else np.asarray(counts, np.float64)
     if weights.shape != table.shape[:1] or not weights.any():
         checks.fail("counts", f"{len(table)} numbers, not all 0", counts)
-    vectors = values_of(form)
-    lost = np.sum(np.square(table - vectors), axis=1, dtype=np.float64)
-    whole = np.sum(np.square(table), axis=1, dtype=np.float64)
-    found = np.sum(np.square(vectors), axis=1, dtype=np.float64)
+    table, vectors = table.astype(np.float64), values_of(form).astype(np.float64)
+    lost = np.sum(np.square(table - vectors), axis=1)
+    whole = np.sum(np.square(table), axis=1)
+    found = np.sum(np.square(vectors), axis=1)
     some = (whole > 0) & (weights > 0)
-    products: Any = np.sum(table * vectors, axis=1, dtype=np.float64)
+    products: Any = np.sum(table * vectors, axis=1)
     norms: Any = np.sqrt(whole * np.where(found > 0, found, 1))
     cosines = products[some] / norms[some]
     stored = total_bits(form.storage())

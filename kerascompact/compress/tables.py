@@ -11,6 +11,7 @@ import numpy as np
 from kerascompact.core import arrays, checks
 from kerascompact.core.keras_graph import direct_layers, is_stock_embedding
 from kerascompact.forms.base import Form
+from kerascompact.forms.logits import LogitsForm
 from kerascompact.ops.vocabulary_chunks import rows_in_chunks
 from kerascompact.text.word_vector_files import read_word_vectors
 
@@ -62,7 +63,7 @@ def read_table(source: Any, layer: str | None = None, limit: int | None = None) 
         name, vectors = "table", np.asarray(source)
     if layer is not None:
         checks.fail("layer", "None: only Keras models have layers", layer)
-    return Table(_checked(vectors, name)[:limit], words, name)
+    return Table(_checked(vectors[:limit] if vectors.ndim else vectors, name), words, name)
 
 
 def _checked(vectors: np.ndarray, name: str) -> np.ndarray:
@@ -97,17 +98,20 @@ def _of_model(model: Any, layer: str | None, limit: int | None, owner: str) -> T
             f"Its embeddings: {names}."
         )
     (chosen,) = found
-    return Table(_checked(values_of(chosen), chosen.name)[:limit], None, chosen.name)
+    return Table(_checked(values_of(chosen)[:limit], chosen.name), None, chosen.name)
 
 
 def embeddings_of(model: Any) -> list[Any]:
-    """Keras' own embeddings and stored forms of a model, or a layer that is one.
+    """Keras' own embeddings and forms with a row for each word, in a model or as the layer itself.
 
     >>> [layer.name for layer in embeddings_of(keras.layers.Embedding(9, 2, name="words"))]
     ['words']
     """
-    if is_stock_embedding(model) or isinstance(model, Form):
-        return [model]  # a form may be made of forms
+    if isinstance(model, Form):  # a form may be made of forms
+        has_table = model.input_dim is not None and not isinstance(model, LogitsForm)
+        return [model] if has_table else []
+    if is_stock_embedding(model):
+        return [model]
     return [embedding for layer in direct_layers(model) for embedding in embeddings_of(layer)]
 
 

@@ -11,14 +11,18 @@ from kerascompact.core import checks
 from kerascompact.core.extras import require
 from kerascompact.core.keras_graph import (
     all_layers,
+    calls_in,
     copy_with,
+    is_graph,
     is_stock_embedding,
     maker_of,
     own_variables,
     set_array,
+    sources_of,
 )
 from kerascompact.text.subwords import token_counts, tokens_of, with_tokens
 
+LATER = (keras.layers.Activation, keras.layers.Dropout, keras.layers.Softmax)  # after a head
 SIZES = ("vocabulary_size", "vocab_size")  # attributes of layers and models of keras-hub
 
 
@@ -31,7 +35,11 @@ class Trimmed(NamedTuple):
 
 
 def trim_vocabulary(
-    model: keras.Model, tokenizer: Any, texts: Sequence[str], keep: int | None = None
+    model: keras.Model,
+    tokenizer: Any,
+    texts: Sequence[str],
+    keep: int | None = None,
+    layers: Sequence[str] | None = None,
 ) -> Trimmed:
     """Copies a model and its tokenizer with only the tokens that texts need.
 
@@ -46,10 +54,12 @@ def trim_vocabulary(
             `tokenizers.Tokenizer`, or the path of a `tokenizer.json`.
         texts: Texts such as the model will read.
         keep: Number of tokens of the texts that stay, the most frequent ones. Default: all of them.
+        layers: Names of the tables of tokens. Default: every table of the vocabulary's size.
 
     Returns: A `Trimmed`; the model has the class of the old one, and saves like it.
 
-    Raises: ValueError, if the tokenizer is of another kind, or the model has no table of its size.
+    Raises: ValueError, if the tokenizer is of another kind, the model has no table of its size, or
+        several, which read different inputs, so that `layers` has to name those of tokens.
 
     Example:
     >>> from tokenizers import Tokenizer, models
@@ -70,25 +80,35 @@ def trim_vocabulary(
     if keep is not None:
         found = found[: checks.integer_in("keep", keep, 1)]
     small, ids = with_tokens(tokenizer, {0, *found.tolist()})
-    return Trimmed(with_rows(model, ids, size), small, ids)
+    return Trimmed(with_rows(model, ids, size, layers), small, ids)
 
 
-def with_rows(model: keras.Model, ids: np.ndarray, size: int) -> keras.Model:
+def with_rows(
+    model: keras.Model, ids: np.ndarray, size: int, layers: Sequence[str] | None = None
+) -> keras.Model:
     """Copies a model whose vocabulary has only some ids.
 
     Args:
         model: Functional or Sequential model, built.
         ids: The ids that stay, in their new order.
         size: Number of ids in the model.
+        layers: Names of the tables. Default: every table of this size.
 
-    Raises: ValueError, if the model has no table of this size.
+    Raises: ValueError, if the model has no table of this size, or several of different inputs.
     """
     tables = []
-    heads = [maker_of(output) for output in keras.tree.flatten(model.outputs)]
+    heads = _heads(model)
+    chosen = [
+        layer
+        for layer in all_layers(model)
+        if is_stock_embedding(layer) and layer.input_dim == size
+        if layers is None or layer.name in layers
+    ]
+    _check_one_input(model, chosen, size)
 
     def adapt(layer: Any, copy: Any) -> None:
         """Takes the rows of the ids in a copied layer, before it is called."""
-        if is_stock_embedding(layer) and layer.input_dim == size:
+        if any(layer is table for table in chosen):
             tables.append(copy)
             copy.input_dim = len(ids)
         elif type(layer) is keras.layers.Dense:
@@ -111,6 +131,29 @@ def with_rows(model: keras.Model, ids: np.ndarray, size: int) -> keras.Model:
         if isinstance(one, keras.Model):
             _resized(one, ids, size)
     return copy
+
+
+def _heads(model: Any) -> list[Any]:
+    """The layers that compute a model's outputs, before activations, in time or in a model."""
+    found = []
+    for output in keras.tree.flatten(model.outputs):
+        layer = maker_of(output)
+        while isinstance(layer, LATER):
+            layer = maker_of(calls_in(model, layer)[-1][0])
+        if isinstance(layer, keras.layers.TimeDistributed):
+            layer = layer.layer
+        found += _heads(layer) if is_graph(layer) else [layer]
+    return found
+
+
+def _check_one_input(model: Any, tables: list[Any], size: int) -> None:
+    """Refuses tables of one size that read different inputs: not all are of tokens."""
+    read = {table.name: [one.name for one in sources_of(model, table)] for table in tables}
+    if len({*map(tuple, filter(None, read.values()))}) > 1:
+        raise ValueError(
+            f"`layers` must name the tables of tokens: several have {size:,} rows, and read "
+            f"different inputs. Received: {read}."
+        )
 
 
 def _resized(layer: Any, ids: np.ndarray, size: int) -> bool:

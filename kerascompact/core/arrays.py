@@ -67,7 +67,10 @@ def load_npz(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
     Raises: ValueError, naming the file, if it is no such file or holds objects; OSError.
     """
     try:
-        with np.load(path, allow_pickle=False) as found:
+        found = np.load(path, allow_pickle=False)
+        if not isinstance(found, np.lib.npyio.NpzFile):
+            raise ValueError("it holds one array, without a name, as a .npy file does")
+        with found:
             return {name: found[name] for name in found.files}
     except (ValueError, zlib.error, EOFError, zipfile.BadZipFile) as error:
         raise ValueError(f"{path} is no .npz file of arrays: {error}") from error

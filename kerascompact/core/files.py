@@ -18,7 +18,8 @@ def write_bytes(path: str | os.PathLike[str], data: bytes) -> Path:
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    # The start of a name alone: one of the longest names would be too long with more.
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:40]}.")
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)

@@ -88,11 +88,7 @@ class AffineTableForm(Form):
 
         Raises: ValueError, if an array has another shape or larger integers.
         """
-        rows = np.asarray(rows)
-        largest = 7 if precision == "int4" else 127
-        if rows.min() < -largest - 1 or rows.max() > largest:
-            found = f"some from {rows.min()} to {rows.max()}"
-            checks.fail("rows", f"integers from {-largest - 1} to {largest}", found)
+        rows = _integers("rows", rows, 7 if precision == "int4" else 127)
         own: dict[str, Any] = {
             "precision": precision,
             "zeros": zero is not None,
@@ -104,7 +100,7 @@ class AffineTableForm(Form):
         form.table.assign(np.pad(rows, ((0, 0), (0, wide - rows.shape[1]))).astype(np.int8))
         form.scale.assign(checks.finite("scale", np.asarray(scale, np.float32)))
         if zero is not None:
-            form.zero.assign(np.asarray(zero).astype(np.int8))
+            form.zero.assign(_integers("zero", zero, 127))
         if factors is not None:
             form.column_factors.assign(checks.finite("factors", np.asarray(factors, np.float32)))
         return form
@@ -157,3 +153,14 @@ class AffineTableForm(Form):
             key: getattr(self, key) for key in ("block", "precision", "zeros", "factors")
         }
         return {**super().get_config(), **own}
+
+
+def _integers(name: str, numbers: Any, largest: int) -> np.ndarray:
+    """Integers of 4 or 8 bits as int8, checked."""
+    found = np.asarray(numbers)
+    with np.errstate(invalid="ignore"):
+        whole = np.array_equal(found, np.rint(found))
+    if not whole or found.min() < -largest - 1 or found.max() > largest:
+        numbers = f"some from {found.min()} to {found.max()}"
+        checks.fail(name, f"integers from {-largest - 1} to {largest}", numbers)
+    return found.astype(np.int8)

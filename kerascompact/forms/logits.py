@@ -80,7 +80,8 @@ class LogitsForm(Form):
     def with_part(self, part: Form, **config: Any) -> Self:
         """The same layer over another form of the kernel."""
         bias = keras.ops.convert_to_numpy(self.bias) if self.use_bias else None
-        given = {"name": self.name, "paper_bits": self.paper_bits, **config}
+        own = {"name": self.name, "paper_bits": self.paper_bits, "dtype": self.dtype_policy}
+        given = {**own, **config}
         return type(self).over(part, bias, self.activation, **given)
 
     def build(self, input_shape: Any = None) -> None:

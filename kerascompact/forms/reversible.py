@@ -84,7 +84,7 @@ class ReversibleForm(Form):
         if part is self.part and head is self.head:
             return self
         given = {key: getattr(self, key) for key in ("soft_cap", "mask_zero", "paper_bits", "name")}
-        return ReversibleForm.over(part, head, **given)
+        return ReversibleForm.over(part, head, dtype=self.dtype_policy, **given)
 
     @property
     def scorer(self) -> Form:

@@ -69,6 +69,8 @@ class RowScaledForm(Form):
             precision: Type of the integers, "int8" or "int4".
             block: Numbers in a block, 32, with "int4" only. Default: one scale for each row.
             **config: Further arguments of the form.
+
+        Raises: ValueError, if the table is not finite, or too large for scales in float16.
         """
         table = checks.finite("table", np.asarray(table, np.float32))
         form = cls(len(table), table.shape[1], precision, block, **config)
@@ -77,7 +79,11 @@ class RowScaledForm(Form):
         blocks = wide.reshape(-1, form.width if block is None else block)
         codes, scale = quantize_columns(blocks.T, TABLE_BITS[form.precision])
         if block is not None:
-            scale = scale.astype(np.float16).astype(np.float32)
+            with np.errstate(over="ignore"):
+                scale = scale.astype(np.float16).astype(np.float32)
+            if not np.isfinite(scale).all():  # float16 ends at 65,504
+                expected = "numbers up to 458,000, for scales of blocks are float16"
+                checks.fail("table", expected, np.abs(table).max())
             scale = np.where(scale > 0, scale, 1).astype(np.float32)
             codes = np.clip(np.rint(blocks.T / scale), -7, 7)
         form.table.assign(codes.T.reshape(wide.shape).astype(np.int8))

@@ -159,6 +159,8 @@ class FrozenRNN(keras.layers.RNN):
     ) -> Any:
         mask = mask[0] if isinstance(mask, list | tuple) else mask
         mask = None if mask is None else tf.transpose(mask)  # (steps, batch)
+        sequences = tf.cast(sequences, tf.float32)  # of mixed precision: as all weights
+        initial_state = [tf.cast(state, tf.float32) for state in initial_state]
         projected = [self._projected(sequences, place) for place in range(len(self.groups))]
         states = [self._to_segments(state) for state in initial_state]
         states = [part for group in zip(*states, strict=True) for part in group]
@@ -215,7 +217,8 @@ class FrozenRNN(keras.layers.RNN):
             _, states, lasts = tf.while_loop(lambda time, *_: time < steps, body_of_last, begin)
             sequence = outputs = self._to_units(lasts)
         ends = [self._to_units(states[one::num_states]) for one in range(num_states)]
-        return outputs, sequence, ends
+        dtype = self.compute_dtype
+        return tf.cast(outputs, dtype), tf.cast(sequence, dtype), [tf.cast(e, dtype) for e in ends]
 
     def _projected(self, sequences: tf.Tensor, place: int) -> tf.Tensor:
         """Multiplies all inputs with the kernels of a group: `(steps, N, batch, g s)`."""

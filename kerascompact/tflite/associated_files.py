@@ -34,6 +34,20 @@ def associated_files(data: bytes) -> dict[str, bytes]:
         ) from error
 
 
+def archive_bytes(data: bytes) -> int:
+    """Size of the archive behind the graph, with its headers; 0 without one.
+
+    >>> len(with_files(b"graph", {"labels.txt": b"a"})) - 5
+    111
+    >>> archive_bytes(with_files(b"graph", {"labels.txt": b"a"}))
+    111
+    """
+    if not associated_files(data):
+        return 0
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        return len(data) - min(info.header_offset for info in archive.infolist())
+
+
 def with_files(data: bytes, files: Mapping[str, bytes]) -> bytes:
     """Puts files behind a flatbuffer, as a ZIP archive without compression.
 

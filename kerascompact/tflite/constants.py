@@ -24,6 +24,7 @@ class Constant(NamedTuple):
         axis: Dimension that the scales belong to.
         readers: Name of each operator that reads the buffer, and the number of its input.
         behind: The same for the operators that read the output of a DEQUANTIZE of the buffer.
+        scale: The quantization scales, if all zero points are 0.
     """
 
     name: str
@@ -34,6 +35,7 @@ class Constant(NamedTuple):
     axis: int
     readers: tuple[tuple[str, int], ...]
     behind: tuple[tuple[str, int], ...]
+    scale: np.ndarray | None = None
 
     @property
     def num_bytes(self) -> int:
@@ -128,6 +130,7 @@ def _constant(
         if _name(model, operator) == "DEQUANTIZE" and index in operator.inputs
         for port in readers.get(int(operator.outputs[0]), ())
     ]
+    shifted = quantization is not None and np.any(quantization.zeroPoint)
     return Constant(
         name=label(tensor.name),
         dtype=TYPE_NAMES[tensor.type].lower(),
@@ -137,6 +140,7 @@ def _constant(
         axis=0 if quantization is None else int(quantization.quantizedDimension),
         readers=ports,
         behind=tuple(behind),
+        scale=None if shifted or scales is None else np.asarray(scales, np.float32),
     )
 
 

@@ -65,7 +65,7 @@ def bench(
 
     Each file runs a few times while the processes of the others wait, then the next file does, for
     `rounds` rounds; so other work of the machine slows all files alike. Inputs are the examples in
-    `data`, or 16 random examples of `random_inputs`, all of one shape.
+    `data`, all `texts`, or 16 random examples of `random_inputs`, all of one shape.
 
     Args:
         *files: Paths of `.tflite` files.
@@ -104,6 +104,8 @@ def bench(
         "texts": texts,
         "seed": seed,
     }
+    if texts:
+        options["count"] = len(texts)
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         children = []

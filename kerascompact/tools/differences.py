@@ -17,7 +17,8 @@ class Difference(NamedTuple):
         inputs: What the files ran on, such as "random".
         rows: How many examples.
         largest: Largest difference of two numbers.
-        relative: Root of the mean squared difference, divided by that of the first file's numbers.
+        relative: Root of the mean squared difference, divided by that of the first file's numbers,
+            without columns that are the same in every row of both files.
         same_class: Share of equal classes: the largest number of the last dimension, or, if there
             is one number, whether it is above 0.5. For integers, the share of equal numbers.
     """
@@ -70,11 +71,19 @@ def _answers(file: bytes, inputs: Mapping[str, np.ndarray], graph: int) -> dict[
         for outputs in _runs(file, inputs, graph):
             for name, numbers in outputs.items():
                 last = numbers.shape[-1] if numbers.ndim else 1
-                found.setdefault(name, []).append(np.reshape(numbers, (-1, last)))
+                rows = numbers.size // last if last else 0
+                found.setdefault(name, []).append(np.reshape(numbers, (rows, last)))
     except (RuntimeError, ValueError, MemoryError) as error:
         reason = (str(error) or "no memory").splitlines()[0]
         raise ValueError(f"The file cannot be run: {reason}") from error
-    return {name: np.concatenate(parts) for name, parts in found.items()}
+    return {name: _joined(parts) for name, parts in found.items()}
+
+
+def _joined(parts: list[np.ndarray]) -> np.ndarray:
+    """The answers below each other; number by number, if they differ in their last dimension."""
+    if len({part.shape[1] for part in parts}) > 1:
+        parts = [part.reshape(-1, 1) for part in parts]
+    return np.concatenate(parts)
 
 
 def _runs(
@@ -124,14 +133,22 @@ def set_shapes(runtime: Any, inputs: Mapping[str, np.ndarray]) -> None:
 
 def _apart(first: np.ndarray, second: np.ndarray) -> tuple[float, float, float]:
     """Largest difference, relative difference and share of equal classes."""
-    if first.shape != second.shape:
+    if first.shape != second.shape or first.dtype != second.dtype:
         return np.inf, np.inf, 0.0
+    if not first.size:
+        return 0.0, 0.0, 1.0
     if not np.issubdtype(first.dtype, np.floating):
         same = float(np.mean(first == second))
         return float(np.max(np.abs(first.astype(float) - second))), 1 - same, same
-    error = np.where(np.isnan(first) & np.isnan(second), 0, second.astype(np.float64) - first)
-    size = np.sqrt(np.nanmean(np.square(first, dtype=np.float64)))
-    apart = np.sqrt(np.mean(np.square(error)))
+    equal = (first == second) | (np.isnan(first) & np.isnan(second))  # infinity, too
+    error = np.subtract(
+        second, first, where=~equal, out=np.zeros(first.shape), dtype=np.float64, casting="unsafe"
+    )
+    # Columns that say the same in every row, such as -1e9 for what is left out, would hide others.
+    varies = ~(equal & (first == first[:1])).all(axis=0)
+    some = np.isfinite(first) & (varies if varies.any() else True)
+    size = np.sqrt(np.mean(np.square(first[some], dtype=np.float64))) if some.any() else 0.0
+    apart = np.sqrt(np.mean(np.square(error[:, varies] if varies.any() else error)))
     relative = apart / size if size > 0 else (0.0 if apart == 0 else np.inf)
     classes = [a[:, 0] > 0.5 if a.shape[1] == 1 else np.argmax(a, 1) for a in (first, second)]
     worst = np.max(np.abs(error))

@@ -9,16 +9,20 @@ from typing import Any
 
 import numpy as np
 
+from kerascompact.core.quantize import quantize_columns
 from kerascompact.core.storage import code_bits
 from kerascompact.tflite import flatbuffer, tensor_names
+from kerascompact.tflite.associated_files import archive_bytes
 from kerascompact.tflite.constants import Constant, constants, packed_bytes
 from kerascompact.tools.diagnosis import Diagnosis, Finding
+from kerascompact.tools.smaller import LARGEST
 
 # Bytes that the operators of another way of storing need, measured on files of a `DenseForm` and a
 # `CodebookForm` of equal sizes and rounded up.
 UNPACK_GRAPH = 1600  # operators that read codes of any number of bits from a stream
 CODES_GRAPH = 800  # a gather of 8-bit codes and one of codebooks
 SCALE_GRAPH = 300  # a cast and a product with scales
+UNEVEN = 3  # steps of the largest number: the mean error of a row, relative to its length
 WORTH_SAYING = 64  # savings of fewer bytes are not reported
 
 INTEGERS = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
@@ -54,7 +58,9 @@ def diagnose(file: bytes | str | Path) -> Diagnosis:
     data, model = flatbuffer.read(file)
     names = Counter(flatbuffer.operator_names(model))
     needs = sorted(name.removeprefix("CUSTOM:") for name in names if name.startswith("CUSTOM:"))
-    findings = [*_twice(model), *_unread(model), *_graph(model, len(data))]
+    unread = _unread_buffers(model)
+    findings = [*_twice(model, unread), *_unread(model, unread)]
+    findings += _graph(model, len(data) - archive_bytes(data))
     seen: set[bytes] = set()
     for constant in constants(model):
         digest = hashlib.sha256(constant.data.tobytes()).digest()
@@ -75,11 +81,12 @@ def _of_constant(constant: Constant) -> Iterator[Finding]:
         yield from _quantized(constant)
 
 
-def _twice(model: Any) -> Iterator[Finding]:
-    """Finds equal buffers: any number of tensors can share one."""
+def _twice(model: Any, unread: dict[int, bytes]) -> Iterator[Finding]:
+    """Finds equal buffers: any number of tensors can share one. Unread ones are dropped anyway."""
     places: dict[bytes, list[int]] = {}
     for number, data in _buffers(model).items():
-        places.setdefault(data, []).append(number)
+        if number not in unread:
+            places.setdefault(data, []).append(number)
     small = 0
     for data, numbers in places.items():
         saved = len(data) * (len(numbers) - 1)
@@ -92,14 +99,18 @@ def _twice(model: Any) -> Iterator[Finding]:
     yield Finding("duplicate", "small constants", what, "shared by their tensors", small)
 
 
-def _unread(model: Any) -> Iterator[Finding]:
+def _unread_buffers(model: Any) -> dict[int, bytes]:
+    """Constants that no operator reads, by the numbers of their buffers."""
     read = {entry.buffer for entry in model.metadata or []}
     for graph in model.subgraphs:
         used = {int(index) for operator in graph.operators for index in operator.inputs}
         used |= {int(index) for index in (*graph.outputs, *graph.inputs)}
         used |= {index for tensor in graph.tensors for index in _block_tensors(tensor)}
         read |= {graph.tensors[index].buffer for index in used if index >= 0}
-    unread = {number: data for number, data in _buffers(model).items() if number not in read}
+    return {number: data for number, data in _buffers(model).items() if number not in read}
+
+
+def _unread(model: Any, unread: dict[int, bytes]) -> Iterator[Finding]:
     saved = sum(len(data) for data in unread.values())
     what = f"{len(unread)} buffers that no operator reads"
     yield Finding("unread", _owner(model, unread), what, "dropped", saved)
@@ -167,8 +178,12 @@ def _float(constant: Constant) -> Iterator[Finding]:
     memory = 4 * count if dequantized else 0
     if len(constant.shape) < 2 and not constant.is_table or values is None:
         return
+    if not np.abs(values).max(initial=0) < LARGEST:  # `shrink` leaves these, too
+        return
     if not constant.is_table:
         channels = constant.shape[-1 if "DEPTHWISE_CONV_2D" in dict(constant.readers) else 0]
+        if len(constant.shape) == 2:
+            channels = min(constant.shape)
         saved = (item - 1) * count - 12 * channels
         how = "as int8 with a scale for each output channel, which costs 12 bytes"
         if saved >= WORTH_SAYING:
@@ -208,7 +223,7 @@ def _is_dequantized(constant: Constant) -> bool:
 def _quantized(constant: Constant) -> Iterator[Finding]:
     values, width = constant.values(), constant.width
     memory = 4 * constant.size if _is_dequantized(constant) else 0
-    if constant.is_table and constant.scales > 1 and constant.axis == 0:
+    if constant.is_table and constant.scales > 1 and constant.axis == 0 and _even(constant):
         saved = 12 * constant.scales - 4 * width - SCALE_GRAPH
         what = f"a scale and a zero point for each of {constant.scales:,} rows, 12 bytes each"
         how = "a scale for each column instead"
@@ -222,6 +237,20 @@ def _quantized(constant: Constant) -> Iterator[Finding]:
     elif memory and constant.is_table:
         what = "a table that is dequantized before its rows are looked up"
         yield Finding("memory", str(constant), what, "looked up first", 0, memory=memory)
+
+
+def _even(constant: Constant) -> bool:
+    """Whether a scale for each column loses no more than rounding does, in a table of such rows.
+
+    So it is if the rows are about equally long; short ones would lose all of their bits.
+    """
+    bits, codes = 4 if constant.dtype == "int4" else 8, constant.values()
+    if codes is None or constant.scale is None:
+        return False
+    numbers = codes.reshape(constant.num_rows, -1) * constant.scale[:, None]
+    codes, scale = quantize_columns(numbers, bits)
+    lengths, errors = (np.linalg.norm(rows, axis=1) for rows in (numbers, codes * scale - numbers))
+    return float(np.mean(errors / np.where(lengths > 0, lengths, 1))) <= UNEVEN / (2**bits - 1)
 
 
 def _buffers(model: Any) -> dict[int, bytes]:

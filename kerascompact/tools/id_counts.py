@@ -21,6 +21,8 @@ def id_counts(data: bytes, inputs: Mapping[str, np.ndarray]) -> dict[tuple[int, 
     Returns: For each table of the first graph, by the number of the graph and of its tensor, how
         often each row was read.
 
+    Raises: ValueError, if the file cannot be run on the inputs.
+
     >>> ids = keras.Input((4,), dtype="int32", name="ids")
     >>> model = keras.Model(ids, keras.layers.Embedding(50, 2)(ids))
     >>> data = kerascompact.export.convert(model, "float32")
@@ -40,7 +42,11 @@ def id_counts(data: bytes, inputs: Mapping[str, np.ndarray]) -> dict[tuple[int, 
     for rows in zip(*inputs.values(), strict=True):
         for port, row in zip(runtime.get_input_details(), rows, strict=True):
             runtime.set_tensor(port["index"], row)
-        runtime.invoke()
+        try:
+            runtime.invoke()
+        except RuntimeError as error:  # such as an id that a table does not have
+            reason = (str(error) or "no reason").splitlines()[0]
+            raise ValueError(f"The file cannot be run on these examples: {reason}") from error
         for table, tensors in lookups.items():
             for tensor in tensors:
                 ids = runtime.get_tensor(tensor).reshape(-1)

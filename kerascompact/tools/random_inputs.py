@@ -9,10 +9,11 @@ from kerascompact.core import checks
 from kerascompact.runtime import encoding
 from kerascompact.runtime.named_inputs import given_texts, named_inputs
 from kerascompact.tflite.constants import constants
-from kerascompact.tflite.graph_edits import dims_of
+from kerascompact.tflite.graph_edits import OP, TYPE, dims_of, kind, users
 from kerascompact.tflite.layout import TYPE_NAMES
 from kerascompact.tflite.metadata import metadata_of
 
+SAME_NUMBERS = (OP.CAST, OP.RESHAPE, OP.SQUEEZE, OP.EXPAND_DIMS)
 LETTERS = "etaoinshrdlucmfwypvbgkjqxz"
 
 
@@ -70,7 +71,11 @@ def random_inputs(
             found[name] = _encoded([given[i % len(given)] for i in range(count)], takes_text)
         else:
             shape = (count, *_shape(tensor, sequence_length))
-            found[name] = _numbers(tensor, shape, num_ids or _num_ids(model, metadata), random)
+            most = num_ids or _num_ids(model, metadata)
+            if _are_float_ids(model, own, int(index)):
+                found[name] = random.integers(0, most, shape).astype(np.float32)
+            else:
+                found[name] = _numbers(tensor, shape, most, random)
     return found
 
 
@@ -125,10 +130,15 @@ def _in_batches(name: str, array: np.ndarray, tensor: Any) -> np.ndarray:
     )
     if not fits:
         checks.fail("data", f"rows of shape {wanted} for {name!r}", array.shape[1:])
-    size = max(1, *dims_of(tensor)[:1])
+    dtype = np.dtype(TYPE_NAMES[tensor.type].lower())
+    with np.errstate(invalid="ignore"):
+        converted = array.astype(dtype)
+    if dtype.kind in "iu" and not np.array_equal(array, converted):
+        checks.fail("data", f"integers of type {dtype} for {name!r}", array)
+    size = max([1, *dims_of(tensor)[:1]])
     places = np.arange(-(-len(array) // size) * size) % len(array)
-    batches = array[places].reshape(-1, size, *array.shape[1:])
-    return batches.astype(TYPE_NAMES[tensor.type].lower())
+    one = (size,) if dims_of(tensor) else ()
+    return converted[places].reshape(-1, *one, *array.shape[1:])
 
 
 def _shape(tensor: Any, sequence_length: int) -> list[int]:
@@ -152,6 +162,24 @@ def _numbers(
     if quantized:  # these integers are numbers, not ids
         return random.integers(limits.min, int(limits.max) + 1, shape).astype(dtype)
     return random.integers(0, min(num_ids, int(limits.max) + 1), shape).astype(dtype)
+
+
+def _are_float_ids(model: Any, graph: Any, index: int) -> bool:
+    """Whether a float tensor becomes the ids of a lookup, as in files of Keras 2."""
+    if graph.tensors[index].type != TYPE.FLOAT32:
+        return False
+    reached, found = [index], set[int]()
+    while reached:
+        tensor = reached.pop()
+        for one in users(graph, tensor):
+            which = kind(model, one)
+            is_lookup = which == OP.GATHER and one.inputs[1] == tensor
+            if is_lookup or (which == OP.EMBEDDING_LOOKUP and one.inputs[0] == tensor):
+                return True
+            if which in SAME_NUMBERS and one.inputs[0] == tensor and tensor not in found:
+                reached.append(int(one.outputs[0]))
+        found.add(tensor)
+    return False
 
 
 def _num_ids(model: Any, metadata: dict[str, Any]) -> int:

@@ -75,7 +75,8 @@ def shrink(
     - `int8`: integers with a scale for each column, 8 bits a number;
     - `int4`: the same in 4 bits a number; needs runtime 2.15 or newer;
     - `codes`: product codes of 8 bits for `numbers_per_code` neighbouring numbers each, with
-      codebooks of 256 float16 vectors; needs `pip install 'kerascompact[compress]'`.
+      codebooks of 256 float16 vectors; needs `pip install 'kerascompact[compress]'`. A table
+      that this would make no smaller than int4, for its width has no such divisor, is int4.
 
     Kernels (of `FULLY_CONNECTED`, convolutions, `BATCH_MATMUL`, fused LSTMs) become int8 in every
     recipe, with a scale for each output; the runtime turns them into float32 once, at its first
@@ -183,8 +184,15 @@ def _forget_sizes(model: Any) -> None:
     facts = metadata_of(model)
     if facts is not None:
         model.metadata = [one for one in model.metadata if one.name != METADATA_NAME]
-        wrong = ("crc32", "recipe", "embeddings")
-        add_metadata(model, {k: v for k, v in facts.items() if k not in wrong})
+        add_metadata(model, _without_sizes(facts))
+
+
+def _without_sizes(facts: dict[str, Any]) -> dict[str, Any]:
+    """Metadata of a file, or of each model in it, without what tells of bytes."""
+    kept = {k: v for k, v in facts.items() if k not in ("crc32", "recipe", "embeddings")}
+    if "signatures" in kept:
+        kept["signatures"] = {k: _without_sizes(v) for k, v in kept["signatures"].items()}
+    return kept
 
 
 def _outputs(data: bytes, small: bytes, given: Any, seed: int) -> list[Difference]:

@@ -114,6 +114,8 @@ def _shrink_table(
     tied = found.is_kernel or found.values.ndim != 2
     reason = ""
     for way in ("int8",) if tied else WAYS[options.recipe]:
+        if way == "codes" and 2 * _num_codes(found.values, options) >= found.values.shape[1]:
+            continue  # int4 takes no more
         if way == "codes":
             stored = _codes(found.values, counts, options)
         else:
@@ -153,14 +155,18 @@ def _integers(values: np.ndarray, bits: int) -> _Stored:
     return _Stored(now, -(-codes.size * bits // 8) + 4 * len(scale), rows * scale, write)
 
 
+def _num_codes(values: np.ndarray, options: Options) -> int:
+    """Number of codes for a row of `(V, d)`: of parts that are equally wide."""
+    width = values.shape[1]
+    least = -(-width // options.numbers_per_code)
+    return next(length for length in range(least, width + 1) if width % length == 0)
+
+
 def _codes(values: np.ndarray, counts: np.ndarray | None, options: Options) -> _Stored:
     """A table as product codes of 8 bits, with float16 codebooks."""
     from kerascompact.ops.product_codes import product_codes
 
-    rows, width = values.shape
-    length = -(-width // options.numbers_per_code)
-    while width % length:  # the next number of parts that are equally wide
-        length += 1
+    rows, length = len(values), _num_codes(values, options)
     codes, books = product_codes(
         values,
         length,

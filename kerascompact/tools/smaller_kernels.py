@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kerascompact.core.quantize import quantize_columns
+from kerascompact.tflite.flatbuffer import schema
 from kerascompact.tflite.graph_edits import OP, kind, new_buffer
 from kerascompact.tflite.passes.kernels import dequantize_first, pays
 from kerascompact.tools.float_constants import FloatConstant
@@ -65,8 +66,9 @@ def kernel_as_int8(model: Any, found: FloatConstant, slight: float) -> StoredKer
 
 def _axis(model: Any, operator: Any, index: int, rank: int) -> int:
     """The dimension of a kernel's outputs."""
-    which, options = kind(model, operator), operator.builtinOptions
+    which = kind(model, operator)
     if which == OP.BATCH_MATMUL:  # (inputs, outputs) as the second factor
+        options = operator.builtinOptions or schema.BatchMatMulOptionsT()
         second = operator.inputs[1] == index
         swapped = bool(options.adjY if second else options.adjX)
         return rank - 1 if second != swapped else rank - 2

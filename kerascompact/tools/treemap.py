@@ -142,7 +142,7 @@ def draw(file: bytes | str | Path, picture: str | os.PathLike[str]) -> Path:
         label = f"{piece.label}\n{piece.num_bytes:,} B, {piece.num_bytes / found.num_bytes:.1%}"
         _write(axes, label, place)
     name = f"{Path(file).name}: " if isinstance(file, str | Path) else ""
-    axes.set_title(f"{name}{found.num_bytes:,} bytes", loc="left")
+    axes.set_title(f"{name}{found.num_bytes:,} bytes", loc="left", parse_math=False)
     axes.set(xlim=(0, 100), ylim=(60, 0), aspect="equal")
     axes.axis("off")
     kinds = dict.fromkeys(piece.colour for piece in shown)
@@ -163,4 +163,5 @@ def _write(axes: object, label: str, place: Rectangle) -> None:
     size = min(11.0, wide, place.height * 0.9 / (0.19 * len(lines)))
     if size >= 4.5:
         middle = place.x + place.width / 2, place.y + place.height / 2
-        axes.text(*middle, label, size=size, ha="center", va="center")  # type: ignore[attr-defined]
+        how = dict(size=size, ha="center", va="center", parse_math=False)  # a name may have "$"
+        axes.text(*middle, label, **how)  # type: ignore[attr-defined]

@@ -192,3 +192,11 @@ def test_wrong_arguments_are_named_before_any_work(glove, classifier, tmp_path, 
     classifier.write_bytes(b"hello")
     assert "cannot be loaded as a Keras model" in line(*scalar, source=classifier)
     assert not out.exists()
+
+
+def test_words_never_overwrite_what_is_read(glove, tmp_path, fails):
+    source = glove.rename(tmp_path / "glove.words.txt")
+    before = source.read_bytes()
+    line = ("compress", source, "-o", tmp_path / "glove.tflite", "--method", "scalar")
+    assert "glove.words.txt must be a file to write, and not the source" in fails(*line)
+    assert source.read_bytes() == before and not (tmp_path / "glove.tflite").exists()

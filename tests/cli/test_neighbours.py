@@ -6,6 +6,7 @@ import pytest
 
 from kerascompact import layers
 from kerascompact.cli import main
+from kerascompact.commands.neighbours import _words
 from kerascompact.text import Vocabulary
 
 WORDS = ["king", "queen", "city", "town"]
@@ -78,3 +79,9 @@ def test_refusals(table, tmp_path, fails):
     assert "must have one embedding" in fails(
         "neighbours", "king", "--model", tmp_path / "none.keras", "--words", tmp_path / "words.txt"
     )
+
+
+def test_words_of_an_editor_on_windows(tmp_path):
+    path = tmp_path / "words.txt"
+    path.write_bytes("\ufeffking\r\nqueen\r\n".encode())
+    assert _words(path, None) == ([0, 1], ["king", "queen"])

@@ -1,3 +1,4 @@
+import keras
 import numpy as np
 import pytest
 
@@ -27,3 +28,11 @@ def test_rejects_tables(table, message):
 def test_rejects_counts(counts):
     with pytest.raises(ValueError, match="`counts` must be 2 numbers >= 0"):
         ScalarQuantization().fit(np.ones((2, 3)), counts)
+
+
+def test_takes_weights_of_bfloat16():
+    layer = keras.layers.Embedding(4, 3, dtype="bfloat16")
+    layer.build()
+    (weights,) = layer.get_weights()
+    form = ScalarQuantization().fit(weights)
+    np.testing.assert_allclose(form(np.arange(4)), weights.astype(np.float32), atol=1e-3)

@@ -3,7 +3,7 @@ import pytest
 
 from form_examples import dense
 from kerascompact.compress import codes_of
-from kerascompact.forms import CodebookForm, FactoredForm
+from kerascompact.forms import CodebookForm, ConcatForm, FactoredForm
 
 RANDOM = np.random.default_rng(0)
 
@@ -26,3 +26,10 @@ def test_rejects_what_has_no_codes():
         codes_of(dense()[0])
     with pytest.raises(ValueError, match="`form` must be a stored form"):
         codes_of(np.ones(3))
+
+
+def test_codes_of_some_columns_are_not_those_of_all():
+    one = CodebookForm.from_codes(np.array([[1, 0], [0, 1]]), np.ones((2, 2, 3)))
+    both = ConcatForm(2, 6, [one, one])
+    with pytest.raises(ValueError, match="codes, of all of its columns"):
+        codes_of(both)

@@ -247,3 +247,13 @@ def test_a_table_out_of_reach_is_named():
     with pytest.warns(UserWarning, match="1 of 2 embeddings cannot be compressed.*'inside'"):
         copy = compress_model(both, WHOLE)
     assert isinstance(copy.get_layer("plain"), Form)
+
+
+def test_a_copy_in_which_no_table_fits_is_refused_whatever_their_names():
+    def inner():
+        return keras.Sequential([keras.Input((3,)), keras.layers.Embedding(9, 4, name="same")])
+
+    ids = keras.Input((3,), dtype="int32")
+    three = keras.Model(ids, [inner()(ids) for _ in range(3)])
+    with pytest.raises(ValueError, match="cannot be compressed"):
+        compress_model(three, KMeansClusters(50))

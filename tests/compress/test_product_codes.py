@@ -110,3 +110,10 @@ def test_refuses_a_table_of_fewer_groups_than_centroids():
         ValueError, match=r"`bits` must be an integer in \[1, 3\]. Received: bits=4"
     ):
         ProductCodes(4).fit(NORMAL[:32, :8])
+
+
+def test_codes_of_one_bit_have_256_centroids_too():
+    with pytest.raises(
+        ValueError, match="`table` must be one of 256 or more groups of 8 num.*10 groups"
+    ):
+        ProductCodes(bits=1).fit(NORMAL[:10, :8])

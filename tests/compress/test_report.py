@@ -3,6 +3,7 @@ import pytest
 
 from form_examples import dense
 from kerascompact.compress import KMeansClusters, ScalarQuantization, report
+from kerascompact.forms import DenseForm
 
 RANDOM = np.random.default_rng(0)
 V, d = 30, 4
@@ -51,3 +52,11 @@ def test_rejects_what_does_not_fit():
     for counts in (np.ones(3), np.zeros(23)):
         with pytest.raises(ValueError, match="`counts` must be 23 numbers, not all 0"):
             report(dense()[1], form, counts)
+
+
+def test_numbers_of_any_size_have_squares():
+    for size in (1e-25, 1e25):
+        other = {"table": np.float32([[-size, 0]])}
+        form = DenseForm.from_arrays(other, input_dim=1, output_dim=2)
+        found = report(np.float32([[size, 0]]), form)
+        np.testing.assert_allclose((found.relative_error, found.cosine), (4, -1), rtol=1e-6)

@@ -5,7 +5,9 @@ import numpy as np
 import pytest
 
 from form_examples import codebook, split
-from kerascompact.compress.tables import read_table
+from kerascompact.compress.tables import embeddings_of, read_table
+from kerascompact.core.projection import Projection
+from kerascompact.forms import DenseForm, LogitsForm, ProjectedForm
 
 TABLE = np.random.default_rng(0).normal(size=(9, 4)).astype(np.float32)
 
@@ -129,3 +131,18 @@ def test_rejects_damaged_files(tmp_path):
         (tmp_path / name).unlink()
         with pytest.raises(FileNotFoundError, match=name):
             read_table(tmp_path / name)
+
+
+def test_only_the_first_rows_are_read():
+    wrong = TABLE.copy()
+    wrong[3] = np.nan
+    np.testing.assert_array_equal(read_table(wrong, limit=2).vectors, TABLE[:2])
+
+
+def test_heads_and_projections_are_no_tables():
+    kernel = {"table": np.ones((3, 4), np.float32)}
+    head = LogitsForm.over(DenseForm.from_arrays(kernel, input_dim=3, output_dim=4))
+    words = embedding()
+    both = model(words, head)
+    assert embeddings_of(both) == [words] and read_table(both).name == "words"
+    assert embeddings_of(ProjectedForm(Projection(4, 8), 3)) == []

@@ -9,6 +9,7 @@ import pytest
 
 from kerascompact import datasets
 from kerascompact.compress import trim_vocabulary
+from kerascompact.compress.vocabulary import with_rows
 from kerascompact.core.extras import require
 from kerascompact.text.subwords import tokens_of
 
@@ -163,3 +164,37 @@ def test_refuses_what_does_not_fit():
     ):
         with pytest.raises(ValueError, match=f"`{name}` must be"):
             trim_vocabulary(*arguments)
+
+
+def words_and_head(after, size=4):
+    ids = keras.Input((2,), dtype="int32", name="ids")
+    states = keras.layers.Embedding(size, 3)(ids)
+    return keras.Model(ids, after(states, size))
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        lambda x, size: keras.layers.Softmax()(keras.layers.Dense(size)(x)),
+        lambda x, size: keras.layers.TimeDistributed(keras.layers.Dense(size))(x),
+        lambda x, size: keras.Sequential([keras.Input((2, 3)), keras.layers.Dense(size)])(x),
+    ],
+)
+def test_heads_are_found_before_activations_in_time_and_inside(after):
+    model, ids = words_and_head(after), np.array([0, 1, 3])
+    small = with_rows(model, ids, 4)
+    wanted = np.asarray(model(ids[None, 1:]))[..., ids]
+    if isinstance(model.layers[-1], keras.layers.Softmax):
+        wanted /= wanted.sum(-1, keepdims=True)
+    np.testing.assert_allclose(small(np.array([[1, 2]])), wanted, atol=1e-6)
+
+
+def test_tables_of_other_inputs_are_left_if_layers_says_so():
+    tokens, users = (keras.Input((2,), dtype="int32", name=name) for name in ("tokens", "users"))
+    made = [keras.layers.Embedding(4, 3, name=f"of_{x.name}")(x) for x in (tokens, users)]
+    model, ids = keras.Model([tokens, users], keras.layers.Add()(made)), np.array([0, 1, 3])
+    with pytest.raises(ValueError, match=r"`layers` must name.*'of_users': \['users'\]"):
+        with_rows(model, ids, 4)
+    small = with_rows(model, ids, 4, ["of_tokens"])
+    found = small([np.array([[1, 2]]), np.array([[2, 3]])])
+    np.testing.assert_allclose(found, model([np.array([[1, 3]]), np.array([[2, 3]])]), atol=1e-6)

@@ -34,3 +34,10 @@ def test_takes_lists_and_nothing():
 def test_refuses_anything_else(value, message):
     with pytest.raises(ValueError, match=message):
         arrays.pairs("pairs", value, 4, 5)
+
+
+def test_one_array_is_not_several(tmp_path):
+    with open(tmp_path / "one.npz", "wb") as file:
+        np.save(file, np.arange(3))
+    with pytest.raises(ValueError, match=r"one\.npz is no \.npz file .*one array"):
+        arrays.load_npz(tmp_path / "one.npz")

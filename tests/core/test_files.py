@@ -54,3 +54,8 @@ def test_target_that_is_a_folder_is_refused_and_kept(tmp_path):
 
 def test_sha256():
     assert files.sha256(b"abc") == hashlib.sha256(b"abc").hexdigest()
+
+
+def test_the_longest_names(tmp_path):
+    name = 255 * "n"
+    assert files.write_bytes(tmp_path / name, b"a").name == name

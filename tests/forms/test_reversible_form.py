@@ -8,7 +8,7 @@ from form_examples import codebook, dense
 from kerascompact import export
 from kerascompact.compress import ScalarQuantization, compress_model
 from kerascompact.core.storage import total_bits
-from kerascompact.forms import ReversibleForm
+from kerascompact.forms import LogitsForm, ReversibleForm
 
 V, D = 23, 4
 IDS = np.random.default_rng(0).integers(0, V, (2, 5))
@@ -56,3 +56,10 @@ def test_of_keras_reversible_embedding(options):
     form = small.get_layer("words")
     tables = 1 + ("tie_weights" in options)
     assert total_bits(form.storage()) == tables * (4 * V * D + 32 * D)
+
+
+def test_rounded_parts_leave_the_dtype():
+    one, _ = dense()
+    for form in (ReversibleForm.over(one, dtype="mixed_float16"),
+                 LogitsForm.over(one, dtype="mixed_float16")):  # fmt: skip
+        assert form.stored_as("int8").compute_dtype == "float16"

@@ -89,3 +89,11 @@ def test_saves_and_loads(tmp_path):
 def test_refuses(config, message):
     with pytest.raises(ValueError, match=message):
         RowScaledForm(3, 4, **config)
+
+
+def test_numbers_too_large_for_scales_of_16_bits_are_refused():
+    table = np.float32([[458_000.0] * 32, [1.0] * 32])
+    rows = RowScaledForm.from_table(table, "int4", 32)(np.arange(2))
+    np.testing.assert_allclose(rows, table, rtol=1e-3)
+    with pytest.raises(ValueError, match=r"`table` must be numbers up to 458,000.*5e\+06"):
+        RowScaledForm.from_table(np.float32([[5e6] * 32]), "int4", 32)

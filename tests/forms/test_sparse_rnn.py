@@ -107,3 +107,17 @@ def test_rejects_windows_beyond_the_inputs_and_nan():
         FrozenRNN.from_segments(weights, (4,), **config)
     with pytest.raises(ValueError, match="`kind` must be one of 'lstm', 'gru', 'simple_rnn'"):
         FrozenRNN.from_segments(weights, (4,), **{**config, "kind": "rnn"})
+
+
+@pytest.mark.parametrize("options", [{}, {"return_sequences": True}])
+def test_computes_in_float32_in_mixed_precision(options):
+    layer = layer_of("lstm", **options)
+    form = layer.to_form()
+    config = {**form.get_config(), "dtype": "mixed_float16"}
+    half = FrozenRNN.from_config(config)
+    half.build((None, None, 7))
+    half.set_weights(form.get_weights())
+    x = texts().astype("float16")
+    found = half(x)
+    assert found.dtype == "float16"
+    np.testing.assert_allclose(found, form(x.astype("float32")), atol=1e-3)

@@ -140,3 +140,13 @@ def test_refuses_arguments(files, name):
         bench(files["mean"], **{name: 0})
     with pytest.raises(ValueError, match="`files` must be at least one path"):
         bench()
+
+
+def test_all_texts_are_run(tmp_path):
+    words = Vocabulary([f"w{n}" for n in range(28)])
+    path = export.save(
+        mean(standard()), tmp_path / "text.tflite", text=words, labels=["a", "b", "c"]
+    )
+    options = {"texts": [f"w{n}" for n in range(20)], "count": 20}
+    (array,) = module._inputs(path, None, options).values()
+    assert len(array) == 20

@@ -11,6 +11,7 @@ from kerascompact import export
 from kerascompact.forms import CodebookForm, DenseForm
 from kerascompact.runtime.interpreter import Interpreter
 from kerascompact.tflite import flatbuffer, tensor_names
+from kerascompact.tflite.associated_files import with_files
 from kerascompact.tools.doctor import CODES_GRAPH, SCALE_GRAPH, UNPACK_GRAPH, diagnose
 
 V, WIDTH = 600, 32
@@ -277,3 +278,42 @@ def test_states_that_one_of_the_runtimes_has_not():
 def test_refuses_what_is_no_file(file):
     with pytest.raises(ValueError, match="`flatbuffer` must be a (complete )?TFLite model"):
         diagnose(file)
+
+
+def test_files_inside_are_no_saving():
+    data = lookup(numbers(50, 8))
+    whole = with_files(data, {"vocab.txt": b"word\n" * 900})
+    assert of_kind(diagnose(whole), "graph") == of_kind(diagnose(data), "graph")
+
+
+def test_a_wide_head_has_scales_along_its_shorter_side():
+    kernel = tf.constant(numbers(4, 3000))
+    data = convert(lambda x: {"y": x @ kernel}, tf.TensorSpec((1, 4), tf.float32))
+    (finding,) = of_kind(diagnose(data), "float weights")
+    assert finding.saved == 3 * 4 * 3000 - 12 * 4
+
+
+def test_scales_of_rows_that_differ_are_needed():
+    def uneven(model):
+        per_row(model)
+        scale = constant(model).quantization.scale
+        scale *= np.float32(10) ** np.linspace(-3, 0, len(scale), dtype=np.float32)
+
+    assert of_kind(diagnose(change(lookup(numbers(V, WIDTH)), uneven)), "scales") == []
+
+
+def test_nothing_is_saved_twice():
+    def unread(model):
+        old, table = constant(model), flatbuffer.schema.BufferT()
+        table.data = model.buffers[old.buffer].data
+        model.buffers += [table, table]
+
+    found = diagnose(change(lookup(numbers(50, 8)), unread))
+    assert [one.saved for one in of_kind(found, "unread")] == [2 * 4 * 50 * 8]
+    assert of_kind(found, "duplicate") == []
+
+
+def test_no_integers_stand_for_infinity():
+    table = numbers(900, 8)
+    table[3, 2] = np.inf
+    assert of_kind(diagnose(lookup(table)), "float table") == []

@@ -14,7 +14,7 @@ from kerascompact.tflite import flatbuffer
 from kerascompact.tflite.associated_files import associated_files, with_files
 from kerascompact.tflite.constants import constants
 from kerascompact.tflite.graph_edits import OP, become, kind
-from kerascompact.tools.differences import Difference
+from kerascompact.tools.differences import Difference, _apart
 from kerascompact.tools.shrink import _check_outputs
 from kerascompact.tools.smaller import Change
 
@@ -321,3 +321,91 @@ def test_an_output_of_nan_is_refused_wherever_it_comes():
     outputs = [one, one._replace(output="b", relative=np.nan)]
     with pytest.raises(ValueError, match="error of nan of the output 'b'"):
         _check_outputs(outputs, 0.2, 0.0, [Change("t", "was", "now", 8, 4, 0.1)])
+
+
+def without_options(data):
+    """The file as `names=False` writes it: options whose fields are all 0 are left out."""
+    model = flatbuffer.parse(data)
+    for operator in model.subgraphs[0].operators:
+        if operator.builtinOptions is not None and not any(vars(operator.builtinOptions).values()):
+            operator.builtinOptions, operator.builtinOptionsType = None, 0
+    return flatbuffer.pack(model)
+
+
+def test_options_that_are_all_zero_may_be_left_out():
+    words, kernel = tf.constant(table()), tf.constant(table(64, WIDTH).reshape(1, WIDTH, 64))
+    data = convert(lambda ids: {"y": tf.matmul(tf.gather(words, ids), kernel)}, ids_of(1, 4))
+    bare_ones = without_options(data)
+    assert len(bare_ones) < len(data)
+    assert types(tools.shrink(bare_ones, "int4").data) == types(tools.shrink(data, "int4").data)
+
+
+def test_an_output_keeps_its_type():
+    small = tf.constant(np.arange(-7, 8, dtype=np.int8).reshape(3, 5))
+    words = tf.constant(table())
+
+    def model(ids):
+        rows = tf.gather(small, ids % 3)
+        return {"rows": rows, "sum": tf.cast(rows, tf.float32), "words": tf.gather(words, ids)}
+
+    data = convert(model, ids_of(1, 4))
+    found = tools.shrink(data, "int4").data
+    assert tools.inspect(found).outputs == tools.inspect(data).outputs
+
+
+def test_no_model_of_a_file_keeps_old_sizes():
+    models = {name: keras.Model(*of(name)) for name in ("first", "second")}
+    file = export.convert(models, "float32")
+    told, left = (
+        [facts.keys() & {"recipe", "embeddings"} for facts in one["signatures"].values()]
+        for one in map(tflite.read_metadata, (file, tools.shrink(file).data))
+    )
+    assert any(told) and not any(left)
+
+
+def test_codes_are_never_larger_than_int4():
+    file = gather(table(2000, 25))
+    codes, small = (tools.shrink(file, recipe) for recipe in ("codes", "int4"))
+    assert len(codes.data) == len(small.data) and "int4" in codes.changes[0].now
+
+
+def test_ids_may_be_floats_as_in_files_of_keras_2():
+    words = tf.constant(table(3))
+    given = tf.TensorSpec((1, 4), tf.float32, name="ids")
+    wide = tf.constant(table(WIDTH, 500))
+
+    def model(ids):
+        return {"y": tf.gather(words, tf.cast(tf.reshape(ids, [4]), tf.int32)) @ wide}
+
+    found = tools.shrink(convert(model, given), calibrate=np.array([[0.0, 1, 2, 2]]))
+    assert max(one.relative for one in found.outputs) < 0.01
+
+
+def test_examples_that_do_not_fit_are_refused():
+    file = gather(table())
+    for wrong in ([[1.5, 2, 3, 4]], [[2**32 + 5, 1, 1, 1]], [[np.nan, 1, 1, 1]]):
+        with pytest.raises(ValueError, match="`data` must be integers of type int32 for 'ids'"):
+            tools.shrink(file, calibrate=np.array(wrong))
+    with pytest.raises(ValueError, match="cannot be run on these examples: .*out of bounds"):
+        tools.shrink(file, calibrate=np.array([[1, 2, 3, V]]))
+
+
+def test_an_input_may_be_one_number():
+    words = tf.constant(table())
+    specs = ids_of(1, 4), tf.TensorSpec((), tf.float32, name="scale")
+    data = convert(lambda ids, scale: {"y": tf.gather(words, ids) * scale}, *specs)
+    given = {"ids": np.array([[1, 2, 3, 4]] * 3), "scale": np.arange(3.0)}
+    assert tools.shrink(data, calibrate=given).outputs[-1].rows == 3
+
+
+def test_infinity_is_no_difference_and_what_is_constant_hides_nothing():
+    first = np.array([[0.5, 1.0, -np.inf], [0.25, 2.0, -np.inf]], np.float32)
+    assert _apart(first, first) == (0.0, 0.0, 1.0)
+    second = first + np.float32([[0, 0.5, 0], [0, 0, 0]])
+    wanted = np.sqrt(0.25 / (0.25 + 1 + 0.0625 + 4))
+    np.testing.assert_allclose(_apart(first, second), (0.5, wanted, 1.0), rtol=1e-6)
+    masked = np.where(np.isinf(first), -1e9, first).astype(np.float32)
+    other = np.where(np.isinf(second), -1e9, second).astype(np.float32)
+    np.testing.assert_allclose(_apart(masked, other), (0.5, wanted, 1.0), rtol=1e-6)
+    assert _apart(first, second.astype(np.float64))[0] == np.inf  # another type
+    assert _apart(first[:0], second[:0]) == (0.0, 0.0, 1.0)

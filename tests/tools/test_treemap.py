@@ -89,3 +89,9 @@ def test_says_which_extra_it_needs(data, tmp_path, monkeypatch):
     monkeypatch.setattr("kerascompact.core.extras.importlib.import_module", missing)
     with pytest.raises(ImportError, match=r"pip install 'kerascompact\[plot\]'"):
         treemap.draw(data, tmp_path / "a.png")
+
+
+def test_a_name_may_have_any_letters(data, tmp_path):
+    path = tmp_path / "a$^$.tflite"
+    path.write_bytes(data)
+    assert treemap.draw(path, tmp_path / "map.png").exists()

@@ -90,6 +90,8 @@ def _pack_table(model: Any, graph: Any, index: int) -> bool:
     casts = [user for gather in gathers for user in users(graph, gather.outputs[0])]
     if not casts or not all(_is_row_gather(model, gather, index) for gather in gathers):
         return False
+    if any(port in graph.outputs for gather in gathers for port in (index, gather.outputs[0])):
+        return False  # whoever reads this output expects int8
     if not all(_is_cast_to_float(model, graph, cast) for cast in casts):
         return False
     width = data.shape[1]
@@ -112,7 +114,7 @@ def _pack_table(model: Any, graph: Any, index: int) -> bool:
 
 
 def _is_row_gather(model: Any, operator: Any, table: int) -> bool:
-    options = operator.builtinOptions
+    options = operator.builtinOptions or schema.GatherOptionsT()
     rows = kind(model, operator) == OP.GATHER and operator.inputs[0] == table
     return rows and options.axis == 0 and options.batchDims == 0
 

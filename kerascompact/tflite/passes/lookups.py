@@ -36,8 +36,8 @@ def ids_of(model: Any, operator: Any, table: int) -> int | None:
     which, inputs = kind(model, operator), operator.inputs
     if which == OP.EMBEDDING_LOOKUP and inputs[1] == table:
         return int(inputs[0])
-    options = operator.builtinOptions
-    if which == OP.GATHER and inputs[0] == table and options is not None:
+    options = operator.builtinOptions or schema.GatherOptionsT()  # without any: all are 0
+    if which == OP.GATHER and inputs[0] == table:
         return int(inputs[1]) if options.axis == 0 and options.batchDims == 0 else None
     return None
 
