@@ -113,7 +113,5 @@ def test_refuses_a_table_of_fewer_groups_than_centroids():
 
 
 def test_codes_of_one_bit_have_256_centroids_too():
-    with pytest.raises(
-        ValueError, match="`table` must be one of 256 or more groups of 8 num.*10 groups"
-    ):
+    with pytest.raises(ValueError, match="`table` must be one of 256 or more groups"):
         ProductCodes(bits=1).fit(NORMAL[:10, :8])
