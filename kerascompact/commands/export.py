@@ -57,7 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
     from kerascompact.core import checks
     from kerascompact.runtime import vocabulary_file
     from kerascompact.tasks import folder
-    from kerascompact.text import Vocabulary
+    from kerascompact.text import SlotVocabulary, Vocabulary
 
     out = arguments.out or arguments.folder / folder.FILE
     if out.is_dir():
@@ -77,8 +77,10 @@ def run(arguments: argparse.Namespace) -> int:
     if not text_in:
         if arguments.max_bytes is not None:
             raise ValueError("--max-bytes needs --text-in: only a file that takes text has it.")
-        if not isinstance(vocabulary, Vocabulary):
-            raise ValueError(f"{arguments.folder} has words in buckets, which need --text-in.")
+        if not isinstance(vocabulary, Vocabulary) or isinstance(vocabulary, SlotVocabulary):
+            raise ValueError(
+                f"{arguments.folder} has words in buckets or slots, which need --text-in."
+            )
         if not arguments.mediapipe:
             vocabulary_file.check(out, vocabulary)
     elif arguments.mediapipe:

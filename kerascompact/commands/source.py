@@ -78,7 +78,8 @@ def dataset(
             dev_path=arguments.dev,
             separator=separator,
         )
-    for problem in datasets.problems(loaded) if examine else ():
+    rules = getattr(arguments, "rules", None) or "wordpunct"  # a search has yet to choose
+    for problem in datasets.problems(loaded, rules) if examine else ():
         _print_warning(problem)
     return loaded
 

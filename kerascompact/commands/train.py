@@ -73,6 +73,8 @@ def run(arguments: argparse.Namespace) -> int:
     from kerascompact.text.rules import RULES
 
     budget.refuse(arguments)
+    if getattr(arguments, "separator", None) is not None:
+        raise ValueError("--separator needs --budget: only its models give several labels.")
     for name, low in dict(
         epochs=1, batch_size=1, seed=0, sequence_length=1, vocabulary_size=3
     ).items():

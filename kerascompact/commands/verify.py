@@ -87,7 +87,10 @@ def run(arguments: argparse.Namespace) -> int:
 def _ids(classifier: "TextClassifier", texts: "Sequence[str]") -> "np.ndarray":
     vocabulary = classifier.vocabulary
     assert vocabulary is not None  # a file of ids has one
-    length = classifier.sequence_length or max(len(vocabulary.encode(text)) for text in texts)
+    ((_, port),) = classifier.interpreter.inputs.items()
+    length = int(port["shape_signature"][1])  # with room for what is put around a text
+    if length == -1:
+        length = max(len(vocabulary.encode(text)) for text in texts)
     return vocabulary.encode_all(texts, max(length, 1))
 
 

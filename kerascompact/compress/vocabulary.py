@@ -56,7 +56,9 @@ def trim_vocabulary(
         keep: Number of tokens of the texts that stay, the most frequent ones. Default: all of them.
         layers: Names of the tables of tokens. Default: every table of the vocabulary's size.
 
-    Returns: A `Trimmed`; the model has the class of the old one, and saves like it.
+    Returns: A `Trimmed`; the model has the class of the old one, and saves like it. Its
+        preprocessor, if it has one, cuts texts with the new tokenizer; with a tokenizer of another
+        package it has none.
 
     Raises: ValueError, if the tokenizer is of another kind, the model has no table of its size, or
         several, which read different inputs, so that `layers` has to name those of tokens.
@@ -80,7 +82,13 @@ def trim_vocabulary(
     if keep is not None:
         found = found[: checks.integer_in("keep", keep, 1)]
     small, ids = with_tokens(tokenizer, {0, *found.tolist()})
-    return Trimmed(with_rows(model, ids, size, layers), small, ids)
+    copy = with_rows(model, ids, size, layers)
+    before = getattr(model, "preprocessor", None)
+    if before is not None:  # of keras-hub: it cuts texts itself
+        fits = isinstance(small, type(before.tokenizer))
+        own = {**before.get_config(), "tokenizer": small} if fits else None
+        copy.preprocessor = None if own is None else type(before).from_config(own)
+    return Trimmed(copy, small, ids)
 
 
 def with_rows(

@@ -71,6 +71,8 @@ def without_spaces(texts: Sequence[str]) -> bool:
 def _keys(texts: list[str], words: list[list[str]], rules: Rules) -> list[str]:
     """Equal for texts with equal tokens; only those that may be equal are cut into tokens."""
     keys = ["".join(one) for one in words]
+    if rules.mediapipe or rules.name == "kim":  # these drop characters
+        keys = ["".join(filter(str.isalnum, key)) for key in keys]
     counts = Counter(keys)
     known: dict[str, str] = {}
     for place, text in enumerate(texts):

@@ -79,6 +79,8 @@ def _rows(
     read = [_text(text_name, row, text) for row, text in enumerate(texts)]
     _check_unicode(text_name, read)
     names = [_names(label_name, row, label, several) for row, label in enumerate(labels)]
+    if several:  # no list is not an empty one: the row is left out, as one without text
+        read = ["" if _is_missing(label) else one for one, label in zip(read, labels, strict=True)]
     rows = Rows(read, names, range(len(read)), f"`{text_name}`", "row", several)
     return without_empty(rows)
 
@@ -112,6 +114,8 @@ def _names(name: str, row: int, label: Any, several: bool) -> tuple[str, ...]:
     if not several:
         found = _name(name, row, label)
         return (found,) if found else ()
+    if not isinstance(label, LISTS) and _is_missing(label):
+        return ()
     if not isinstance(label, LISTS):
         checks.fail(f"{name}[{row}]", "a list of labels, as others are", label)
     return tuple(dict.fromkeys(filter(None, (_name(name, row, one) for one in label))))

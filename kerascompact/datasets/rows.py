@@ -1,5 +1,6 @@
 """Rows as they were read, labels as names: cleaned, split and numbered into a data set."""
 
+import re
 import warnings
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -166,7 +167,7 @@ def sorted_labels(names: Iterable[str]) -> tuple[str, ...]:
     (('9', '10'), ('10', '9', 'b'))
     """
     names = [*names]
-    if all(name.isascii() and name.isdigit() and len(name) < 10 for name in names):
+    if all(re.fullmatch("-?[0-9]{1,9}", name) for name in names):
         return tuple(sorted(names, key=lambda name: (int(name), name)))
     return tuple(sorted(names))
 

@@ -16,6 +16,8 @@ from kerascompact.runtime.mediapipe_vocabulary import mediapipe_vocabulary
 from kerascompact.text import rules
 from kerascompact.text.vocabulary import UNKNOWN, Vocabulary
 
+OFF = 0.02  # by how much rounded probabilities may miss a sum of 1
+
 
 class Prediction(NamedTuple):
     """Prediction for one text.
@@ -126,12 +128,16 @@ class TextClassifier:
         self._batch_size = self.interpreter.batch_size or 1
         size = self.interpreter.vocabulary_size or 0
         fits = self.text is None and len(self.vocabulary or ()) <= size
+        fits = fits and self.interpreter.inputs[self._input]["dtype"] == np.int32
         self._run: Callable[[np.ndarray], np.ndarray] = self._checked
         if fits:
             self._run = self.interpreter.run_fitting
         names = (self.interpreter.metadata or {}).get("labels") or map(str, range(classes))
         self.labels: tuple[str, ...] = tuple(names)
-        self.multi_label = bool((self.interpreter.metadata or {}).get("multi_label"))
+        # one output says of one label whether a text has it
+        self.multi_label = classes == 1 or bool(
+            (self.interpreter.metadata or {}).get("multi_label")
+        )
         if len(self.labels) != classes:
             raise ValueError(f"{name} has {classes} outputs, but {len(self.labels)} labels.")
 
@@ -212,7 +218,11 @@ class TextClassifier:
         return [self._prediction(one, found[place]) for place, one in enumerate(texts)]
 
     def _prediction(self, text: "_Encoded", probabilities: np.ndarray) -> Prediction:
-        best = int(probabilities.argmax())
+        best, notes = int(probabilities.argmax()), text.notes
+        total = 1.0 if self.multi_label else float(probabilities.sum())
+        between = probabilities.min() >= 0 and probabilities.max() <= 1 + OFF
+        if not between or abs(total - 1) > OFF:
+            notes += ("the outputs are no probabilities: the model ends without a softmax",)
         return Prediction(
             self.labels[best],
             probabilities.item(best),
@@ -220,7 +230,7 @@ class TextClassifier:
             self.labels,
             text.tokens,
             text.known,
-            text.notes,
+            notes,
             self.multi_label,
         )
 

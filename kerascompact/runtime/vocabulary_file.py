@@ -34,7 +34,7 @@ def check(path: Path, vocabulary: Vocabulary) -> None:
         for file in sorted(path.parent.glob("*.tflite"))
         if file.name != path.name and _vocabulary_of(file) == (there, False)
     ]
-    if others or not path.is_file() or _vocabulary_of(path)[0] != there:
+    if others or not path.is_file() or _vocabulary_of(path)[0] not in (there, None):
         named = ", ".join(others) or "none that is in this folder"
         raise ValueError(
             f"{beside} is the vocabulary of another file: {named}. Choose another folder for "

@@ -53,13 +53,14 @@ class LengthBatches(keras.utils.PyDataset):
 
     Args:
         ids: Padded ids `(rows, sequence_length)`, 0 after the last token.
-        labels: Labels of the rows, `(rows,)` or `(rows, sequence_length)`.
+        labels: Labels of the rows, `(rows, ...)`.
         batch_size: Number of rows in a batch.
         num_buckets: Largest number of lengths; they are quantiles of the rows' lengths.
         seed: Seed of the shuffle, which differs from epoch to epoch.
+        per_token: Whether labels are `(rows, sequence_length, ...)`, and are cut as ids are.
 
     Shapes: a batch is ids `(batch, length)` and labels `(batch, ...)`.
-    Raises: ValueError, if `batch_size` is not an integer >= 1.
+    Raises: ValueError, if `batch_size` is not an integer >= 1, or labels of tokens do not fit ids.
 
     >>> batches = LengthBatches(np.array([[1, 0, 0], [1, 2, 3], [4, 0, 0]]), np.arange(3), 2)
     >>> sorted(ids.shape for ids, _ in (batches[0], batches[1]))
@@ -73,11 +74,15 @@ class LengthBatches(keras.utils.PyDataset):
         batch_size: int,
         num_buckets: int = 6,
         seed: int = 0,
+        per_token: bool = False,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
         self.batch_size = checks.integer_in("batch_size", batch_size, 1)
         self.ids, self.labels = np.asarray(ids), np.asarray(labels)
+        self.per_token = checks.boolean("per_token", per_token)
+        if per_token and self.labels.shape[:2] != self.ids.shape:
+            checks.fail("labels", f"of shape {self.ids.shape}, as the ids", self.labels.shape)
         self.random = np.random.default_rng(seed)
         self.tokens = np.maximum(np.count_nonzero(self.ids, axis=1), 1)
         steps = np.linspace(0, 1, num_buckets + 1)[1:]
@@ -110,4 +115,5 @@ class LengthBatches(keras.utils.PyDataset):
 
     def __getitem__(self, index: int) -> tuple[np.ndarray, np.ndarray]:
         rows, length = self.batches[index]
-        return self.ids[rows, :length], self.labels[rows]
+        labels = self.labels[rows, :length] if self.per_token else self.labels[rows]
+        return self.ids[rows, :length], labels

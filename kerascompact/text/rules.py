@@ -99,11 +99,10 @@ class Rules:
 
     @functools.cached_property
     def _one_pattern(self) -> re.Pattern[str] | None:
-        """What finds the same tokens at once, if the only substitution sets off a pattern."""
-        patterns = [pattern for pattern, replacement in self.substitutions if replacement == _APART]
-        if len(self.substitutions) != 1 or not patterns:
+        """What finds the same tokens at once, for the only substitution of our own rules."""
+        if self.substitutions != _WORDS_APART:  # another may match white space, or have groups
             return None
-        own = patterns[0].removeprefix("(").removesuffix(")")
+        own = self.substitutions[0][0].removeprefix("(").removesuffix(")")
         return re.compile(f"{own}|(?:(?!{own}){_TOKEN.pattern[:-1]})+")
 
 

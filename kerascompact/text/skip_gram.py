@@ -47,7 +47,7 @@ def noise_probabilities(counts: np.ndarray, power: float = 0.75) -> np.ndarray:
     """
     counts = _counts(counts)
     power = checks.number("power", power)
-    weights = np.where(counts > 0, np.maximum(counts, 1.0) ** power, 0.0)
+    weights = np.where(counts > 0, np.where(counts > 0, counts, 1.0) ** power, 0.0)
     return weights / weights.sum()
 
 

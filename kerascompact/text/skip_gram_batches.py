@@ -12,8 +12,10 @@ from kerascompact.text.skip_gram import keep_probabilities, skip_gram_pairs, sub
 class SkipGramBatches(keras.utils.PyDataset):
     """Batches `(words, contexts)` of a text; each epoch draws other pairs.
 
-    The text is read in chunks, and the pairs of a chunk are shuffled. The order decides the cost of
-    a step, for a model that computes the vector of each *distinct* word of a batch:
+    The text is read in chunks, and the pairs of a chunk are shuffled: call `fit` with
+    `shuffle=False`, or a text of several chunks is dealt anew for nearly every batch. The order
+    decides the cost of a step, for a model that computes the vector of each *distinct* word of a
+    batch:
 
     - `by_word=False`: pairs in any order, as in the paper; most words of a small batch differ.
     - `by_word=True`: words in any order, each with all its pairs in the chunk. An epoch then
@@ -102,7 +104,7 @@ class SkipGramBatches(keras.utils.PyDataset):
         return int(self.first[-1])
 
     def __getitem__(self, index: int) -> tuple[np.ndarray, np.ndarray]:
-        """Batch `index` of the epoch; chunk by chunk, in any order of access."""
+        """Batch `index` of the epoch, in any order of access; fast if that is chunk by chunk."""
         place = int(np.searchsorted(self.first, index, "right")) - 1
         if self.held is None or self.held[0] != (self.epoch, place):
             self.held = (self.epoch, place), self._dealt(place)

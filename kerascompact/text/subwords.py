@@ -1,6 +1,8 @@
 """Subword tokenizers of keras-hub and of the package `tokenizers`, with fewer tokens."""
 
 import json
+import operator
+import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -21,6 +23,10 @@ def token_counts(tokenizer: Any, texts: Sequence[str], size: int) -> np.ndarray:
         size: Number of tokens in the vocabulary.
     """
     counts = np.zeros(size, np.int64)
+    if hasattr(tokenizer, "encode_batch"):  # entire texts, whatever it makes of them otherwise
+        tokenizer = type(tokenizer).from_str(tokenizer.to_str())
+        tokenizer.no_truncation()
+        tokenizer.no_padding()
     for start in range(0, len(texts), 1000):
         part = list(texts[start : start + 1000])
         if hasattr(tokenizer, "encode_batch"):
@@ -82,7 +88,8 @@ def with_tokens(tokenizer: Any, wanted: Iterable[int]) -> tuple[Any, np.ndarray]
         return type(tokenizer).from_config({**config, "proto": proto}), ids
     if _is(tokenizer, "BytePairTokenizer"):
         merges = [tuple(one.split(" ")) for one in tokenizer.merges if "#version:" not in one]
-        kept, merges = _of_bpe(tokens, merges, set(wanted) | special)
+        end = "</w>" if _is(tokenizer, "CLIPTokenizer") else ""
+        kept, merges = _of_bpe(tokens, merges, set(wanted) | special, end=end)
         ids = np.array(sorted(kept))
         vocabulary = {tokens[old]: new for new, old in enumerate(ids)}
         own = {"vocabulary": vocabulary, "merges": [" ".join(one) for one in merges]}
@@ -107,20 +114,57 @@ def _of_wordpiece(tokens: list[str], wanted: set[int], prefix: str) -> set[int]:
 
 
 def _of_bpe(
-    tokens: list[str], merges: list[tuple[str, ...]], wanted: set[int]
+    tokens: list[str],
+    merges: list[tuple[str, ...]],
+    wanted: set[int],
+    prefix: str = "",
+    end: str = "",
 ) -> tuple[set[int], list[tuple[str, ...]]]:
-    """Wanted tokens with all of one character and those that they are merged from; the merges."""
+    """Wanted tokens with all of one character and those that they are merged from; the merges.
+
+    Args:
+        tokens: The tokens, by id.
+        merges: Pairs of tokens, in the order in which they are merged.
+        wanted: Ids of the wanted tokens.
+        prefix: What a token starts with that is not the start of a word.
+        end: What a token ends with that is the end of a word.
+    """
     ids, ranks = ({one: i for i, one in enumerate(many)} for many in (tokens, merges))
-    kept, used = wanted | {i for i, token in enumerate(tokens) if len(token) == 1}, set()
+    kept, used = {*wanted}, set()
+    kept |= {i for i, token in enumerate(tokens) if len(_letters(token, prefix, end)) == 1}
     for i in wanted:
-        for pair in _merged(list(tokens[i]), lambda a, b: ranks.get((a, b))):
-            kept.add(ids["".join(pair)])
-            used.add(pair)
+        for a, b in _merged(
+            _letters(tokens[i], prefix, end),
+            lambda a, b: ranks.get((a, b)),
+            lambda a, b: a + b.removeprefix(prefix),
+        ):
+            joined = ids.get(a + b.removeprefix(prefix))
+            if joined is not None:
+                kept.add(joined)
+                used.add((a, b))
     return kept, [pair for pair in merges if pair in used]
 
 
+def _letters(token: str, prefix: str, end: str) -> list[str]:
+    """What a token is merged from: letters, marked as its parts are.
+
+    >>> _letters("ing</w>", "", "</w>"), _letters("##ab", "##", ""), _letters("ab", "##", "")
+    (['i', 'n', 'g</w>'], ['##a', '##b'], ['a', '##b'])
+    """
+    inner = bool(prefix) and token.startswith(prefix)
+    last = bool(end) and token.endswith(end)
+    stem = token.removeprefix(prefix) if inner else token
+    stem = stem.removesuffix(end) if last else stem
+    units = [letter if at == 0 and not inner else prefix + letter for at, letter in enumerate(stem)]
+    if last and units:
+        units[-1] += end
+    return units
+
+
 def _merged(
-    parts: list[str], rank: Callable[[str, str], float | None]
+    parts: list[str],
+    rank: Callable[[str, str], float | None],
+    join: Callable[[str, str], str] = operator.add,
 ) -> Iterable[tuple[str, str]]:
     """The pairs that are merged, the one of the smallest rank first, until none can be."""
     while True:
@@ -130,7 +174,7 @@ def _merged(
             return
         at = min(found)[1]
         yield parts[at], parts[at + 1]
-        parts = [*parts[:at], parts[at] + parts[at + 1], *parts[at + 2 :]]
+        parts = [*parts[:at], join(parts[at], parts[at + 1]), *parts[at + 2 :]]
 
 
 def _of_sentencepiece(proto: bytes, wanted: set[int]) -> tuple[bytes, np.ndarray]:
@@ -169,22 +213,32 @@ def _of_json(tokenizer: Any, wanted: set[int]) -> tuple[Any, np.ndarray]:
     elif kind == "BPE":
         merges = [tuple(one.split(" ") if isinstance(one, str) else one) for one in model["merges"]]
         in_model = {i for i in wanted if tokens[i] in model["vocab"]}
-        kept, model["merges"] = _of_bpe(tokens, merges, in_model)
+        marks = model.get("continuing_subword_prefix"), model.get("end_of_word_suffix")
+        kept, model["merges"] = _of_bpe(tokens, merges, in_model, *(one or "" for one in marks))
         kept |= wanted
     elif kind == "Unigram":
         letters = {letter for i in wanted for letter in tokens[i]}
-        kept = wanted | {old[letter] for letter in letters if letter in old} | {model["unk_id"]}
+        kept = wanted | {old[letter] for letter in letters if letter in old}
+        kept |= {model["unk_id"]} - {None}
     else:
         checks.fail("tokenizer", "one with a WordPiece, BPE or Unigram model", kind)
+    if model.get("byte_fallback"):  # which spells any other character
+        kept |= {i for i, token in enumerate(tokens) if re.fullmatch("<0x[0-9A-F]{2}>", token)}
+    if facts.get("padding"):
+        kept.add(facts["padding"]["pad_id"])
     places = sorted(kept)
     new = {tokens[place]: number for number, place in enumerate(places)}
     if kind == "Unigram":
         pairs = [pair for place, pair in enumerate(model["vocab"]) if place in kept]
-        model["vocab"], model["unk_id"] = pairs, new[tokens[model["unk_id"]]]
+        model["vocab"] = pairs
+        if model["unk_id"] is not None:
+            model["unk_id"] = new[tokens[model["unk_id"]]]
     else:
         model["vocab"] = {token: new[token] for token in model["vocab"] if token in new}
     for one in facts["added_tokens"]:
         one["id"] = new[one["content"]]
+    if facts.get("padding"):
+        facts["padding"]["pad_id"] = new[tokens[facts["padding"]["pad_id"]]]
     facts["post_processor"] = _renumbered(facts["post_processor"], tokens, new)
     return type(tokenizer).from_str(json.dumps(facts)), np.array(places)
 

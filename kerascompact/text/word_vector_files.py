@@ -73,7 +73,7 @@ def read_words(path: Path) -> list[str]:
     Raises: ValueError, naming the file, if it is not UTF-8; OSError.
     """
     try:
-        lines = path.read_bytes().decode().split("\n")
+        lines = path.read_bytes().decode("utf-8-sig").split("\n")
     except UnicodeDecodeError as error:
         raise ValueError(f"{path}: not UTF-8 text ({error.reason}).") from None
     last = lines.pop()  # empty, unless the last line has no end

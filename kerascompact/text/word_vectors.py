@@ -44,7 +44,7 @@ class WordVectors:
         words: Word of each row; `None` with a tokenizer.
         tokenizer: A `tokenizers.Tokenizer`, whose ids are the rows.
 
-    Raises: ValueError, if the words are no distinct strings, one for each row.
+    Raises: ValueError, if there is no word for each row. Of equal words the first counts.
 
     Example:
     >>> vectors = WordVectors(np.eye(3), ["turn", "it", "up"])
@@ -64,6 +64,8 @@ class WordVectors:
         if (words is None) == (tokenizer is None):
             checks.fail("words", "a word for each row, or None with a tokenizer", words)
         self.vectors, self.tokenizer = vectors, tokenizer
+        if not hasattr(vectors, "shape"):
+            self.vectors = np.asarray(vectors)
         self._rows: dict[str, int] = {}
         if words is not None:
             listed = inputs.strings("words", words)
@@ -153,7 +155,11 @@ class WordVectors:
         words = inputs.strings("words", words)
         single = sorted({part for word in words for part in word.split(" ")})
         rows = dict(zip(single, self._pieces(single), strict=True))
-        parts = [[rows[part] for part in word.split(" ")] for word in words]
+        whole = {word: [self._rows[word]] for word in words if word in self._rows}
+        parts = [
+            [whole[word]] if word in whole else [rows[part] for part in word.split(" ")]
+            for word in words
+        ]
         known = np.array([all(one) for one in parts], bool)
         found = np.zeros((len(words), self.width), np.float32)
         for start in range(0, len(words), BLOCK):

@@ -62,6 +62,7 @@ class WordPiece:
         if not hasattr(tokenizer, "to_str"):
             tokenizer = _of_keras_hub(tokenizer)
         self._tokenizer = package.Tokenizer.from_str(tokenizer.to_str())  # its own: options change
+        padding = (json.loads(self._tokenizer.to_str())["padding"] or {}).get("pad_token", "[PAD]")
         self._tokenizer.no_padding()
         self._tokenizer.no_truncation()
         self._tokenizer.encode_special_tokens = True
@@ -81,7 +82,7 @@ class WordPiece:
             expected = "one with ids 0, 1, 2, ... and an unknown token"
             checks.fail("tokenizer", expected, facts["model"]["unk_token"])
         self.unknown: int = unknown
-        self.padding: int = self._ids.get("[PAD]", 0)
+        self.padding: int = self._ids.get(padding, 0)
         found = self._tokenizer.encode("a")
         first = found.special_tokens_mask.index(0)
         self.before: list[int] = found.ids[:first]

@@ -11,7 +11,7 @@ from kerascompact import datasets
 from kerascompact.compress import trim_vocabulary
 from kerascompact.compress.vocabulary import with_rows
 from kerascompact.core.extras import require
-from kerascompact.text.subwords import tokens_of
+from kerascompact.text.subwords import token_counts, tokens_of, with_tokens
 
 tokenizers = pytest.importorskip("tokenizers", reason="pip install 'kerascompact[vectors]'")
 TEXTS = datasets.load("clinc150").train.texts[:600]
@@ -198,3 +198,42 @@ def test_tables_of_other_inputs_are_left_if_layers_says_so():
     small = with_rows(model, ids, 4, ["of_tokens"])
     found = small([np.array([[1, 2]]), np.array([[2, 3]])])
     np.testing.assert_allclose(found, model([np.array([[1, 3]]), np.array([[2, 3]])]), atol=1e-6)
+
+
+def test_letters_that_end_a_word_are_others():
+    models = tokenizers.models
+    tokens = ["?", "a", "b", "a</w>", "b</w>", "ab</w>", "c</w>", "ba"]
+    merges = [("a", "b</w>"), ("b", "a")]
+    ids = {token: i for i, token in enumerate(tokens)}
+    whole = tokenizers.Tokenizer(models.BPE(ids, merges, unk_token="?", end_of_word_suffix="</w>"))
+    whole.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    small, kept = with_tokens(whole, [ids["ab</w>"]])
+    assert whole.encode("ab a").tokens == small.encode("ab a").tokens == ["ab</w>", "a</w>"]
+    assert [tokens[i] for i in kept] == ["?", "a", "b", "a</w>", "b</w>", "ab</w>", "c</w>"]
+    inner = {"?": 0, "a": 1, "##b": 2, "##c": 3, "ab": 4, "##bc": 5}
+    marked = models.BPE(inner, [("a", "##b"), ("##b", "##c")], continuing_subword_prefix="##")
+    whole = tokenizers.Tokenizer(marked)
+    assert tokens_of(with_tokens(whole, [4])[0]) == ["?", "a", "##b", "##c", "ab"]
+
+
+def test_padding_truncation_and_bytes_of_a_tokenizer():
+    pieces = [("<unk>", 0.0), ("a", -1.0), ("b", -2.0), ("ab", -1.0), ("<0xC3>", -9.0)]
+    whole = tokenizers.Tokenizer(tokenizers.models.Unigram(pieces, 0, True))
+    whole.add_special_tokens(["<pad>"])
+    whole.enable_padding(pad_id=5, pad_token="<pad>")
+    whole.enable_truncation(1)
+    assert token_counts(whole, ["ab", "aab"], 6).tolist() == [0, 1, 0, 2, 0, 0]
+    small, kept = with_tokens(whole, [1])
+    assert kept.tolist() == [0, 1, 4, 5] and small.padding["pad_id"] == 3
+    nameless = tokenizers.Tokenizer(tokenizers.models.Unigram(pieces[1:3]))
+    assert with_tokens(nameless, [0])[1].tolist() == [0]
+
+
+def test_the_preprocessor_cuts_with_the_new_tokenizer():
+    tokenizer, model = piece("WordPiece")
+    preprocessor = hub().BertTextClassifierPreprocessor(tokenizer, sequence_length=16)
+    whole = hub().BertTextClassifier(model.backbone, 3, preprocessor)
+    small = trim_vocabulary(whole, tokenizer, GIVEN)
+    assert small.model.preprocessor.tokenizer.vocabulary_size() == len(small.ids)
+    found, wanted = (one.predict(GIVEN[:2], verbose=0) for one in (small.model, whole))
+    np.testing.assert_allclose(found, wanted, atol=1e-5)

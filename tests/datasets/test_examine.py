@@ -143,3 +143,11 @@ def test_labels_that_are_not_what_was_meant(labels, line):
 def test_labels_that_are_meant(labels):
     lines = problems(from_texts(texts(24 * len(labels)), labels * 24))
     assert not [line for line in lines if "several" in line or "may be the same" in line]
+
+
+def test_texts_are_equal_if_their_tokens_are_under_rules_that_drop_characters():
+    train, dev = (
+        Split([one], np.array([label])) for one, label in (("Hello; world", 0), ("hello world", 1))
+    )
+    data = Dataset("d", train, dev, Split([], np.zeros(0, int)), ("a", "b"), "")
+    assert any("1 of 1 texts" in problem for problem in problems(data, "kim"))

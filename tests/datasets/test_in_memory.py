@@ -137,3 +137,16 @@ def test_is_seeded():
     texts = [f"text {row}" for row in range(40)]
     first, again, other = (from_texts(texts, LABELS * 2, seed=s).dev.texts for s in (0, 0, 1))
     assert first == again != other
+
+
+def test_a_row_without_labels_may_lack_their_list():
+    texts, labels = [f"text {n}" for n in range(30)], [["a"], ["b", "a"]] * 15
+    labels[7] = None
+    with pytest.warns(DataWarning, match="1 of 30 rows have an empty text or label"):
+        data = from_texts(texts, labels)
+    assert data.multi_label and len(data.train.texts) + len(data.dev.texts) == 29
+
+
+def test_negative_labels_are_in_order_of_value():
+    texts = [f"text {n}" for n in range(50)]
+    assert from_texts(texts, [-2, 10, -10, 0, 1] * 10).label_names == ("-10", "-2", "0", "1", "10")

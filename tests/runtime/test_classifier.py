@@ -178,3 +178,22 @@ def test_a_file_of_several_rows_answers_each_text_as_alone(model, folder, batch_
             # the same float32 products, added in another order
             np.testing.assert_allclose(one.probabilities, expected.probabilities, atol=1e-6)
     assert several.predict_many([]) == []
+
+
+def test_ids_of_any_type_one_label_and_outputs_that_are_no_probabilities():
+    words = Vocabulary(["good", "bad"])
+    ids = keras.Input((3,))  # float32, the default of Keras
+    hidden = keras.layers.GlobalAveragePooling1D()(keras.layers.Embedding(4, 2)(ids))
+    for last, labels in (("sigmoid", ["yes"]), (None, ["no", "yes"])):
+        dense = keras.layers.Dense(
+            len(labels), last, bias_initializer=keras.initializers.Constant(3)
+        )
+        model = keras.Model(ids, dense(hidden))
+        file = TextClassifier(export.convert(model, vocabulary=words, labels=labels), words)
+        found = file.predict("good bad")
+        wanted = model(np.array([[2.0, 3.0, 0.0]]))[0]
+        np.testing.assert_allclose(found.probabilities, wanted, atol=1e-2)
+        if last:
+            assert found.answers == ("yes",) and not found.notes
+        else:
+            assert "no probabilities" in found.notes[0]

@@ -124,3 +124,13 @@ def test_model_fit_sees_every_row():
 def test_refuses_batch_size(batch_size):
     with pytest.raises(ValueError, match="`batch_size` must be an integer >= 1"):
         LengthBatches(*rows(4), batch_size)
+
+
+def test_labels_of_tokens_are_cut_with_them():
+    ids = np.array([[1, 0, 0], [2, 3, 4]])
+    batches = LengthBatches(ids, 10 * ids, 1, per_token=True)
+    for place in range(len(batches)):
+        found, labels = batches[place]
+        np.testing.assert_array_equal(labels, 10 * found)
+    with pytest.raises(ValueError, match="`labels` must be of shape"):
+        LengthBatches(ids, np.arange(2), 1, per_token=True)

@@ -188,3 +188,9 @@ def test_one_pattern_finds_what_substitution_and_splitting_find(name):
         if found.characters:
             lower = re.sub(r"([^\x00-\x7f][\udc80-\udcbf]*)", r" \1 ", lower)
         assert found.tokens(text) == tokens.findall(re.sub(pattern, replacement, lower))
+
+
+def test_a_substitution_of_ones_own_is_what_re_makes_of_it():
+    for pattern, text in (("([0-9 ]+)", "x1 2y"), (r"x(y)", "axyb xy")):
+        wanted = re.sub(pattern, r" \1 ", text).split()
+        assert Rules("own", False, ((pattern, r" \1 "),)).tokens(text) == wanted

@@ -139,3 +139,9 @@ def test_rejects(change, message):
     arguments = dict(ids=text(200), counts=COUNTS, threshold=1.0)
     with pytest.raises(ValueError, match=message):
         SkipGramBatches(**{**arguments, **change})
+
+
+def test_shares_are_counts_too():
+    shares = np.array([0.6, 0.3, 0.1])
+    wanted = shares**0.75 / np.sum(shares**0.75)
+    np.testing.assert_allclose(noise_probabilities(shares), wanted)

@@ -223,3 +223,10 @@ def test_packages_that_are(name):
     assert known.all()
     near, far = (found[0] @ found[place] / np.linalg.norm(found[place]) for place in (1, 2))
     assert near > 1.2 * far
+
+
+def test_a_row_of_two_words_is_theirs_and_lists_are_arrays():
+    vectors = WordVectors([[1.0, 0.0], [0.0, 4.0], [0.0, 8.0]], ["New York", "new", "york"])
+    assert vectors.width == 2
+    found, known = vectors.of(["New York", "new york"])
+    assert found.tolist() == [[1.0, 0.0], [0.0, 6.0]] and known.all()

@@ -88,3 +88,12 @@ def test_refuses_other_tokenizers():
         WordPiece(tokenizer()).encode(b"turn")
     with pytest.raises(ValueError, match="`sequence_length` must be an integer >= 3"):
         WordPiece(tokenizer()).encode("turn", 2)
+
+
+def test_padding_is_the_tokenizers_own():
+    tokens = {"<s>": 0, "<pad>": 1, "[UNK]": 2, "a": 3}
+    made = tokenizers.Tokenizer(tokenizers.models.WordPiece(tokens, unk_token="[UNK]"))
+    made.normalizer = tokenizers.normalizers.BertNormalizer()
+    made.pre_tokenizer = tokenizers.pre_tokenizers.BertPreTokenizer()
+    made.enable_padding(pad_id=1, pad_token="<pad>")
+    assert WordPiece(made).encode("a", 3).tolist() == [3, 1, 1]
