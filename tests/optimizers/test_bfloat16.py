@@ -40,9 +40,17 @@ def adam(w, m, v, g, t, rate, decay=0.0, b1=0.9, b2=0.999):
     return w - rate * np.sqrt(1 - b2**t) / (1 - b1**t) * m / (np.sqrt(v) + 1e-7), m, v
 
 
-@pytest.mark.few(3)
-@pytest.mark.parametrize("way", ["eager", "graph", "xla"])
-@pytest.mark.parametrize("dense", [False, True])
+@pytest.mark.parametrize(
+    ("dense", "way"),
+    [
+        (False, "eager"),
+        (False, "xla"),
+        (True, "graph"),
+        pytest.param(False, "graph", marks=pytest.mark.slow),
+        pytest.param(True, "eager", marks=pytest.mark.slow),
+        pytest.param(True, "xla", marks=pytest.mark.slow),
+    ],
+)
 def test_each_step_is_adams_rounded_at_random(way, dense):
     w, bias = table(), keras.Variable(np.ones(3), dtype="float32")
     optimizer = LazyAdam(0.01, weight_decay=0.1, global_clipnorm=0.5)

@@ -48,7 +48,7 @@ def test_few_words_meet(stem):
     """Two of 50,000 meet for 1 seed in 3, if hashes are random: not for one in a thousand pairs."""
     tables = byte_rules("wordpunct").without_nul
     words = [f"{stem}{number}".encode() for number in range(50_000)]
-    for seed in range(1, 6):
+    for seed in (1, 2, 3):
         found = word_hashes.of_list(words, tables, seed)
         assert len(np.unique(found)) >= 50_000 - 12
         counts = np.bincount((found >> 24) + 128, minlength=256)
