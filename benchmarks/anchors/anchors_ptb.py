@@ -81,7 +81,7 @@ TRIALS: dict[str, dict[str, Any]] = {
         **SIGNED, "num_anchors": 1000, "frozen_epochs": 4, "l1_weight": 1.5e-5, "last": 0.006,
     },
 }  # fmt: skip
-# Of all of the text; those that are left out take hours (an epoch of "ANT 1,000" a quarter of one).
+# Of all of the text; those that are left out take hours.
 WHOLE = (
     "SE",
     "SE, tuned",
@@ -91,6 +91,7 @@ WHOLE = (
     "ANT 500, k-SVD of SE, tuned",
     "ANT 1,000, k-SVD of SE, tuned",
     "ANT 100",
+    "ANT 1,000",
     "LR 1/5",
 )
 STRENGTHS = ("l1_weight", "group_lasso_weight", "kl_weight")
