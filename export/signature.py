@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from kerascompact.core import checks
-from kerascompact.core.keras_graph import fourier_by_matrices, is_graph, takers_of
+from kerascompact.core.keras_graph import fourier_by_matrices, is_graph, readers_of_inputs, takers_of
 from kerascompact.core.masked_mean import averaging
 from kerascompact.export import metadata, preconditions, traced_operators
 from kerascompact.export.calibration import calibration_runs
@@ -118,6 +118,7 @@ def signature(
         "text": None if text_in is None else text_in.facts(),
         "embeddings": metadata.of_embeddings(forms),
         "num_ids": _num_ids(model, forms),
+        "computed_ids": _computed_ids(model, forms) or None,
     }
     runs = None
     if recipe.kernels in OF_INTEGERS:
@@ -142,6 +143,17 @@ def _num_ids(model: Any, forms: list[Form]) -> int | None:
     if len({form.input_dim for form in forms if form.input_dim}) < 2:
         return None
     return max(preconditions.sizes_of_inputs(model), default=None)
+
+
+def _computed_ids(model: Any, forms: list[Form]) -> bool:
+    """Whether no layer with weights reads an input as it is, so that tables read what is computed.
+
+    As of `ids % 100`: such an input may be larger than the tables.
+    """
+    readers = readers_of_inputs(model).values() if is_graph(model) else []
+    found = [one for layers in readers for one in layers]
+    sized = any(form.input_dim for form in forms)
+    return sized and bool(found) and not any(getattr(one, "weights", []) for one in found)
 
 
 def for_each(argument: str, value: Any, models: dict[str, Any], several: bool) -> dict[str, Any]:

@@ -79,7 +79,8 @@ class Interpreter:
             self._call = primary = Primary(self._runtime, self.inputs, self.outputs)
             self._only = primary.only
         self._ports = {name: _Port.of(details) for name, details in found.items()}
-        size = self.vocabulary_size if len(found) == 1 else None
+        computed = (self.metadata or {}).get("computed_ids")  # as of `ids % 100`: inputs are free
+        size = self.vocabulary_size if len(found) == 1 and not computed else None
         self._id_bound = 256 if self.text is not None else size  # bytes, or ids
 
     @property

@@ -63,7 +63,8 @@ def metadata_fits(found: Any) -> bool:
         texts = found.get(name, [])
         if not isinstance(texts, list) or not all(map(_is_text, texts)):
             return False
-    if not isinstance(found.get("multi_label", False), bool) or not _is_size(found.get("num_ids")):
+    flags = (found.get(name, False) for name in ("multi_label", "computed_ids"))
+    if not all(isinstance(flag, bool) for flag in flags) or not _is_size(found.get("num_ids")):
         return False
     models = found.get("signatures", {})
     return isinstance(models, dict) and all(map(metadata_fits, models.values()))

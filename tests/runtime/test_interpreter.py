@@ -159,6 +159,22 @@ def test_only_tables_that_read_the_ids_limit_them():
         export.convert(model, vocabulary=words[1])
 
 
+@pytest.mark.parametrize("read_too", [False, True], ids=["computed", "read_too"])
+def test_computed_ids_do_not_limit_the_input(read_too):
+    ids = keras.Input((4,), dtype="int32")
+    vectors = [keras.layers.Embedding(9, 2)(ids % 9)]
+    if read_too:  # by another table, as it is
+        vectors.append(keras.layers.Embedding(30, 2)(ids))
+    model = keras.Model(ids, keras.ops.concatenate(vectors, -1) if read_too else vectors[0])
+    file = Interpreter(export.convert(model, "float32"))
+    given = np.array([[1, 8, 17, 29 if read_too else 123456]])
+    (found,) = file.run({next(iter(file.inputs)): given}).values()
+    np.testing.assert_allclose(found, model.predict(given, verbose=0), rtol=1e-5)
+    if read_too:
+        with pytest.raises(ValueError, match=r"\[0, 30\)"):
+            file.run({next(iter(file.inputs)): np.array([[1, 8, 17, 30]])})
+
+
 @pytest.mark.parametrize("num_threads", [0, 1.5])
 def test_refuses_num_threads(data, num_threads):
     with pytest.raises(ValueError, match="`num_threads` must be an integer >= 1"):
