@@ -21,7 +21,8 @@ def plain_bytes(setting: Setting) -> int:
     if recipe.tables in CODES:
         return bytes_of(form_of_table(setting.words, width, CODES[recipe.tables]).storage())
     bits = {"float32": 32, "int8": 8, "int4": 4}[recipe.tables]
-    return padded(setting.words * math.ceil(width * bits / 8)) + padded(4 * width)
+    scales = 0 if recipe.tables == "float32" else 4 * width
+    return padded(setting.words * math.ceil(width * bits / 8)) + scales
 
 
 def stored_arrays(setting: Setting) -> list[Stored]:

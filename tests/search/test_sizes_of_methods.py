@@ -80,7 +80,7 @@ def test_bytes_of_tables_are_those_of_their_forms():
     table, *_ = stored_arrays(setting)
     assert table.shape == (3002, 1) and table.bits == 4
     assert bytes_of([table]) == 3004  # a row of half a byte takes a byte
-    for recipe in ("int8", "int4", "codes4", "codes3"):
+    for recipe in ("float32", "int8", "int4", "codes4", "codes3"):
         setting = Setting(602, 16, recipe=recipe)
         assert plain_bytes(setting) == bytes_of(stored_arrays(setting))
 
