@@ -27,7 +27,7 @@ def _test(row: str, paper: float | None, differs: str, kind: str = "", key: str 
 
 def _tags(row: str, paper: float, density: float, order: str | None) -> Line:
     """A point of Table 3: of our settings the one that is best on dev."""
-    group = tagging.best_groups(results.rows("tagging"))[20, density, order]
+    group = tagging.best_groups(results.rows("tagging"))[20, density, order, 10]
     names = ("dataset", "width", "word_dropout", "variational_dropout", "weight_dropout", "start")
     where: dict[str, Any] = {name: group[0]["spec"][name] for name in names}
     where |= {"density": density, "order": order, "epochs": group[0]["spec"]["epochs"]}

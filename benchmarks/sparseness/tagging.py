@@ -22,7 +22,7 @@ from benchmarks.data import conll2000, treebank, ud_english_ewt
 from benchmarks.data.tagged import TaggedCorpus
 from benchmarks.lib import results, runner
 from benchmarks.sparseness.sentences import UNKNOWN, SentenceBatches, TagData, TagIds, encode
-from benchmarks.sparseness.tagging_specs import BENCHMARKS, DEV_EPOCHS, TRIALS, TUNED, Spec, trial
+from benchmarks.sparseness.tagging_specs import BENCHMARKS, DEV_EPOCHS, TRIALS, TRIED, Spec, trial
 from kerascompact import export, layers, models
 from kerascompact.core.storage import total_bits
 from kerascompact.forms.base import Form
@@ -55,10 +55,9 @@ def build(spec: Spec, data: TagData) -> keras.Model:
     )
     recurrent = None
     if spec.weight_dropout:
-        recurrent = layers.WeightDropLSTM(
-            10, weight_dropout=spec.weight_dropout, seed=spec.seed, return_sequences=True
-        )
-    return models.tagger(embedding, len(data.tag_names), recurrent=recurrent)
+        options = {"weight_dropout": spec.weight_dropout, "seed": spec.seed}
+        recurrent = layers.WeightDropLSTM(spec.units, return_sequences=True, **options)
+    return models.tagger(embedding, len(data.tag_names), spec.units, recurrent=recurrent)
 
 
 def train(
@@ -186,7 +185,7 @@ def benchmark(name: str, arguments: argparse.Namespace) -> list[dict[str, Any]]:
 def picked() -> list[Spec]:
     """The best trial on dev of each point of which all trials have a row."""
     found = []
-    for spec in TUNED:
+    for spec in TRIED:
         trials = [trial(spec, numbers) for numbers in TRIALS]
         rows = [
             results.find("tagging_dev", one._replace(epochs=DEV_EPOCHS)._asdict()) for one in trials
@@ -198,13 +197,13 @@ def picked() -> list[Spec]:
 
 
 def best_groups(rows: list[dict[str, Any]]) -> dict[tuple[Any, ...], list[dict[str, Any]]]:
-    """For each width, density and order the rows of the setting that is best on dev."""
+    """For each width, density, order and LSTM the rows of the setting that is best on dev."""
     best: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     for group in results.by_seed(rows):
         spec = group[0]["spec"]
         if spec["epochs"] != rows[0]["spec"]["epochs"]:
             continue
-        point = spec["width"], spec["density"], spec["order"]
+        point = spec["width"], spec["density"], spec["order"], spec["units"]
         dev = [results.spread(one, "dev_accuracy")[0] for one in (best.get(point, group), group)]
         if dev[1] >= dev[0]:
             best[point] = group
@@ -214,8 +213,8 @@ def best_groups(rows: list[dict[str, Any]]) -> dict[tuple[Any, ...], list[dict[s
 def draw(rows: list[dict[str, Any]], path: Path) -> Path | None:
     """Figure 3: accuracy over entries per word, dense against sparse; `None` without matplotlib."""
     points = []
-    for (width, density, order), group in best_groups(rows).items():
-        if order != "up":
+    for (width, density, order, units), group in best_groups(rows).items():
+        if order != "up" or units != 10:
             continue
         mean, spread = results.spread(group, "test_accuracy")
         point = {"entries": width * density, "accuracy": mean, "spread": spread}

@@ -45,9 +45,9 @@ def test_order_of_reciting_is_that_of_the_page():
 def test_order_of_sparse_vectors_that_are_tuned():
     groups = best_groups(results.rows("tagging"))
     test = {
-        point[1:]: results.spread(group, "test_accuracy")[0]
-        for point, group in groups.items()
-        if point[0] == 20
+        (density, order): results.spread(group, "test_accuracy")[0]
+        for (width, density, order, units), group in groups.items()
+        if (width, units) == (20, 10)
     }
     for density, text in (
         (0.25, "*up* is {} points above no sorting and {} above *down* at density 0.25"),

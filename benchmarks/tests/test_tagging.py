@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.data.tagged import make_corpus
 from benchmarks.lib import results
-from benchmarks.sparseness import tagging
+from benchmarks.sparseness import tagging, tagging_specs
 from benchmarks.sparseness.sentences import SentenceBatches, encode
 from benchmarks.sparseness.tagging_specs import LONGER, Spec
 
@@ -106,7 +106,7 @@ def row(spec, dev):
 
 
 def test_the_best_trial_on_dev_is_picked_of_points_with_all_trials():
-    up, down, unsorted = tagging.TUNED[:3]
+    up, down, unsorted = tagging.TRIED[:3]
     for place, numbers in enumerate(tagging.TRIALS):
         for spec, dev in ((up, 0.9 - place / 100), (down, 0.5 + place / 100)):
             one = tagging.trial(spec, numbers)._replace(epochs=tagging.DEV_EPOCHS)
@@ -114,7 +114,14 @@ def test_the_best_trial_on_dev_is_picked_of_points_with_all_trials():
     one = tagging.trial(unsorted, tagging.TRIALS[1])._replace(epochs=tagging.DEV_EPOCHS)
     results.append("tagging_dev", row(one, 0.99))  # of one trial alone
     assert tagging.picked() == [up, tagging.trial(down, tagging.TRIALS[-1])]
-    assert len(tagging.BENCHMARKS["tagging_dev"]) == len(tagging.TRIALS) * len(tagging.TUNED)
+    assert len(tagging.BENCHMARKS["tagging_dev"]) == len(tagging.TRIALS) * len(tagging.TRIED)
+
+
+def test_larger_lstms_are_points_of_their_own():
+    specs = [Spec(width=2), *tagging_specs.LARGER]
+    found = tagging.best_groups([row(spec, 0.5) for spec in specs])
+    assert [*found] == [(2, 1, "up", 10), (50, 1, "up", 50), (2, 1, "up", 50), (50, 0.04, "up", 50)]
+    assert specs[1].label == "dense 50, LSTM of 50" and specs[0].label == "dense 2"
 
 
 def test_the_setting_that_is_best_on_dev_stands_for_its_point():
