@@ -68,7 +68,7 @@ def test_equals_numpy_on_the_tokens(rules, projection, together):
         assert together or not bits[len(alone[0]) :].any()
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow  # `export/test_text_in_bits` runs a file on longer and shorter texts
 @pytest.mark.parametrize("options", [{"sequence_length": 32}, {"max_words": 40}])
 def test_a_file_gives_the_same_bits_whatever_it_ran_before(options):
     """LiteRT takes more memory when a text is longer than those before, and must keep all."""

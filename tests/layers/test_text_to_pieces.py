@@ -42,10 +42,11 @@ def random_texts(pieces, count=50):
 
 
 # The short suite compiles three files; together they have every option.
+# The tables of each normalizer take seconds: one case in the short suite.
 CASES = [
     ({}, True),
-    (OPTIONS[3] | OPTIONS[1], False),
-    (OPTIONS[4] | OPTIONS[2], True),
+    pytest.param(OPTIONS[3] | OPTIONS[1], False, marks=pytest.mark.slow),
+    pytest.param(OPTIONS[4] | OPTIONS[2], True, marks=pytest.mark.slow),
     *(
         pytest.param(options, in_order, marks=pytest.mark.slow)
         for options in OPTIONS

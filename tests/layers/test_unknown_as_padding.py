@@ -37,12 +37,22 @@ def test_a_mean_leaves_unknown_words_out():
 def test_the_unknown_vector_is_not_trained():
     model = mean_classifier(keras.layers.Embedding(6, 4, mask_zero=True), 3, skip_unknown=True)
     before = model.get_weights()[0]
-    model.compile("sgd", "sparse_categorical_crossentropy", jit_compile=True)
-    model.fit(IDS, np.arange(3), verbose=0)
+    model.compile("sgd", "sparse_categorical_crossentropy", run_eagerly=True)
+    model.train_on_batch(IDS, np.arange(3))
     moved = np.abs(model.get_weights()[0] - before).max(axis=1) > 0
     assert moved.tolist() == [False, False, True, True, False, True]
 
 
+def test_saved_and_exported(tmp_path):
+    model = mean_classifier(keras.layers.Embedding(6, 4, mask_zero=True), 3, skip_unknown=True)
+    model.save(tmp_path / "model.keras")
+    again = keras.saving.load_model(tmp_path / "model.keras")
+    np.testing.assert_array_equal(again(IDS), model(IDS))
+    report = export.verify(model, export.convert(model, sequence_length=4), IDS)
+    assert report.agreement == 1 and report.largest_difference < 1e-6
+
+
+@pytest.mark.slow  # a file with text in is other code, and looks up the same ids
 def test_saved_and_exported_with_text_in(tmp_path):
     words = Vocabulary(["turn", "it", "up", "down"])
     embedding = MixtureEmbedding(6, 4, 2, 2, num_reserved=2, mask_zero=True)

@@ -143,7 +143,7 @@ def within(samples, expected, bias=0.0):
 def test_the_estimate_of_the_sum_over_all_words_has_no_bias():
     numbers = example()
     expected = full(**numbers)
-    losses = many(5, 1000)[0]
+    losses = many(5, 400)[0]
     label_logits = np.sum(numbers["hidden"] * numbers["table"][numbers["labels"]], axis=1)
     label_logits = label_logits + numbers["bias"][numbers["labels"]]
     assert within(np.exp(losses + label_logits), expected[1])

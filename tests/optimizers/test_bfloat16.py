@@ -44,7 +44,7 @@ def adam(w, m, v, g, t, rate, decay=0.0, b1=0.9, b2=0.999):
     ("dense", "way"),
     [
         (False, "eager"),
-        (False, "xla"),
+        pytest.param(False, "xla", marks=pytest.mark.slow),  # a short one of SGD is below
         (True, "graph"),
         pytest.param(False, "graph", marks=pytest.mark.slow),
         pytest.param(True, "eager", marks=pytest.mark.slow),
@@ -116,6 +116,23 @@ def test_updates_and_decays_that_are_below_a_bit_add_up():
     steps(adam, tf.zeros((V, WIDTH), tf.bfloat16), still)
     assert abs(numbers(moment).mean() - 0.999**200) < 0.003
     np.testing.assert_array_equal(numbers(still), 1)
+
+
+def test_a_step_by_xla_is_sgds_rounded_at_random():
+    w, optimizer = table(), LazySGD(0.1)
+    optimizer.build([w])
+    before = numbers(w)
+    values = np.random.default_rng(1).normal(size=(3, WIDTH)).astype(np.float32)
+
+    @tf.function(jit_compile=True, autograph=False)
+    def step(values):
+        gradient = tf.cast(values, tf.bfloat16)
+        optimizer.apply([tf.IndexedSlices(gradient, tf.constant(ROWS), tf.constant([V, WIDTH]))])
+
+    step(tf.constant(values))
+    g = tf.cast(tf.cast(values, tf.bfloat16), tf.float64).numpy()
+    check_rounded(numbers(w)[[1, 4]], before[[1, 4]] - 0.1 * np.stack([g[1], g[0] + g[2]]))
+    np.testing.assert_array_equal(numbers(w)[[0, 2, 3, 5]], before[[0, 2, 3, 5]])
 
 
 def steps(optimizer, gradient, variable, count=200):

@@ -40,15 +40,21 @@ def test_subgradient_gives_no_zeros_and_the_proximal_step_does():
     assert np.mean(proximal.layers[0].table.numpy() == 0) > 0.2
 
 
+@functools.cache
+def fitted_plain():
+    return fitted(Proximal("sgd"))
+
+
 def test_fit_ends_with_everything_paid():
-    table = fitted(Proximal("sgd")).layers[0].table
+    table = fitted_plain().layers[0].table
     pending = pending_of(table)
     np.testing.assert_array_equal(pending.last, np.tile(pending.total, (ROWS, 1)))
     np.testing.assert_array_equal(caught_up(table), table)
 
 
+@pytest.mark.slow
 def test_jit_compile_changes_nothing():
-    """Of the adaptive metric; `test_loss_scaling` compiles the plain one."""
+    """Of the adaptive metric, as in `test_proximal`; `test_loss_scaling` compiles the plain one."""
     optimizers = [Proximal(keras.optimizers.Adam(0.05), "adaptive") for _ in range(2)]
     plain, compiled = (
         fitted(optimizer, jit_compile, strength=0.02).get_weights()
@@ -58,8 +64,7 @@ def test_jit_compile_changes_nothing():
         np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)  # sums in another order
 
 
-@pytest.mark.few(1)
-@pytest.mark.parametrize("eager", [False, True])
+@pytest.mark.parametrize("eager", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_adaptive_is_exact_whenever_the_optimizer_is_built(eager):
     """Built within the first step, it settles every row each time; built before, it is lazy."""
     tables = []
@@ -68,7 +73,7 @@ def test_adaptive_is_exact_whenever_the_optimizer_is_built(eager):
         model.compile(Proximal("adam", "adaptive"), "mse", run_eagerly=eager, jit_compile=False)
         if before:
             model.optimizer.build(model.trainable_variables)
-        for first in range(0, 48, 12):
+        for first in range(0, 36, 12):
             model.train_on_batch(IDS[first : first + 12], LABELS[first : first + 12])
         tables.append(caught_up(model.layers[0].table).numpy())
     np.testing.assert_allclose(*tables, rtol=1e-4, atol=1e-6)
@@ -79,7 +84,7 @@ def test_adaptive_is_exact_whenever_the_optimizer_is_built(eager):
 @pytest.mark.parametrize("metric", ["plain", "adaptive"])
 def test_a_model_saved_while_rows_owe_goes_on_where_it_was(tmp_path, metric):
     model = classifier(strength=0.02)
-    model.compile(Proximal("adam", metric), "mse", jit_compile=False)
+    model.compile(Proximal("adam", metric), "mse", run_eagerly=True)
     model.optimizer.build(model.trainable_variables)
     batch = [(IDS[i : i + 1], LABELS[i : i + 1]) for i in (0, 5, 1)]
     model.train_on_batch(*batch[0])
@@ -93,7 +98,7 @@ def test_a_model_saved_while_rows_owe_goes_on_where_it_was(tmp_path, metric):
     np.testing.assert_array_equal(loaded(IDS), model(IDS))
     for one in (model, loaded):
         one.train_on_batch(*batch[2])
-        one.fit(IDS[:8], LABELS[:8], batch_size=1, shuffle=False, verbose=0)
+        one.train_on_batch(IDS[:8], LABELS[:8])
     for old, new in zip(model.get_weights(), loaded.get_weights(), strict=True):
         np.testing.assert_array_equal(old, new)
 
@@ -107,12 +112,12 @@ def test_weights_alone_hold_what_rows_owe(tmp_path):
 
 
 def test_an_average_keeps_the_zeros():
-    same = fitted(Proximal(keras.optimizers.SGD(0.1)), epochs=6)
+    same = fitted(Proximal(keras.optimizers.SGD(0.1)), epochs=3)
     averaged, last = fitted_average().layers[0].table.numpy(), same.layers[0].table.numpy()
     np.testing.assert_array_equal(averaged == 0, last == 0)
     assert (last == 0).any() and np.abs(averaged - last).max() > 1e-3
     again = fitted(
-        Proximal(keras.optimizers.SGD(0.1, use_ema=True, ema_overwrite_frequency=2)), epochs=6
+        Proximal(keras.optimizers.SGD(0.1, use_ema=True, ema_overwrite_frequency=2)), epochs=3
     )
     assert (again.layers[0].table.numpy() == 0).any()
 
@@ -139,7 +144,7 @@ def test_swapped_averages_have_the_zeros_of_the_latest_weights(on_epoch):
     model.optimizer.build(model.trainable_variables)
     callbacks = [keras.callbacks.SwapEMAWeights(swap_on_epoch=on_epoch), seen]
     data = dict(batch_size=12, shuffle=False, validation_data=(IDS, LABELS), verbose=0)
-    model.fit(IDS, LABELS, epochs=6, callbacks=callbacks, **data)
+    model.fit(IDS, LABELS, epochs=3, callbacks=callbacks, **data)
     np.testing.assert_array_equal(seen.evaluated, seen.trained)
     table = model.layers[0].table.numpy()
     assert (table == 0).any() and plain.optimizer.use_ema
@@ -154,7 +159,7 @@ def averaged():
 
 @functools.cache
 def fitted_average():
-    return fitted(averaged(), epochs=6)
+    return fitted(averaged(), epochs=3)
 
 
 def test_gradient_accumulation_thresholds_at_updates_only():
@@ -167,7 +172,7 @@ def test_gradient_accumulation_thresholds_at_updates_only():
 def test_loss_scaling():
     scaled = fitted(keras.optimizers.LossScaleOptimizer(Proximal("sgd")), jit_compile=True)
     factor = fitted(Proximal(keras.optimizers.SGD(loss_scale_factor=64.0)))
-    plain = fitted(Proximal("sgd"))
+    plain = fitted_plain()
     for model in (scaled, factor):
         for one, other in zip(model.get_weights(), plain.get_weights(), strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-5)

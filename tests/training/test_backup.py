@@ -18,15 +18,14 @@ def model():
     vectors = layers.AnchorTransformEmbedding(9, 4, num_anchors=3, l1_weight=0.05)(ids)
     hidden = keras.layers.Flatten()(keras.layers.Dropout(0.5)(vectors))
     made = keras.Model(ids, layers.WordLogits(9)(keras.layers.Dense(4)(hidden)))
-    made.compile(
-        Proximal(keras.optimizers.SGD(0.1, momentum=0.9)), SampledSoftmaxCrossEntropy(4, seed=1)
-    )
+    sgd = Proximal(keras.optimizers.SGD(0.1, momentum=0.9))
+    made.compile(sgd, SampledSoftmaxCrossEntropy(4, seed=1), run_eagerly=True)
     return made
 
 
 def fit(made, backup, epochs, **options):
     options = {"initial_epoch": backup.epoch, "callbacks": [backup], "shuffle": False} | options
-    made.fit(IDS, IDS[:, 0], batch_size=4, epochs=epochs, verbose=0, **options)
+    made.fit(IDS, IDS[:, 0], batch_size=8, epochs=epochs, verbose=0, **options)
     return made.get_weights() + [variable.numpy() for variable in made.optimizer.variables]
 
 

@@ -42,7 +42,7 @@ def test_catch_up_keeps_what_was_evaluated(metric, tmp_path):
 def test_reset_states_starts_every_text_anew():
     model = keras.Sequential([keras.Input(batch_shape=(2, 3, 1))])
     model.add(keras.layers.SimpleRNN(2, stateful=True))
-    model.compile("sgd", "mse")
+    model.compile("sgd", "mse", run_eagerly=True)
     x, y = np.ones((2, 3, 1), np.float32), np.zeros((2, 2), np.float32)
     once = model.evaluate(x, y, batch_size=2, verbose=0)
     assert model.evaluate(x, y, batch_size=2, verbose=0) != once  # it goes on where it was

@@ -52,7 +52,7 @@ class Scripted(keras.layers.Layer):
 
 def train(layers, epochs=1):
     model = keras.Sequential([keras.Input((4,), dtype="int32"), *layers])
-    model.compile("sgd", "mse")
+    model.compile("sgd", "mse", run_eagerly=True)
     statistics = CodeStatistics()
     zeros = np.zeros(model(IDS).shape)
     history = model.fit(IDS, zeros, epochs=epochs, verbose=0, callbacks=[statistics]).history
@@ -86,7 +86,7 @@ def test_names_the_layers_where_there_are_several():
     layers = [DPQEmbedding(**DPQEmbedding.EXAMPLE, name=name) for name in ("one", "two")]
     inner = keras.Model(ids, layers[1](ids))  # wherever it sits
     model = keras.Model(ids, keras.layers.Concatenate()([layers[0](ids), inner(ids)]))
-    model.compile("sgd", "mse")
+    model.compile("sgd", "mse", run_eagerly=True)
     statistics = CodeStatistics()
     model.fit(IDS, np.zeros((12, 4, 12)), verbose=0, callbacks=[statistics])
     numbers = ("code_collisions", "codes_changed", "words_changed")
@@ -95,7 +95,7 @@ def test_names_the_layers_where_there_are_several():
 
 def test_goes_on_where_fit_is_called_again():
     model = keras.Sequential([keras.Input((4,), dtype="int32"), DPQEmbedding(20, 6, 4, 3)])
-    model.compile("sgd", "mse")
+    model.compile("sgd", "mse", run_eagerly=True)
     statistics = CodeStatistics()
     for _ in range(2):
         model.fit(IDS, np.zeros((12, 4, 6)), verbose=0, callbacks=[statistics])

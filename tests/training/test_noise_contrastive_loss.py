@@ -25,8 +25,14 @@ def tied():
     return keras.Model(ids, tied_softmax(words, hidden, use_bias=True))
 
 
-@pytest.mark.few(1)
-@pytest.mark.parametrize(("make", "jit_compile"), [(own, True), (tied, False)])
+@pytest.mark.parametrize(
+    ("make", "jit_compile"),
+    [
+        (own, False),
+        pytest.param(own, True, marks=pytest.mark.slow),
+        pytest.param(tied, False, marks=pytest.mark.slow),
+    ],
+)
 def test_trains_in_fit_and_evaluates_by_the_full_softmax(make, jit_compile):
     keras.utils.set_random_seed(0)
     model = make()

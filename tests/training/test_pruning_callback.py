@@ -17,7 +17,7 @@ def model():
     keras.utils.set_random_seed(0)
     layers = [keras.layers.Embedding(30, 6, name="words"), keras.layers.Flatten()]
     built = keras.Sequential([keras.Input((4,), dtype="int32"), *layers, keras.layers.Dense(3)])
-    built.compile(keras.optimizers.SGD(0.1, momentum=0.9), "mse")
+    built.compile(keras.optimizers.SGD(0.1, momentum=0.9), "mse", run_eagerly=True)
     return built
 
 

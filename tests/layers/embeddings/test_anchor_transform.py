@@ -53,7 +53,7 @@ def table_by_hand(layer):
 
 
 def test_keeps_the_embedding_contract():
-    check_embedding(AnchorTransformEmbedding)
+    check_embedding(AnchorTransformEmbedding, file=False)  # test_a_file_looks_up_and_scores_words
 
 
 @pytest.mark.slow
@@ -156,11 +156,12 @@ def test_gradients_of_the_softmax_over_all_words_are_those_of_the_product(mixtur
 @pytest.mark.few(1)
 @pytest.mark.parametrize("policy", ["float32", "mixed_float16", "mixed_bfloat16"])
 def test_a_scaled_softmax_trains_to_zeros_and_saves(policy, tmp_path):
-    """Proximal steps are those of `T`, whatever its factor in the softmax."""
+    """Proximal steps are those of `T`, whatever its factor in the softmax; the others by XLA."""
     keras.utils.set_random_seed(0)
     layer = AnchorTransformEmbedding(V, D, [3, 4], l1_weight=0.05, dtype=policy, **SCALED)
     model = keras.Sequential([keras.Input((5,), dtype="int32"), layer])
-    model.compile(Proximal(keras.optimizers.Adam(0.05)), "mse", jit_compile=True)
+    jit_compile = policy != "mixed_float16"
+    model.compile(Proximal(keras.optimizers.Adam(0.05)), "mse", jit_compile=jit_compile)
     model.optimizer.build(model.trainable_variables)  # or the step is traced twice
     ids = some_ids(AnchorTransformEmbedding, (64, 5))
     aims = np.random.default_rng(0).normal(size=(V, D))[ids]
@@ -226,8 +227,9 @@ def test_given_anchors_stay_if_they_are_not_trained():
     vectors = np.random.default_rng(0).normal(size=(6, D)).astype(np.float32)
     layer = AnchorTransformEmbedding(V, D, 6, anchors=vectors, trainable_anchors=False)
     model = keras.Sequential([keras.Input((5,), dtype="int32"), layer])
-    model.compile(Proximal("adam"), "mse")
-    model.fit(some_ids(AnchorTransformEmbedding), np.ones((6, 5, D)), epochs=2, verbose=0)
+    model.compile(Proximal("adam"), "mse", run_eagerly=True)
+    for _ in range(2):
+        model.train_on_batch(some_ids(AnchorTransformEmbedding), np.ones((6, 5, D)))
     assert [weight.name for weight in layer.trainable_weights] == ["transform"]
     np.testing.assert_array_equal(layer.anchors[0], vectors)
     clone = keras.models.clone_model(model)
@@ -252,6 +254,7 @@ def test_trained_entries_are_exact_zeros_in_the_form_and_counted():
     layer = example(AnchorTransformEmbedding, l1_weight=0.5)
     model = keras.Sequential([keras.Input((5,), dtype="int32"), layer])
     model.compile(Proximal(keras.optimizers.SGD(0.05)), "mse")
+    model.optimizer.build(model.trainable_variables)  # or the step is traced twice
     ids = some_ids(AnchorTransformEmbedding, (64, 5))
     model.fit(ids, np.ones((64, 5, D)), batch_size=8, epochs=3, verbose=0)
     entries = layer.sparse_transform().nnz

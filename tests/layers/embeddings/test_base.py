@@ -2,12 +2,22 @@
 
 import pytest
 
-from contracts import check_base, lives_in_every_kind_of_model
+from contracts import (
+    check_base,
+    lives_in_every_kind_of_model,
+    masks_zero_in_a_network,
+    trains_in_fit,
+)
 from kerascompact.layers import AnchorTransformEmbedding, ClusterEmbedding
 
 
 def test_trains_and_predicts_in_every_kind_of_model():
-    lives_in_every_kind_of_model(ClusterEmbedding)
+    lives_in_every_kind_of_model(ClusterEmbedding, deferred_only=True)
+    masks_zero_in_a_network(ClusterEmbedding)
+
+
+def test_trains_in_fit():
+    trains_in_fit(ClusterEmbedding)
 
 
 @pytest.mark.slow

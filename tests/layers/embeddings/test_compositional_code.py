@@ -34,7 +34,7 @@ def logits_of(layer):
 
 
 def test_keeps_the_embedding_contract():
-    check_embedding(CompositionalCodeEmbedding)
+    check_embedding(CompositionalCodeEmbedding, xla=False, file=False)  # codes as of clusters
 
 
 def test_inference_adds_the_rows_of_the_likeliest_codes():
@@ -95,7 +95,7 @@ def test_soft_inference_is_random_and_soft():
 def test_the_temperature_can_be_annealed():
     embedding = built(straight_through=False)
     model = keras.Sequential([keras.Input((4,), dtype="int32"), embedding])
-    model.compile("sgd", "mse")
+    model.compile("sgd", "mse", run_eagerly=True)
     annealing = TemperatureAnnealing(GeometricDecay(1, 0.25, steps=1))
     model.fit(
         np.zeros((2, 4)), np.zeros((2, 4, WIDTH)), batch_size=1, callbacks=[annealing], verbose=0
@@ -111,8 +111,8 @@ def test_a_given_table_is_encoded_and_stays(tmp_path):
     np.testing.assert_array_equal(layer.codes(), logits_of(layer).argmax(axis=-1))
     model = keras.Sequential([keras.Input((4,), dtype="int32"), layer])
     ids = np.arange(V).reshape(5, 4)
-    model.compile("adam", "mse")
-    model.fit(ids, np.zeros((5, 4, WIDTH)), verbose=0)
+    model.compile("adam", "mse", run_eagerly=True)
+    model.train_on_batch(ids, np.zeros((5, 4, WIDTH)))
     np.testing.assert_array_equal(layer.table.numpy(), given)
     config = layer.get_config()
     assert (config["table"], config["table_dim"]) == ("fixed", 6)

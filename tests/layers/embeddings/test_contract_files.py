@@ -1,4 +1,4 @@
-"""What takes long of the contract of every compact embedding: all recipes, another process."""
+"""What takes long of the contract of every embedding: XLA, `fit`, all recipes, other processes."""
 
 import pytest
 

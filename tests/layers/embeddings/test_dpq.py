@@ -70,7 +70,7 @@ def put_together(values, codes):
 @pytest.mark.parametrize("method", ["sx", "vq"])
 def test_keeps_the_embedding_contract(method, monkeypatch):
     monkeypatch.setattr(DPQEmbedding, "EXAMPLE", {**DPQEmbedding.EXAMPLE, "method": method})
-    check_embedding(DPQEmbedding)
+    check_embedding(DPQEmbedding, file=False)  # test_reverse converts
 
 
 @cases
@@ -230,7 +230,7 @@ def test_temperature_belongs_to_sx():
     assert float(built(temperature=0.3).current_temperature.numpy()) == pytest.approx(0.3)
     assert not hasattr(built(method="vq"), "current_temperature")
     model = keras.Sequential([keras.Input((4,), dtype="int32"), DPQEmbedding(V, 6, K, D)])
-    model.compile("sgd", "mse")
+    model.compile("sgd", "mse", run_eagerly=True)
     annealing = TemperatureAnnealing(GeometricDecay(1, 0.25, steps=1))
     model.fit(IDS, np.zeros((2, 4, 6)), batch_size=1, callbacks=[annealing], verbose=0)
     assert float(model.layers[0].current_temperature.numpy()) == 0.25

@@ -13,7 +13,7 @@ EVERY = np.arange(20)
 
 
 def test_keeps_the_embedding_contract():
-    check_embedding(HashEmbedding)
+    check_embedding(HashEmbedding, xla=False)
 
 
 def expected_rows(layer, first=0):
@@ -61,11 +61,11 @@ def test_words_are_sums_of_their_buckets(arguments):
 def test_an_optimizer_with_momentum_moves_the_rows_of_the_batch_only():
     layer = HashEmbedding(20, 4, num_buckets=50, num_frequent=5, num_reserved=2)
     model = keras.Sequential([keras.Input((4,), dtype="int32"), layer, keras.layers.Flatten()])
-    model.compile(LazySGD(0.1, momentum=0.9), "mse")
+    model.compile(LazySGD(0.1, momentum=0.9), "mse", run_eagerly=True)
     model.train_on_batch(np.arange(20).reshape(5, 4), np.ones((5, 16)))
     weights = (layer.frequent, layer.weights_of_ids)
     before = [weight.numpy() for weight in weights]
-    model.train_on_batch(np.array([[4, 9, 9, 5]] * 5), np.ones((5, 16)))  # of the traced shape
+    model.train_on_batch(np.array([[4, 9, 9, 5]] * 5), np.ones((5, 16)))
     moved = [
         np.flatnonzero((w.numpy() != old).any(1)) for w, old in zip(weights, before, strict=True)
     ]

@@ -27,7 +27,7 @@ PRINTED = {
 
 
 def test_keeps_the_embedding_contract():
-    check_embedding(LowRankEmbedding)
+    check_embedding(LowRankEmbedding, xla=False, file=False)  # test_tied converts
 
 
 def test_equals_the_rows_of_the_product():

@@ -71,8 +71,13 @@ def test_words_are_trained_alike_alone_and_beside_padding(kind):
         np.testing.assert_allclose(other, one, atol=2e-5)
 
 
-@pytest.mark.few(1)
-@pytest.mark.parametrize("kind", ["PDG, auto-encoder", "DPQ, nearest, batch norm"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pytest.param("PDG, auto-encoder", marks=pytest.mark.slow),
+        "DPQ, nearest, batch norm",
+    ],
+)
 def test_under_xla(kind):
     plain, compiled = (
         trained_on(KINDS[kind], PADDED, jit, mask_zero=True) for jit in (False, True)

@@ -181,8 +181,10 @@ def test_leaves_padding_out_of_batch_statistics():
     assert np.asarray(with_mask.compute_mask(tf.constant(padded[None]))).tolist() == [[1, 1, 0, 0]]
 
 
-@pytest.mark.few(1)
-@pytest.mark.parametrize(("dtype", "jit_compile"), [("float32", True), ("mixed_float16", False)])
+@pytest.mark.parametrize(
+    ("dtype", "jit_compile"),
+    [pytest.param("float32", True, marks=pytest.mark.slow), ("mixed_float16", False)],
+)
 def test_trains(jit_compile, dtype):
     names = [f"{stem}{number}" for stem in ("king", "ocean", "table") for number in range(8)]
     layer = example(dtype=dtype, hidden_units=(16,), dropout=0.1, kernel_regularizer="l2")

@@ -124,7 +124,7 @@ def test_bits_saved_in_table_4(bits, printed):
     assert abs(100 * (1 - ours / (32 * 10_000 * 650)) - printed) < 0.51
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", ["row", "table"])
 def test_learns_with_four_bits(scale):
     keras.utils.set_random_seed(0)

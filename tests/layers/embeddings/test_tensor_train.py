@@ -19,7 +19,7 @@ def whole_table(cores, shape):
 
 
 def test_keeps_the_embedding_contract():
-    check_embedding(TensorTrainEmbedding)
+    check_embedding(TensorTrainEmbedding, xla=False, file=False)  # test_reverse converts
 
 
 @pytest.mark.parametrize(

@@ -259,7 +259,7 @@ def test_starts_where_its_compressor_ends(case):
     assert "weights" not in layer.get_config()
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "case",
     ["compositional", "kd, hidden", "hashed, no weights", "tensor train", "quantized, table"],

@@ -133,7 +133,7 @@ def test_trains_in_fit(name, jit_compile):
     model.optimizer.build(model.trainable_variables)  # or the step is traced twice
     ids = np.random.default_rng(0).integers(0, 5, (16, 6))
     before = [weight.numpy() for weight in layer.trainable_weights]
-    loss = model.fit(ids, (ids + 1) % 5, batch_size=8, epochs=8, verbose=0).history["loss"]
+    loss = model.fit(ids, (ids + 1) % 5, batch_size=16, epochs=12, verbose=0).history["loss"]
     assert loss[-1] < 0.9 * loss[0]
     for old, weight in zip(before, layer.trainable_weights, strict=True):
         assert np.any(old != weight.numpy()), f"{weight.path} does not move"
@@ -160,9 +160,9 @@ def test_trains_with_a_scaled_loss(name):
     layer = type(MAKERS[name]())(**MAKERS[name]().get_config() | {"dtype": "mixed_float16"})
     model = language_model(layer)
     inner = optimizer(type(layer), keras.optimizers.SGD(0.1))
-    model.compile(keras.mixed_precision.LossScaleOptimizer(inner), "mse")
-    history = model.fit(np.ones((2, 3), "int32"), np.zeros((2, 3, layer.input_dim)), verbose=0)
-    assert np.isfinite(history.history["loss"]).all()
+    model.compile(keras.mixed_precision.LossScaleOptimizer(inner), "mse", run_eagerly=True)
+    loss = model.train_on_batch(np.ones((2, 3), "int32"), np.zeros((2, 3, layer.input_dim)))
+    assert np.isfinite(loss).all()
 
 
 @pytest.mark.few(4)
@@ -197,7 +197,7 @@ def test_converts_to_built_in_operators_and_predicts_the_same(make):
     assert not tools.inspect(file).custom
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "make",
     [
@@ -261,7 +261,7 @@ def test_masks_of_the_vectors_reach_the_loss():
     layer = layers.ClusterEmbedding(20, 4, 5, mask_zero=True)
     model = language_model(layer, keras.layers.SimpleRNN)
     ids, labels = np.array([[1, 2, 0], [3, 0, 0]]), np.array([[2, 3, 5], [4, 5, 5]])
-    model.compile(loss=SparseSoftmaxCrossEntropy())
+    model.compile(loss=SparseSoftmaxCrossEntropy(), run_eagerly=True)
     kept = SparseSoftmaxCrossEntropy()(labels[ids > 0], model(ids).numpy()[ids > 0])
     np.testing.assert_allclose(model.evaluate(ids, labels, verbose=0), kept, rtol=1e-5)
 
