@@ -69,11 +69,14 @@ ELSEWHERE = {  # where they are called with their defaults
     "tools.shrink": "tests/tools/test_shrink.py: needs a file of another exporter",
     "forms.Form": "every subclass: the base class of forms has no arrays",
 }
-SLOW = (  # 2 CPU seconds or more; `convert_causal_lm` makes the file that `CausalLM` reads
+SLOW = (  # 2 CPU seconds or more
+    "compress.CompositionalCodes",
     "compress.KSVD",
     "compress.SparseCode",
     "export.convert_causal_lm",
     "models.fit_projection",
+    "runtime.CausalLM",
+    "runtime.TextTagger",
 )
 EMBEDDINGS = {  # the required arguments after `input_dim` and `output_dim`
     "AnchorTransformEmbedding": (3,),

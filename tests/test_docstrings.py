@@ -27,9 +27,13 @@ SLOW = (
     "layers.text_to_pieces",
     "models.fit_projection",
     "runtime.causal_lm",
+    "runtime.tagger",
     "search.compact",
     "search.text_classifier",
     "text.augment_steps",
+    "text.perturb_step",
+    "training.losses",
+    "training.noise_contrastive",
 )
 
 

@@ -51,6 +51,7 @@ def ids(count=48):
     return RANDOM.integers(1, V, (count, LENGTH))
 
 
+@pytest.mark.slow
 def test_a_language_model_fits_and_its_file_agrees(tmp_path, every_twelfth):
     model = next_word()
     model.compile("adam", "sparse_categorical_crossentropy")

@@ -49,6 +49,7 @@ def test_the_form_of_a_head_gives_its_outputs(several):
     np.testing.assert_allclose(with_form_head(model)(ids), model(ids), atol=1e-6)
 
 
+@pytest.mark.slow
 def test_trains_and_converts_four_bits():
     random = np.random.default_rng(0)
     labels = random.permutation(np.repeat(np.arange(40), 6))

@@ -34,6 +34,7 @@ def error(method, words, **change):
     return len(SIZES.convert(setting, known)) - SIZES.predict(setting, known)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("method", "words"), [("kd", 100), ("mixture", 700)])
 def test_words_by_fingerprints(method, words):
     assert abs(error(method, words)) <= MARGIN
@@ -109,7 +110,9 @@ def test_rows_of_four_bits_that_end_within_a_byte_need_operators(words, measured
     assert abs(len(SIZES.convert(setting, known)) - SIZES.predict(setting, known)) <= MARGIN
 
 
-@pytest.mark.parametrize("words", [13, 256, pytest.param(298, marks=pytest.mark.slow), 2070])
+@pytest.mark.parametrize(
+    "words", [13, 256, *(pytest.param(n, marks=pytest.mark.slow) for n in (298, 2070))]
+)
 def test_steps_and_numbers_of_a_search_are_counted(words):
     """From 2 steps to 6; 256 is a number of the hash, too, and 13 words are searched entirely."""
     known = sample_words(words)

@@ -35,19 +35,19 @@ def is_part_of(words, whole):
 @pytest.mark.few(1)
 @pytest.mark.parametrize("batch", [None, 4])
 def test_words_are_left_out_in_order_and_new_ones_in_each_epoch(batch):
-    many = dataset(TEXTS * 50, np.arange(300))
+    many = dataset(TEXTS * 20, np.arange(120))
     step = (many.batch(batch) if batch else many).apply(word_dropout_step(0.3, seed=3))
     step = step.unbatch() if batch else step
     epochs = [[(text.decode(), n) for text, n in step.as_numpy_iterator()] for _ in range(2)]
     kept = 0
     for found in epochs:
-        assert [n for _, n in found] == list(range(300))
+        assert [n for _, n in found] == list(range(120))
         for text, number in found:
             whole = TEXTS[number % 6].split()
             assert is_part_of(text.split(), whole) and bool(text) == bool(whole)
             kept += len(text.split()) * (len(whole) > 3)
-    # Of 18 words in 3 texts, 50 times in 2 epochs, 70 % stay: within five standard deviations.
-    assert abs(kept / 1800 - 0.7) < 5 * np.sqrt(0.3 * 0.7 / 1800)
+    # Of 18 words in 3 texts, 20 times in 2 epochs, 70 % stay: within five standard deviations.
+    assert abs(kept / 720 - 0.7) < 5 * np.sqrt(0.3 * 0.7 / 720)
     assert epochs[0] != epochs[1]
 
 
@@ -71,7 +71,7 @@ def test_without_probability_nothing_changes():
 @pytest.mark.few(1)
 @pytest.mark.parametrize("batch", [None, 6])
 def test_mixed_texts_begin_as_one_and_end_as_another_of_the_class(batch):
-    data = dataset(TEXTS, LABELS, np.arange(6.0)).repeat(40)
+    data = dataset(TEXTS, LABELS, np.arange(6.0)).repeat(20)
     step = (data.batch(batch) if batch else data).apply(mix_step(1.0, seed=5))
     step = step.unbatch() if batch else step
     changed, count = 0, 0
@@ -85,7 +85,7 @@ def test_mixed_texts_begin_as_one_and_end_as_another_of_the_class(batch):
         assert any(words[n:] == end for n in heads for end in ends)
         changed += words != own
         count += 1
-    assert count == 240 and changed > 60
+    assert count == 120 and changed > 30
     alone = {TEXTS[5]}  # the only text of its class in a batch of six stays
     if batch:
         rows = data.batch(6).apply(mix_step(1.0)).unbatch().as_numpy_iterator()
@@ -93,12 +93,12 @@ def test_mixed_texts_begin_as_one_and_end_as_another_of_the_class(batch):
 
 
 def test_the_share_that_is_mixed():
-    texts = [f"x{n} y{n} z{n} w{n}" for n in range(2000)]
-    step = dataset(texts, np.zeros(2000, int)).batch(500).apply(mix_step(0.25, seed=1)).unbatch()
+    texts = [f"x{n} y{n} z{n} w{n}" for n in range(800)]
+    step = dataset(texts, np.zeros(800, int)).batch(200).apply(mix_step(0.25, seed=1)).unbatch()
     found = strings(text for text, _ in step.as_numpy_iterator())
     share = np.mean([one != text for one, text in zip(found, texts, strict=True)])
     # One cut in four is behind the fourth word, and leaves a text as it was; five deviations.
-    assert abs(share - 0.25 * 3 / 4) < 5 * np.sqrt(0.19 * 0.81 / 2000)
+    assert abs(share - 0.25 * 3 / 4) < 5 * np.sqrt(0.19 * 0.81 / 800)
 
 
 @pytest.mark.parametrize("step", [word_dropout_step, mix_step])
