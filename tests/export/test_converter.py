@@ -25,6 +25,7 @@ from kerascompact.runtime.interpreter import Interpreter
 from kerascompact.text import Vocabulary
 
 LABELS = ["one", "two", "dr\u00e9i"]
+WORDS = Vocabulary([f"w{i}" for i in range(V - 2)])
 # The same float32 products added in another order, then a softmax.
 CLOSE = dict(rtol=1e-4, atol=1e-5)
 
@@ -77,7 +78,8 @@ def test_file_predicts_what_keras_does(name, kind, recipe):
     assert [fact["input_dim"] for fact in embeddings] == [V]  # Keras' own embedding, too
 
 
-@pytest.mark.parametrize("kind", ["mean", pytest.param("lstm", marks=pytest.mark.slow)])
+@pytest.mark.slow  # `test_runtimes.py` has an LSTM of a fixed length
+@pytest.mark.parametrize("kind", ["mean", "lstm"])
 def test_fixed_length(kind):
     model = shuffled(MODELS[kind](cluster()))
     data = export.convert(model, sequence_length=9)
@@ -85,37 +87,43 @@ def test_fixed_length(kind):
     ids = some_ids()
     wanted = answers(export.freeze(model, "int8_tables").model, ids)
     np.testing.assert_allclose(outputs(data, ids), wanted, **CLOSE)
-    of_its_own = MODELS[kind](cluster(), sequence_length=4)
-    assert tools.inspect(export.convert(of_its_own)).inputs == ["ids int32[1, 4]"]
 
 
-def test_frozen_and_trained_model_give_the_same_bytes():
-    model = shuffled(mean(cluster()))
-    assert export.convert(export.freeze(model, "int8_tables").model) == export.convert(model)
-
-
-def test_original_is_untouched():
-    model = shuffled(mean(cluster()))
+@pytest.fixture(scope="module")
+def converted():
+    """A trained model, its weights before it was converted, and its file."""
+    keras.utils.set_random_seed(0)
+    model = shuffled(mean(cluster(), sequence_length=9))
     model.compile("adam", "sparse_categorical_crossentropy", run_eagerly=True)
     before = model.get_weights()
-    export.convert(model)
+    return model, before, export.convert(model, labels=LABELS, vocabulary=WORDS)
+
+
+def test_frozen_and_trained_model_give_the_same_bytes(converted):
+    model, _, data = converted
+    frozen = export.freeze(model, "int8_tables").model
+    assert export.convert(frozen, labels=LABELS, vocabulary=WORDS) == data
+    assert tools.inspect(data).inputs == ["ids int32[1, 9]"]  # the length of the model
+
+
+def test_original_is_untouched(converted):
+    model, before, _ = converted
     for old, new in zip(before, model.get_weights(), strict=True):
         np.testing.assert_array_equal(old, new)
     assert type(model.get_layer("embedding")) is layers.ClusterEmbedding
     model.fit(some_ids(), np.zeros(6), verbose=0)  # still trains
+    model.set_weights(before)
 
 
-def test_metadata():
-    vocabulary = Vocabulary([f"w{i}" for i in range(V - 2)])
-    data = export.convert(mean(cluster()), labels=LABELS, vocabulary=vocabulary)
-    found = tflite.read_metadata(data)
+def test_metadata(converted):
+    found = tflite.read_metadata(converted[2])
     assert found["labels"] == LABELS
     assert found["recipe"] == {"name": "int8", "tables": "int8", "kernels": "int8"}
     assert found["vocabulary"] == {
         "size": V,
         "rules": "wordpunct",
-        "bytes": vocabulary.num_bytes,
-        "sha256": vocabulary.sha256,
+        "bytes": WORDS.num_bytes,
+        "sha256": WORDS.sha256,
     }
     (facts,) = found["embeddings"]
     bits = V * math.ceil(math.log2(5))
@@ -124,6 +132,7 @@ def test_metadata():
     assert facts["form"] == "CodebookForm"
 
 
+@pytest.mark.slow  # `test_any_model.py` has some, and `test_verifier.py` this one
 def test_subclassed_model():
     model = Subclassed(cluster())
     model(some_ids())
@@ -135,6 +144,7 @@ def test_subclassed_model():
     np.testing.assert_array_equal(answers(model, some_ids()), before)
 
 
+@pytest.mark.slow  # `test_verifier.py` and `test_trace.py` have nested ones
 def test_model_of_named_inputs_and_outputs():
     one, two = (keras.Input((9,), dtype="int32", name=name) for name in ("one", "two"))
     shared, mean_of = cluster(), layers.MaskedMean()
@@ -284,6 +294,7 @@ def test_refuses_wrong_arguments(options, message):
         export.convert(mean(cluster()), **options)
 
 
+@pytest.mark.slow  # `test_any_model.py` has a loop without a mask
 def test_lstm_without_mask():
     embedding = layers.ClusterEmbedding(V, 4, 5)
     model = shuffled(lstm(embedding))

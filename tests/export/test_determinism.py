@@ -8,7 +8,7 @@ from pathlib import Path
 import keras
 import pytest
 
-from export_models import cluster, lstm, mean, mixture, some_ids, standard
+from export_models import cluster, file_of, lstm, mean, mixture, some_ids, standard
 from kerascompact import export
 from kerascompact.core import files
 from kerascompact.text import Vocabulary
@@ -70,13 +70,13 @@ print(files.sha256(export.convert(trained())))
 
 def test_saving_over_a_file_fails_whole(tmp_path, monkeypatch):
     """A full disk while `save` writes: the old file stays, and nothing beside it."""
-    path = export.save(mean(cluster()), tmp_path / "model.tflite")
-    old = path.read_bytes()
+    path, old = tmp_path / "model.tflite", b"old"
+    path.write_bytes(old)
 
     def full(*_):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(files.os, "fsync", full)
     with pytest.raises(OSError, match="No space left on device"):
-        export.save(mean(mixture()), path)
+        export.save(file_of("mean"), path)
     assert path.read_bytes() == old and [*tmp_path.iterdir()] == [path]

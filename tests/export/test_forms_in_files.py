@@ -115,7 +115,7 @@ def check_size(words, hidden, recipe):
         slow(False, "int8_tables"),
         (False, "int4_tables"),
         slow(True, "float32"),
-        slow(True, "int8_tables"),
+        (True, "int8_tables"),
         slow(True, "int4_tables"),
     ],
 )
@@ -123,7 +123,8 @@ def test_ten_thousand_words_are_as_small_as_their_bits(hidden, recipe):
     check_size(10_000, hidden, recipe)
 
 
-@pytest.mark.parametrize("hidden", [slow(False), True])
+@pytest.mark.slow
+@pytest.mark.parametrize("hidden", [False, True])
 def test_a_quarter_of_a_million_words_are_as_small_as_their_bits(hidden):
     check_size(268_000, hidden, "int8_tables")
 

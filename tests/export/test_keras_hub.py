@@ -9,6 +9,7 @@ import keras
 import numpy as np
 import pytest
 
+from export_models import file_of
 from kerascompact import export
 from kerascompact.compress import ProductQuantization, ScalarQuantization, compress_model
 from kerascompact.core.storage import total_bits
@@ -19,7 +20,7 @@ from kerascompact.tflite import flatbuffer
 from kerascompact.tflite.constants import constants
 
 hub = pytest.importorskip("keras_hub", "0.32", reason="pip install 'kerascompact[hub]'").models
-V, LENGTH, LONGEST = 90, 8, 12
+V, LENGTH, LONGEST = 90, 8, 8
 SIZES = dict(vocabulary_size=V, num_layers=1, hidden_dim=16, intermediate_dim=32)
 GROUPED = dict(num_query_heads=2, num_key_value_heads=1)
 RANDOM = np.random.default_rng(0)
@@ -49,15 +50,9 @@ def spread(lm):
 
 @functools.cache
 def generating(make):
-    """A language model and its file, converted once."""
+    """A language model and its file, which reads three tokens at once, converted once."""
     lm = spread(make())
-    return lm, export.convert_causal_lm(lm, "float32", max_length=LONGEST)
-
-
-@functools.cache
-def without_cache():
-    """The file of the same model with neither a cache nor a signature to generate with."""
-    return export.convert(generating(gpt2)[0], "float32", sequence_length=LONGEST)
+    return lm, export.convert_causal_lm(lm, "float32", max_length=LONGEST, prefill_length=3)
 
 
 def inputs(rows=3, **more):
@@ -70,10 +65,16 @@ def test_a_copy_keeps_what_configurations_lack():
     frozen = export.freeze(model, "float32")
     assert type(frozen.model) is hub.LlamaCausalLM
     assert type(frozen.model.backbone.token_embedding) is ReversibleForm
-    report = frozen.verify(x, file=frozen.convert(sequence_length=LENGTH))
-    assert report.trained_file.largest < 1e-5  # float32 sums in another order
+    np.testing.assert_allclose(frozen.model(x), model(x), atol=1e-5)  # sums in another order
     with pytest.raises(ValueError, match="LlamaCausalLM with other layers inside cannot be saved"):
         frozen.model.get_config()
+
+
+@pytest.mark.slow
+def test_a_copy_without_a_configuration_in_a_file():
+    frozen = export.freeze(llama(), "float32")
+    report = frozen.verify(inputs(), file=frozen.convert(sequence_length=LENGTH))
+    assert report.trained_file.largest < 1e-5  # float32 sums in another order
 
 
 def opt_and_small():
@@ -102,16 +103,32 @@ def test_a_compressed_model_still_generates():
     assert CausalLM(file).generate([3, 4, 5]) == generated(lm, [3, 4, 5])
 
 
+def narrow_and_wide(policy):
+    """A model of 16 bits, and one of float32 with the same weights."""
+    options = dict(num_heads=2, max_sequence_length=LONGEST, dtype=policy)
+    lm = hub.OPTCausalLM(made("OPTBackbone", **options), None)
+    wide = hub.OPTCausalLM(made("OPTBackbone", **{**options, "dtype": "float32"}), None)
+    for weight, number in zip(wide.weights, lm.weights, strict=True):
+        weight.assign(keras.ops.cast(number, "float32"))
+    return lm, wide
+
+
 @pytest.mark.few(1)
 @pytest.mark.parametrize("policy", ["bfloat16", "mixed_float16"])
 def test_sixteen_bits_become_float32(policy):
     """Also weights that a layer adds as they are, and the cache."""
-    options = dict(num_heads=2, max_sequence_length=LONGEST, dtype=policy)
-    lm = hub.OPTCausalLM(made("OPTBackbone", **options), None)
-    assert export.freeze(lm, "float32").model.compute_dtype == "float32"
-    wide = hub.OPTCausalLM(made("OPTBackbone", **{**options, "dtype": "float32"}), None)
-    for weight, number in zip(wide.weights, lm.weights, strict=True):
-        weight.assign(keras.ops.cast(number, "float32"))
+    lm, wide = narrow_and_wide(policy)
+    frozen, x = export.freeze(lm, "float32").model, inputs()
+    assert frozen.compute_dtype == "float32"
+    np.testing.assert_allclose(frozen(x), wide(x), atol=1e-5)  # sums in another order
+    _, cache = frozen._build_cache(keras.ops.convert_to_tensor(x["token_ids"]))
+    assert cache.dtype == "float32"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("policy", ["bfloat16", "mixed_float16"])
+def test_sixteen_bits_generate_in_float32(policy):
+    lm, wide = narrow_and_wide(policy)
     reader = CausalLM(export.convert_causal_lm(lm, "float32", max_length=LONGEST))
     wanted = wide({"token_ids": np.array([[1, 2, 3]]), "padding_mask": np.ones((1, 3), "int32")})
     # float32 sums in another order
@@ -134,8 +151,7 @@ def test_an_input_may_be_a_constant():
     model = made("BertBackbone", num_heads=2, max_sequence_length=LENGTH)
     shorter = export.with_constants(model, {"padding_mask": 1, "segment_ids": 0})
     ids = inputs()["token_ids"]
-    file = export.freeze(shorter, "int8").convert(sequence_length=LENGTH)
-    assert [*Interpreter(file).inputs] == ["token_ids"]
+    assert [one.name for one in shorter.inputs] == ["token_ids"]
     whole = {"token_ids": ids, "padding_mask": np.ones_like(ids), "segment_ids": 0 * ids}
     np.testing.assert_array_equal(
         shorter({"token_ids": ids})["pooled_output"], model(whole)["pooled_output"]
@@ -143,6 +159,14 @@ def test_an_input_may_be_a_constant():
     for wrong, said in (({"mask": 1}, "names of inputs"), (dict.fromkeys(whole, 1), "not for all")):
         with pytest.raises(ValueError, match=f"`numbers` must be .*{said}"):
             export.with_constants(model, wrong)
+
+
+@pytest.mark.slow
+def test_an_input_may_be_a_constant_in_a_file():
+    model = made("BertBackbone", num_heads=2, max_sequence_length=LENGTH)
+    shorter = export.with_constants(model, {"padding_mask": 1, "segment_ids": 0})
+    file = export.freeze(shorter, "int8").convert(sequence_length=LENGTH)
+    assert [*Interpreter(file).inputs] == ["token_ids"]
 
 
 @pytest.mark.slow
@@ -175,6 +199,7 @@ def generated(lm, prompt, length=LONGEST):
 @pytest.mark.few(1)
 @pytest.mark.parametrize("make", [gpt2, llama])
 def test_generates_what_keras_hub_generates(make):
+    """Prompts that are read at once, and longer ones, whose end goes token by token."""
     lm, file = generating(make)
     reader = CausalLM(file)
     assert (reader.max_length, reader.vocabulary_size) == (LONGEST, V)
@@ -186,21 +211,17 @@ def test_generates_what_keras_hub_generates(make):
     np.testing.assert_allclose(logits, whole[0], atol=1e-4)
 
 
-def test_short_prefill_draws_and_stops():
-    lm = spread(gpt2())
-    file = export.convert_causal_lm(lm, "int8", max_length=LONGEST, prefill_length=3)
-    reader = CausalLM(file)
-    prompt = [5, 6, 7, 8, 9]
+def test_draws_and_stops():
+    reader = CausalLM(generating(gpt2)[1])
+    prompt = [5, 6, 7, 8]
     greedy = reader.generate(prompt, 4)
-    assert greedy[:5] == prompt and len(greedy) == 9 and reader.tokens_per_second > 0
-    assert reader.generate(prompt, stop=[greedy[6]])[-1] == greedy[6]
+    assert greedy[:4] == prompt and len(greedy) == 8 and reader.tokens_per_second > 0
+    stopped = reader.generate(prompt, stop=[greedy[5]])
+    assert stopped[-1] == greedy[5] and len(stopped) <= 6
     assert reader.generate(prompt, 4, temperature=1.0, top_k=1, seed=0) == greedy
     drawn = [tuple(reader.generate(prompt, 4, temperature=3.0, seed=n)) for n in (0, 0, 1, 2, 3)]
     assert drawn[0] == drawn[1] and len({*drawn}) > 2
-    int8 = export.freeze(lm, "int8").model
-    assert type(int8.backbone.token_embedding) is DenseForm
-    assert greedy == generated(int8, prompt)[:9]
-    for wrong, said in ((0, "at least one"), ([1] * 13, "1 to 12"), ([V], r"lie in \[0, 90\)")):
+    for wrong, said in ((0, "at least one"), ([1] * 9, "1 to 8"), ([V], r"lie in \[0, 90\)")):
         with pytest.raises(ValueError, match=f"`ids` must .*{said}"):
             reader.generate(wrong)
     for wrong in ({"max_tokens": -1}, {"temperature": -1}, {"top_k": 0}):
@@ -208,11 +229,20 @@ def test_short_prefill_draws_and_stops():
             reader.generate(prompt, **wrong)
 
 
+@pytest.mark.slow
+def test_generates_with_integers_whatever_is_read_at_once():
+    lm, prompt = spread(gpt2()), [5, 6, 7, 8, 9]
+    int8 = export.freeze(lm, "int8").model
+    assert type(int8.backbone.token_embedding) is DenseForm
+    expected = generated(int8, prompt)
+    for length in (3, None):
+        file = export.convert_causal_lm(lm, "int8", max_length=LONGEST, prefill_length=length)
+        assert CausalLM(file).generate(prompt) == expected
+
+
 def test_stored_once_for_both_signatures():
-    _, both = generating(gpt2)
-    once, twice = (constants(flatbuffer.parse(file)) for file in (without_cache(), both))
-    tables = [one.num_bytes for one in once if V in one.shape]
-    assert tables and [one.num_bytes for one in twice if V in one.shape] == tables
+    found = constants(flatbuffer.parse(generating(gpt2)[1]))
+    assert [one.num_bytes for one in found if V in one.shape] == [4 * V * 16]
 
 
 def test_refuses_what_cannot_generate():
@@ -221,7 +251,7 @@ def test_refuses_what_cannot_generate():
     with pytest.raises(ValueError, match="`max_length` must be"):
         export.convert_causal_lm(gpt2(), max_length=LONGEST + 1)
     with pytest.raises(ValueError, match="`file` must be one of `export.convert_causal_lm`|no sig"):
-        CausalLM(without_cache())
+        CausalLM(file_of("mean"))
 
 
 def test_compresses_like_by_hand():

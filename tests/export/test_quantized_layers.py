@@ -40,6 +40,13 @@ def model_of(width=16):
     return keras.Model(ids, words(keras.layers.Dense(width, name="last")(x), reverse=True))
 
 
+def frozen_as_it_was(model):
+    """The frozen model, whose outputs are those of the quantized one."""
+    frozen = export.freeze(model, "float32")
+    np.testing.assert_allclose(frozen.model(IDS), model(IDS), atol=1e-5)  # sums in another order
+    return frozen
+
+
 def checked(model):
     """The frozen model, whose outputs and file are those of the quantized one."""
     frozen = export.freeze(model, "float32")
@@ -48,16 +55,14 @@ def checked(model):
     return frozen
 
 
-@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "how",
     [
-        {"mode": "int8"},
-        {"mode": "int4"},
-        {"config": INT4 and INT4(block_size=None)},
-        {"config": INT4 and INT4(block_size=8)},
+        pytest.param({"mode": "int8"}, marks=pytest.mark.slow, id="int8"),  # the next test has it
+        pytest.param({"mode": "int4"}, marks=pytest.mark.slow, id="int4"),
+        pytest.param({"config": INT4 and INT4(block_size=None)}, marks=pytest.mark.slow, id="rows"),
+        pytest.param({"config": INT4 and INT4(block_size=8)}, id="blocks of 8"),
     ],
-    ids=["int8", "int4", "rows", "blocks of 8"],
 )
 def test_of_keras_modes(how):
     keras.utils.set_random_seed(0)
@@ -77,18 +82,33 @@ def test_int8_kernels_are_stored_as_they_are():
     model = model_of(width=64)
     model.quantize("int8")
     file = export.convert(model, "int8")
+    assert export.verify(model, file, IDS).largest_difference < 1e-4  # sums in another order
     kernel = np.asarray(model.get_layer("dense").kernel)
     assert kernel.T.tobytes() in file
 
 
-@pytest.mark.few(2)
-@pytest.mark.parametrize("mode", ["int8", "int4"])
-@pytest.mark.parametrize("options", [{"tied": False}, {"cap": 1.5}], ids=["head", "cap"])
-def test_heads_and_caps(mode, options):
+HEADS = pytest.mark.parametrize("options", [{"tied": False}, {"cap": 1.5}], ids=["head", "cap"])
+
+
+def scoring(mode, options):
     ids, words = read_and_scored(**options)
     model = keras.Model(ids, words(keras.layers.Activation("tanh")(words(ids)), reverse=True))
     model.quantize(mode)
-    assert type(checked(model).model.get_layer("words")) is ReversibleForm
+    return model
+
+
+@HEADS
+@pytest.mark.parametrize("mode", ["int8", "int4"])
+def test_heads_and_caps(mode, options):
+    frozen = frozen_as_it_was(scoring(mode, options))
+    assert type(frozen.model.get_layer("words")) is ReversibleForm
+
+
+@pytest.mark.slow
+@HEADS
+@pytest.mark.parametrize("mode", ["int8", "int4"])
+def test_heads_and_caps_in_a_file(mode, options):
+    checked(scoring(mode, options))
 
 
 class Blocks(keras.layers.Layer):
@@ -107,8 +127,7 @@ class Blocks(keras.layers.Layer):
         return keras.ops.reshape(self.second(self.first(x)), (-1, 5, 16))
 
 
-@pytest.mark.few(1)
-@pytest.mark.parametrize(
+MODES = pytest.mark.parametrize(
     ("kind", "options"),
     [
         (quantizers.GPTQConfig, {"group_size": 8}),
@@ -118,7 +137,10 @@ class Blocks(keras.layers.Layer):
     ],
     ids=["gptq", "gptq of 8 bits", "gptq in order of activations", "awq"],
 )
-def test_of_calibrated_modes(kind, options):
+
+
+def calibrated(kind, options):
+    """A model with a block of such integers, and the block."""
     keras.utils.set_random_seed(0)
     ids = keras.Input((5,), dtype="int32", name="ids")
     words, block = keras.layers.Embedding(40, 16), Blocks(name="block")
@@ -129,14 +151,26 @@ def test_of_calibrated_modes(kind, options):
         quantization_layer_structure=structure, **options,
     )  # fmt: skip
     model.quantize(config.mode, config=config)
+    return model, block
+
+
+@pytest.mark.few(1)
+@MODES
+def test_of_calibrated_modes(kind, options):
+    model, block = calibrated(kind, options)
     assert quantized_kind(block.first) == "dense"
-    frozen = checked(model)
-    inner = frozen.model.get_layer("block")
+    inner = frozen_as_it_was(model).model.get_layer("block")
     assert type(inner.first) is LogitsForm
     assert inner.first.part.precision == ("int8" if "weight_bits" in options else "int4")
     np.testing.assert_allclose(
         integers_of(block.first).numbers.T, float_kernel_of(block.first), rtol=1e-6
     )
+
+
+@pytest.mark.slow
+@MODES
+def test_of_calibrated_modes_in_a_file(kind, options):
+    checked(calibrated(kind, options)[0])
 
 
 def test_groups_in_any_order_become_ordinary_numbers():

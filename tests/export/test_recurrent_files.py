@@ -19,6 +19,17 @@ def tagger(layer, **embedding):
     return keras.Model(ids, keras.layers.Dense(3, name="tags")(hidden))
 
 
+def is_frozen_as(model):
+    frozen = export.freeze(model, "float32").model
+    kinds = [type(one) for one in frozen._flatten_layers()]
+    assert FrozenRNN in kinds and not {SparseLSTM, SparseGRU, SparseSimpleRNN} & {*kinds}
+    np.testing.assert_allclose(frozen(IDS), model(IDS), atol=1e-6)
+
+
+def test_both_directions_are_frozen():
+    is_frozen_as(tagger(keras.layers.Bidirectional(SparseGRU(4, 2)), mask_zero=True))
+
+
 @pytest.mark.parametrize(
     "make",
     [
@@ -28,16 +39,13 @@ def tagger(layer, **embedding):
             lambda: keras.layers.Bidirectional(SparseLSTM(5, 2, 0.5, return_sequences=True)),
             marks=pytest.mark.slow,
         ),
-        lambda: keras.layers.Bidirectional(SparseGRU(4, 2)),
+        pytest.param(lambda: keras.layers.Bidirectional(SparseGRU(4, 2)), marks=pytest.mark.slow),
         lambda: SparseSimpleRNN(6, 3, 0.5, return_sequences=True),
     ],
 )
 def test_convert_uses_one_loop_for_all_segments(make):
     model = tagger(make(), mask_zero=True)
-    frozen = export.freeze(model, "float32").model
-    kinds = [type(one) for one in frozen._flatten_layers()]
-    assert FrozenRNN in kinds and not {SparseLSTM, SparseGRU, SparseSimpleRNN} & {*kinds}
-    np.testing.assert_allclose(frozen(IDS), model(IDS), atol=1e-6)
+    is_frozen_as(model)
     file = export.convert(model, "float32", sequence_length=7)
     found = Interpreter(file).run({"ids": IDS})["tags"]
     np.testing.assert_allclose(found, model(IDS), atol=1e-5)  # kernels of another runtime
@@ -78,11 +86,28 @@ def test_steps_with_kernels_of_int8():
         states = outputs
 
 
-def test_a_sequential_model_steps_through_several_texts():
-    """One step of a sparse layer has no loop, so that its file takes any number of texts."""
+def test_a_sequential_model_steps():
+    model = stack()
+    stepping = export.with_states(model)
+    _, *names = (one.name for one in stepping.inputs)
+    states = {name: np.zeros((1, 6), np.float32) for name in names}
+    for time in range(IDS.shape[1]):
+        states = stepping([IDS[:, time : time + 1], *(states[name] for name in names)])
+        states = {name: np.asarray(one) for name, one in states.items()}
+        outputs = states.pop("sparse")[:, 0]
+        np.testing.assert_allclose(outputs, model(IDS)[:, time], atol=1e-6)
+
+
+def stack():
     embedding = keras.layers.Embedding(9, 8)
     sparse = SparseLSTM(6, 2, 0.5, return_sequences=True, name="sparse")
-    model = keras.Sequential([keras.Input((None,), dtype="int32", name="ids"), embedding, sparse])
+    return keras.Sequential([keras.Input((None,), dtype="int32", name="ids"), embedding, sparse])
+
+
+@pytest.mark.slow
+def test_a_sequential_model_steps_through_several_texts():
+    """One step of a sparse layer has no loop, so that its file takes any number of texts."""
+    model = stack()
     data = export.convert(export.with_states(model), "float32", batch_size=None)
     file = Interpreter(data)
     texts = np.concatenate([IDS, IDS[:, ::-1], IDS + 1])

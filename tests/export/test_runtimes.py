@@ -72,8 +72,9 @@ FORMS = ("dense", "codes_sum", "codes_concat", "sparse", "ragged", "hashed", "te
 # Each form as float32 and of four bits; of eight, which differ in no operator, two of them.
 CASES = [(name, recipe) for name in FORMS for recipe in ("float32", "int4_tables")]
 CASES += [(name, "int8_tables") for name in ("dense", "codes_sum")]
-SHORT = {("dense", "int4_tables"), ("codes_sum", "int4_tables"), ("sparse", "int4_tables")}
-SHORT |= {("ragged", "float32"), ("hashed", "float32"), ("tensor_train", "float32")}
+SHORT = {("codes_sum", "int4_tables"), ("sparse", "int4_tables")}
+SHORT |= {("ragged", "float32"), ("tensor_train", "float32")}
+MODELS = [pytest.param("mean", marks=pytest.mark.slow), "lstm", "text"]  # a text has a mean
 
 
 def form_files(cases):
@@ -86,11 +87,15 @@ def form_files(cases):
         yield f"{name} {recipe}", export.convert(model, recipe), rows, expected
 
 
-def model_files():
+def model_files(names):
     ids = some_ids(LENGTH)
     for name, model in {"mean": mean(cluster(seed=0)), "lstm": lstm(standard())}.items():
+        if name not in names:
+            continue
         expected = answers(export.freeze(model, "int8_tables").model, ids)
         yield name, export.convert(model, sequence_length=LENGTH), ids, expected
+    if "text" not in names:
+        return
     words = Vocabulary([f"word{i}" for i in range(V - 2)])
     model = mean(standard(), sequence_length=LENGTH)
     texts = ["word1 word7", "", "Word27, word3!", "nobody knows word9"]
@@ -106,8 +111,9 @@ def outputs(request, tmp_path_factory):
     keras.utils.set_random_seed(0)
     asked = [item.callspec.params for item in request.session.items if item.path == request.path]
     cases = {(case["name"], case["recipe"]): None for case in asked if "recipe" in case}
+    names = {case["name"] for case in asked}
     folder, expected = tmp_path_factory.mktemp("files"), {}
-    for name, data, rows, wanted in (*form_files(cases), *model_files()):
+    for name, data, rows, wanted in (*form_files(cases), *model_files(names)):
         (folder / f"{name}.tflite").write_bytes(data)
         np.save(folder / f"{name}.npy", rows)
         expected[name] = wanted
@@ -142,7 +148,7 @@ def test_forms(outputs, name, recipe, way):
 
 
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("name", ["mean", "lstm", "text"])
+@pytest.mark.parametrize("name", MODELS)
 def test_models(outputs, name, way):
     expected, found = outputs
     # probabilities, of float32 sums of some ten terms; the LSTM takes nine steps
@@ -150,7 +156,7 @@ def test_models(outputs, name, way):
     np.testing.assert_array_equal(found[name, way].argmax(-1), expected[name].argmax(-1))
 
 
-@pytest.mark.parametrize("name", ["mean", "lstm", "text"])
+@pytest.mark.parametrize("name", MODELS)
 def test_threads_change_nothing(outputs, name):
     """A run on two threads cuts a product by its outputs, not by its terms."""
     _, found = outputs

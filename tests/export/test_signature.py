@@ -66,19 +66,27 @@ def test_models_of_one_file_predict_what_they_do_alone(make, recipe):
     assert list(Interpreter(data).outputs) == ["vector"]  # the first
 
 
-def test_a_table_is_stored_once(recipe="blocks"):
-    models = three(keras.layers.Embedding(V, 32, mask_zero=True, name="table"))
-    data = export.convert(models, recipe)
-    width = {"float32": 4, "int8_tables": 1}.get(recipe, 0.5)
+def of_one_table():
+    return three(keras.layers.Embedding(V, 32, mask_zero=True, name="table"))
+
+
+def test_a_table_is_stored_once():
+    data = export.convert(of_one_table(), "blocks")
     tables = [t for t in tools.inspect(data).tensors if t.shape == (V, 32)]
-    assert [t.num_bytes for t in tables] == [V * 32 * width]
+    assert [t.num_bytes for t in tables] == [V * 32 / 2]  # four bits
     kernels = [t for t in tools.inspect(data).tensors if t.shape == (24, 32)]
     assert len(kernels) <= 1  # of `encode`, and of `encode` inside `classify`
-    alone = sum(len(export.convert(model, recipe)) for model in models.values())
-    assert len(data) <= alone - 2 * V * 32 * width
     (fact,) = tflite.read_metadata(data)["embeddings"]
     assert fact["input_dim"] == V
-    assert data == export.convert(models, recipe)  # the same bytes
+
+
+@pytest.mark.slow
+def test_one_file_is_smaller_than_three():
+    models = of_one_table()
+    data = export.convert(models, "blocks")
+    alone = sum(len(export.convert(model, "blocks")) for model in models.values())
+    assert len(data) <= alone - 2 * V * 32 / 2
+    assert data == export.convert(models, "blocks")  # the same bytes
 
 
 @pytest.mark.slow
@@ -129,6 +137,7 @@ def test_text_labels_and_facts_of_each():
         TextClassifier(data, signature="other")
 
 
+@pytest.mark.slow
 def test_full_integer_of_several():
     models = three(cluster())
     del models["next word"]

@@ -4,11 +4,13 @@ import keras
 import numpy as np
 import pytest
 
+from export_models import answers
 from kerascompact import export
 from kerascompact.runtime.interpreter import Interpreter
 
 
-def test_steps_of_returned_states_a_shared_layer_and_an_input_without_steps():
+@pytest.mark.parametrize("in_file", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_steps_of_returned_states_a_shared_layer_and_an_input_without_steps(in_file):
     """The last step gives what the model gives for the whole text."""
     keras.utils.set_random_seed(0)
     x, other = keras.Input((6, 3), name="x"), keras.Input((6, 4), name="other")
@@ -20,15 +22,18 @@ def test_steps_of_returned_states_a_shared_layer_and_an_input_without_steps():
     outputs = [keras.layers.Dense(2, name="scores")(both), h]
     model = keras.Model([x, other, fixed], outputs)
     stepping = export.with_states(model)
-    file = Interpreter(export.convert(stepping, "float32"))
+    if in_file:
+        run = Interpreter(export.convert(stepping, "float32")).run
+    else:
+        run = lambda given: answers(stepping, [given[one.name] for one in stepping.inputs])  # noqa: E731
     random = np.random.default_rng(0)
     data = [random.normal(size=(1, *t.shape[1:])).astype(np.float32) for t in model.inputs]
     ends = ["gru_state_0", "gru_state_1", "lstm_state_0", "lstm_state_1"]
-    assert sorted(file.inputs) == ["fixed", *ends, "other", "x"]
+    assert sorted(one.name for one in stepping.inputs) == ["fixed", *ends, "other", "x"]
     found = {name: np.zeros((1, 4), np.float32) for name in ends}
     for time in range(6):
         step = {"x": data[0][:, [time]], "other": data[1][:, [time]], "fixed": data[2]}
-        found = file.run({**step, **{name: found[name] for name in ends}})
+        found = run({**step, **{name: found[name] for name in ends}})
     scores, state = model(data)
     np.testing.assert_allclose(found["scores"], scores, atol=1e-5)  # kernels of another runtime
     np.testing.assert_allclose(found["lstm"], state, atol=1e-5)

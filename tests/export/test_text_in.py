@@ -4,7 +4,7 @@ import keras
 import numpy as np
 import pytest
 
-from export_models import CLASSES, EMBEDDINGS, V, answers, cluster, file_of, lstm, mean, standard
+from export_models import CLASSES, EMBEDDINGS, V, answers, cluster, lstm, mean, standard
 from kerascompact import export, models, tflite, tools
 from kerascompact.runtime import TextClassifier, encoding
 from kerascompact.runtime.interpreter import Interpreter
@@ -57,15 +57,28 @@ def data(model):
     )
 
 
+def test_file_predicts_what_keras_does_on_the_ids(model, data):
+    found = tools.inspect(data)
+    assert found.custom == [] and not any("FLEX" in op.upper() for op in found.operators)
+    assert found.inputs == ["text int32[1, 64]"]
+    assert found.outputs == [f"probabilities float32[1, {CLASSES}]"]
+    report = export.verify(model, data, TEXTS, vocabulary=VOCABULARY)
+    assert report.examples == len(TEXTS) and report.agreement == 1
+    file = Interpreter(data)
+    for text in TEXTS[:4]:  # the same, without `verify` and its cutting
+        wanted = answers(model, VOCABULARY.encode(text, 8)[None])
+        np.testing.assert_allclose(file.run_text(text)["probabilities"], wanted, **CLOSE)
+
+
 @pytest.mark.parametrize(
     ("make", "length", "max_bytes"),
     [
-        (mean, None, None),
+        pytest.param(mean, None, None, marks=pytest.mark.slow),
         pytest.param(lstm, 6, 40, marks=pytest.mark.slow),
         pytest.param(models.text_cnn, None, 40, marks=pytest.mark.slow),
     ],
 )
-def test_file_predicts_what_keras_does_on_the_ids(make, length, max_bytes):
+def test_files_of_other_models_and_lengths(make, length, max_bytes):
     options = dict(num_classes=CLASSES) if make is models.text_cnn else {}
     model = shuffled(make(cluster(), **options))
     data = export.convert(model, text=VOCABULARY, sequence_length=length, max_bytes=max_bytes)
@@ -84,13 +97,10 @@ def test_file_predicts_what_keras_does_on_the_ids(make, length, max_bytes):
             np.testing.assert_allclose(file.run_text(text)["probabilities"], wanted, **CLOSE)
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "rules"),
-    [
-        *zip([*EMBEDDINGS, "cluster", "cluster"], IN_FILES, strict=True),
-        pytest.param("cluster", "kim", marks=pytest.mark.slow),
-    ],
+    [*zip([*EMBEDDINGS, "cluster", "cluster"], IN_FILES, strict=True), ("cluster", "kim")],
 )
 def test_every_embedding_and_rule(name, rules):
     words = list(VOCABULARY.words)
@@ -115,12 +125,13 @@ def lstm_tagger():
     return models.tagger(standard(), CLASSES, units=4, hidden=4)
 
 
+@pytest.mark.slow  # `runtime/test_tagger.py` has one
 @pytest.mark.parametrize(
     ("make", "length"),
     [
         (labels_alone, 9),
-        pytest.param(lstm_tagger, 9, marks=pytest.mark.slow),
-        pytest.param(lstm_tagger, None, marks=pytest.mark.slow),
+        (lstm_tagger, 9),
+        (lstm_tagger, None),
     ],
 )
 def test_tagger_says_where_the_words_are(make, length):
@@ -136,12 +147,15 @@ def test_tagger_says_where_the_words_are(make, length):
     cut = [text.encode()[first:last].decode().lower() for first, last in spans]
     assert cut[: len(words)] == words and not any(cut[len(words) :])
     assert found["probabilities"].shape == (1, length or len(words), CLASSES)
+
+
+def test_refuses_a_tagger_of_word_pairs():
     pairs = Vocabulary(VOCABULARY.words, "wordpunct_pairs")
     with pytest.raises(ValueError, match="`text` must not have rules that form word pairs"):
-        export.convert(model, text=pairs, sequence_length=length)
+        export.convert(labels_alone(), text=pairs, sequence_length=9)
 
 
-def test_metadata_and_size(model, data):
+def test_metadata(data):
     facts = tflite.read_metadata(data)
     n = len(VOCABULARY.words)
     assert facts["text"] == {
@@ -157,17 +171,22 @@ def test_metadata_and_size(model, data):
     assert "text in: UTF-8 bytes, 64 bytes and 8 words, cut by the rules 'wordpunct'" in str(
         tools.inspect(data)
     )
+
+
+@pytest.mark.slow
+def test_size(model, data):
+    facts = tflite.read_metadata(data)
     ids = export.convert(model, sequence_length=8, vocabulary=VOCABULARY, recipe="float32")
     # the graph that cuts and searches: 9 KB, see its operators in `inspect`; numbers for names
     assert len(data) - len(ids) < facts["text"]["bytes"] + 12 * 1024
 
 
 @pytest.mark.few(1)
-@pytest.mark.parametrize("size", [1, 2, 300])
-def test_vocabularies_of_any_size(size):
+@pytest.mark.parametrize(("size", "bits"), [(1, 32), (2, 40), (300, 64)])
+def test_vocabularies_of_any_size(size, bits):
     vocabulary = Vocabulary([f"w{number}" for number in range(size)], "whitespace")
     model = shuffled(mean(keras.layers.Embedding(size + 2, 4, mask_zero=True)))
-    data = export.convert(model, "float32", text=vocabulary)
+    data = export.convert(model, "float32", text=vocabulary, fingerprint_bits=bits)
     texts = [f"w{number} w{size} w{size - 1 - number}" for number in range(min(size, 60))]
     assert export.verify(model, data, texts, vocabulary=vocabulary).agreement == 1
 
@@ -217,11 +236,7 @@ def test_twenty_thousand_random_bytes(rules):
 
 
 def test_classifier_needs_no_vocabulary(model, data, tmp_path):
-    path = export.save(
-        model, tmp_path / "m.tflite", text=VOCABULARY, labels=LABELS, sequence_length=8,
-        max_bytes=64, recipe="float32",
-    )  # fmt: skip
-    assert path.read_bytes() == data  # converting twice gives the same bytes
+    path = export.save(data, tmp_path / "m.tflite")
     assert [p.name for p in tmp_path.iterdir()] == ["m.tflite"]
     classifier = TextClassifier(path)
     prediction = classifier.predict("Turn it up, now!")
@@ -267,11 +282,8 @@ def test_verify_finds_other_words(model, data):
     """A file whose fingerprints are those of other words is no longer the model's."""
     words = [*VOCABULARY.words]
     words[0], words[1] = words[1], words[0]
-    other = export.convert(
-        model, text=Vocabulary(words), sequence_length=8, max_bytes=64, recipe="float32"
-    )
     with pytest.raises(ValueError, match="`vocabulary` must be that of the model"):
-        export.verify(model, other, TEXTS, vocabulary=VOCABULARY)
+        export.verify(model, data, TEXTS, vocabulary=Vocabulary(words))
     with pytest.raises(ValueError, match="`vocabulary` must be that of the model"):
         export.verify(model, data, TEXTS)
     with pytest.raises(ValueError, match="`data` must be a list of at least one text"):
@@ -315,8 +327,3 @@ def test_refuses_models_that_take_no_text():
 def test_refuses_wrong_arguments(model, options, message):
     with pytest.raises(ValueError, match=message):
         export.convert(model, **options)
-
-
-def test_a_file_of_ids_takes_no_text():
-    with pytest.raises(ValueError, match="`file` must be one that takes text"):
-        Interpreter(file_of("mean")).run_text("up")

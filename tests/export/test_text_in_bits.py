@@ -51,16 +51,27 @@ def mean_of_bits():
     return built(keras.Model(bits, softmax(MaskedMean()(embedding()(bits)))))
 
 
+def test_file_predicts_what_keras_does_on_the_bits(mean_and_file):
+    """`models/test_bit_input.py` turns models of strings into those of bits."""
+    model, data = mean_and_file
+    found = tools.inspect(data)
+    assert found.inputs == ["text int32[1, 64]"]
+    assert found.custom == [] and not any("FLEX" in op.upper() for op in found.operators)
+    assert found.metadata["text"]["bytes"] == 0 and "no vocabulary" in str(found)
+    report = export.verify(model, data, TEXTS)
+    assert report.agreement == 1 and report.largest_difference < 1e-5
+
+
 @pytest.mark.parametrize(
     ("inputs", "length", "recipe"),
     [
-        ("words", 5, "float32"),
+        pytest.param("words", 5, "float32", marks=pytest.mark.slow),
         pytest.param("bits", None, "int8_tables", marks=pytest.mark.slow),
         pytest.param("bits", 5, "float32", marks=pytest.mark.slow),
         pytest.param("words", None, "float32", marks=pytest.mark.slow),
     ],
 )
-def test_file_predicts_what_keras_does_on_the_bits(inputs, length, recipe):
+def test_files_of_lstms(inputs, length, recipe):
     model = built(models.projection_lstm(embedding(), 3, 5, inputs=inputs, sequence_length=length))
     limit = {} if length else {"max_words": 9}
     data = export.convert(model, recipe, text="wordpunct", **limit)
@@ -77,6 +88,14 @@ def test_file_predicts_what_keras_does_on_the_bits(inputs, length, recipe):
         np.testing.assert_allclose(got, wanted, atol=1e-5)  # float32 in another order
 
 
+@pytest.fixture(scope="module")
+def mean_and_file():
+    """A classifier without a loop, and its file."""
+    model = mean_of_bits()
+    options = dict(text="wordpunct", labels=["a", "b", "c"], max_words=8, max_bytes=64)
+    return model, export.convert(model, **options)
+
+
 @pytest.mark.parametrize("rules", ["wordpunct", pytest.param("kim", marks=pytest.mark.slow)])
 def test_whole_texts(rules):
     together = embedding(together=True, normalization=None)
@@ -86,6 +105,7 @@ def test_whole_texts(rules):
     assert report.agreement == 1 and report.largest_difference < 1e-5
 
 
+@pytest.mark.slow  # the file of integers below has a cache, too
 def test_a_cache_of_ids():
     """A model trained on ids from a cache ships without them."""
     vocabulary = Vocabulary(["turn", "it", "up"])
@@ -103,9 +123,8 @@ def test_a_frozen_model_takes_text_as_often_as_it_is_asked():
     """Its layers are called on bits once more each time; the graph of the model stays one."""
     model = mean_of_bits()
     frozen = export.freeze(model, "float32")
-    inputs = [with_bit_input(frozen.model).input_shape for _ in range(2)]
-    assert inputs == [(None, None, 64)] * 2
-    assert tools.inspect(frozen.convert(text="wordpunct", max_words=9)).inputs
+    inputs = [with_bit_input(frozen.model).input_shape for _ in range(3)]
+    assert inputs == [(None, None, 64)] * 3
 
 
 def test_words_are_where_the_model_says_something_of_them():
@@ -120,15 +139,13 @@ def test_words_are_where_the_model_says_something_of_them():
     assert found["tags"].shape == (1, 3, 3)
 
 
-def test_classifier(tmp_path):
-    model = mean_of_bits()
-    labels = ["a", "b", "c"]
-    path = export.save(
-        model, tmp_path / "m.tflite", text="wordpunct", labels=labels, max_words=8, max_bytes=64
-    )
+def test_classifier(mean_and_file, tmp_path):
+    path = export.save(mean_and_file[1], tmp_path / "m.tflite")
     assert [p.name for p in tmp_path.iterdir()] == ["m.tflite"]
     prediction = TextClassifier(path).predict("Turn it up, nwo!")
-    assert prediction.label in labels and prediction.known is None and prediction.tokens == 6
+    assert (
+        prediction.label in ["a", "b", "c"] and prediction.known is None and prediction.tokens == 6
+    )
     with pytest.raises(ValueError, match="`vocabulary` must be None: the file has no list"):
         TextClassifier(path, Vocabulary(["a"]))
 

@@ -44,7 +44,7 @@ def test_file_predicts_what_keras_does_on_the_ids(model, data):
     assert found.custom == [] and not any("FLEX" in op.upper() for op in found.operators)
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("rules", "options"),
     [
@@ -60,6 +60,13 @@ def test_rules_and_limits(rules, options):
     assert export.verify(model, data, TEXTS, vocabulary=buckets).agreement == 1
 
 
+def test_no_vocabulary_is_inside(data):
+    facts = tflite.read_metadata(data)
+    assert facts["text"]["bytes"] == 0 and Buckets(**facts["text"]["buckets"]) == BUCKETS
+    assert "vocabulary" not in facts and "; no vocabulary" in str(tools.inspect(data))
+
+
+@pytest.mark.slow
 def test_smaller_than_the_file_of_a_vocabulary(model, data):
     words = [f"w{number}" for number in range(len(BUCKETS) - 2)]
     vocabulary = Vocabulary(words, BUCKETS.rules)
@@ -67,9 +74,6 @@ def test_smaller_than_the_file_of_a_vocabulary(model, data):
     other = export.convert(model, "float32", text=vocabulary, **options)
     inside = tflite.read_metadata(other)["text"]["bytes"]
     assert len(data) < len(other) - inside - 2048  # and the operators of the search
-    facts = tflite.read_metadata(data)
-    assert facts["text"]["bytes"] == 0 and Buckets(**facts["text"]["buckets"]) == BUCKETS
-    assert "vocabulary" not in facts and "; no vocabulary" in str(tools.inspect(data))
 
 
 def test_classifier_needs_no_vocabulary(model, data, tmp_path):

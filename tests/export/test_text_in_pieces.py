@@ -3,11 +3,12 @@
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from bert_tokenizer import tokenizer
 from hostile_texts import HOSTILE
 from kerascompact import export, tflite
-from kerascompact.export.file_order import _examples
+from kerascompact.export.file_order import _examples, in_file_order
 from kerascompact.layers import ClusterEmbedding
 from kerascompact.runtime import TextClassifier
 from kerascompact.text import WordPiece
@@ -56,7 +57,6 @@ MODELS = {
     "three inputs": (three_inputs, {}),
 }
 STORED = {"clusters"}  # a compact table is not renumbered
-SHORT = {("clusters", "int8")}
 
 
 @pytest.fixture(scope="module")
@@ -73,14 +73,9 @@ def text_bytes(ids):
     return characters + 4 * count + 2 * -(-count // 5) + ids
 
 
-@pytest.mark.parametrize(
-    ("kind", "recipe"),
-    [
-        pytest.param(kind, recipe, marks=[] if (kind, recipe) in SHORT else pytest.mark.slow)
-        for kind in MODELS
-        for recipe in ("float32", "int8", "int4")
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("recipe", ["float32", "int8", "int4"])
+@pytest.mark.parametrize("kind", MODELS)
 def test_file_predicts_what_keras_does_on_the_ids(kind, recipe):
     make, options = MODELS[kind]
     model = make()
@@ -105,17 +100,29 @@ def test_one_text_by_hand(fixed):
     np.testing.assert_allclose(found.probabilities, wanted, atol=1e-6)
     assert found.tokens == 2 and not found.notes
     assert "cut to its first 12" in file.predict("a b " * 9).notes[0]
+    assert file.interpreter.text["rules"] == "wordpiece"
+    facts = tflite.read_metadata(data)
+    assert facts["vocabulary"]["sha256"] == PIECES.sha256
+    assert facts["text"]["bytes"] == text_bytes(0)
 
 
-def test_texts_of_an_open_length_and_of_at_most_five_tokens():
-    model = classifier(length=None)
-    data = export.convert(model, "float32", text=PIECES, max_words=5)
+def test_texts_that_no_rule_foresees(fixed):
+    texts = [text for text in TEXTS if len(text) < 100]
+    assert export.verify(*fixed, texts, vocabulary=PIECES).agreement == 1
+
+
+def test_clusters_of_an_open_length_and_of_at_most_five_tokens():
+    """The table is rounded and not renumbered: ids are in the file."""
+    model = classifier(ClusterEmbedding(V, 4, 5), length=None)
+    data = export.convert(model, "int8", text=PIECES, max_words=5)
     texts = ["unaffable turns it!", "turn"]  # one is cut
-    assert export.verify(model, data, texts, vocabulary=PIECES).agreement == 1
+    assert export.verify(model, data, texts, vocabulary=tokenizer()).agreement == 1
+    stored = tflite.read_metadata(data)["text"]["bytes"]
+    assert stored == text_bytes(2 * len(PIECES.pieces.ids))
 
 
-def test_models_that_are_not_renumbered():
-    """Ids are stored where the model's outputs would change with their order."""
+def not_renumbered():
+    """Models whose outputs would change with the order of the ids."""
     keras.utils.set_random_seed(0)
     ids = keras.Input((LENGTH,), dtype="int32")
     table = keras.layers.Embedding(V, 4, "normal")
@@ -124,12 +131,25 @@ def test_models_that_are_not_renumbered():
     words = keras.layers.Dense(V)(keras.ops.mean(table(ids), axis=1))
     subclassed = Subclassed()
     subclassed(np.zeros((1, LENGTH), np.int32))
-    for model in (keras.Model(ids, scored), keras.Model(ids, words), subclassed):
-        inputs = {"ids": np.zeros((1, LENGTH), np.int32)} if model is subclassed else None
+    return keras.Model(ids, scored), keras.Model(ids, words), subclassed
+
+
+def test_models_that_are_not_renumbered(fixed):
+    specs = {"ids": tf.TensorSpec((1, LENGTH), tf.int32)}
+    assert in_file_order(fixed[0], PIECES, specs) is not None
+    for model in (*not_renumbered(), classifier(ClusterEmbedding(V, 4, 5))):
+        assert in_file_order(model, PIECES, specs) is None
+
+
+@pytest.mark.slow
+def test_ids_are_stored_for_models_that_are_not_renumbered():
+    for model in not_renumbered():
+        subclassed = isinstance(model, Subclassed)
+        inputs = {"ids": np.zeros((1, LENGTH), np.int32)} if subclassed else None
         data = export.convert(model, "float32", text=PIECES, inputs=inputs)
         stored = tflite.read_metadata(data)["text"]["bytes"]
         assert stored == text_bytes(2 * len(PIECES.pieces.ids))
-        if model is not subclassed:
+        if not subclassed:
             assert export.verify(model, data, TEXTS, vocabulary=PIECES).agreement == 1
 
 

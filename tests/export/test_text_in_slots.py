@@ -39,10 +39,14 @@ def test_file_predicts_what_keras_does_on_the_ids(model, data):
     assert TextClassifier(data, WORDS).predict("turn it 7").known == 2
 
 
-def test_one_byte_a_word(model, data):
+def test_one_byte_a_word(data):
     facts = tflite.read_metadata(data)
     assert facts["text"]["bytes"] == 300 and facts["text"]["fingerprint_bits"] == 8
     assert facts["vocabulary"]["sha256"] == WORDS.sha256
+
+
+@pytest.mark.slow
+def test_smaller_than_the_file_of_a_vocabulary(model, data):
     plain = Vocabulary(WORDS.words, WORDS.rules)
     other = export.convert(model, "int8", text=plain, sequence_length=20, labels=["a", "b", "c"])
     assert len(data) < len(other) - 3 * 300 - 1024  # and the operators of the search

@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 from ai_edge_litert import interpreter as litert
 
-from export_models import V, cluster, file_of, inverse, mean, some_ids
+from export_models import V, answers, cluster, file_of, inverse, mean, some_ids
 from kerascompact import export
 from kerascompact.runtime.interpreter import Interpreter
 from kerascompact.text import Vocabulary
@@ -74,6 +74,11 @@ def test_refuses_other_shapes(data, shape):
 def test_refuses_no_ids_where_the_length_is_open():
     with pytest.raises(ValueError, match=r"`ids` must have the shape \[1, None\]"):
         Interpreter(file_of("mean")).run({"ids": np.zeros((1, 0), np.int32)})
+
+
+def test_a_file_of_ids_takes_no_text():
+    with pytest.raises(ValueError, match="`file` must be one that takes text"):
+        Interpreter(file_of("mean")).run_text("up")
 
 
 @pytest.mark.parametrize("id", [-1, V, 2**31, -(2**31), 2**40])
@@ -184,8 +189,13 @@ def test_refuses_num_threads(data, num_threads):
 def test_calls_are_those_of_the_signature_runner(model):
     """Lengths that change from call to call, as LiteRT's own calls have them, and one that fails
     between."""
-    open_length = export.convert(model, text=Vocabulary([f"w{i}" for i in range(V - 2)]))
+    words = Vocabulary([f"w{i}" for i in range(V - 2)])
+    open_length = export.convert(model, "float32", text=words)
     file = Interpreter(open_length)
+    for text in ("w1", "w2, W27 w99 w3?"):
+        found, ids = file.run_text(text)["probabilities"], words.encode(text)[None]
+        # the same float32 products, added in another order
+        np.testing.assert_allclose(found, answers(model, ids), atol=1e-6)
     plain = litert.Interpreter(model_content=open_length).get_signature_runner()
     rng = np.random.default_rng(0)
     for size in (3, 3, 8, 64, 1, 64, 3):
@@ -198,15 +208,17 @@ def test_calls_are_those_of_the_signature_runner(model):
     assert not np.shares_memory(first, second)
 
 
-def test_calls_of_one_signature_among_several(model, data):
-    other = mean(cluster(seed=3))
-    both = export.convert({"first": model, "second": other}, sequence_length=9)
-    files = {"first": data, "second": export.convert(other, sequence_length=9)}
-    ids = some_ids()[:1]
+def test_calls_of_one_signature_among_several(model):
+    models = {"first": model, "second": mean(cluster())}
+    models["second"].layers[-1].bias.assign([1.0, 2.0, 3.0])
+    both = export.convert(models, "float32", sequence_length=9)
+    ids = some_ids()[1:2]
+    expected = {name: answers(one, ids) for name, one in models.items()}
+    assert np.abs(expected["first"] - expected["second"]).max() > 1e-4
     for name in ("first", "second", "first"):
-        alone = Interpreter(files[name]).run({"ids": ids})
         found = Interpreter(both, signature=name)
         for _ in range(2):
-            np.testing.assert_array_equal(
-                found.run({"ids": ids})["probabilities"], alone["probabilities"]
+            # the same float32 products, added in another order
+            np.testing.assert_allclose(
+                found.run({"ids": ids})["probabilities"], expected[name], atol=1e-6
             )

@@ -18,7 +18,9 @@ TEXTS = ["Turn it up, caf\u00e9!", "music", "now\u2014turn IT  off", *HOSTILE]
 SMALL = dict(sequence_length=7, max_bytes=40)
 
 
-@pytest.fixture(scope="module", params=["wordpunct", "characters"])
+@pytest.fixture(
+    scope="module", params=["wordpunct", pytest.param("characters", marks=pytest.mark.slow)]
+)
 def case(request):
     vocabulary = Vocabulary(WORDS, request.param)
     keras.utils.set_random_seed(3)
