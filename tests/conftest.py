@@ -22,7 +22,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Marks all but `n` cases of a test with `few(n)` as slow, the same ones in every run."""
     cases = defaultdict(list)
     for item in items:
-        if item.get_closest_marker("few"):
+        if item.get_closest_marker("few") and not item.get_closest_marker("slow"):
             cases[item.nodeid.split("[")[0]].append(item)
     for group in cases.values():
         (count,) = group[0].get_closest_marker("few").args
