@@ -14,7 +14,8 @@ VERBS = {
     "softer": ["lower", "reduce", "dampen"],
     "stop": ["halt", "silence", "end"],
 }
-SMALL = dict(clusters=5, unique=8, width=6, sequence_length=8, epochs=20, batch_size=16)
+SMALL = dict(clusters=5, unique=8, width=6, sequence_length=8, epochs=10, batch_size=16)
+SMALL |= dict(learning_rate=0.03)
 PROJECTION = [
     "--width",
     "6",
@@ -56,11 +57,18 @@ def trained(table, tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def text_file(trained, tmp_path_factory):
-    """The file of `export --text-in`, of at most 80 bytes a text."""
-    out = tmp_path_factory.mktemp("text") / "model.tflite"
-    assert main(["export", str(trained), "--text-in", "--max-bytes", "80", "--out", str(out)]) == 0
-    return out
+def text_export(trained, tmp_path_factory):
+    """The file of `export --text-in`, of at most 80 bytes a text, and what the command printed."""
+    out, printed = tmp_path_factory.mktemp("text") / "model.tflite", io.StringIO()
+    arguments = ["export", str(trained), "--text-in", "--max-bytes", "80", "--out", str(out)]
+    with contextlib.redirect_stdout(printed):
+        assert main(arguments) == 0
+    return out, printed.getvalue()
+
+
+@pytest.fixture(scope="session")
+def text_file(text_export):
+    return text_export[0]
 
 
 @pytest.fixture(scope="session")

@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 from kerascompact import compress, export, tools
-from kerascompact.cli import main
+from kerascompact.cli import main, parse_args
+from kerascompact.commands.compress import _compressor
 from kerascompact.runtime.interpreter import Interpreter
 
 RANDOM = np.random.default_rng(0)
@@ -76,7 +77,18 @@ def vectors_in(file, length=8):
     return np.concatenate(rows)
 
 
-@pytest.mark.few(2)
+@pytest.mark.parametrize("method", METHODS)
+def test_options_make_the_compressor(method):
+    command = ["compress", "glove.txt", "-o", "small.tflite", "--method", method]
+    found = _compressor(parse_args([*command, *METHODS[method]]))
+    if method not in MAKES:
+        assert isinstance(found, compress.Compressor)
+        return
+    settings = {**vars(MAKES[method]), **{n: v for n, v in vars(found).items() if n == "verbose"}}
+    assert type(found) is type(MAKES[method]) and vars(found) == settings
+
+
+@pytest.mark.few(1)
 @pytest.mark.parametrize("method", METHODS)
 def test_word_vectors_become_a_file_and_a_list_of_words(method, glove, tmp_path, capsys):
     """Of what the function makes, where nothing is rounded or drawn."""
@@ -136,7 +148,7 @@ def test_the_embedding_of_a_model_alone_and_in_its_model(classifier, tmp_path, c
     assert "DenseForm" in capsys.readouterr().out
     ids = RANDOM.integers(0, V, (6, 4))
     model, small = keras.models.load_model(classifier), keras.models.load_model(whole)
-    np.testing.assert_allclose(small.predict(ids, verbose=0), model.predict(ids, verbose=0), 0, 0.1)
+    np.testing.assert_allclose(small(ids), model(ids), rtol=0, atol=0.1)
     assert export.verify(small, file, ids, min_agreement=1.0).examples == 6
 
 

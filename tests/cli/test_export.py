@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from kerascompact import tflite
+from kerascompact import export, tflite
 from kerascompact.cli import main
 from kerascompact.runtime import TextClassifier
 from kerascompact.text import Vocabulary
@@ -25,13 +25,31 @@ def test_the_default_gives_the_file_of_train(folder, capsys):
     assert f"{len(before):,} bytes" in capsys.readouterr().out
 
 
-def test_takes_the_recipe_that_train_recorded(folder, fails):
+@pytest.fixture
+def asked(monkeypatch):
+    """What the command asks of `freeze` and `convert`, which is not done."""
+    found, freeze = [], export.freeze
+
+    def frozen(model, recipe):
+        found.append({"recipe": recipe})
+        return freeze(model, recipe)
+
+    def convert(frozen, **options):
+        found[-1] |= options
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(export, "freeze", frozen)
+    monkeypatch.setattr(export.Frozen, "convert", convert)
+    return found
+
+
+def test_takes_the_recipe_that_train_recorded(folder, fails, asked, capsys):
     report = json.loads((folder / "report.json").read_text())
     assert report["recipe"] == "int8"  # the default of `train`
     (folder / "report.json").write_text(json.dumps({**report, "recipe": "int4"}))
     out = folder / "int4.tflite"
-    assert main(["export", str(folder), "--text-in", "--out", str(out)]) == 0
-    assert tflite.read_metadata(out)["recipe"]["tables"] == "int4"
+    assert main(["export", str(folder), "--out", str(out)]) == 130
+    assert asked[-1]["recipe"] == "int4" and "interrupted" in capsys.readouterr().err
     for recipe, message in (
         ("dynamic", "report.json: the model was trained for the recipe 'dynamic'.* --recipe"),
         ("tiny", "report.json: it names a recipe that does not exist, 'tiny'"),
@@ -48,18 +66,32 @@ def test_another_recipe_length_and_place(folder, tmp_path):
     assert tflite.read_metadata(out)["recipe"]["tables"] == "float32"
     assert TextClassifier(out).sequence_length == 3  # finds the vocabulary beside the file
     assert (folder / "model.tflite").exists()
-    nameless = tmp_path / "phone" / "nameless.tflite"
-    arguments = [
-        "--recipe",
-        "float32",
-        "--sequence-length",
-        "3",
-        "--no-names",
-        "--out",
-        str(nameless),
-    ]
-    assert main(["export", str(folder), *arguments]) == 0
-    assert nameless.stat().st_size < out.stat().st_size
+
+
+def test_options_of_the_conversion(folder, tmp_path, asked, fails, capsys):
+    words = Vocabulary(Vocabulary.load(folder / "vocabulary.txt").words, "mediapipe")
+    words.save(folder / "vocabulary.txt")
+    new = tmp_path / "new.tflite"
+    command = ["export", str(folder), "--recipe", "float32", "--out", str(new)]
+    usual = dict(recipe="float32", sequence_length=8, names=None, batch_size=1, mediapipe=False)
+    for options, wanted in (
+        (["--names", "--batch-size", "3", "--mediapipe"],
+         dict(names=True, batch_size=3, mediapipe=True)),
+        (["--no-names", "--batch-size", "any"], dict(names=False, batch_size=None)),
+    ):  # fmt: skip
+        assert main([*command, *options]) == 130 and "interrupted" in capsys.readouterr().err
+        wanted = usual | wanted
+        assert {name: asked[-1][name] for name in wanted} == wanted
+        assert asked[-1]["vocabulary"].words == words.words
+    both = fails(*command, "--mediapipe", "--text-in")
+    assert "whose texts MediaPipe cuts itself" in both
+
+
+@pytest.mark.slow
+def test_a_file_without_names_is_smaller(folder, tmp_path):
+    out, arguments = tmp_path / "nameless.tflite", ["--sequence-length", "8", "--no-names"]
+    assert main(["export", str(folder), *arguments, "--out", str(out)]) == 0
+    assert out.stat().st_size < (folder / "model.tflite").stat().st_size
 
 
 def test_the_vocabulary_of_another_file_is_kept(folder, tmp_path, fails):
@@ -94,7 +126,7 @@ def test_what_is_missing_or_damaged_is_named(folder, tmp_path, fails):
     assert not out.exists()
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(("given", "recorded"), [("3", 3), ("any", "any")])
 def test_files_of_several_texts_at_once(folder, tmp_path, given, recorded):
     out = tmp_path / "new.tflite"
@@ -108,7 +140,7 @@ def test_files_of_several_texts_at_once(folder, tmp_path, given, recorded):
         assert found.probabilities == pytest.approx(expected.probabilities, abs=1e-6)
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("rules", ["mediapipe", "mediapipe_bert"])
 def test_a_file_for_mediapipe_has_its_words_inside(rules, folder, tmp_path, capsys, fails):
     out = tmp_path / "app" / "model.tflite"

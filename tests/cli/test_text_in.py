@@ -10,16 +10,22 @@ from kerascompact.cli import main
 from kerascompact.text import Vocabulary
 
 
-def test_export_says_what_the_vocabulary_costs(trained, tmp_path, capsys):
-    out = tmp_path / "open.tflite"
-    assert main(["export", str(trained), "--text-in", "--out", str(out)]) == 0
+def test_export_says_what_the_vocabulary_costs(trained, text_export):
+    out, printed = text_export
     words = len(Vocabulary.load(trained / "vocabulary.txt").words)
     inside = -(-words * (32 + (words - 1).bit_length()) // 8)
     assert (
         f"{out}: {out.stat().st_size:,} bytes, text in; {inside:,} of them are the vocabulary\n"
-        in capsys.readouterr().out
+        in printed
     )
-    assert [path.name for path in tmp_path.iterdir()] == ["open.tflite"]
+    assert [path.name for path in out.parent.iterdir()] == ["model.tflite"]
+    assert tools.inspect(out).inputs == ["text int32[1, 80]"]
+
+
+@pytest.mark.slow
+def test_export_takes_texts_of_any_length(trained, tmp_path):
+    out = tmp_path / "open.tflite"
+    assert main(["export", str(trained), "--text-in", "--out", str(out)]) == 0
     assert tools.inspect(out).inputs == ["text int32[1, ?]"]
 
 

@@ -29,6 +29,8 @@ def test_writes_what_belongs_together(trained):
     assert report["arguments"]["clusters"] == 5
 
 
+# `test_export` makes the same file of this model, by the command.
+@pytest.mark.slow
 def test_the_keras_model_loads_and_is_the_one_exported(trained):
     model = load_model(trained / "model.keras")
     assert isinstance(model, keras.Model)

@@ -1,11 +1,13 @@
 """`train --budget`: its teacher, its split, and what it refuses before any work."""
 
 import argparse
+import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from kerascompact import cli
+from kerascompact import cli, search
 from kerascompact.commands import budget, source
 from kerascompact.search import training
 from kerascompact.search.preparing import dev_share
@@ -78,6 +80,36 @@ def test_help_of_the_teacher_tells_the_order_that_labels_have(capsys):
     assert "the order of labels.txt: alphabetical, or by value if all are whole numbers" in shown
 
 
+@pytest.mark.filterwarnings("default:it was late")
+def test_options_go_to_the_search_and_its_files_to_the_folder(tmp_path, capsys, monkeypatch):
+    given, saved = {}, []
+    found = SimpleNamespace(
+        save=saved.append,
+        table=lambda: "the table",
+        why="the reason",
+        by_budget={"20KB": SimpleNamespace(file=bytes(12_345))},
+    )
+
+    def searched(data, budget, minutes, **options):
+        given.update(options, budget=budget, minutes=minutes, dev=len(data.dev.texts))
+        warnings.warn("it was late", stacklevel=2)
+        return found
+
+    monkeypatch.setattr(search, "text_classifier", searched)
+    (tmp_path / "dev").mkdir()
+    out, dev = tmp_path / "out", table(tmp_path / "dev", 60)
+    arguments = ["train", "--data", str(table(tmp_path, 300)), "--budget", "20KB", "--out"]
+    arguments += [str(out), "--vectors", "v.vec", "--workers", "1", "--no-distil"]
+    assert cli.main([*arguments, "--minutes", "0.5", "--dev", str(dev)]) == 0
+    wanted = dict(budget="20KB", minutes=0.5, vectors="v.vec", workers=1, distil=False)
+    wanted |= dict(dev=60, refit=False)  # a dev of one's own is kept out
+    assert {name: given[name] for name in wanted} == wanted and saved == [out]
+    printed, warned = capsys.readouterr()
+    assert "the table" in printed and "the reason" in printed
+    assert "model.tflite: 12,345 bytes" in printed and "warning: it was late" in warned
+
+
+@pytest.mark.slow
 @pytest.mark.filterwarnings("default:No training ended in time")
 def test_vectors_of_a_file_train(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(training, "LEAST", 300)

@@ -3,12 +3,34 @@
 import json
 import shutil
 
+import keras
+import pytest
+
 from kerascompact import tflite
 from kerascompact.cli import main
 from kerascompact.layers import BitCache, ProjectionEmbedding
 from kerascompact.tasks.folder import load_model
 
 
+def test_the_model_that_is_trained(table, tmp_path, monkeypatch):
+    found = []
+
+    def fit(model, *args, **options):
+        found.append(model)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(keras.Model, "fit", fit)
+    arguments = ["--data", str(table), "--out", str(tmp_path / "out"), "--method", "projection"]
+    small = ["--vocabulary-size", "5", "--hidden", "12"]
+    assert main(["train", *arguments, *small]) == 130
+    (model,) = found
+    (layer,) = [one for one in model.layers if isinstance(one, ProjectionEmbedding)]
+    (cache,) = [one for one in model.layers if isinstance(one, BitCache)]
+    assert layer.hidden_units == (12,) and cache.projection == layer.projection
+    assert cache.input_dim > 20  # every word, whatever --vocabulary-size says
+
+
+@pytest.mark.slow
 def test_trains_and_writes(projected, tmp_path, capsys):
     folder, printed = projected
     out = shutil.copytree(folder, tmp_path / "out")

@@ -77,8 +77,16 @@ def test_the_table_is_left_alone_and_any_float_will_do(ladder):
     assert np.isfinite(values(ladder[0].fit(TABLE.astype(np.float16)))).all()
 
 
-@pytest.mark.few(2)
-@each_method
+# `test_compositional` has one of its own.
+@pytest.mark.parametrize(
+    "ladder",
+    [
+        pytest.param(
+            ladder, id=name, marks=() if name in ("k-means", "pruning") else pytest.mark.slow
+        )
+        for name, ladder in LADDERS.items()
+    ],
+)
 def test_frequent_words_weigh_more(ladder):
     """Where one number serves several words; rows that are rounded on their own need no counts."""
     plain, pulled = (ladder[0].fit(TABLE, counts) for counts in (None, COUNTS))
@@ -103,7 +111,7 @@ def test_refuses_what_is_no_table(ladder):
         ladder[0].fit(TABLE, COUNTS[1:])
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @each_method
 def test_the_form_ships_what_it_evaluates(ladder):
     form = ladder[1].fit(TABLE, name="words", mask_zero=True, paper_bits=7)

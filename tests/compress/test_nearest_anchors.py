@@ -41,13 +41,13 @@ def test_an_anchor_for_each_word_loses_nothing():
 
 def test_the_sizes_of_the_paper():
     """500 d + 10 V and 1,000 d + 20 V, for tables of 400 columns; here of two."""
-    table = RANDOM.normal(size=(3000, 2))
+    table = RANDOM.normal(size=(1200, 2))
     for anchors, neighbors in ((500, 10), (1000, 20)):
         compressor = NearestAnchors(anchors, neighbors, max_points=anchors)
         form = compressor.fit(table)
-        assert form.paper_bits == 32 * (2 * anchors + 3000 * neighbors)
-        rows = 3008 * 8 + 94 * 32  # lengths and starts of blocks of 32
-        stored = 3000 * neighbors * (32 + 16) + rows + 32 * 2 * anchors + 32
+        assert form.paper_bits == 32 * (2 * anchors + 1200 * neighbors)
+        rows = 1216 * 8 + 38 * 32  # lengths and starts of blocks of 32
+        stored = 1200 * neighbors * (32 + 16) + rows + 32 * 2 * anchors + 32
         assert total_bits(form.storage()) == stored
 
 

@@ -1,5 +1,7 @@
 """Product codes of few bits: their errors, lengths of rows, and what is refused."""
 
+import functools
+
 import numpy as np
 import pytest
 
@@ -16,6 +18,12 @@ def error(form, table=NORMAL):
     return np.sqrt(np.square(found - table).sum() / np.square(table).sum())
 
 
+@functools.cache
+def fitted(**options):
+    """Fitted once for all tests that read it."""
+    return ProductCodes(**options, row_scales=False).fit(NORMAL)
+
+
 @pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("options", "largest"),
@@ -27,18 +35,19 @@ def error(form, table=NORMAL):
     ],
 )
 def test_errors_of_normal_numbers(options, largest):
-    found = error(ProductCodes(**options, row_scales=False).fit(NORMAL))
+    found = error(fitted(**options))
     assert 0.85 * largest < found < largest
     if options["bits"] == 4:
         assert found < 0.9 * error(ScalarQuantization(4).fit(NORMAL))
 
 
 def test_lengths_of_rows_win_back_what_uneven_rows_lose():
-    without, form = (ProductCodes(4, row_scales=rows).fit(UNEVEN) for rows in (False, True))
-    assert error(form, UNEVEN) < 0.75 * error(without, UNEVEN)
-    lengths = form.lengths(np.arange(2000)).numpy().ravel()
+    table = UNEVEN[:800]
+    without, form = (ProductCodes(4, row_scales=rows).fit(table) for rows in (False, True))
+    assert error(form, table) < 0.75 * error(without, table)
+    lengths = form.lengths(np.arange(800)).numpy().ravel()
     assert len(np.unique(lengths)) <= 256
-    rows = np.sqrt(np.square(UNEVEN / np.sqrt(np.square(UNEVEN).mean(0))).mean(1))
+    rows = np.sqrt(np.square(table / np.sqrt(np.square(table).mean(0))).mean(1))
     np.testing.assert_allclose(lengths, rows, rtol=0.02)  # 255 steps over a factor of 2,000
 
 
@@ -64,18 +73,18 @@ def test_rows_of_zeros_stay_zero():
 
 
 def test_counts_weigh_the_errors():
-    counts = np.where(np.arange(2000) < 100, 100.0, 0.0)
+    table, counts = UNEVEN[:800], np.where(np.arange(800) < 100, 100.0, 0.0)
     compressor = ProductCodes(2, row_scales=False)
-    plain = compressor.fit(UNEVEN)(np.arange(100)).numpy() - UNEVEN[:100]
-    pulled = compressor.fit(UNEVEN, counts)(np.arange(100)).numpy() - UNEVEN[:100]
+    plain = compressor.fit(table)(np.arange(100)).numpy() - UNEVEN[:100]
+    pulled = compressor.fit(table, counts)(np.arange(100)).numpy() - UNEVEN[:100]
     assert np.square(pulled).sum() < 0.9 * np.square(plain).sum()
 
 
 def test_two_fits_are_equal_and_a_sample_is_almost_as_good():
-    form, again = (ProductCodes(4).fit(NORMAL) for _ in range(2))
+    form, again = (ProductCodes(4).fit(NORMAL[:300]) for _ in range(2))
     for left, right in zip(form.get_weights(), again.get_weights(), strict=True):
         np.testing.assert_array_equal(left, right)
-    assert error(ProductCodes(4, max_points=4000).fit(NORMAL)) < 1.1 * error(form)
+    assert error(ProductCodes(4, max_points=4000).fit(NORMAL)) < 1.1 * error(fitted(bits=4))
 
 
 @pytest.mark.few(2)

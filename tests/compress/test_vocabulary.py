@@ -117,8 +117,14 @@ def piece(kind):
     return tokenizer, models.GemmaCausalLM(backbone, None)
 
 
-@pytest.mark.few(2)
-@pytest.mark.parametrize("kind", ["WordPiece", "BPE", "SentencePiece"])
+# One with the tokens of WordPiece is below.
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "BPE",
+        *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("WordPiece", "SentencePiece")),
+    ],
+)
 def test_of_keras_hub(kind, tmp_path):
     tokenizer, model = piece(kind)
     small = trim_vocabulary(model, tokenizer, GIVEN)
@@ -143,7 +149,7 @@ def test_of_keras_hub(kind, tmp_path):
             given["mask_positions"] = np.array([[1, 0]])
         return np.asarray(one({**given, "token_ids": row}))
 
-    for place in places[:5]:
+    for place in places[:2]:
         wanted = logits(model, rows[place])[..., small.ids]
         np.testing.assert_allclose(logits(small.model, new[place]), wanted, atol=1e-6)
     small.model.save(tmp_path / "small.keras")
@@ -235,5 +241,5 @@ def test_the_preprocessor_cuts_with_the_new_tokenizer():
     whole = hub().BertTextClassifier(model.backbone, 3, preprocessor)
     small = trim_vocabulary(whole, tokenizer, GIVEN)
     assert small.model.preprocessor.tokenizer.vocabulary_size() == len(small.ids)
-    found, wanted = (one.predict(GIVEN[:2], verbose=0) for one in (small.model, whole))
+    found, wanted = (one(one.preprocessor(GIVEN[:2])) for one in (small.model, whole))
     np.testing.assert_allclose(found, wanted, atol=1e-5)

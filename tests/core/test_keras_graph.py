@@ -88,7 +88,7 @@ def test_nested_models_and_layers_that_two_models_share():
 def test_the_copy_is_compiled_as_the_model_was():
     model = functional()
     assert not copy_with(model, nothing).compiled
-    model.compile("adam", "mse", metrics=["mae"])
+    model.compile("adam", "mse", metrics=["mae"], run_eagerly=True)
     model.fit(X, np.zeros((4, 2)), verbose=0)
     copy = copy_with(model, nothing)
     assert type(copy.optimizer).__name__ == "SGD"
@@ -278,7 +278,8 @@ def test_an_open_optimizer_steps_as_keras_does_until_something_is_overridden():
 
 def test_a_copy_has_the_loss_and_metrics_of_the_model():
     model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(2, "softmax")])
-    model.compile("adam", keras.losses.SparseCategoricalCrossentropy(), metrics=["accuracy"])
+    loss = keras.losses.SparseCategoricalCrossentropy()
+    model.compile("adam", loss, metrics=["accuracy"], run_eagerly=True)
     x, y = np.eye(3, dtype=np.float32), np.array([0, 1, 1])
     copied = copy_with(model, lambda layer: None)
     assert copied.evaluate(x, y, verbose=0) == model.evaluate(x, y, verbose=0)

@@ -52,7 +52,7 @@ def test_of_the_layers_of_keras(name):
     np.testing.assert_array_equal(before, wanted)
     np.testing.assert_array_equal(model(X), wanted)
     assert not copy.weights or np.any(after != wanted)
-    copy.compile("sgd", "mse")
+    copy.compile("sgd", "mse", run_eagerly=True)
     copy.fit(X, np.zeros_like(wanted), verbose=0)
 
 
@@ -148,7 +148,7 @@ class Whole(keras.Model):
 
 def test_a_model_keeps_its_class_and_its_methods():
     model = Whole(name="whole")
-    model.compile("adam", "mse", metrics=["mae"])
+    model.compile("adam", "mse", metrics=["mae"], run_eagerly=True)
     copy = copy_with(model, nothing)
     assert type(copy) is Whole and copy.name == "whole" and copy.compiled
     assert copy.dense is copy.parts[0] is copy.get_layer("inside") is not model.dense

@@ -69,9 +69,13 @@ def test_rounds_its_kernels():
     assert np.sqrt(np.mean(error**2)) < 0.03 * np.sqrt(np.mean(exact**2))
 
 
-@pytest.mark.few(2)
-@pytest.mark.parametrize("recipe", ["float32", "int8_tables"])
-@pytest.mark.parametrize("normalization", [None, "layer", "l2"])
+long = pytest.mark.slow
+
+
+@pytest.mark.parametrize("recipe", ["float32", pytest.param("int8_tables", marks=long)])
+@pytest.mark.parametrize(
+    "normalization", [pytest.param(None, marks=long), pytest.param("layer", marks=long), "l2"]
+)
 def test_predicts_the_same_as_a_file(normalization, recipe):
     form, _ = example(normalization, mask_zero=True)
     bits = keras.Input((4, 32), dtype="uint8", name="bits")

@@ -38,24 +38,38 @@ def test_refuses_parts_of_other_sizes():
         ReversibleForm.over(dense()[0], soft_cap=0)
 
 
-@pytest.mark.few(1)
-@pytest.mark.skipif(not hasattr(keras.layers, "ReversibleEmbedding"), reason="since Keras 3.13")
-@pytest.mark.parametrize("options", [{"tie_weights": False}, {"logit_soft_cap": 1.5}])
-def test_of_keras_reversible_embedding(options):
+def reads_and_scores(options):
     layer = keras.layers.ReversibleEmbedding(V, D, name="words", mask_zero=True, **options)
     ids = keras.Input((5,), dtype="int32", name="ids")
     states = keras.layers.Dense(D, "tanh")(layer(ids))
-    model = keras.Model(ids, layer(states, reverse=True))
-    frozen = export.freeze(model, "float32")
-    assert type(frozen.model.get_layer("words")) is ReversibleForm
-    np.testing.assert_allclose(frozen.model(IDS), model(IDS), atol=1e-6)
-    for recipe in ("float32", "int8", "int4"):
-        file = export.freeze(model, recipe)
-        assert file.verify(IDS).agreement == 1.0
+    return keras.Model(ids, layer(states, reverse=True))
+
+
+since_3_13 = pytest.mark.skipif(
+    not hasattr(keras.layers, "ReversibleEmbedding"), reason="since Keras 3.13"
+)
+each_kind = pytest.mark.parametrize("options", [{"tie_weights": False}, {"logit_soft_cap": 1.5}])
+
+
+@since_3_13
+@each_kind
+def test_of_keras_reversible_embedding(options):
+    model = reads_and_scores(options)
+    frozen = export.freeze(model, "float32").model
+    assert type(frozen.get_layer("words")) is ReversibleForm
+    np.testing.assert_allclose(frozen(IDS), model(IDS), atol=1e-6)
     small = compress_model(model, ScalarQuantization(4))
     form = small.get_layer("words")
     tables = 1 + ("tie_weights" in options)
     assert total_bits(form.storage()) == tables * (4 * V * D + 32 * D)
+
+
+@pytest.mark.few(1)
+@since_3_13
+@each_kind
+@pytest.mark.parametrize("recipe", ["float32", "int8", "int4"])
+def test_a_file_agrees(options, recipe):
+    assert export.freeze(reads_and_scores(options), recipe).verify(IDS).agreement == 1.0
 
 
 def test_rounded_parts_leave_the_dtype():

@@ -53,12 +53,12 @@ def test_resetting_before_the_product_and_zeros_for_masked_steps():
 
 
 def test_one_step_has_no_loop_and_states_go_on():
-    layer = layer_of("lstm", return_sequences=True, stateful=True)
-    form, x = layer.to_form(), texts()
+    layer = layer_of("lstm", (2, 3), return_sequences=True, stateful=True)
+    form, x = layer.to_form(), texts(steps=3)
     whole = layer(x)
-    steps = [form(x[:, time : time + 1]) for time in range(5)]
+    steps = [form(x[:, time : time + 1]) for time in range(3)]
     np.testing.assert_allclose(np.concatenate(steps, axis=1), whole, atol=1e-6)
-    plain = layer_of("lstm", return_sequences=True).to_form()
+    plain = layer_of("lstm", (2, 3), return_sequences=True).to_form()
     for steps, loops in ((1, 0), (5, 1)):
         step = tf.function(plain).get_concrete_function(tf.TensorSpec((1, steps, 7)))
         kinds = [operation.type for operation in step.graph.get_operations()]

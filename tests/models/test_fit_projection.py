@@ -117,12 +117,32 @@ def test_misspelt_draws_are_new_each_time_and_keep_the_vector_of_their_word():
         assert len(word) == len(right) + 1 or sorted(word) == sorted(right)
 
 
-def test_misspelt_words_get_the_vector_of_the_word_that_is_meant(monkeypatch):
-    def backwards(word, random, probability):
+@pytest.fixture
+def backwards(monkeypatch):
+    """Each word is misspelt in one way."""
+
+    def perturb(word, random, probability):
         assert probability == 1.0
         return f"zz{word[::-1]}"
 
-    monkeypatch.setattr(module, "perturb", backwards)
+    monkeypatch.setattr(module, "perturb", perturb)
+
+
+def test_misspelt_words_come_with_the_vector_of_the_word_that_is_meant(backwards, monkeypatch):
+    monkeypatch.setattr(keras.Model, "fit", lambda model, drawn, **options: drawn)
+    layer, drawn = fitted(misspelt=1.0, held_out=["zzgnik"], batch_size=300)
+    bits, vectors = drawn[0]
+    targets = module._targets(TABLE, "batch", False)
+    ids = np.argmax(np.all(vectors[:, None] == targets, axis=2), axis=1)
+    np.testing.assert_array_equal(vectors, targets[ids])
+    # "king" comes as it is spelt
+    spelt = [word if word == "king" else f"zz{word[::-1]}" for word in WORDS]
+    np.testing.assert_array_equal(bits, layer.bits(spelt)[ids])
+    assert 2 in ids
+
+
+@pytest.mark.slow
+def test_misspelt_words_get_the_vector_of_the_word_that_is_meant(backwards):
     layer, _ = fitted(misspelt=1.0, held_out=["zzgnik"])
     vectors = layer.vectors([f"zz{word[::-1]}" for word in WORDS])
     cosines = np.sum(vectors * TABLE, axis=1) / np.linalg.norm(TABLE, axis=1) / 2
@@ -165,8 +185,8 @@ def test_wrong_arguments_are_named(message):
 
 
 def test_adapts_a_layer_that_whitens(monkeypatch):
-    monkeypatch.setattr(module, "_STEPS", 3)
-    sizes = dict(hidden_units=(8,), num_projections=20)
+    monkeypatch.setattr(keras.Model, "fit", lambda *args, **options: None)  # it adapts before
+    sizes = dict(hidden_units=(8,), num_projections=4)
     embedding = ProjectionEmbedding(2, **sizes, whitening=True)
     words, counts = ["king", "queen", "", "ocean"], [4, 9, 1, 1]
     models.fit_projection(embedding, words, np.eye(4)[:, :2] + 0.1, counts, epochs=1, verbose=0)

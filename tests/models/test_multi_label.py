@@ -102,13 +102,10 @@ def test_quantization_aware_models_keep_their_sigmoids(saved):
 def test_metadata_of_other_files_are_as_before(saved):
     model, _ = saved
     softmax = mean_classifier(keras.layers.Embedding(len(WORDS), 4), 3)
-    for file in (
-        export.convert(softmax, labels=LABELS, vocabulary=WORDS),
-        export.convert(model, vocabulary=WORDS),  # no labels, no entry
-    ):
+    one_label = export.convert(softmax, labels=LABELS, vocabulary=WORDS)
+    for file in (one_label, export.convert(model, vocabulary=WORDS)):  # no labels, no entry
         assert "multi_label" not in tflite.read_metadata(file)
-    plain = TextClassifier(export.convert(softmax, labels=LABELS, vocabulary=WORDS), WORDS)
-    found = plain.predict("turn it up")
+    found = TextClassifier(one_label, WORDS).predict("turn it up")
     assert not found.multi_label and found.answers == (found.label,)
 
 

@@ -42,9 +42,15 @@ def test_a_text_is_the_same_as_bits_words_and_ids():
     np.testing.assert_allclose(first(longer), reference, atol=1e-6)
 
 
-@pytest.mark.few(1)
-@pytest.mark.parametrize("whole", [False, True])
-def test_trains_and_ships(whole, tmp_path):
+@pytest.mark.parametrize(
+    ("whole", "epochs"),
+    [
+        (True, 0),
+        pytest.param(True, 15, marks=pytest.mark.slow),
+        pytest.param(False, 15, marks=pytest.mark.slow),
+    ],
+)
+def test_trains_and_ships(whole, epochs, tmp_path):
     data = [f"{stem} number {n}" for stem in ("turn it up", "what is the time") for n in range(12)]
     labels = np.repeat([0, 1], 12)
     projected = embedding(together=whole, hidden_units=(12,))
@@ -55,15 +61,15 @@ def test_trains_and_ships(whole, tmp_path):
         model = sgnn(projected, 2, dropout=0.1)
     else:
         model = projection_lstm(projected, 2, 6, dropout=0.1, sequence_length=7)
-    model.compile(
-        keras.optimizers.Adam(0.02), "sparse_categorical_crossentropy", metrics=["accuracy"]
-    )
-    model.optimizer.build(model.trainable_variables)  # or the step is traced twice
-    model.fit(bits, labels, batch_size=8, epochs=15, verbose=0)
-    assert model.evaluate(bits, labels, verbose=0)[1] > 0.9
-    file = export.convert(model, "float32" if whole else "int8_tables")
-    report = export.verify(model, file, bits, labels, tolerance=1e-5)
-    assert report.agreement == 1.0 and report.file_accuracy > 0.9
+    if epochs:
+        loss = "sparse_categorical_crossentropy"
+        model.compile(keras.optimizers.Adam(0.02), loss, jit_compile=False)
+        model.optimizer.build(model.trainable_variables)  # or the step is traced twice
+        model.fit(bits, labels, batch_size=8, epochs=epochs, verbose=0)
+        assert np.mean(np.argmax(model(bits), axis=-1) == labels) > 0.9
+    frozen = export.freeze(model, "float32" if whole else "int8_tables")
+    report = frozen.verify(bits, labels, tolerance=1e-5)
+    assert report.agreement == 1.0 and (report.file_accuracy > 0.9 or not epochs)
     model.save(tmp_path / "model.keras")
     again = keras.models.load_model(tmp_path / "model.keras")
     np.testing.assert_array_equal(again(bits), model(bits))

@@ -38,7 +38,7 @@ def test_equals_the_formula():
     embedding = keras.layers.Embedding(9, 4, mask_zero=True)
     model = with_random_weights(tagger(embedding, 3, units=5, hidden=6))
     table, *lstms, dense, offset, softmax, bias = [w.numpy() for w in model.trainable_weights]
-    found = model.predict(IDS, verbose=0)
+    found = model(IDS).numpy()
     for row, probabilities in zip(IDS, found, strict=True):
         words = table[row[row > 0]]
         forward, backward = outputs(words, *lstms[:3]), outputs(words[::-1], *lstms[3:])[::-1]
@@ -57,27 +57,32 @@ def test_the_papers_parameters():
     assert round(model.count_params() / 1000) in (879, 880)
 
 
-@pytest.mark.few(1)
-@pytest.mark.parametrize("recipe", TABLE_RECIPES)
-def test_the_file_gives_every_token_the_tag_that_keras_gives(recipe):
+@pytest.mark.parametrize(
+    ("recipe", "lengths"),
+    [
+        ("int4_tables", (9,)),
+        *[pytest.param(one, (1, 9), marks=pytest.mark.slow) for one in TABLE_RECIPES],
+    ],
+)
+def test_the_file_gives_every_token_the_tag_that_keras_gives(recipe, lengths):
     embedding = PredefinedSparseEmbedding(30, 6, 0.4, mask_zero=True)
     model = with_random_weights(tagger(embedding, 5))
-    file = export.convert(model, recipe)
-    found = tools.inspect(file)
+    frozen = export.freeze(model, recipe)
+    found = tools.inspect(frozen.convert())
     assert not found.custom
     random = np.random.default_rng(1)
-    for length in (1, 9):
+    for length in lengths:
         ids = random.integers(1, 30, (20, length)).astype(np.int32)
         ids[: len(ids) // 2, length // 2 + 1 :] = 0
         # nine steps there and back, in float32
-        report = export.verify(model, file, ids, tolerance=1e-5)
+        report = frozen.verify(ids, tolerance=1e-5)
         assert report.agreement == 1.0 and report.outputs.shape == (20, length, 5)
 
 
 def test_takes_another_recurrent_layer():
     gru = keras.layers.GRU(3, return_sequences=True)
     model = tagger(keras.layers.Embedding(9, 4), 3, recurrent=gru, sequence_length=4)
-    assert model.predict(IDS, verbose=0).shape == (3, 4, 3)
+    assert model(IDS).shape == (3, 4, 3)
     assert model.get_layer("both_ways").output.shape[-1] == 6
     assert model.get_layer("probabilities").dtype == "float32"
     with pytest.raises(ValueError, match="`recurrent` must be a recurrent layer with return_seq"):

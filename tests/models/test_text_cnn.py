@@ -40,15 +40,15 @@ def test_is_a_softmax_of_the_maxima():
     logits = np.concatenate(found, axis=1) @ dense + offset
     powers = np.exp(logits - logits.max(axis=1, keepdims=True))
     expected = powers / powers.sum(axis=1, keepdims=True)
-    np.testing.assert_allclose(model.predict(IDS, verbose=0), expected, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(model(IDS), expected, rtol=1e-4, atol=1e-6)
 
 
 def test_padding_changes_no_prediction():
     model = randomized(text_cnn(table(), 3, num_filters=8))
-    expected = model.predict(np.pad(IDS, [(0, 0), (0, 20)]), verbose=0)
+    expected = model(np.pad(IDS, [(0, 0), (0, 20)]))
     # another length, another order of sums
-    np.testing.assert_allclose(model.predict(IDS, verbose=0), expected, rtol=1e-4, atol=1e-6)
-    one = model.predict(IDS[2:3, :1], verbose=0)  # a text of one word, without padding
+    np.testing.assert_allclose(model(IDS), expected, rtol=1e-4, atol=1e-6)
+    one = model(IDS[2:3, :1])  # a text of one word, without padding
     np.testing.assert_allclose(one, expected[2:3], rtol=1e-4, atol=1e-6)
 
 
