@@ -55,3 +55,15 @@ def test_order_of_sparse_vectors_that_are_tuned():
     ):
         gains = [100 * (test[density, "up"] - test[density, order]) for order in (None, "down")]
         assert text.format(*(f"{gain:.1f}" for gain in gains)) in RESULTS
+
+
+def test_a_larger_lstm_loses_less_by_short_vectors():
+    groups = best_groups(results.rows("tagging"))
+    test = {key: 100 * results.spread(one, "test_accuracy")[0] for key, one in groups.items()}
+    full, short, sparse = (
+        test[width, density, "up", 50] for width, density in ((50, 1.0), (2, 1.0), (50, 0.04))
+    )
+    before = test[20, 0.1, "up", 10] - test[2, 1.0, "up", 10]
+    said = "cost {:.1f} points as short vectors (paper: 2.1) and {:.1f} as sparse ones"
+    assert said.format(full - short, full - sparse) in RESULTS
+    assert f"whose lead falls from {before:.1f} to {sparse - short:.1f}" in RESULTS
