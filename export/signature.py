@@ -6,7 +6,12 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from kerascompact.core import checks
-from kerascompact.core.keras_graph import fourier_by_matrices, is_graph, readers_of_inputs, takers_of
+from kerascompact.core.keras_graph import (
+    fourier_by_matrices,
+    is_graph,
+    readers_of_inputs,
+    takers_of,
+)
 from kerascompact.core.masked_mean import averaging
 from kerascompact.export import metadata, preconditions, traced_operators
 from kerascompact.export.calibration import calibration_runs
