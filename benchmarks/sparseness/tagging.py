@@ -55,7 +55,7 @@ def build(spec: Spec, data: TagData) -> keras.Model:
     )
     recurrent = None
     if spec.weight_dropout:
-        options = {"weight_dropout": spec.weight_dropout, "seed": spec.seed}
+        options: dict[str, Any] = {"weight_dropout": spec.weight_dropout, "seed": spec.seed}
         recurrent = layers.WeightDropLSTM(spec.units, return_sequences=True, **options)
     return models.tagger(embedding, len(data.tag_names), spec.units, recurrent=recurrent)
 
