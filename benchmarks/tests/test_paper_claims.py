@@ -150,6 +150,13 @@ def test_no_seed_and_no_size_brings_the_mixture_to_the_papers_number_on_imdb():
     vectors = f"100 and 1,000 unique vectors {dev[50, 100]} and {dev[50, 1000]}, "
     assert clusters + vectors in RESULTS
     assert f"vectors {dev[100, 1000]}, the paper's sizes 85.90 (seed 0; " in RESULTS
+    schedule = {
+        row["spec"]["method"]: f"{100 * row['dev_accuracy']:.2f}"
+        for row in results.rows("imdb_dev")
+        if row["spec"]["epochs"] == 10
+    }
+    said = "has {mixture} on dev, plain vectors {standard} (seed 0): it lifts neither"
+    assert said.format(**schedule) in RESULTS
 
 
 def test_anchors_of_awd_lstm_are_its_tables_k_svd():
