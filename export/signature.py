@@ -28,6 +28,11 @@ from kerascompact.text.wordpiece import WordPiece
 SINGLE = "serving_default"  # TensorFlow's name for the only signature of a file
 OF_INTEGERS = ("full_int8", "int16x8")
 
+# Operations of `keras.ops` whose results may be ids of a table where what they read is none; and
+# those that a mask may be made by.
+BOUNDS = {"Mod", "FloorDivide", "Minimum", "Clip", "BitwiseAnd", "BitwiseRightShift", "RightShift"}
+COMPARES = {"Equal", "NotEqual", "Greater", "GreaterEqual", "Less", "LessEqual"}
+
 
 class Sizes(NamedTuple):
     """Sizes in the arguments of `convert`: examples per run (`None`: any) and ids per example."""
@@ -151,14 +156,14 @@ def _num_ids(model: Any, forms: list[Form]) -> int | None:
 
 
 def _computed_ids(model: Any, forms: list[Form]) -> bool:
-    """Whether no layer with weights reads an input as it is, so that tables read what is computed.
+    """Whether every layer that reads an input as it is brings larger numbers into a table.
 
-    As of `ids % 100`: such an input may be larger than the tables.
+    As does `ids % 100`: such inputs may be larger than the tables.
     """
-    readers = readers_of_inputs(model).values() if is_graph(model) else []
-    found = [one for layers in readers for one in layers]
-    sized = any(form.input_dim for form in forms)
-    return sized and bool(found) and not any(getattr(one, "weights", []) for one in found)
+    if not is_graph(model) or not any(form.input_dim for form in forms):
+        return False
+    readers = {type(one).__name__ for found in readers_of_inputs(model).values() for one in found}
+    return bool(readers & BOUNDS) and readers <= BOUNDS | COMPARES
 
 
 def for_each(argument: str, value: Any, models: dict[str, Any], several: bool) -> dict[str, Any]:

@@ -164,20 +164,30 @@ def test_only_tables_that_read_the_ids_limit_them():
         export.convert(model, vocabulary=words[1])
 
 
-@pytest.mark.parametrize("read_too", [False, True], ids=["computed", "read_too"])
-def test_computed_ids_do_not_limit_the_input(read_too):
-    ids = keras.Input((4,), dtype="int32")
-    vectors = [keras.layers.Embedding(9, 2)(ids % 9)]
-    if read_too:  # by another table, as it is
-        vectors.append(keras.layers.Embedding(30, 2)(ids))
-    model = keras.Model(ids, keras.ops.concatenate(vectors, -1) if read_too else vectors[0])
-    file = Interpreter(export.convert(model, "float32"))
-    given = np.array([[1, 8, 17, 29 if read_too else 123456]])
-    (found,) = file.run({next(iter(file.inputs)): given}).values()
-    np.testing.assert_allclose(found, model.predict(given, verbose=0), rtol=1e-5)
-    if read_too:
-        with pytest.raises(ValueError, match=r"\[0, 30\)"):
-            file.run({next(iter(file.inputs)): np.array([[1, 8, 17, 30]])})
+@pytest.mark.parametrize(
+    ("makes", "bound"),
+    [
+        (lambda ids: [ids % 9], None),
+        (lambda ids: [ids % 9, ids], 30),  # read as it is by another table
+        (lambda ids: [keras.ops.cast(ids, "int32")], 30),
+        (lambda ids: [ids[:, 1:]], 30),
+    ],
+    ids=["computed", "read too", "cast", "cut"],
+)
+def test_ids_that_the_model_bounds_do_not_limit_the_input(makes, bound):
+    ids = keras.Input((4,), dtype="int32", name="ids")
+    vectors = [keras.layers.Embedding(30, 2)(read) for read in makes(ids)]
+    file = Interpreter(export.convert(keras.Model(ids, vectors), "float32"))
+    given = np.array([[1, 8, 17, (bound or 123457) - 1]])
+    found = [*file.run({"ids": given}).values()]
+    expected = keras.Model(ids, vectors).predict(given, verbose=0)
+    wanted = expected if isinstance(expected, list) else [expected]
+    assert sorted(float(one.sum()) for one in found) == pytest.approx(
+        sorted(float(one.sum()) for one in wanted), abs=1e-5
+    )
+    if bound:
+        with pytest.raises(ValueError, match=rf"\[0, {bound}\)"):
+            file.run({"ids": given + 1})
 
 
 @pytest.mark.parametrize("num_threads", [0, 1.5])
