@@ -11,6 +11,9 @@ import pytest
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # before the first import of tensorflow
 os.environ.setdefault("MPLBACKEND", "Agg")
+# Tables of tests are small, and pytest has a process for each core: threads would only wait.
+os.environ.setdefault("TF_NUM_INTRAOP_THREADS", "1")
+os.environ.setdefault("TF_NUM_INTEROP_THREADS", "1")
 # XLA compiles for each test and runs the result a few times: correct code will do, fast code costs.
 os.environ.setdefault(
     "XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
