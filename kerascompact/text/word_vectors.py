@@ -199,7 +199,7 @@ class WordVectors:
     def coverage(self, vocabulary: Vocabulary, counts: Any = None) -> float:
         """Share of a vocabulary's words that have a vector, by their counts if these are given."""
         known = self.of(vocabulary.words)[1]
-        return _share(known, _counts(counts, len(vocabulary)))
+        return _share(known, _counts(counts, len(vocabulary)), vocabulary)
 
     def table(
         self,
@@ -234,7 +234,7 @@ class WordVectors:
         vectors, known = self.of(vocabulary.words)
         if not known.any():
             raise ValueError(f"No word of the vocabulary has a vector among {self!r}.")
-        coverage = _share(known, counts)
+        coverage = _share(known, counts, vocabulary)
         have = known.copy()
         if missing is not None and not known.all():
             places = np.flatnonzero(~known)
@@ -285,9 +285,10 @@ class WordVectors:
         return folder
 
 
-def _share(known: np.ndarray, counts: np.ndarray | None) -> float:
-    if counts is None:
-        return float(known.mean())
+def _share(known: np.ndarray, counts: np.ndarray | None, vocabulary: Vocabulary) -> float:
+    if counts is None:  # an empty slot holds no word: its name has the id of an unknown one
+        places = NUM_RESERVED + np.arange(len(known))
+        return float(known[vocabulary.token_ids(vocabulary.words) == places].mean())
     own = counts[NUM_RESERVED:]
     return float((known * own).sum() / max(own.sum(), 1))
 

@@ -8,7 +8,7 @@ import pytest
 from sklearn.decomposition import PCA
 
 from kerascompact import layers
-from kerascompact.text import Vocabulary, WordVectors, static_models
+from kerascompact.text import SlotVocabulary, Vocabulary, WordVectors, static_models
 
 RANDOM = np.random.default_rng(0)
 WORDS = ["the", "of", "turn", "up", "down", "new", "york", "Paris"]
@@ -39,6 +39,8 @@ def test_frequent_words_weigh_less_and_the_scale_is_given():
     np.testing.assert_allclose(table.weights[[2, 3, 5, 6]], wanted, atol=1e-6)
     assert table.coverage == pytest.approx(107 / 110) == vectors.coverage(ASKED, counts)
     assert vectors.coverage(ASKED) == 4 / 5
+    slots = SlotVocabulary.from_ranked(["turn", "up", "lost"], size=40)  # 35 are empty
+    assert vectors.coverage(slots) == vectors.table(slots).coverage == 2 / 3
 
 
 def test_a_projection_of_the_task_and_vectors_for_missing_words():
