@@ -39,6 +39,7 @@ def test_the_default_is_a_byte_per_entry():
     )
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("bits", range(1, 9))
 @pytest.mark.parametrize("scale", ["row", "table"])
 def test_rounds_to_the_nearest_of_evenly_spaced_values(bits, scale):

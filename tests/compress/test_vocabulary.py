@@ -117,6 +117,7 @@ def piece(kind):
     return tokenizer, models.GemmaCausalLM(backbone, None)
 
 
+@pytest.mark.slow  # the preprocessor below is a short one
 # One with the tokens of WordPiece is below.
 @pytest.mark.parametrize(
     "kind",

@@ -142,7 +142,7 @@ MODELS = [
 ]
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.filterwarnings("ignore:Layer .*:UserWarning")  # some pass no mask on
 @pytest.mark.parametrize("make", MODELS)
 def test_a_graph_of_any_shape(make):

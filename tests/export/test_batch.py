@@ -167,6 +167,7 @@ def test_loops_over_padded_rows(make):
     check(data, export.freeze(model, "int4").model, [padded(3), padded(3)[::-1], fed(3)])
 
 
+@pytest.mark.slow  # fused LSTMs and forms are short
 @pytest.mark.parametrize(
     "make",
     [
@@ -249,6 +250,7 @@ def test_integers_between_layers(batch_size):
         np.testing.assert_allclose(found, expected[start : start + size], atol=step)
 
 
+@pytest.mark.slow  # several forms in a file are above
 def test_several_inputs_and_models_in_one_file():
     ids = keras.Input((5,), dtype="int32", name="ids")
     scores = keras.Input((3,), name="scores")

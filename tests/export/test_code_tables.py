@@ -78,6 +78,7 @@ def test_fewer_bits_are_fewer_bytes_and_larger_errors(words):
     assert sizes == sorted(sizes, reverse=True) and errors == sorted(errors)
 
 
+@pytest.mark.slow  # `test_forms_inside_others` and a plain table are short
 @pytest.mark.few(1)
 @pytest.mark.parametrize("recipe", RECIPES)
 def test_low_rank_factors(recipe):

@@ -45,7 +45,7 @@ def outputs(data, ids, name="probabilities"):
     return np.concatenate([file.run({given: row[None]})[name] for row in ids])
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("name", "kind", "recipe"),
     [
@@ -99,6 +99,7 @@ def converted():
     return model, before, export.convert(model, labels=LABELS, vocabulary=WORDS)
 
 
+@pytest.mark.slow  # `tflite/test_kernels` compares bytes, too
 def test_frozen_and_trained_model_give_the_same_bytes(converted):
     model, _, data = converted
     frozen = export.freeze(model, "int8_tables").model
@@ -175,6 +176,7 @@ BIG = {
 CLASSIFIERS = {"lstm": models.lstm_classifier, "mean": models.mean_classifier}
 
 
+@pytest.mark.slow  # `test_forms_in_files` has a short one of 10,000 words
 @pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("name", "kind", "recipe"),

@@ -207,6 +207,7 @@ def test_rows_without_entries_are_zeros_in_a_file(recipe):
         np.testing.assert_array_equal(outputs(data, np.array(ids)), 0)
 
 
+@pytest.mark.slow  # `test_ten_thousand_words_...` is short
 @pytest.mark.few(1)
 @pytest.mark.parametrize("recipe", SOME_RECIPES)
 def test_sparse_logits_need_no_table(recipe):

@@ -136,6 +136,7 @@ def test_sixteen_bits_generate_in_float32(policy):
     assert len(reader.generate([1, 2])) == LONGEST
 
 
+@pytest.mark.slow  # seldom met, and of no layer of ours
 def test_fourier_transforms_become_products():
     options = dict(max_sequence_length=LENGTH)
     model = made("FNetBackbone", **options)

@@ -51,7 +51,7 @@ def outputs(data, ids):
     return np.concatenate([file.run({"ids": row[None]})["out"] for row in ids])
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("kind", "mask"),
     [
@@ -102,6 +102,7 @@ def test_cells_are_not_clipped():
     assert clips == [0.0]
 
 
+@pytest.mark.slow  # `test_kernels` has kernels of int8
 @pytest.mark.parametrize("kind", ["last", pytest.param("both", marks=pytest.mark.slow)])
 def test_kernels_of_int8_in_fewer_bytes_than_a_loop(kind):
     model = reader(KINDS[kind](), mask=True)
@@ -116,6 +117,7 @@ def test_kernels_of_int8_in_fewer_bytes_than_a_loop(kind):
     ]
 
 
+@pytest.mark.slow  # `test_kernels` has both halves: loops, integers
 def test_full_integer_needs_it():
     model = reader(keras.layers.LSTM(10))
     with pytest.raises(ValueError, match="in a model with loops.*use `fused_lstm=True`"):
@@ -130,6 +132,7 @@ def test_full_integer_needs_it():
         )
 
 
+@pytest.mark.slow  # other lengths are fixed
 def test_an_open_length():
     model = reader(keras.layers.LSTM(10), mask=True, length=None)
     data = export.convert(model, "float32", fused_lstm=True)
@@ -202,6 +205,7 @@ def test_a_loop_starts_from_zeros_beside_a_fused_lstm_of_as_many_units():
     np.testing.assert_allclose(found, model(given)["out"], **CLOSE)
 
 
+@pytest.mark.slow  # others start at zeros
 def test_a_given_state_is_where_it_starts():
     """And zeros are where a loop of as many units starts."""
     ids, words = vectors(STEPS)

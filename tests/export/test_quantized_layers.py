@@ -1,5 +1,7 @@
 """Integers of `model.quantize` in frozen models and files: every mode, every kind of layer."""
 
+import functools
+
 import keras
 import numpy as np
 import pytest
@@ -55,20 +57,24 @@ def checked(model):
     return frozen
 
 
+slow = functools.partial(pytest.param, marks=pytest.mark.slow)
+
+
 @pytest.mark.parametrize(
-    "how",
+    ("how", "check"),
     [
-        pytest.param({"mode": "int8"}, marks=pytest.mark.slow, id="int8"),  # the next test has it
-        pytest.param({"mode": "int4"}, marks=pytest.mark.slow, id="int4"),
-        pytest.param({"config": INT4 and INT4(block_size=None)}, marks=pytest.mark.slow, id="rows"),
-        pytest.param({"config": INT4 and INT4(block_size=8)}, id="blocks of 8"),
+        slow({"mode": "int8"}, checked, id="int8"),  # the next test has it
+        slow({"mode": "int4"}, checked, id="int4"),
+        slow({"config": INT4 and INT4(block_size=None)}, checked, id="rows"),
+        slow({"config": INT4 and INT4(block_size=8)}, checked, id="blocks of 8"),
+        pytest.param({"config": INT4 and INT4(block_size=8)}, frozen_as_it_was, id="no file"),
     ],
 )
-def test_of_keras_modes(how):
+def test_of_keras_modes(how, check):
     keras.utils.set_random_seed(0)
     model = model_of()
     model.quantize(**how)
-    frozen = checked(model)
+    frozen = check(model)
     form = frozen.model.get_layer("words")
     assert type(form) is AffineTableForm
     np.testing.assert_array_equal(form.table.numpy(), model.get_layer("words").embeddings)
@@ -98,7 +104,7 @@ def scoring(mode, options):
 
 
 @HEADS
-@pytest.mark.parametrize("mode", ["int8", "int4"])
+@pytest.mark.parametrize("mode", ["int8", pytest.param("int4", marks=pytest.mark.slow)])
 def test_heads_and_caps(mode, options):
     frozen = frozen_as_it_was(scoring(mode, options))
     assert type(frozen.model.get_layer("words")) is ReversibleForm
@@ -154,7 +160,7 @@ def calibrated(kind, options):
     return model, block
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow  # Keras takes seconds to measure; groups and their integers are tried below
 @MODES
 def test_of_calibrated_modes(kind, options):
     model, block = calibrated(kind, options)

@@ -86,6 +86,7 @@ def test_steps_with_kernels_of_int8():
         states = outputs
 
 
+@pytest.mark.slow  # a language model steps above, in a file
 def test_a_sequential_model_steps():
     model = stack()
     stepping = export.with_states(model)

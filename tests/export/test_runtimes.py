@@ -72,8 +72,7 @@ FORMS = ("dense", "codes_sum", "codes_concat", "sparse", "ragged", "hashed", "te
 # Each form as float32 and of four bits; of eight, which differ in no operator, two of them.
 CASES = [(name, recipe) for name in FORMS for recipe in ("float32", "int4_tables")]
 CASES += [(name, "int8_tables") for name in ("dense", "codes_sum")]
-SHORT = {("codes_sum", "int4_tables"), ("sparse", "int4_tables")}
-SHORT |= {("ragged", "float32"), ("tensor_train", "float32")}
+SHORT = {("codes_sum", "int4_tables"), ("ragged", "float32")}
 MODELS = [pytest.param("mean", marks=pytest.mark.slow), "lstm", "text"]  # a text has a mean
 
 

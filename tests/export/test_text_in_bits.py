@@ -96,7 +96,8 @@ def mean_and_file():
     return model, export.convert(model, **options)
 
 
-@pytest.mark.parametrize("rules", ["wordpunct", pytest.param("kim", marks=pytest.mark.slow)])
+@pytest.mark.slow  # the mean of words has the same input
+@pytest.mark.parametrize("rules", ["wordpunct", "kim"])
 def test_whole_texts(rules):
     together = embedding(together=True, normalization=None)
     model = built(models.sgnn(together, 3))
@@ -150,6 +151,7 @@ def test_classifier(mean_and_file, tmp_path):
         TextClassifier(path, Vocabulary(["a"]))
 
 
+@pytest.mark.slow  # the float32 files are short
 def test_bits_are_exact_in_a_file_of_integers():
     """`full_int8` rounds every float32 tensor, and no bit."""
     layer = embedding()

@@ -111,6 +111,7 @@ def test_texts_that_no_rule_foresees(fixed):
     assert export.verify(*fixed, texts, vocabulary=PIECES).agreement == 1
 
 
+@pytest.mark.slow  # the fixed length is short
 def test_clusters_of_an_open_length_and_of_at_most_five_tokens():
     """The table is rounded and not renumbered: ids are in the file."""
     model = classifier(ClusterEmbedding(V, 4, 5), length=None)

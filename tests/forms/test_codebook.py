@@ -83,7 +83,7 @@ each_combination = pytest.mark.parametrize(
 )
 
 
-@pytest.mark.few(8)
+@pytest.mark.few(4)
 @each_combination
 @pytest.mark.parametrize(("length", "cardinality"), [(1, 5), (2, 257), (3, 16), (8, 2), (3, 257)])
 def test_codes_of_several_letters(make, shared, length, cardinality):

@@ -44,6 +44,7 @@ def test_split_puts_reserved_ids_before_the_unique_ones(reserved):
 SMALL = [(u, r, v) for v in range(2, 8) for u in range(1, v) for r in range(v - u + 1)]
 
 
+@pytest.mark.few(12)
 @pytest.mark.parametrize(("num_first", "reserved", "size"), SMALL)
 def test_split_ids_equals_a_loop(num_first, reserved, size):
     in_first, first, second = (

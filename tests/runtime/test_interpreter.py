@@ -169,8 +169,8 @@ def test_only_tables_that_read_the_ids_limit_them():
     [
         (lambda ids: [ids % 9], None),
         (lambda ids: [ids % 9, ids], 30),  # read as it is by another table
-        (lambda ids: [keras.ops.cast(ids, "int32")], 30),
-        (lambda ids: [ids[:, 1:]], 30),
+        pytest.param(lambda ids: [keras.ops.cast(ids, "int32")], 30, marks=pytest.mark.slow),
+        pytest.param(lambda ids: [ids[:, 1:]], 30, marks=pytest.mark.slow),
     ],
     ids=["computed", "read too", "cast", "cut"],
 )
@@ -180,7 +180,7 @@ def test_ids_that_the_model_bounds_do_not_limit_the_input(makes, bound):
     file = Interpreter(export.convert(keras.Model(ids, vectors), "float32"))
     given = np.array([[1, 8, 17, (bound or 123457) - 1]])
     found = [*file.run({"ids": given}).values()]
-    expected = keras.Model(ids, vectors).predict(given, verbose=0)
+    expected = answers(keras.Model(ids, vectors), given)
     wanted = expected if isinstance(expected, list) else [expected]
     assert sorted(float(one.sum()) for one in found) == pytest.approx(
         sorted(float(one.sum()) for one in wanted), abs=1e-5
@@ -218,6 +218,7 @@ def test_calls_are_those_of_the_signature_runner(model):
     assert not np.shares_memory(first, second)
 
 
+@pytest.mark.slow  # `test_signature` runs three models of a file
 def test_calls_of_one_signature_among_several(model):
     models = {"first": model, "second": mean(cluster())}
     models["second"].layers[-1].bias.assign([1.0, 2.0, 3.0])

@@ -4,7 +4,7 @@ import keras
 import numpy as np
 import pytest
 
-from export_models import answers, text_file
+from export_models import answers, file_of, text_file
 from hostile_texts import HOSTILE
 from kerascompact import export
 from kerascompact.models import tagger
@@ -109,8 +109,6 @@ def test_a_file_of_any_length_has_numbers_for_labels():
 
 
 def test_refuses_other_files():
-    vocabulary = Vocabulary(WORDS)
-    of_ids = export.convert(labels_alone(vocabulary, 3), vocabulary=vocabulary)
-    for file in (of_ids, text_file()):
+    for file in (file_of("mean"), text_file()):  # of ids, and of one output for a text
         with pytest.raises(ValueError, match="The file must take text, and have one output for"):
             TextTagger(file)

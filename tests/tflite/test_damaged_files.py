@@ -107,11 +107,14 @@ FILES = {
 }
 
 
-def check(count, seed, folder):
+SHORT = (*OURS, "clusters")  # the rest are converted for the long test alone
+
+
+def check(count, seed, folder, names=tuple(FILES)):
     """For each file, how many damaged copies were refused, and how many answered another."""
-    paths = [folder / f"{name}.tflite" for name in FILES]
-    for path, make in zip(paths, FILES.values(), strict=True):
-        path.write_bytes(make())
+    paths = [folder / f"{name}.tflite" for name in names]
+    for path, name in zip(paths, names, strict=True):
+        path.write_bytes(FILES[name]())
     folders = [str(Path(__file__).parents[1]), *sys.path]
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT, str(count), str(seed), *map(str, paths)],
@@ -121,15 +124,15 @@ def check(count, seed, folder):
     )
     assert done.returncode == 0, (seed, done.returncode, done.stderr[-300:])
     found = [tuple(map(int, line.split())) for line in done.stdout.splitlines()]
-    return dict(zip(FILES, found, strict=True))
+    return dict(zip(names, found, strict=True))
 
 
 def test_no_damage_ends_the_process(tmp_path):
-    for name, (refused, other) in check(40, 0, tmp_path).items():
+    for name, (refused, other) in check(20, 0, tmp_path, SHORT).items():
         # of a file of others, some bits are of a weight, of a name or of padding
-        assert refused > 16, name
+        assert refused > 8, name
         if name in OURS:  # but for damage to the checksum's own name, all is refused
-            assert other == 0 and refused >= 38, name
+            assert other == 0 and refused >= 19, name
 
 
 @pytest.mark.slow

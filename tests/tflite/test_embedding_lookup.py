@@ -36,7 +36,7 @@ def outputs(data, ids=IDS):
     return found
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("name", ["int8 rows", "int4 rows", "blocks"])
 @pytest.mark.parametrize(("width", "length"), [(32, None), (40, 6), (5, None)])
 def test_one_operator_looks_up_what_keras_does(name, width, length):
@@ -49,6 +49,7 @@ def test_one_operator_looks_up_what_keras_does(name, width, length):
     assert found.runtime == "2.18.0"
 
 
+@pytest.mark.slow  # converts by five recipes
 def test_sizes_and_errors_beside_a_scale_for_each_column():
     """A scale for each row is exacter where words differ in length, and dearer."""
     model, width = lookup(), 32

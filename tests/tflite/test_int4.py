@@ -101,6 +101,7 @@ def small_integers(*shape, largest=7):
     return np.clip(random.integers(-largest, largest + 1, shape), -largest, largest).astype(np.int8)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "function",
     [
@@ -181,6 +182,7 @@ def test_a_file_without_integers_stays_to_the_bit():
     assert flatbuffer.pack(parsed) == data
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "function",
     [

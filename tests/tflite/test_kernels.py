@@ -229,6 +229,7 @@ def test_refuses_representative_data_that_no_recipe_needs(options, message):
         export.convert(classifier("dense"), **options)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", ["lstm", "both", "sparse"])
 def test_refuses_integers_in_loops(kind):
     with pytest.raises(ValueError, match=r"'full_int8' in a model with loops.*While in .*\."):

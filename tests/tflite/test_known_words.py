@@ -29,7 +29,7 @@ def table(width, rows=9, **options):
 @pytest.mark.parametrize(
     ("width", "recipe"),
     [
-        (4, "float32"),
+        pytest.param(4, "float32", marks=pytest.mark.slow),
         (3, "int4_tables"),
         pytest.param(3, "float32", marks=pytest.mark.slow),
         pytest.param(3, "int8_tables", marks=pytest.mark.slow),
@@ -77,6 +77,7 @@ def test_unknown_words_are_left_out_by_the_lookup(tag_bits):
     assert len(operators(files[True])) == len(operators(files[False])) - 2
 
 
+@pytest.mark.slow  # the lookup above is short
 def test_ids_that_others_read_keep_unknown_words():
     ids = keras.Input((9,), dtype="int32", name="ids")
     known = MaskedMean()(table(4, len(WORDS))(UnknownAsPadding()(ids)))

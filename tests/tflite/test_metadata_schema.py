@@ -16,6 +16,7 @@ def data():
     return text_file()
 
 
+@pytest.mark.few(10)
 @pytest.mark.parametrize("name", ["embeddings", "recipe", "text", "vocabulary"])
 @pytest.mark.parametrize("value", [7, "text", [], [7], {}, None, True])
 def test_entries_of_another_kind(data, name, value):
@@ -37,6 +38,7 @@ def test_sizes_that_are_none(data, value):
     assert not metadata_fits({**found, "text": {**found["text"], "max_bytes": value}})
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize("key", ["form", "input_dim", "output_dim", "stored_bits", "paper_bits"])
 @pytest.mark.parametrize("value", ["text", -1, 1e300, [], True])
 def test_facts_of_an_embedding_of_another_type(data, key, value):

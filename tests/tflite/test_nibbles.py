@@ -121,6 +121,7 @@ def test_a_table_with_another_reader_stays_as_it_is(monkeypatch):
     assert OP.FLOOR_MOD not in {kind(parsed, one) for one in graph.operators}
 
 
+@pytest.mark.slow  # the next have types and values
 def test_a_classifier_of_codes_is_smaller_and_answers_the_same(monkeypatch):
     form = codes_sum(length=4, cardinality=16, mask_zero=True)[0]
     model = models.mean_classifier(form, 3, sequence_length=9)

@@ -66,6 +66,7 @@ def test_other_products_stay_as_they_are():
     np.testing.assert_allclose(found, vector @ form.table_values()[order[0]].T, atol=1e-5)
 
 
+@pytest.mark.slow  # the operator that it uses is tried above
 @pytest.mark.skipif(not hasattr(keras.layers, "ReversibleEmbedding"), reason="since Keras 3.13")
 def test_a_recipe_has_it():
     layer = keras.layers.ReversibleEmbedding(300, WIDTH)
