@@ -39,16 +39,17 @@ def test_an_anchor_for_each_word_loses_nothing():
     np.testing.assert_allclose(same(np.arange(9)), np.ones((9, 4)), atol=1e-5)
 
 
-def test_the_sizes_of_the_paper():
+@pytest.mark.parametrize(
+    ("anchors", "neighbors"), [(500, 10), pytest.param(1000, 20, marks=pytest.mark.slow)]
+)
+def test_the_sizes_of_the_paper(anchors, neighbors):
     """500 d + 10 V and 1,000 d + 20 V, for tables of 400 columns; here of two."""
     table = RANDOM.normal(size=(1200, 2))
-    for anchors, neighbors in ((500, 10), (1000, 20)):
-        compressor = NearestAnchors(anchors, neighbors, max_points=anchors)
-        form = compressor.fit(table)
-        assert form.paper_bits == 32 * (2 * anchors + 1200 * neighbors)
-        rows = 1216 * 8 + 38 * 32  # lengths and starts of blocks of 32
-        stored = 1200 * neighbors * (32 + 16) + rows + 32 * 2 * anchors + 32
-        assert total_bits(form.storage()) == stored
+    form = NearestAnchors(anchors, neighbors, max_points=anchors).fit(table)
+    assert form.paper_bits == 32 * (2 * anchors + 1200 * neighbors)
+    rows = 1216 * 8 + 38 * 32  # lengths and starts of blocks of 32
+    stored = 1200 * neighbors * (32 + 16) + rows + 32 * 2 * anchors + 32
+    assert total_bits(form.storage()) == stored
 
 
 def test_rejects_arguments():

@@ -24,14 +24,16 @@ def fitted(**options):
     return ProductCodes(**options, row_scales=False).fit(NORMAL)
 
 
-@pytest.mark.few(2)
+slow = functools.partial(pytest.param, marks=pytest.mark.slow)
+
+
 @pytest.mark.parametrize(
     ("options", "largest"),
     [
         (dict(bits=4), 0.09),
-        (dict(bits=4, group=1), 0.1),  # a list of 16 values
-        (dict(bits=3), 0.17),
-        (dict(bits=2), 0.31),
+        slow(dict(bits=4, group=1), 0.1),  # a list of 16 values
+        slow(dict(bits=3), 0.17),
+        slow(dict(bits=2), 0.31),
     ],
 )
 def test_errors_of_normal_numbers(options, largest):

@@ -92,6 +92,7 @@ def test_low_rank_factors(recipe):
     agrees(frozen)
 
 
+@pytest.mark.slow  # codes that score are tried as forms, a plain table here
 @pytest.mark.parametrize("tied", [pytest.param(True, marks=pytest.mark.slow), False])
 def test_a_table_that_scores_words(tied):
     given = keras.Input((LENGTH,), dtype="int32", name="ids")

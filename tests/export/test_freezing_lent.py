@@ -49,6 +49,7 @@ def test_a_layer_may_read_the_table_of_an_embedding():
         compress.compress_model(model, compress.ScalarQuantization(4))
 
 
+@pytest.mark.slow  # `test_verifier` has a short one of layers
 def test_a_subclassed_model_of_mixed_precision_ships_in_float32():
     keras.utils.set_random_seed(0)
     model = Mixed()

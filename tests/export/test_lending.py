@@ -42,7 +42,7 @@ def test_why_it_is_no_copy(kind):
             another(model)
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", [Subclassed, Closure])
 @pytest.mark.parametrize("stock", [False, True])
 def test_looks_up_in_the_form_and_is_given_back(kind, stock):

@@ -118,7 +118,7 @@ def test_bert_has_three_inputs_of_which_one_is_read():
 @pytest.mark.parametrize(
     ("rules", "length"),
     [
-        ("mediapipe", None),
+        pytest.param("mediapipe", None, marks=pytest.mark.slow),
         ("mediapipe_bert", LENGTH),
         pytest.param("mediapipe", LENGTH, marks=pytest.mark.slow),
         pytest.param("mediapipe_bert", None, marks=pytest.mark.slow),

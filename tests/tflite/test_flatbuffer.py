@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from export_models import cluster, file_of, inverse, mean
-from kerascompact import export, tflite, tools
+from export_models import file_of, inverse
+from kerascompact import tflite, tools
 from kerascompact.runtime.interpreter import Interpreter
 from kerascompact.tflite import flatbuffer
 from kerascompact.tflite.metadata import metadata_of
@@ -180,7 +180,7 @@ def test_operator_names_of_custom_operators():
 
 
 def test_packing_twice_gives_the_same_bytes():
-    data = export.convert(mean(cluster()))
+    data = file_of("mean")
     model = flatbuffer.parse(data)
     assert flatbuffer.pack(model) == flatbuffer.pack(model) == data
     model.subgraphs[0].tensors[0].table.name = b"renamed"

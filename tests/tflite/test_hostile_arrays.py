@@ -33,12 +33,11 @@ def arrays(count, size):
         yield drawn.astype(np.int32)
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("make", "count"),
     [
         (of_words, 500),
-        (of_bits, 200),
+        pytest.param(of_bits, 200, marks=pytest.mark.slow),
         pytest.param(of_words, 20_000, marks=pytest.mark.slow),
         pytest.param(of_bits, 20_000, marks=pytest.mark.slow),
     ],

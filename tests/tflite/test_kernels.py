@@ -46,6 +46,7 @@ KINDS = {
 
 
 SEVERAL = ("convolution", "separable", "both")  # kernels as above, or two of them
+OTHERS = ("attention", "lstm", "sparse", *SEVERAL)
 
 
 def classifier(kind, width=24, embedding=None):
@@ -64,16 +65,8 @@ def outputs(data, ids=IDS):
     return np.concatenate([file.run({"ids": row[None]})["out"] for row in ids])
 
 
-@pytest.mark.few(2)
 @pytest.mark.parametrize(
-    "kind",
-    [
-        "dense",
-        "attention",
-        "lstm",
-        "sparse",
-        *(pytest.param(kind, marks=pytest.mark.slow) for kind in SEVERAL),
-    ],
+    "kind", ["dense", *(pytest.param(kind, marks=pytest.mark.slow) for kind in OTHERS)]
 )
 def test_kernels_of_int8_predict_what_the_frozen_model_does(kind):
     model = classifier(kind)
