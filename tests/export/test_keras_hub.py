@@ -197,8 +197,7 @@ def generated(lm, prompt, length=LONGEST):
     return lm.generate(given, stop_token_ids=None)["token_ids"][0].tolist()
 
 
-@pytest.mark.few(1)
-@pytest.mark.parametrize("make", [gpt2, llama])
+@pytest.mark.parametrize("make", [gpt2, pytest.param(llama, marks=pytest.mark.slow)])
 def test_generates_what_keras_hub_generates(make):
     """Prompts that are read at once, and longer ones, whose end goes token by token."""
     lm, file = generating(make)

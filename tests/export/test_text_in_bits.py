@@ -151,7 +151,6 @@ def test_classifier(mean_and_file, tmp_path):
         TextClassifier(path, Vocabulary(["a"]))
 
 
-@pytest.mark.slow  # the float32 files are short
 def test_bits_are_exact_in_a_file_of_integers():
     """`full_int8` rounds every float32 tensor, and no bit."""
     layer = embedding()
