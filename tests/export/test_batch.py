@@ -167,7 +167,7 @@ def test_loops_over_padded_rows(make):
     check(data, export.freeze(model, "int4").model, [padded(3), padded(3)[::-1], fed(3)])
 
 
-@pytest.mark.slow  # fused LSTMs and forms are short
+@pytest.mark.slow  # loops over padded rows are above
 @pytest.mark.parametrize(
     "make",
     [
@@ -197,6 +197,7 @@ def stacked():
     return [both, keras.layers.LSTM(5)]
 
 
+@pytest.mark.slow  # loops of several rows are above, fused ones apart
 @pytest.mark.parametrize(
     ("make", "count"),
     [

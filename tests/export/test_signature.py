@@ -42,18 +42,18 @@ def stock():
     return keras.layers.Embedding(V, 8, mask_zero=True)
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize(
-    ("make", "recipe"),
+    ("make", "recipe", "loop"),
     [
-        pytest.param(cluster, "float32", marks=pytest.mark.slow),
-        (cluster, "int4"),
-        pytest.param(stock, "int8_tables", marks=pytest.mark.slow),
-        (stock, Recipe("r", "int8", "int8", "rows")),
+        pytest.param(cluster, "float32", True, marks=pytest.mark.slow),
+        pytest.param(cluster, "int4", True, marks=pytest.mark.slow),
+        pytest.param(stock, "int8_tables", True, marks=pytest.mark.slow),
+        pytest.param(stock, Recipe("r", "int8", "int8", "rows"), True, marks=pytest.mark.slow),
+        (stock, Recipe("r", "int8", "int8", "rows"), False),
     ],
 )
-def test_models_of_one_file_predict_what_they_do_alone(make, recipe):
-    models = three(make(), loop=True)
+def test_models_of_one_file_predict_what_they_do_alone(make, recipe, loop):
+    models = three(make(), loop=loop)
     data = export.convert(models, recipe)
     names = {"encode": ("ids", "vector"), "classify": ("ids", "probabilities")}
     names["next word"] = "given", "logits"

@@ -39,6 +39,7 @@ def test_stores_ids_in_the_smallest_way():
     assert RemappedForm.from_part(dense(7)[0], np.arange(90, 97), 3000).first == 90
 
 
+@pytest.mark.slow  # bits are counted above, and bytes in `test_forms_in_files`
 def test_the_file_holds_the_ids_once():
     """One file of a form with sorted ids and one with a bitmap."""
     random, forms = np.random.default_rng(0), []
