@@ -9,7 +9,7 @@ from kerascompact.optimizers import Proximal
 
 
 def test_keeps_the_embedding_contract():
-    check_embedding(GroupLassoEmbedding, file=False)  # a form as of selected words
+    check_embedding(GroupLassoEmbedding, xla=False, file=False)  # one table, as selected words
 
 
 def test_every_row_takes_every_proximal_step(tmp_path):

@@ -179,4 +179,5 @@ def test_rejects(change, message):
 
 
 def test_keeps_the_embedding_contract():
-    check_embedding(PredefinedSparseEmbedding, file=False)  # test_reverse converts
+    # Compiled above; test_reverse converts.
+    check_embedding(PredefinedSparseEmbedding, xla=False, file=False)
