@@ -31,7 +31,7 @@ TEXTS = [
 ]
 
 
-def random_texts(pieces, count=50):
+def random_texts(pieces, count=20):
     rng = np.random.default_rng(0)
     tokens = np.array([token.removeprefix("##") for token in pieces.tokens])
     points = [*range(1, 0x600), 0x130, 0x9CB, 0x9C7, *range(0xAC00, 0xAC80), 0x1F600, 0xE0020]

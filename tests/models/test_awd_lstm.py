@@ -85,7 +85,7 @@ def test_trains_by_the_recipe_and_steps_on_a_phone():
     optimizer = keras.optimizers.SGD(
         3.0, global_clipnorm=AWD_PTB.clip, weight_decay=AWD_PTB.weight_decay
     )
-    lm.compile(optimizer, SparseSoftmaxCrossEntropy(), metrics=[Perplexity()])
+    lm.compile(optimizer, SparseSoftmaxCrossEntropy(), metrics=[Perplexity()], jit_compile=False)
     batches = stateful_batches(ids, 4, 5)
     callbacks = [NTASGD(from_start=True), ResetStates()]
     fit = lm.fit(

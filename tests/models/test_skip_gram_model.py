@@ -122,7 +122,7 @@ def test_shared_noise_has_the_expectation_of_own_noise():
     shared.contexts.assign(own.contexts)
     losses = []
     for model in (own, shared):
-        model.compile("sgd")
+        model.compile("sgd", jit_compile=False)
         model.build((None,))
         losses.append([float(model.test_on_batch(WORDS, CONTEXTS)[0]) for _ in range(200)])
         model.reset_metrics()
@@ -170,7 +170,7 @@ def test_training_puts_words_of_a_topic_together(kind):
     else:
         model = SkipGram(keras.layers.Embedding(8, 4), 8, **options)
     batches = SkipGramBatches(text, counts, 256, window=2, threshold=1.0)
-    model.compile(LazyAdam(0.05, global_clipnorm=5.0))
+    model.compile(LazyAdam(0.05, global_clipnorm=5.0), jit_compile=False)
     history = model.fit(batches, epochs=6, verbose=0).history
     assert history["negative_sampling"][-1] < 0.9 * history["negative_sampling"][0]
     vectors = model.word_vectors()
@@ -188,7 +188,7 @@ def test_cosine_loss_spreads_words():
         keras.utils.set_random_seed(0)
         embedding = keras.layers.Embedding(8, 4, embeddings_initializer="ones")
         model = SkipGram(embedding, 8, cosine_weight=weight, shared_noise=16, seed=0)
-        model.compile(LazyAdam(0.02))
+        model.compile(LazyAdam(0.02), jit_compile=False)
         pairs = np.random.default_rng(0).integers(2, 8, (2, 512))
         history = model.fit(*pairs, batch_size=64, epochs=10, verbose=0).history
         found.append(history["mean_cosine"][-1])
@@ -274,7 +274,7 @@ def test_refuses_vectors_that_something_has_changed():
             return 2 * super().call(words, training=training)
 
     model = Doubled(keras.layers.Embedding(8, 2), 8)
-    model.compile("sgd")
+    model.compile("sgd", jit_compile=False)
     with pytest.raises(
         ValueError, match="`y_pred` must be exactly the vectors that `SkipGram.call`"
     ):

@@ -42,7 +42,7 @@ def stream(words, separator, size):
     return tuple(np.array(part, np.int32) for part in (units, owners, places + [0] * rest))
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("how", ["eager", "graph", "xla"])
 @pytest.mark.parametrize("count", ["known", "open"])
 @pytest.mark.parametrize("projection", SETTINGS)

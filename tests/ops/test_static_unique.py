@@ -19,7 +19,7 @@ def compiled(function, dynamic=False):
     return tf.function(function, jit_compile=True, input_signature=[tf.TensorSpec(None, tf.int32)])
 
 
-@pytest.mark.few(6)
+@pytest.mark.few(3)
 @pytest.mark.parametrize("num_rows", ROWS)
 @pytest.mark.parametrize("dtype", ["int32", "int64"])
 @pytest.mark.parametrize("shape", SHAPES)
@@ -66,7 +66,7 @@ def names(kind, ids, num_rows):
     return tf.concat([*two, ids[:3]], axis=0)
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("num_rows", [5, *ROWS])
 @pytest.mark.parametrize("kind", ["a batch", "unique ids", "unique ids, in two lookups"])
 def test_sums_reach_every_row_once(kind, num_rows):

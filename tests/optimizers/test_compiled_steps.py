@@ -67,7 +67,7 @@ OPTIMIZERS = {
 }
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
 def test_every_way_of_an_optimizer(optimizer):
     def make(ids):
@@ -76,6 +76,7 @@ def test_every_way_of_an_optimizer(optimizer):
     assert_same(make, OPTIMIZERS[optimizer])
 
 
+@pytest.mark.slow
 def test_two_lookups_of_one_table_and_a_tied_softmax_and_a_last_batch_that_is_smaller():
     def twice(ids):
         embedding = layers.LowRankEmbedding(V, 4, rank=2)

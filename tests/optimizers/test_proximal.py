@@ -129,7 +129,7 @@ def test_eta_follows_a_schedule_and_a_rate_that_is_set():
     total = sums(pending_of(layer.table).total)
     np.testing.assert_allclose(total, (0.1 + 2 * 0.3) * STRENGTH, rtol=1e-6)
     model = keras.Sequential([keras.Input((2,), dtype="int32"), Rows()])
-    model.compile(Proximal(keras.optimizers.SGD(1.0)), "mse")
+    model.compile(Proximal(keras.optimizers.SGD(1.0)), "mse", jit_compile=False)
     callback = keras.callbacks.LearningRateScheduler(lambda epoch: 0.5 / (epoch + 1))
     model.fit(
         np.array([[1, 2]]), np.zeros((1, 2, WIDTH)), epochs=2, callbacks=[callback], verbose=0

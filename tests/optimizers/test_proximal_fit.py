@@ -34,7 +34,7 @@ def test_subgradient_gives_no_zeros_and_the_proximal_step_does():
         ROWS, WIDTH, "random_normal", embeddings_regularizer=keras.regularizers.L1(0.05)
     )
     model = keras.Sequential([embedding, keras.layers.Flatten(), keras.layers.Dense(1)])
-    model.compile(keras.optimizers.Adam(0.1), "mse")
+    model.compile(keras.optimizers.Adam(0.1), "mse", jit_compile=False)
     model.fit(IDS, LABELS, batch_size=12, epochs=20, shuffle=False, verbose=0)
     assert np.mean(embedding.embeddings.numpy() == 0) == 0
     assert np.mean(proximal.layers[0].table.numpy() == 0) > 0.2

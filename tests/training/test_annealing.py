@@ -87,7 +87,7 @@ def test_temperature_has_no_effect_on_one_hot_samples_and_is_refused_there(place
         drawn.append(layer(ids, training=True).numpy())
     np.testing.assert_array_equal(*drawn)
     trained = model(layer)
-    trained.compile("sgd", "mse")
+    trained.compile("sgd", "mse", jit_compile=False)
     callback = TemperatureAnnealing(GeometricDecay(0.9, 0.1, 5))
     with pytest.raises(ValueError, match=r"Use `NoiseAnnealing`, .*with straight_through=True\."):
         trained.fit(IDS, LABELS, verbose=0, callbacks=[callback])
@@ -174,7 +174,7 @@ def test_goes_on_counting_in_a_second_fit():
 )
 def test_refuses_numbers_out_of_range(kind, value, bound):
     trained = model(ClusterEmbedding(9, 2, 3, straight_through=False))
-    trained.compile("sgd", "mse")
+    trained.compile("sgd", "mse", jit_compile=False)
     with pytest.raises(ValueError, match=rf"`schedule\(step\)` must be a finite number {bound}\."):
         trained.fit(IDS, LABELS, verbose=0, callbacks=[kind(lambda step: value)])
 
@@ -182,7 +182,7 @@ def test_refuses_numbers_out_of_range(kind, value, bound):
 @pytest.mark.parametrize("kind", [TemperatureAnnealing, NoiseAnnealing])
 def test_refuses_a_model_without_clusters(kind):
     trained = model(keras.layers.Embedding(9, 2))
-    trained.compile("sgd", "mse")
+    trained.compile("sgd", "mse", jit_compile=False)
     callback = kind(GeometricDecay(0.9, 0.1, 5))
     with pytest.raises(ValueError, match=f"`{kind.__name__}` must be used with a model that"):
         trained.fit(IDS, LABELS, verbose=0, callbacks=[callback])
@@ -199,7 +199,7 @@ def test_refuses_a_schedule_that_cannot_be_called(schedule):
 def test_counts_every_step_of_a_call_of_several():
     cluster = ClusterEmbedding(9, 2, 3, straight_through=False)
     trained = model(cluster)
-    trained.compile("sgd", "mse", steps_per_execution=3)
+    trained.compile("sgd", "mse", steps_per_execution=3, jit_compile=False)
     trained.optimizer.build(trained.trainable_variables)  # or the step is traced twice
     asked = []
     callback = TemperatureAnnealing(lambda step: asked.append(step) or 1.0)
@@ -213,7 +213,7 @@ def test_counts_the_steps_of_a_call_that_the_end_of_the_data_cuts(known):
     cluster = ClusterEmbedding(9, 2, 3, straight_through=False)
     trained, asked, chosen = model(cluster), [], []
     optimizer = keras.optimizers.SGD(gradient_accumulation_steps=2)
-    trained.compile(optimizer, "mse", steps_per_execution=3)
+    trained.compile(optimizer, "mse", steps_per_execution=3, jit_compile=False)
     trained.optimizer.build(trained.trainable_variables)  # or the step is traced twice
     data = tf.data.Dataset.from_tensor_slices((IDS, LABELS)).batch(1)
     if not known:

@@ -16,7 +16,7 @@ IDS = np.repeat([[0, 1], [2, 3], [4, 5]], 4, axis=0)[:, [0, 1, 0, 1, 0]]
 def test_catch_up_keeps_what_was_evaluated(metric, tmp_path):
     """By `EarlyStopping` and in files of weights alone; the moments go on changing meanwhile."""
     model, found, losses = classifier(strength=0.1), [], iter([3.0, 1.0, 2.0, 4.0])
-    model.compile(Proximal(keras.optimizers.Adam(0.3), metric), "mse")
+    model.compile(Proximal(keras.optimizers.Adam(0.3), metric), "mse", jit_compile=False)
     model.optimizer.build(model.trainable_variables)
     table = model.layers[0].table
     read = keras.callbacks.LambdaCallback(

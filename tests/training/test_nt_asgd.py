@@ -35,7 +35,7 @@ class Recorded(keras.callbacks.Callback):
 def model(**options):
     keras.utils.set_random_seed(0)
     made = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1, use_bias=False)])
-    made.compile(keras.optimizers.SGD(0.3), "mse", **options)
+    made.compile(keras.optimizers.SGD(0.3), "mse", jit_compile=False, **options)
     made.optimizer.build(made.trainable_variables)  # or the step is traced twice
     return made
 
@@ -148,7 +148,7 @@ def test_reading_the_best_weights_changes_no_later_step(folder, tmp_path):
     noise, dense = keras.layers.GaussianNoise(1e-9), keras.layers.Dense(1, use_bias=False)
     made = keras.Sequential([keras.Input((2,)), noise, dense])
     rate = keras.optimizers.schedules.InverseTimeDecay(0.1, 1, 1.0)
-    made.compile(keras.optimizers.SGD(rate, momentum=0.9), "mse")
+    made.compile(keras.optimizers.SGD(rate, momentum=0.9), "mse", jit_compile=False)
     made.optimizer.build(made.trainable_variables)  # or the step is traced twice
     weights, velocity = made.get_weights()[0], 0.0
     drawn, expected = noise.seed_generator.state.numpy(), []

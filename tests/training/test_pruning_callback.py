@@ -102,7 +102,7 @@ def recurrent():
     inner = keras.Sequential([keras.layers.Dense(8, name="dense")], name="inner")
     layers += [inner, keras.layers.Dense(3, name="dense")]
     built = keras.Sequential([keras.Input((4,), dtype="int32"), *layers])
-    built.compile(keras.optimizers.Adam(0.01), "mse")
+    built.compile(keras.optimizers.Adam(0.01), "mse", jit_compile=False)
     return built
 
 
@@ -114,7 +114,7 @@ def test_prunes_the_kernels_of_other_layers():
     """In calls of four steps; the tests above are in calls of one."""
     built = recurrent()
     average = keras.optimizers.Adam(0.01, use_ema=True, ema_momentum=0.5)
-    built.compile(average, "mse", steps_per_execution=4)
+    built.compile(average, "mse", steps_per_execution=4, jit_compile=False)
     pruning = MagnitudePruning(lambda step: (step == 9, 0.6), layers=KERNELS)
     built.fit(IDS, np.ones((64, 3)), batch_size=8, epochs=2, callbacks=[pruning], verbose=0)
     assert pruning.step == 16
@@ -159,7 +159,7 @@ def test_rejects_what_is_no_schedule():
         with pytest.raises(ValueError, match="`layers` must be names of layers.*or their classes"):
             fit(model(), MagnitudePruning(print, [unknown]))
     plain = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3)])
-    plain.compile("sgd", "mse")
+    plain.compile("sgd", "mse", jit_compile=False)
     with pytest.raises(ValueError, match="must be used with a model that has trainable matrices"):
         fit(plain, MagnitudePruning(print))
 
@@ -172,7 +172,7 @@ ids, target = np.ones((8, 4), int), np.ones((8, 4, 6))
 for schedule in (PolynomialDecay(0.2, 0.8, 1, 5, frequency=2), ConstantSparsity(0.8, 2, -1, 1)):
     layers = [keras.layers.Embedding(30, 6), keras.layers.Dense(6)]
     model = keras.Sequential([keras.Input((4,), dtype="int32"), *layers])
-    model.compile("sgd", "mse")
+    model.compile("sgd", "mse", jit_compile=False)
     callback = MagnitudePruning(schedule, layers=[keras.layers.Embedding, keras.layers.Dense])
     model.fit(ids, target, batch_size=1, verbose=0, callbacks=[callback])
     assert abs(callback.sparsity() - 0.8) < 0.01, callback.sparsity()

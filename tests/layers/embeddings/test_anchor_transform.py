@@ -242,7 +242,7 @@ def test_positive_pairs_are_not_penalised():
     pairs = np.array([[3, 1], [3, 5], [8, 0]])
     layer = AnchorTransformEmbedding(V, D, 6, l1_weight=100.0, positive_pairs=pairs)
     model = keras.Sequential([keras.Input((V,), dtype="int32"), layer])
-    model.compile(Proximal(keras.optimizers.SGD(0.1)), "mse")
+    model.compile(Proximal(keras.optimizers.SGD(0.1)), "mse", jit_compile=False)
     model.fit(np.arange(V)[None], np.ones((1, V, D)), epochs=2, verbose=0)
     found = layer.sparse_transform()
     where = np.array(found.nonzero()).T
@@ -254,7 +254,7 @@ def test_positive_pairs_are_not_penalised():
 def test_trained_entries_are_exact_zeros_in_the_form_and_counted():
     layer = example(AnchorTransformEmbedding, l1_weight=0.5)
     model = keras.Sequential([keras.Input((5,), dtype="int32"), layer])
-    model.compile(Proximal(keras.optimizers.SGD(0.05)), "mse")
+    model.compile(Proximal(keras.optimizers.SGD(0.05)), "mse", jit_compile=False)
     model.optimizer.build(model.trainable_variables)  # or the step is traced twice
     ids = some_ids(AnchorTransformEmbedding, (64, 5))
     model.fit(ids, np.ones((64, 5, D)), batch_size=8, epochs=3, verbose=0)
@@ -270,7 +270,7 @@ def test_trained_entries_are_exact_zeros_in_the_form_and_counted():
 
 def test_refuses_an_optimizer_without_the_proximal_step():
     model = keras.Sequential([keras.Input((5,), dtype="int32"), example(AnchorTransformEmbedding)])
-    model.compile("adam", "mse")
+    model.compile("adam", "mse", jit_compile=False)
     with pytest.raises(ValueError, match="has a proximal rule"):
         model.fit(some_ids(AnchorTransformEmbedding), np.ones((6, 5, D)), verbose=0)
 

@@ -229,7 +229,7 @@ def test_random_codes_come_from_the_seed():
 def test_temperature_can_be_annealed():
     layer = built()
     model = keras.Sequential([keras.Input((2,), dtype="int32"), layer])
-    model.compile("sgd", "mse")
+    model.compile("sgd", "mse", jit_compile=False)
     annealing = TemperatureAnnealing(GeometricDecay(1.0, 0.1, 3))
     model.fit(np.ones((4, 2), int), np.ones((4, 2, WIDTH)), 1, verbose=0, callbacks=[annealing])
     np.testing.assert_allclose(layer.current_temperature.numpy(), 0.1, rtol=1e-5)
@@ -302,7 +302,7 @@ def test_codes_that_are_given_have_no_logits_to_guide_and_nothing_to_anneal():
     model = keras.Sequential([keras.Input((2,), dtype="int32"), built(codes="random")])
     soft = soft_copy(model)
     np.testing.assert_array_equal(soft(np.array([[1, 2]])), model(np.array([[1, 2]])))
-    model.compile("sgd", "mse")
+    model.compile("sgd", "mse", jit_compile=False)
     with pytest.raises(
         ValueError, match="`TemperatureAnnealing` must be used with a model that has"
     ):

@@ -159,12 +159,11 @@ def one_step(layer, ids, target, rate=0.1, **compiled):
 @pytest.mark.parametrize(
     ("jit_compile", "mixture", "nonnegative"),
     [
-        (True, "softmax", True),
-        (False, "linear", False),
+        (False, "softmax", True),
         *(
             pytest.param(*case, marks=pytest.mark.slow)
             for case in itertools.product([False, True], ["linear", "softmax"], [False, True])
-            if case not in {(True, "softmax", True), (False, "linear", False)}
+            if case != (False, "softmax", True)
         ),
     ],
 )
@@ -243,7 +242,11 @@ def test_training_finds_the_columns_of_a_table():
         36, 12, 12, 2, anchors=anchors, trainable_anchors=False, l1_weight=0.01
     )
     model = keras.Sequential([keras.Input((36,), dtype="int32"), layer])
-    model.compile(Proximal(keras.optimizers.Adam(0.05)), keras.losses.MeanSquaredError("sum"))
+    model.compile(
+        Proximal(keras.optimizers.Adam(0.05)),
+        keras.losses.MeanSquaredError("sum"),
+        jit_compile=False,
+    )
     model.optimizer.build(model.trainable_variables)  # or the step is traced twice
     ids, target = np.arange(36)[None], 2 * np.tile(anchors, (3, 1))[None]
     model.fit(tf.data.Dataset.from_tensors((ids, target)).repeat(150), shuffle=False, verbose=0)
@@ -346,7 +349,9 @@ def test_a_language_model_trains_tied():
     hidden = keras.layers.Dense(D, activation="tanh")(layer(ids))
     model = keras.Model(ids, layer(hidden, reverse=True))
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-    model.compile(optimizer(SparseAnchorEmbedding, keras.optimizers.Adam(0.05)), loss)
+    model.compile(
+        optimizer(SparseAnchorEmbedding, keras.optimizers.Adam(0.05)), loss, jit_compile=False
+    )
     data = some_ids(SparseAnchorEmbedding, (32, 5))
     first, *_, last = model.fit(data, data, batch_size=8, epochs=12, verbose=0).history["loss"]
     assert last < 0.8 * first

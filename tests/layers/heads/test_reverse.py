@@ -77,7 +77,7 @@ def test_multiplies_vectors_with_what_ids_look_up(make):
         np.testing.assert_allclose(found, vectors @ table.T, atol=1e-5)  # float32 sums
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("name", "jit_compile"), [(m, False) for m in MAKERS] + [(m, True) for m in COMPILED]
 )
@@ -139,7 +139,7 @@ def test_trains_in_fit(name, jit_compile):
         assert np.any(old != weight.numpy()), f"{weight.path} does not move"
 
 
-@pytest.mark.few(6)
+@pytest.mark.few(3)
 @each
 def test_computes_in_mixed_precision(make):
     config = make().get_config()
@@ -165,7 +165,7 @@ def test_trains_with_a_scaled_loss(name):
     assert np.isfinite(loss).all()
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(2)
 @each
 def test_is_one_layer_in_files_clones_and_frozen_models(make, tmp_path):
     layer = built(make)
@@ -185,7 +185,7 @@ def test_is_one_layer_in_files_clones_and_frozen_models(make, tmp_path):
     np.testing.assert_array_equal(loaded(ids), frozen(ids))
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(2)
 @each
 def test_converts_to_built_in_operators_and_predicts_the_same(make):
     layer = built(make)
@@ -197,7 +197,7 @@ def test_converts_to_built_in_operators_and_predicts_the_same(make):
     assert not tools.inspect(file).custom
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "make",
     [
@@ -240,6 +240,7 @@ def test_integers_between_layers_leave_the_ids_of_the_words_alone(make):
     assert report.largest_difference < 0.15 * np.abs(model(rows)).max()
 
 
+@pytest.mark.slow
 def test_a_subclassed_model_is_lent_its_forms_both_ways():
     class Subclassed(keras.Model):
         def __init__(self):
