@@ -60,7 +60,7 @@ def test_tf_idf_is_the_sum_over_documents():
     assert found.tolist() == tf_idf_anchors(documents, 20, 6, exclude=[0]).tolist()
 
 
-@pytest.mark.parametrize("weights", [None, COUNTS])
+@pytest.mark.parametrize("weights", [pytest.param(None, marks=pytest.mark.slow), COUNTS])
 def test_kmeans_draws_with_the_papers_probabilities(weights):
     drawn = Counter(
         tuple(kmeans_anchors(TABLE, 2, counts=weights, seed=seed).tolist()) for seed in range(DRAWS)
@@ -121,7 +121,7 @@ def test_equal_rows_are_one_anchor():
         kmeans_anchors(table.astype(np.float32), 4)
 
 
-@pytest.mark.parametrize("weights", [None, COUNTS])
+@pytest.mark.parametrize("weights", [pytest.param(None, marks=pytest.mark.slow), COUNTS])
 def test_coreset_draws_by_sensitivity(weights):
     plain = np.ones(5) if weights is None else weights.astype(float)
     mean = (plain[:, None] * TABLE).sum(0) / plain.sum()

@@ -107,7 +107,7 @@ FORMS = {
 TEXTS = np.array([[3, 8, 1, 3, 0, 0], [0, 0, 0, 0, 0, 0], [5, 0, 0, 2, 0, 8], [1, 2, 3, 4, 5, 6]])
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("recipe", ["float32", "int8", "int4"])
 @pytest.mark.parametrize("length", [6, None])
 @pytest.mark.parametrize("make", FORMS)
@@ -128,6 +128,7 @@ def test_a_file_sums_vectors_of_the_words_that_a_mask_keeps(recipe, length, make
         np.testing.assert_allclose(np.ravel(mean), expected, rtol=2e-6, atol=5e-6)
 
 
+@pytest.mark.slow
 def test_a_file_of_few_codes_adds_vectors():
     """Where leaving out padding costs more than it saves, and where a length is open."""
     ids = keras.Input((None,), dtype="int32")

@@ -45,7 +45,7 @@ def expected(text, rules, projection, length, together=False):
     return bits
 
 
-@pytest.mark.few(5)
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     "projection",
     [

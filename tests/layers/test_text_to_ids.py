@@ -38,7 +38,7 @@ def test_equals_the_vocabulary_on_hostile_texts(vocabulary, fingerprint_bits):
     np.testing.assert_array_equal(layer(padded(HOSTILE)), expected(vocabulary, HOSTILE, 50))
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("fingerprint_bits", [32, 40, 64])
 @pytest.mark.parametrize("rules", IN_FILES)
 def test_no_odd_character_is_taken_for_no_word(rules, fingerprint_bits):
@@ -65,7 +65,7 @@ def test_as_many_ids_as_there_are_words(vocabulary):
 def test_equals_the_vocabulary_on_clinc(rules):
     data = clinc150.load(out_of_scope=True)
     vocabulary = Vocabulary.build(data.train.texts, size=3000, rules=rules)
-    texts = data.test.texts + data.dev.texts
+    texts = (data.test.texts + data.dev.texts)[::4]
     layer = TextToIds.from_vocabulary(vocabulary, sequence_length=32)
     np.testing.assert_array_equal(layer(padded(texts)), expected(vocabulary, texts, 32))
     known = " ".join(vocabulary.words)

@@ -99,6 +99,7 @@ def test_quantization_aware_models_keep_their_sigmoids(saved):
     assert tflite.read_metadata(export.convert(aware, "int4", labels=LABELS))["multi_label"]
 
 
+@pytest.mark.slow
 def test_metadata_of_other_files_are_as_before(saved):
     model, _ = saved
     softmax = mean_classifier(keras.layers.Embedding(len(WORDS), 4), 3)

@@ -20,6 +20,7 @@ def rounded(values, seed, jit_compile=False):
     return tf.cast(function(tf.constant(values), seed), tf.float32).numpy()
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("jit_compile", [False, True])
 def test_takes_the_outer_neighbour_as_often_as_the_number_is_near_it(jit_compile):
     random = np.random.default_rng(0)

@@ -56,7 +56,7 @@ def test_entropy_of_decided_codes_is_zero_and_so_is_its_gradient():
     assert np.isfinite(tape.gradient(entropy, soft)).all()
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("jit_compile", [False, True])
 @pytest.mark.parametrize("shared", [False, True])
 def test_chosen_rows_are_products_with_one_hot_codes(shared, jit_compile):

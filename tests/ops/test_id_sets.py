@@ -14,7 +14,7 @@ SETS = {
 }
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("kind", id_sets.KINDS)
 @pytest.mark.parametrize("ids, count", SETS.values(), ids=SETS)
 def test_finds_every_id_and_its_place(ids, count, kind):

@@ -5,6 +5,7 @@ import tensorflow as tf
 from kerascompact.ops.normalization import normalized_columns
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("jit_compile", [False, True])
 @pytest.mark.parametrize("some", [True, False])
 def test_equals_tensorflow_and_its_gradient(some, jit_compile):

@@ -35,7 +35,7 @@ def by_ours(chunk, hidden, table, kernel, upstream):
     return logits, *tape.gradient(logits, [hidden, table, kernel], upstream)
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(2)
 @CHUNKS
 @pytest.mark.parametrize("how", ["eager", "graph", "xla"])
 def test_equals_the_formula(chunk, how):

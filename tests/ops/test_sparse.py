@@ -15,7 +15,7 @@ ROWS = [
 ]
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("rows", ROWS, ids=len)
 @pytest.mark.parametrize("jit_compile", [False, True])
 def test_finds_the_entries_of_every_row(rows, jit_compile):

@@ -17,6 +17,7 @@ def random_case(count=40, size=9, slots=4, width=5):
     return columns, weights, table, upstream
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("jit_compile", [False, True])
 @pytest.mark.parametrize("widest", [0, 4096])
 def test_is_the_product_with_a_dense_matrix(jit_compile, widest, monkeypatch):

@@ -15,7 +15,7 @@ def runs(function):
     yield tf.function(function, jit_compile=True)
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("dtype", ["int32", "int64"])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_names_every_id_once_and_finds_it_again(shape, dtype):

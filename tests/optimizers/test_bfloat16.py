@@ -45,7 +45,7 @@ def adam(w, m, v, g, t, rate, decay=0.0, b1=0.9, b2=0.999):
     [
         (False, "eager"),
         pytest.param(False, "xla", marks=pytest.mark.slow),  # a short one of SGD is below
-        (True, "graph"),
+        pytest.param(True, "graph", marks=pytest.mark.slow),
         pytest.param(False, "graph", marks=pytest.mark.slow),
         pytest.param(True, "eager", marks=pytest.mark.slow),
         pytest.param(True, "xla", marks=pytest.mark.slow),
@@ -87,6 +87,7 @@ def test_each_step_is_adams_rounded_at_random(way, dense):
 SLOTS = ("momentum", "velocity")
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize("kind", ELEMENTWISE, ids=lambda kind: kind.__name__)
 def test_every_optimizer_takes_the_step_that_it_takes_in_float32(kind):
     half, full = table(), keras.Variable(numbers(table()), dtype="float32")

@@ -101,6 +101,7 @@ KINDS = [
 ]
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize("kind, config", KINDS)
 def test_any_optimizer_equals_keras_on_the_dense_gradient(kind, config):
     make = getattr(keras.optimizers, kind)

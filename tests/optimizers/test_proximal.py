@@ -31,7 +31,7 @@ from proximal_steps import (
 )
 
 
-@pytest.mark.few(5)
+@pytest.mark.few(3)
 @pytest.mark.parametrize("rule", PROX)
 @pytest.mark.parametrize("name", OPTIMIZERS)
 def test_rows_that_were_away_end_where_the_dense_step_puts_them(name, rule):

@@ -191,6 +191,7 @@ def test_inside_multi_optimizer():
     np.testing.assert_array_equal(caught_up(table), table)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "optimizer, jit_compile",
     [

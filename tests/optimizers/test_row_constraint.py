@@ -37,6 +37,7 @@ def run(optimizer, constraint, ids, dense=False):
     return variable.numpy()
 
 
+@pytest.mark.few(9)
 @pytest.mark.parametrize("constraint", BY_ROWS + WHOLE, ids=lambda c: type(c).__name__)
 @pytest.mark.parametrize("name", ["sgd", "adam"])
 @pytest.mark.parametrize("dense", [False, True])

@@ -32,8 +32,8 @@ def test_catch_up_keeps_what_was_evaluated(metric, tmp_path):
     model.fit(*data, callbacks=[read, CatchUp(), stop, save], **options)
     np.testing.assert_array_equal(table, found[1])
     np.testing.assert_array_equal(caught_up(table), found[1])
+    again = classifier(strength=0.1)
     for file, expected in zip(files, found, strict=True):
-        again = classifier(strength=0.1)
         again.load_weights(file)
         np.testing.assert_array_equal(again.layers[0].table, expected)
     assert (found[1] == 0).any() and np.abs(found[1] - found[3]).max() > 0.1

@@ -18,6 +18,7 @@ def example(shape=(4, 3), words=7):
     return random.integers(0, words, shape), random.normal(size=(*shape, words)).astype("float32")
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize("jit_compile", [True, False])
 @pytest.mark.parametrize("reduction", ["sum_over_batch_size", "sum", "none"])
 @pytest.mark.parametrize("weights", [None, (4, 1), (4, 3)])

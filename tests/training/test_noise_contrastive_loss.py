@@ -64,7 +64,7 @@ def test_learns_to_be_normalized():
 
 def test_is_saved_with_a_model(tmp_path):
     model = own()
-    model.compile("sgd", NoiseContrastiveEstimation(7, 2.5, seed=3), jit_compile=False)
+    model.compile("sgd", NoiseContrastiveEstimation(7, 2.5, seed=3), run_eagerly=True)
     model.fit(IDS, LABELS, verbose=0)
     model.save(tmp_path / "model.keras")
     loss = keras.models.load_model(tmp_path / "model.keras").loss

@@ -122,10 +122,13 @@ def adaptive():
     return Proximal(keras.optimizers.Adam(RATE / 4), "adaptive")
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "optimizer, rule, jit_compile",
-    [(loss_scaled, "free", True), (multiple, "group", False), (adaptive, "l1", False)],
+    [
+        pytest.param(loss_scaled, "free", True, marks=pytest.mark.slow),
+        pytest.param(multiple, "group", False, marks=pytest.mark.slow),
+        (adaptive, "l1", False),
+    ],
 )
 def test_any_optimizer_and_rule(optimizer, rule, jit_compile):
     """Averages of what was read after every batch; what was read is that of a run without them."""

@@ -92,17 +92,16 @@ def of_two_optimizers(scaled):
 def test_each_of_several_optimizers_has_the_rate_of_the_length(scaled):
     random = RandomSteps(TEXT, 2, 10, deviation=3.0, half=0.3, shortest=2)
     model, two = of_two_optimizers(scaled)
-    model.fit(random.batches, shuffle=False, callbacks=[random], verbose=0)
+    rates = []  # that such a rate is the step's is above
+
+    def see(batch, logs=None):
+        rates.append([float(one.learning_rate) for one in two])
+
+    seen = keras.callbacks.LambdaCallback(on_train_batch_begin=see)
+    model.fit(random.batches, shuffle=False, callbacks=[random, seen], verbose=0)
     assert [float(one.learning_rate) for one in two] == pytest.approx([3.0, 0.1])
-    by_hand, two = of_two_optimizers(scaled)
-    random.on_epoch_begin(0)
-    for x, y in random.batches:
-        for one, rate in zip(two, (3.0, 0.1), strict=True):
-            one.learning_rate = rate * x.shape[1] / 10
-        by_hand.train_on_batch(x, y)
     assert len(set(random.lengths.tolist())) > 4
-    for one, other in zip(model.get_weights(), by_hand.get_weights(), strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(rates, np.outer(random.lengths / 10, (3.0, 0.1)), rtol=1e-6)
 
 
 def test_epochs_cover_the_streams_without_gaps_and_differ():

@@ -33,6 +33,7 @@ def step_of(model, loss):
     return step
 
 
+@pytest.mark.few(1)
 @each
 def test_the_transform_is_only_gathered_from_and_its_gradient_is_rows(kind):
     model, words = made(l1_weight=1e-3)

@@ -28,7 +28,7 @@ def step(layer, by, ids, target=1.0):
     by.apply(tape.gradient(loss, layer.trainable_variables), layer.trainable_variables)
 
 
-@pytest.mark.few(5)
+@pytest.mark.few(3)
 @pytest.mark.parametrize("by", ["sgd", "lazy"])
 @pytest.mark.parametrize(("cls", "arguments"), HELD, ids=lambda v: getattr(v, "__name__", ""))
 def test_holds_for_the_vectors_after_each_step(cls, arguments, by):

@@ -73,6 +73,7 @@ def test_keeps_the_embedding_contract(method, monkeypatch):
     check_embedding(DPQEmbedding, xla=False, file=False)  # compiled below; test_reverse converts
 
 
+@pytest.mark.few(4)
 @cases
 def test_inference_puts_the_chosen_rows_side_by_side(method, batch_norm, shared_codebook):
     layer = built(method=method, batch_norm=batch_norm, shared_codebook=shared_codebook)
@@ -88,6 +89,7 @@ def test_inference_puts_the_chosen_rows_side_by_side(method, batch_norm, shared_
     assert not layer.losses
 
 
+@pytest.mark.few(4)
 @cases
 def test_training_chooses_by_the_batchs_tokens(method, batch_norm, shared_codebook):
     layer = built(method=method, batch_norm=batch_norm, shared_codebook=shared_codebook)

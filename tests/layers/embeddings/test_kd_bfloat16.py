@@ -30,7 +30,7 @@ def pair(**options):
 
 def model_of(layer, optimizer=None, **options):
     model = keras.Sequential([keras.Input((3,), dtype="int32"), layer])
-    model.compile(optimizer or LazyAdam(0.1), "mse", **options)
+    model.compile(optimizer or LazyAdam(0.1), "mse", **{"jit_compile": False} | options)
     if optimizer is None:
         model.optimizer.build(model.trainable_variables)  # or the step is traced twice
     return model
@@ -40,6 +40,7 @@ def logits(layer):
     return tf.cast(layer.logits.value, tf.float32).numpy()
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "options",
     [

@@ -61,7 +61,7 @@ def trained_on(make, ids, jit=False, **options):
     return [float(loss), vectors.numpy(), *(g.numpy() for g in gradients), *averages]
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("kind", KINDS)
 def test_words_are_trained_alike_alone_and_beside_padding(kind):
     alone = trained_on(KINDS[kind], WORDS, mask_zero=True)
@@ -71,6 +71,7 @@ def test_words_are_trained_alike_alone_and_beside_padding(kind):
         np.testing.assert_allclose(other, one, atol=2e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "kind",
     [
@@ -92,6 +93,7 @@ def test_id_0_is_a_word_without_mask_zero(kind):
     assert abs(alone[0] - beside[0]) > 1e-3
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_batch_of_padding_only_changes_nothing(kind):
     keras.utils.set_random_seed(0)

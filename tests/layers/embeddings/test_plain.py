@@ -28,6 +28,7 @@ def pair(**kwargs):
     return both
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16", "mixed_float16", "float64"])
 @pytest.mark.parametrize("ids", [IDS, IDS.astype(np.float32), IDS - V, np.int64(3), IDS[:0]])
 def test_gives_the_vectors_of_keras(ids, dtype):

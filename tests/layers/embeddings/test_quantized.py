@@ -58,6 +58,7 @@ def test_one_scale_serves_the_table(bits):
     np.testing.assert_allclose(layer(EVERY), expected, atol=1e-7)
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("scale", ["row", "table"])
 @pytest.mark.parametrize("bits", range(1, 9))
 def test_the_form_gives_the_same_bits(bits, scale):

@@ -82,6 +82,7 @@ def test_its_files_load_elsewhere_and_it_trains_in_every_model(tmp_path):
     check_files(SparseAnchorEmbedding, tmp_path)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("mixture", [{}, {"mixture": "softmax"}, SCALED])
 @pytest.mark.parametrize(("num_anchors", "entries"), [(6, 3), ([5, 2, 3], [3, 2, 1])])
 def test_is_the_dense_layer_with_the_same_transform(mixture, num_anchors, entries):

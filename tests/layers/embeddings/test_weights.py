@@ -245,7 +245,7 @@ CASES = {
 }
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("case", CASES)
 def test_starts_where_its_compressor_ends(case):
     cls, arguments, expected = CASES[case]

@@ -63,7 +63,7 @@ def dense(layer, kind, **options):
     return one
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
     "options",
@@ -114,7 +114,7 @@ def test_bidirectional_skips_padding_and_is_saved(kind, tmp_path):
     np.testing.assert_array_equal(loaded(short), model(short))
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("segments", [(), (1,), ([8],)])
 def test_one_segment_is_the_dense_layer(kind, segments):
