@@ -1,5 +1,7 @@
 """Bytes to BERT's ids against the package `tokenizers`, on any text and on what is none."""
 
+import functools
+
 import keras
 import numpy as np
 import pytest
@@ -31,6 +33,12 @@ TEXTS = [
 ]
 
 
+@functools.cache
+def word_pieces():
+    """Those of the usual options: the table of all characters takes a second."""
+    return WordPiece(tokenizer())
+
+
 def random_texts(pieces, count=20):
     rng = np.random.default_rng(0)
     tokens = np.array([token.removeprefix("##") for token in pieces.tokens])
@@ -58,7 +66,7 @@ CASES = [
 
 @pytest.mark.parametrize(("options", "in_order"), CASES, ids=str)
 def test_equals_the_tokenizer_in_keras_and_in_a_file(options, in_order):
-    pieces = WordPiece(tokenizer(**options))
+    pieces = WordPiece(tokenizer(**options)) if options else word_pieces()
     layer = TextToPieces.from_tokenizer(pieces, in_order, sequence_length=40)
     text = keras.Input((None,), batch_size=1, dtype="int32", name="text")
     file = Interpreter(export.convert(keras.Model(text, layer(text)), "float32"))
@@ -89,7 +97,7 @@ def test_bytes_that_are_no_text():
 
 
 def test_as_many_ids_as_a_text_has():
-    pieces = WordPiece(tokenizer())
+    pieces = word_pieces()
     open_length = TextToPieces.from_tokenizer(pieces)
     limited = TextToPieces.from_tokenizer(pieces, max_words=5)
     bare = TextToPieces.from_tokenizer(WordPiece(tokenizer(ends=False)))
@@ -102,7 +110,7 @@ def test_as_many_ids_as_a_text_has():
 
 
 def test_model_file_and_storage(tmp_path):
-    pieces = WordPiece(tokenizer())
+    pieces = word_pieces()
     layer = TextToPieces.from_tokenizer(pieces, sequence_length=9)
     text = keras.Input((None,), batch_size=1, dtype="int32")
     model = keras.Model(text, layer(text))
@@ -119,7 +127,7 @@ def test_model_file_and_storage(tmp_path):
 
 
 def test_refuses():
-    pieces = WordPiece(tokenizer())
+    pieces = word_pieces()
     layer = TextToPieces.from_tokenizer(pieces, sequence_length=9)
     with pytest.raises(ValueError, match="`inputs` must be one text"):
         layer(padded(["turn", "it"]))
