@@ -53,8 +53,7 @@ def table_by_hand(layer):
 
 
 def test_keeps_the_embedding_contract():
-    # Compiled in the fits below; test_a_file_looks_up_and_scores_words.
-    check_embedding(AnchorTransformEmbedding, xla=False, file=False)
+    check_embedding(AnchorTransformEmbedding, file=False)  # test_a_file_looks_up_and_scores_words
 
 
 @pytest.mark.slow
