@@ -81,7 +81,7 @@ def lstm(x, kernel, recurrent, bias):
 
 
 def test_keeps_the_embedding_contract():
-    check_embedding(KDCodeEmbedding, xla=False, file=False)  # compiled below; codes as of DPQ
+    check_embedding(KDCodeEmbedding, file=False)  # codes as those of DPQ
 
 
 OPTIONS = [

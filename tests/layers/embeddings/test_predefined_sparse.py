@@ -179,5 +179,5 @@ def test_rejects(change, message):
 
 
 def test_keeps_the_embedding_contract():
-    # Compiled above; test_reverse converts.
+    # Tables as of selected words, compiled there; test_reverse converts.
     check_embedding(PredefinedSparseEmbedding, xla=False, file=False)
