@@ -241,7 +241,7 @@ def _bytes(words: tf.Tensor, projection: Projection) -> tuple[tf.Tensor, tf.Tens
 
 def _in_turn(some: Any, count: tf.Tensor, step: int, projection: Projection) -> tf.Tensor:
     """Rows of bits from `some(first row)`, one part after another, which bounds the memory."""
-    parts = -(-count // step)
+    parts = tf.maximum(1, -(-count // step))  # eagerly, no part cannot be concatenated
     shape = [None, projection.num_bits]
     found = tf.TensorArray(tf.uint8, parts, infer_shape=False, element_shape=shape)
     _, found = tf.while_loop(

@@ -126,6 +126,8 @@ def test_takes_any_number_of_words_in_tf_data():
         assert bits.shape == (count, 1, 15)
         np.testing.assert_array_equal(bits[:, 0], projection_bits(words[:count], projection))
         np.testing.assert_array_equal(whole, projection_bits(words[:count], projection))
+    eager = both(tf.zeros([0, 1], tf.string))
+    assert [bits.shape for bits in eager] == [(0, 1, 15), (0, 15)]
     empty = tf.RaggedTensor.from_row_lengths(tf.zeros([0], tf.int32), tf.zeros([0], tf.int32))
     assert ragged_bits(empty, projection).shape == (0, 15)
     assert word_bits(tf.constant("king"), projection).shape == (15,)
