@@ -1,5 +1,9 @@
 """Searches on data that is not as one would like it."""
 
+import importlib
+import math
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -50,6 +54,7 @@ def in_no_time():
     return found, [str(one.message) for one in caught]
 
 
+@pytest.mark.slow
 def test_empty_texts_and_a_class_with_one_row(in_no_time):
     found, warned = in_no_time
     assert any("40 of 121 rows have an empty text" in line for line in warned)
@@ -98,7 +103,20 @@ def test_two_words_are_all_there_are():
     assert right(found, ["yes", "no"], ["yes", "no"]) == 1
 
 
+@pytest.mark.slow
 def test_one_training_ends_whatever_the_minutes(in_no_time):
     found, warned = in_no_time
     assert any("No training ended in time: one goes on now" in line for line in warned)
     assert len(found.trials) == 1 and len(found.best.file) <= 16 * 1024
+
+
+def test_trains_until_one_setting_fits_if_no_training_ended_in_time():
+    train_one = importlib.import_module("kerascompact.search.text_classifier")._train_one
+    tried = []
+    studies = SimpleNamespace(ranking=lambda budget: tried[2:], bury=lambda: None)
+    worker = SimpleNamespace(studies=studies, run=lambda *given: tried.append(given))
+    with pytest.warns(UserWarning, match="No training ended in time: one goes on now"):
+        train_one(worker, 100)
+    assert tried == [(100, math.inf)] * 3  # two settings do not fit
+    train_one(worker, 100)  # one has ended: without a warning, which is an error here
+    assert len(tried) == 3

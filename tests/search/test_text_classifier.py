@@ -8,26 +8,36 @@ import optuna
 import pytest
 
 from kerascompact.runtime import TextClassifier
-from kerascompact.search import text_classifier
+from kerascompact.search import sizes, text_classifier
 from kerascompact.search.found import importances
 from kerascompact.search.sizes import MARGIN
 from tiny_task import dataset
 
 BUDGETS = ["12KiB", "20KB"]
+# Two budgets are two trainings and two files.
+NUMBERS = [pytest.param(1, id="one"), pytest.param(2, id="two", marks=pytest.mark.slow)]
 
 
-@pytest.fixture(scope="module")
-def found(tmp_path_factory):
+@pytest.fixture(scope="module", params=NUMBERS)
+def found(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("search")
+    budgets = BUDGETS[: request.param]
     # One trial for each budget. `test_odd_data.py` trains the best setting again.
-    options = {"workers": 1, "trials": 2, "refit": False, "verbose": False}
+    options = {"workers": 1, "trials": len(budgets), "refit": False, "verbose": False}
     options["folder"] = folder / "search"
-    return text_classifier(dataset(), BUDGETS, minutes=9, **options), folder
+    with pytest.MonkeyPatch.context() as patch:
+        measured_once(patch)
+        return text_classifier(dataset(), budgets, minutes=9, **options), folder, budgets
+
+
+def measured_once(patch):
+    """The graph of a kind in slots is measured on one model, not on two."""
+    patch.setattr(sizes, "IN_SLOTS", (1500,))
 
 
 def test_files_keep_their_budgets_and_read_text(found, tmp_path):
-    result, _ = found
-    assert list(result.by_budget) == ["12KiB", "20KB"] and result.best is result.by_budget["20KB"]
+    result, _, budgets = found
+    assert list(result.by_budget) == budgets and result.best is result.by_budget[budgets[-1]]
     raw = dataset()
     for best in result.by_budget.values():
         assert len(best.file) <= best.budget
@@ -43,17 +53,17 @@ def test_files_keep_their_budgets_and_read_text(found, tmp_path):
 
 
 def test_predicted_bytes_are_those_of_the_file(found):
-    result, _ = found
+    result, *_ = found
     for best in result.by_budget.values():
         runs = [run for run in result.trials if run.setting == best.setting]
         assert runs and -MARGIN <= runs[0].bytes - len(best.file) <= MARGIN
 
 
 def test_saves_what_other_commands_read(found, tmp_path):
-    result, _ = found
+    result, _, budgets = found
     result.save(tmp_path)
     for name, best in result.by_budget.items():
-        folder = tmp_path / name
+        folder = tmp_path / name if len(budgets) > 1 else tmp_path
         assert (folder / "model.tflite").read_bytes() == best.file
         report = json.loads((folder / "report.json").read_text())
         assert report["file_bytes"] == len(best.file) and report["recipe"] == best.setting.recipe
@@ -66,19 +76,19 @@ def test_saves_what_other_commands_read(found, tmp_path):
 
 
 def test_refuses_another_search_in_its_folder(found):
-    result, folder = found
+    _, folder, budgets = found
     options = {"workers": 1, "verbose": False, "folder": folder / "search"}
     with pytest.raises(ValueError, match="holds a search already"):
-        text_classifier(dataset(), BUDGETS, **options)
+        text_classifier(dataset(), budgets, **options)
     with pytest.raises(ValueError, match="not of this data"):
-        text_classifier(dataset(seed=1), BUDGETS, resume=True, **options)
+        text_classifier(dataset(seed=1), budgets, resume=True, **options)
 
 
 @pytest.mark.slow
 def test_goes_on_with_the_trials_it_has(found):
-    result, folder = found
+    result, folder, budgets = found
     options = {"workers": 1, "verbose": False, "folder": folder / "search", "resume": True}
-    again = text_classifier(dataset(), BUDGETS, minutes=5, trials=5, **options)
+    again = text_classifier(dataset(), budgets, minutes=5, trials=5, **options)
     before = {(run.budget, run.number): run for run in result.trials}
     after = {(run.budget, run.number): run for run in again.trials}
     assert len(after) <= 5  # the last may be pruned
@@ -103,7 +113,8 @@ def test_refuses(change, message):
         text_classifier(**{**arguments, **change})
 
 
-def test_a_refused_budget_leaves_no_search(tmp_path):
+def test_a_refused_budget_leaves_no_search(tmp_path, monkeypatch):
+    measured_once(monkeypatch)
     (tmp_path / "tokens-wordpunct.npz").write_bytes(b"left by a search that was killed")
     for budget, received in (("1KiB", "1,024"), ("2KiB", "2,048")):
         message = f"`budget` must be at least .* operators and metadata .*Received: {received}"
