@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from kerascompact import datasets
+from kerascompact import datasets, export
 from kerascompact.core.keras_graph import has_independent_outputs
 from kerascompact.runtime import TextClassifier
 from kerascompact.search.building import build
@@ -23,6 +23,15 @@ def test_models_have_sigmoids(model):
     assert not has_independent_outputs(build(setting, 50, 3))
 
 
+def test_sizes_are_those_of_files_of_such_models(monkeypatch):
+    monkeypatch.setattr(export, "convert", lambda model, *_, **__: model)
+    words = sample_words(298)
+    for several in (False, True):
+        measured = Sizes(COLOURS, 16, multi_label=several).convert(SETTING, words)
+        assert has_independent_outputs(measured) == several
+
+
+@pytest.mark.slow
 def test_bytes_are_known_before():
     sizes = Sizes(COLOURS, 16, multi_label=True)
     words = sample_words(298)

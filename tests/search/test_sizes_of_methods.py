@@ -34,7 +34,7 @@ def error(method, words, **change):
     return len(SIZES.convert(setting, known)) - SIZES.predict(setting, known)
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(("method", "words"), [("kd", 100), ("mixture", 700)])
 def test_words_by_fingerprints(method, words):
     assert abs(error(method, words)) <= MARGIN
@@ -86,15 +86,9 @@ def test_bytes_of_tables_are_those_of_their_forms():
         assert plain_bytes(setting) == bytes_of(stored_arrays(setting))
 
 
-@pytest.mark.parametrize(
-    ("recipe", "method", "options"),
-    [
-        ("codes4", "low_rank", (("ratio", 0.6),)),
-        pytest.param("codes4", "standard", (), marks=pytest.mark.slow),
-        pytest.param("codes3", "low_rank", (("ratio", 0.6),), marks=pytest.mark.slow),
-        pytest.param("codes3", "standard", (), marks=pytest.mark.slow),
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("recipe", ["codes4", "codes3"])
+@pytest.mark.parametrize(("method", "options"), [("low_rank", (("ratio", 0.6),)), ("standard", ())])
 def test_tables_in_codes(recipe, method, options):
     setting = Setting(602, 16, method=method, options=options, recipe=recipe)
     setting, known = at_size(setting), sample_words(600)
@@ -111,7 +105,7 @@ def test_rows_of_four_bits_that_end_within_a_byte_need_operators(words, measured
 
 
 @pytest.mark.parametrize(
-    "words", [13, 256, *(pytest.param(n, marks=pytest.mark.slow) for n in (298, 2070))]
+    "words", [256, *(pytest.param(n, marks=pytest.mark.slow) for n in (13, 298, 2070))]
 )
 def test_steps_and_numbers_of_a_search_are_counted(words):
     """From 2 steps to 6; 256 is a number of the hash, too, and 13 words are searched entirely."""
@@ -120,6 +114,7 @@ def test_steps_and_numbers_of_a_search_are_counted(words):
     assert abs(len(SIZES.convert(setting, known)) - SIZES.predict(setting, known)) <= 24
 
 
+@pytest.mark.slow
 def test_equal_shapes_are_stored_once(measured_once):
     """Filters as wide as a vector, 60 bytes less than others: whichever is measured first."""
     for width in (18, 16):

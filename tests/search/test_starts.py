@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from sklearn.decomposition import PCA
 
+from kerascompact.search import training
 from kerascompact.search.building import build
 from kerascompact.search.setting import Setting
 from kerascompact.search.starts import Start, start_at
@@ -89,8 +90,9 @@ class First(keras.callbacks.Callback):
 
 @pytest.mark.few(1)
 @pytest.mark.parametrize("stored", ["slots", "fingerprints"])
-def test_a_training_begins_there(stored, tmp_path):
-    data = dataset()
+def test_a_training_begins_there(stored, tmp_path, monkeypatch):
+    monkeypatch.setattr(training, "LEAST", 100)
+    data = dataset(60)
     texts = [*data.train.texts, *data.dev.texts]
     labels = np.concatenate([data.train.labels, data.dev.labels])
     names = tuple(data.label_names)
