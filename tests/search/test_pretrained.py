@@ -1,5 +1,6 @@
 """Classifiers over pre-trained vectors: scikit-learn's numbers, and trainings that begin there."""
 
+import contextlib
 import types
 
 import keras
@@ -273,12 +274,12 @@ def test_dev_and_what_teachers_say_count_alike_where_an_epoch_is_picked():
     np.testing.assert_array_equal(ids[labels == 1], [[3, 4]] * 4)
 
 
-def test_held_out_texts_are_not_trained_on(guides, monkeypatch):
+@pytest.mark.parametrize("ends", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_held_out_texts_are_not_trained_on(guides, monkeypatch, ends):
+    monkeypatch.setattr(training, "LEAST", 100)
     found = guides.corpus
     vocabulary = found.tokens("wordpunct").vocabulary
     seen = []
-    from kerascompact.search import training
-
     made = training.LengthBatches
 
     def keep(ids, labels, *args, **options):
@@ -289,11 +290,14 @@ def test_held_out_texts_are_not_trained_on(guides, monkeypatch):
     soft = guides.soft(("vectors",))
     setting = Setting(0, 4, soft=0.5, epochs=1)
     held = np.argmax(soft.probabilities[soft.rows :][:1], axis=1)
-    result = train(setting, found, vocabulary, soft=soft, held=held)
+    if not ends:  # the batches are made before the training begins
+        monkeypatch.setattr(training, "fit", None)
+    with contextlib.nullcontext() if ends else pytest.raises(TypeError):
+        result = train(setting, found, vocabulary, soft=soft, held=held)
     ids = found.encode(vocabulary, unlabelled=True)
     rows = {tuple(row) for row in seen[0].tolist()}
     assert tuple(ids[-3].tolist()) not in rows and tuple(ids[-2].tolist()) in rows
-    assert result.agreement in (0.0, 1.0)
+    assert not ends or result.agreement in (0.0, 1.0)
 
 
 class Epochs(keras.callbacks.Callback):
@@ -348,6 +352,7 @@ def test_the_final_training_ends_where_its_trial_did():
     assert given == {ALL: (3, 1), WHOLE: ()}  # there dev is new
 
 
+@pytest.mark.slow
 def test_models_of_all_words_end_there_too(guides, monkeypatch):
     guides._found["words", 0] = Guide(Start(np.zeros((0, 0))), 0.5, np.zeros((0, 0)), 1.0, (1,))
     given = []

@@ -25,6 +25,7 @@ def train(one, budget, score, size=50):
     return width
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("address", ["", "sqlite:///{}/search.db", "{}/shared.log"])
 def test_a_dead_process_leaves_its_trial_to_others(tmp_path, address):
     address = address.format(tmp_path)

@@ -32,7 +32,7 @@ def test_accuracy_equals_numpy(trained):
     assert accuracy(model, DATA.test) == np.mean(outputs.argmax(1) == DATA.test.labels)
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("recipe", ["float32", "int8_tables"])
 def test_row(trained, recipe):
     method, model = trained
@@ -63,6 +63,7 @@ def test_row(trained, recipe):
     assert tflite.read_metadata(data)["labels"] == ["good", "bad", "odd"]
 
 
+@pytest.mark.slow
 def test_kd_codes_and_low_rank_are_counted_as_in_their_paper():
     """N D log2 K + 32 (K D d' + C) bits, C = 2 d' of batch normalization; 32 r (N + d)."""
     sizes = {"cardinality": 4, "code_length": 3, "batch_norm": True}
@@ -84,6 +85,7 @@ def test_is_json(trained):
     assert json.loads(json.dumps(row)) == row
 
 
+@pytest.mark.slow
 def test_several_labels_without_test_rows():
     texts, labels = ["good", "bad", "good bad", "so"] * 10, [["g"], ["b"], ["g", "b"], []] * 10
     data = encode(from_texts(texts, labels, dev=0.2), size=None, sequence_length=2)

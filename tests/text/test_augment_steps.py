@@ -1,10 +1,13 @@
 """Augmentation steps: what may change, what never does, and how often, by counting in Python."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import tensorflow as tf
 from tensorflow.python.autograph.core import ag_ctx
 
+from kerascompact.text import augment_steps
 from kerascompact.text.augment_steps import mix_step, word_dropout_step
 
 TEXTS = ["a b c d e f g h", "i j k l", "m", "", "n o p q r s", "t u"]
@@ -32,13 +35,45 @@ def is_part_of(words, whole):
     return all(word in rest for word in words)
 
 
-@pytest.mark.few(1)
+@pytest.fixture
+def of_one_batch(monkeypatch):
+    """Calls the function of a step on one batch, as it is: its graph takes 3 s to make."""
+    monkeypatch.setattr(
+        augment_steps,
+        "seeded_step",
+        lambda change, seed: lambda parts: change(*parts, seed=[seed, 7]),
+    )
+
+    def found(step, *parts):
+        parts = [tf.constant(part) for part in parts]
+        if step.__name__ == "apply":  # of `mix_step`, which makes batches of single texts
+            batch = SimpleNamespace(element_spec=parts, apply=lambda change: change(parts))
+            return zip(*(part.numpy() for part in step(batch)), strict=True)
+        return zip(*(part.numpy() for part in step(parts)), strict=True)
+
+    return found
+
+
+def test_words_are_left_out_in_order_and_others_by_another_seed(of_one_batch):
+    given = TEXTS * 20, np.arange(120)
+    epochs = [
+        [(text.decode(), n) for text, n in of_one_batch(word_dropout_step(0.3, seed), *given)]
+        for seed in (3, 4)
+    ]
+    check_shorter(epochs)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("batch", [None, 4])
 def test_words_are_left_out_in_order_and_new_ones_in_each_epoch(batch):
     many = dataset(TEXTS * 20, np.arange(120))
     step = (many.batch(batch) if batch else many).apply(word_dropout_step(0.3, seed=3))
     step = step.unbatch() if batch else step
-    epochs = [[(text.decode(), n) for text, n in step.as_numpy_iterator()] for _ in range(2)]
+    check_shorter([[(text.decode(), n) for text, n in step.as_numpy_iterator()] for _ in range(2)])
+
+
+def check_shorter(epochs):
+    """Checks the texts that two epochs make of `TEXTS`, 20 times, and their numbers."""
     kept = 0
     for found in epochs:
         assert [n for _, n in found] == list(range(120))
@@ -68,14 +103,29 @@ def test_without_probability_nothing_changes():
     assert strings(text for text, _ in plain) == TEXTS
 
 
-@pytest.mark.few(1)
+def test_mixed_texts_of_a_batch_are_of_one_class(of_one_batch):
+    given = TEXTS * 20, np.tile(LABELS, 20), np.tile(np.arange(6.0), 20)
+    check_mixed(of_one_batch(mix_step(1.0, seed=5), *given))
+    found = of_one_batch(mix_step(1.0), TEXTS, LABELS)
+    assert list(found)[5] == (b"t u", 2)  # the only text of its class in a batch of six stays
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("batch", [None, 6])
 def test_mixed_texts_begin_as_one_and_end_as_another_of_the_class(batch):
     data = dataset(TEXTS, LABELS, np.arange(6.0)).repeat(20)
     step = (data.batch(batch) if batch else data).apply(mix_step(1.0, seed=5))
-    step = step.unbatch() if batch else step
+    check_mixed((step.unbatch() if batch else step).as_numpy_iterator())
+    alone = {TEXTS[5]}  # the only text of its class in a batch of six stays
+    if batch:
+        rows = data.batch(6).apply(mix_step(1.0)).unbatch().as_numpy_iterator()
+        assert {text.decode() for text, label, _ in rows if label == 2} == alone
+
+
+def check_mixed(rows):
+    """Checks mixed texts of `TEXTS`, 20 times, with their labels and numbers."""
     changed, count = 0, 0
-    for text, label, number in step.as_numpy_iterator():
+    for text, label, number in rows:
         own, words = TEXTS[int(number)].split(), text.decode().split()
         assert label == LABELS[int(number)] and count % 6 == number
         heads = [n for n in range(len(own) + 1) if words[:n] == own[:n]]
@@ -86,16 +136,11 @@ def test_mixed_texts_begin_as_one_and_end_as_another_of_the_class(batch):
         changed += words != own
         count += 1
     assert count == 120 and changed > 30
-    alone = {TEXTS[5]}  # the only text of its class in a batch of six stays
-    if batch:
-        rows = data.batch(6).apply(mix_step(1.0)).unbatch().as_numpy_iterator()
-        assert {text.decode() for text, label, _ in rows if label == 2} == alone
 
 
-def test_the_share_that_is_mixed():
+def test_the_share_that_is_mixed(of_one_batch):
     texts = [f"x{n} y{n} z{n} w{n}" for n in range(800)]
-    step = dataset(texts, np.zeros(800, int)).batch(200).apply(mix_step(0.25, seed=1)).unbatch()
-    found = strings(text for text, _ in step.as_numpy_iterator())
+    found = strings(text for text, _ in of_one_batch(mix_step(0.25, seed=1), texts, [0] * 800))
     share = np.mean([one != text for one, text in zip(found, texts, strict=True)])
     # One cut in four is behind the fourth word, and leaves a text as it was; five deviations.
     assert abs(share - 0.25 * 3 / 4) < 5 * np.sqrt(0.19 * 0.81 / 800)
