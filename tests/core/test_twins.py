@@ -37,7 +37,7 @@ def changed(model):
     return before, np.asarray(model(X))
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("name", LAYERS)
 def test_of_the_layers_of_keras(name):
     model = over(LAYERS[name]())

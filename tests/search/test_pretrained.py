@@ -73,6 +73,7 @@ def test_tables_are_those_of_the_vectors(tmp_path):
     assert coverage == pytest.approx(VECTORS.coverage(tokens.vocabulary, tokens.counts))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("classes", [3, 2])
 def test_the_probe_is_a_logistic_regression(tmp_path, classes):
     found = corpus(tmp_path)

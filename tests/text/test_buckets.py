@@ -36,6 +36,7 @@ def bucket(word, size, seed, units):
     return 1 + signed(value) % size
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize("rules", IN_FILES)
 @pytest.mark.parametrize(("size", "seed"), [(1, 1), (97, 2), (2**24, 5)])
 def test_ids_are_the_hashes_of_tokens(rules, size, seed):

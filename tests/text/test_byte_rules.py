@@ -37,6 +37,7 @@ def random_texts(count, seed):
     return ["".join(random.choice(PIECES, random.integers(0, 30))) for _ in range(count)]
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("name", WORDS)
 def test_equals_the_rules_on_random_text(name):
     """Bytes that are no UTF-8 too, which Python reads as lone surrogates."""
@@ -47,6 +48,7 @@ def test_equals_the_rules_on_random_text(name):
         assert decoded == RULES[name].tokens(text), repr(text)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("name", WORDS)
 def test_any_bytes_are_a_text(name):
     """Every pair of bytes: UTF-8 read with `surrogateescape` is cut where the bytes are."""

@@ -24,7 +24,7 @@ def ranked(rules):
     return (PAIRS if RULES[rules].pairs else []) + WORDS
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("rules", IN_FILES)
 def test_ids_are_those_of_a_dictionary_but_for_unknown_words(rules):
     words = SlotVocabulary.from_ranked(ranked(rules), 302, rules)

@@ -47,7 +47,7 @@ def assert_equal(texts, rules):
         assert decoded == expected(text, rules), repr(text[:200])
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("rules", RULES)
 def test_equals_pure_python_on_clinc(rules):
     data = clinc150.load(out_of_scope=True)
@@ -72,6 +72,7 @@ def test_equals_pure_python_on_random_text(rules, seed):
     assert_equal(texts, rules)
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("rules", RULES)
 def test_equals_pure_python_on_every_two_ascii_characters(rules):
     ascii_characters = list(map(chr, range(128)))

@@ -23,6 +23,7 @@ def test_of_texts_and_of_a_list(rules):
     assert found.all() and len({*tokens}) == len({*found.tolist()})
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("rules", ["wordpunct", "characters", "kim", "whitespace"])
 def test_of_one_text_in_a_graph(rules):
     """A single text has fewer operators than several, and the same words."""
@@ -43,6 +44,7 @@ def test_of_one_text_in_a_graph(rules):
         assert cuts == ([token.encode("utf-8", "surrogateescape") for token in tokens] or [b""])
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("stem", ["w", "", "year 19"])
 def test_few_words_meet(stem):
     """Two of 50,000 meet for 1 seed in 3, if hashes are random: not for one in a thousand pairs."""

@@ -66,7 +66,7 @@ def test_our_own_files_are_healthy(make):
     assert found.is_healthy() and found.needs == []
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", STORED)
 def test_small_forms_of_every_kind_have_nothing_to_save(name):
     found = diagnose(served(KINDS[name]()[0], "int8_tables"))

@@ -78,6 +78,7 @@ def test_a_table_is_integers_times_a_scale_for_each_column(recipe, bits, width):
     assert found.changes[0].error == pytest.approx(error.mean(), rel=1e-5)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("shape", [(1, 4), (None, 4), (None, None)], ids=str)
 def test_codes_select_vectors_of_codebooks_for_open_shapes_too(shape):
     values = table()
@@ -94,7 +95,7 @@ def test_codes_select_vectors_of_codebooks_for_open_shapes_too(shape):
         np.testing.assert_array_equal(answers(found.data, many), wanted[many])
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("recipe", ["int8", "int4", "codes"])
 @pytest.mark.parametrize("dtype", [tf.int32, tf.int64])
 def test_the_first_rows_get_8_bits_more_if_they_hold_most_lookups(recipe, dtype):

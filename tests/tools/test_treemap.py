@@ -57,6 +57,7 @@ def test_pieces_have_all_bytes(data):
     assert sizes == sorted(sizes, reverse=True)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
 def test_draws_the_same_picture_twice(data, tmp_path, ending):
     starts = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}
