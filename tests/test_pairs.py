@@ -113,7 +113,7 @@ def test_pruned_entries_stay_zero_under_momentum_and_several_steps_a_call():
     model = keras.Sequential([keras.Input((5,), dtype="int32"), layer])
     model.add(keras.layers.GlobalAveragePooling1D())
     sgd = optimizers.lazy(keras.optimizers.SGD(0.1, momentum=0.9))
-    model.compile(sgd, "mse", steps_per_execution=5)
+    model.compile(sgd, "mse", steps_per_execution=5, jit_compile=False)
     pruning = training.MagnitudePruning(lambda step: (step == 3, 0.5))
     ids, wanted = random.integers(0, 20, (40, 5)), random.normal(size=(40, 8))
     model.fit(ids, wanted, batch_size=4, epochs=2, verbose=0, callbacks=[pruning])

@@ -365,8 +365,12 @@ def test_models_of_all_words_end_there_too(guides, monkeypatch):
     assert given == [(1,)] == [last.picked]
 
 
-def test_teachers_of_the_final_training_have_not_seen_dev(guides):
+@pytest.mark.parametrize("trained", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_teachers_of_the_final_training_have_not_seen_dev(guides, trained):
     names = ("vectors", "words")
+    if not trained:  # which takes 2 s
+        outputs = RANDOM.dirichlet([1] * 3, len(guides.corpus.texts)).astype(np.float16)
+        guides._found["words", 0] = Guide(Start(np.zeros((0, 0))), 0.5, outputs, 1.0, (1,))
     before, final = guides.soft(names), guides.soft(names, ALL)
     np.testing.assert_array_equal(before.probabilities, final.probabilities)
     _, dev = guides.corpus.rows()
