@@ -220,9 +220,9 @@ def trains_in_fit_with_a_scaled_loss(cls):
     assert np.isfinite(history.history["loss"]).all()
 
 
-def classes_of_the_first_id(cls):
+def classes_of_the_first_id(cls, shape=(24, 3)):
     """Ids, and labels that the first of them tells."""
-    ids = some_ids(cls, (24, 3))
+    ids = some_ids(cls, shape)
     return ids, (ids[:, 0] * 3 // cls.EXAMPLE["input_dim"]).astype(np.int32)
 
 
@@ -268,7 +268,7 @@ def trains_in_a_graph(cls, xla=False):
 
 
 def trains_in_fit(cls, jit_compile=False):
-    ids, labels = classes_of_the_first_id(cls)
+    ids, labels = classes_of_the_first_id(cls, (48, 6))
     keras.utils.set_random_seed(0)
     model = keras.Sequential([keras.Input((6,), dtype="int32"), example(cls)])
     model.add(keras.layers.Flatten())
