@@ -24,10 +24,9 @@ help:  ## this list
 demo: $(VENV)/.has-plot  ## three minutes: the best files for 16, 32 and 64 KiB on real data
 	$(BIN)/kerascompact demo $(ARGS)
 
-# Four runs: XLA never frees what it compiled, and in one run a worker would grow past 2 GB.
+# Three runs: XLA never frees what it compiled, and in one run a worker would grow past 2 GB.
 FIRST := tests/layers tests/ops
-SECOND := tests/optimizers tests/training
-THIRD := tests/models tests/compress tests/forms
+SECOND := tests/optimizers tests/training tests/models tests/compress tests/forms
 PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
 
 test: $(VENV)/.has-test  ## all tests but the slow ones
@@ -35,8 +34,7 @@ ifeq ($(ARGS),)
 	@status=0; \
 	$(PYTEST) $(FIRST) || status=$$?; \
 	$(PYTEST) $(SECOND) || status=$$?; \
-	$(PYTEST) $(THIRD) || status=$$?; \
-	$(PYTEST) tests $(patsubst %,--ignore=%,$(FIRST) $(SECOND) $(THIRD)) || status=$$?; \
+	$(PYTEST) tests $(patsubst %,--ignore=%,$(FIRST) $(SECOND)) || status=$$?; \
 	exit $$status
 else
 	$(PYTEST) $(ARGS)
