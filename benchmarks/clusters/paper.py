@@ -94,7 +94,7 @@ OTHERS = (
     Line("Fig. 3", "accuracy over m, u, v, k", None, "a plot; ours, AG News alone: Curves"),
     Line("Table 4", "words of clusters", None, "no numbers; ours: Words of clusters"),
     Line("Fig. 4", "accuracy over training data, IMDB", None,
-         "a plot; ours, of AG News and in part: Shares of the training data"),
+         "a plot; ours: Shares of IMDB's training data, and of AG News'"),
     *(
         Line("Table 5", f"RNN of 2 units, m = {width}", paper, "started at the identity", "rnn",
              {"dataset": "imdb", "model": "rnn", "width": width})
