@@ -116,6 +116,23 @@ def test_anchors_of_all_of_penn_treebank_are_below_the_table_more_of_them_furthe
     assert [ours < theirs for ours, theirs in pairs] == [False] * 6 + [True] * 4
 
 
+def test_shares_of_imdb():
+    found = {
+        (row["spec"]["method"], row["spec"].get("share", 1.0)): 100 * row["file_accuracy"]
+        for row in results.rows("imdb_shares")
+    }
+
+    def ahead(method, share, other="standard"):
+        return found[method, share] - found[other, share]
+
+    behind = [f"{-ahead('cluster', share):.1f}" for share in (0.25, 0.5, 1.0)]
+    assert behind == ["0.8", "1.2", "0.3"]
+    tenth = [f"{ahead('mixture', 0.1, other):.1f}" for other in ("standard", "adjustment")]
+    assert tenth == ["0.7", "1.1"] and "at a tenth, by 0.7 and 1.1 points" in RESULTS
+    others = [(0.25, "standard"), (0.25, "adjustment"), (0.5, "standard"), (0.5, "adjustment")]
+    assert f"{min(ahead('mixture', *other) for other in others):.1f}" == "-0.5"
+
+
 def test_the_mixture_is_first_at_each_size_of_dbpedia():
     rows = results.rows("dbpedia_curves")
     leads = []
