@@ -28,8 +28,8 @@ from kerascompact.text.wordpiece import WordPiece
 SINGLE = "serving_default"  # TensorFlow's name for the only signature of a file
 OF_INTEGERS = ("full_int8", "int16x8")
 
-# Operations of `keras.ops` whose results may be ids of a table where what they read is none; and
-# those that a mask may be made by.
+# Operations of `keras.ops` that bring large integers into a smaller range, and comparisons, which
+# masks are made of.
 BOUNDS = {"Mod", "FloorDivide", "Minimum", "Clip", "BitwiseAnd", "BitwiseRightShift", "RightShift"}
 COMPARES = {"Equal", "NotEqual", "Greater", "GreaterEqual", "Less", "LessEqual"}
 

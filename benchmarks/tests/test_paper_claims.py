@@ -125,8 +125,8 @@ def test_shares_of_imdb():
     def ahead(method, share, other="standard"):
         return found[method, share] - found[other, share]
 
-    behind = [f"{-ahead('cluster', share):.1f}" for share in (0.25, 0.5, 1.0)]
-    assert behind == ["0.8", "1.2", "0.3"]
+    behind = [f"{-ahead('cluster', share):.1f}" for share in (0.1, 0.25, 0.5, 1.0)]
+    assert behind == ["-0.1", "0.8", "1.2", "0.3"]
     tenth = [f"{ahead('mixture', 0.1, other):.1f}" for other in ("standard", "adjustment")]
     assert tenth == ["0.7", "1.1"] and "at a tenth, by 0.7 and 1.1 points" in RESULTS
     others = [(0.25, "standard"), (0.25, "adjustment"), (0.5, "standard"), (0.5, "adjustment")]
