@@ -32,6 +32,7 @@ KINDS = {
     "random": "random",
     "pretrained": "pretrained",
     "characters": "characters",
+    "uniform": "uniform",
 }
 
 
@@ -39,9 +40,10 @@ class Spec(NamedTuple):
     """Everything that decides a run.
 
     `method`: "standard", "low_rank", "kd", "kd_odg", "kd_pdg", "kd_random", "kd_pretrained",
-    "kd_characters", "quantized" or "product" (`budget`: the ratio of a low rank, the bits of a
-    number, the centroids of a product quantizer). `code_rate`: Adam's for code logits, in the
-    first epochs; the paper's code has 0.01.
+    "kd_characters", "quantized", "product" (`budget`: the ratio of a low rank, the bits of a
+    number, the centroids of a product quantizer) or "low_rank_uniform", whose factors both start
+    as a table does. `code_rate`: Adam's for code logits, in the first epochs; the paper's code
+    has 0.01.
     """
 
     method: str
@@ -59,8 +61,8 @@ class Spec(NamedTuple):
         """Method and budget, in a word or two."""
         known = METHODS.get(self.method)
         if known is None:
-            codes, _, kind = self.method.partition("_")
-            text = "PQ" if codes == "product" else f"{METHODS[codes].abbreviation} {KINDS[kind]}"
+            codes, _, kind = self.method.rpartition("_")
+            text = f"{METHODS[codes].abbreviation} {KINDS[kind]}" if codes else "PQ"
         else:
             text = known.abbreviation
         return f"{text} {self.budget:g}" if self.budget else text
@@ -95,6 +97,11 @@ def build_embedding(spec: Spec, corpus: ptb.Corpus, work: Path) -> keras.layers.
     if spec.method == "low_rank":
         return layers.LowRankEmbedding(
             vocabulary, size.units, rank_of(spec, vocabulary), name="embedding"
+        )
+    if spec.method == "low_rank_uniform":
+        rank = rank_of(spec, vocabulary)
+        return layers.LowRankEmbedding(
+            vocabulary, size.units, rank, kernel_initializer=start.clone(), **common
         )
     if spec.method == "quantized":
         return layers.QuantizedEmbedding(vocabulary, size.units, int(spec.budget), **common)

@@ -19,6 +19,7 @@ PAPER = [
     Spec("kd_odg"),
     Spec("low_rank", budget=0.2),
     Spec("kd_pretrained"),  # of the table of the first run
+    Spec("low_rank_uniform", budget=0.2),
 ]
 
 # Tables 4 and 5 on a third of the text: every method, equal epochs.
@@ -34,6 +35,7 @@ CUT = [
         ("kd_pretrained", 0),
         ("low_rank", 0.1),
         ("low_rank", 0.2),
+        ("low_rank_uniform", 0.2),
         ("kd_characters", 0),
         ("quantized", 8),
         ("quantized", 6),
