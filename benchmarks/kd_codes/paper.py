@@ -7,6 +7,7 @@ from benchmarks.lib.paper import Line, benchmark, table
 __all__ = ["LINES", "benchmark", "table"]
 
 SMALL = "ours: dev picks the epoch; one seed"
+RANKED = SMALL + "; factors that start smaller lose less than that: A third of Penn Treebank"
 PART = "small model, a third of the text, 5 epochs: not converged, read the order"
 SUBSET = "21 % of the training texts; ours: 3 epochs"
 COUNT = "equal by the formula"
@@ -97,8 +98,8 @@ RANK_10, RANK_5 = {**LOW_RANK, "budget": 0.1}, {**LOW_RANK, "budget": 0.2}
 PDG, FREE = {"method": "kd_pdg"}, {"method": "kd"}
 LINES: tuple[Line, ...] = (
     ptb("Table 1", "PTB small, full", 114.53, SMALL, PLAIN),
-    ptb("Table 1", "PTB small, Lr(5X)", 134.01, SMALL, RANK_5),
-    ptb("Table 1", "PTB small, Lr(10X)", 134.89, SMALL, RANK_10),
+    ptb("Table 1", "PTB small, Lr(5X)", 134.01, RANKED, RANK_5),
+    ptb("Table 1", "PTB small, Lr(10X)", 134.89, RANKED, RANK_10),
     ptb("Table 1", "PTB small, ours", 107.77, SMALL + "; guide of weight 100", PDG),
     size("Table 1", "small, full, parameters (M)", 2.00, "ptb", PLAIN, "embedding_parameters"),
     size("Table 1", "Lr(5X), parameters (M)", 0.40, "ptb", RANK_5, "embedding_parameters"),

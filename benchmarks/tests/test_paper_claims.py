@@ -46,6 +46,16 @@ def test_order_of_five_kinds_of_codes():
     assert (ours[0], ours[-1], theirs[0], theirs[-2]) == ("", "PDG", "PDG", "")
 
 
+def test_start_of_low_rank_explains_part_of_its_loss():
+    rows = {row["label"]: row for row in results.rows("ptb_300k")}
+    full, uniform = rows["SE"], rows["LR uniform 0.2"]
+    apart = [b - a for a, b in zip(full["dev_by_epoch"], uniform["dev_by_epoch"], strict=True)]
+    said = ", ".join(f"{points:.1f}" for points in apart[:-1]) + f" and {apart[-1]:.1f} points"
+    test = uniform["test_perplexity"] - full["test_perplexity"]
+    assert said in RESULTS and f"at the end {test:.1f} on test" in RESULTS
+    assert apart == sorted(apart, reverse=True)
+
+
 def test_guided_codes_are_said_to_be():
     names = {"kd_text": kd_paper.name_of, "graph": lambda row: graph.Spec(**row["spec"]).label}
     for name, said in names.items():
