@@ -75,7 +75,7 @@ class TextToBits(keras.layers.Layer):
 
     def words(self, inputs: Any) -> byte_text.Words:
         """The words of texts `(batch, bytes)`."""
-        data = tf.cast(inputs, tf.int32)
+        data = byte_text.texts_of(inputs)
         return byte_text.split(data, self.tables, self.sequence_length, self.max_words)
 
     def read(self, words: byte_text.Words, fixed: bool = False) -> tf.Tensor:

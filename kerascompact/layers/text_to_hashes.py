@@ -45,7 +45,7 @@ class TextToHashes(keras.layers.Layer):
 
     def words(self, inputs: Any) -> word_hashes.Hashable:
         """The words of texts `(batch, bytes)`."""
-        data = tf.cast(inputs, tf.int32)
+        data = byte_text.texts_of(inputs)
         limits = byte_text.token_limits(self.pairs, self.sequence_length, self.max_words)
         return word_hashes.split(data, self.tables, *limits)
 

@@ -144,7 +144,7 @@ class TextToIds(keras.layers.Layer):
 
     def words(self, inputs: Any) -> byte_text.Words:
         """The words of texts `(batch, bytes)`."""
-        data = tf.cast(inputs, tf.int32)
+        data = byte_text.texts_of(inputs)
         fixed, most = byte_text.token_limits(self.pairs, self.sequence_length, self.max_words)
         return byte_text.split(data, self.tables, fixed, most)
 

@@ -11,7 +11,7 @@ from kerascompact.core import checks
 from kerascompact.core.characters import PAGE, ROW
 from kerascompact.core.registration import register
 from kerascompact.core.storage import Stored
-from kerascompact.ops import wordpiece_text
+from kerascompact.ops import byte_text, wordpiece_text
 from kerascompact.text.perfect_hash import buckets_of
 from kerascompact.text.wordpiece import WordPiece
 
@@ -158,7 +158,7 @@ class TextToPieces(keras.layers.Layer):
 
     def words(self, inputs: Any) -> wordpiece_text.Found:
         """The tokens of a text `(1, bytes)`, without those around it."""
-        data = tf.cast(inputs, tf.int32)
+        data = byte_text.texts_of(inputs)
         if data.shape[0] != 1:
             checks.fail("inputs", "one text, (1, bytes)", f"the shape {data.shape}")
         names = (*_TABLES, "displacements", "tags")

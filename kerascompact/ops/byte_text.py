@@ -6,7 +6,7 @@ bytes count as white space, and words past the last slot go to a slot that is no
 
 import functools
 import itertools
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
@@ -32,6 +32,19 @@ class Words(NamedTuple):
     first: tf.Tensor
     counts: tf.Tensor
     sequence_length: int | tf.Tensor
+
+
+def texts_of(inputs: Any) -> tf.Tensor:
+    """Texts given as bytes, int32 `(B, C)`; an error if they are strings or not a matrix.
+
+    >>> texts_of(np.frombuffer(b"up", np.uint8)[None]).numpy().tolist()
+    [[117, 112]]
+    """
+    data = tf.convert_to_tensor(inputs)
+    if data.dtype == tf.string or data.shape.rank not in (None, 2):
+        expected = "UTF-8 bytes as integers (batch, bytes), not strings"
+        checks.fail("inputs", expected, f"{data.dtype.name} of the shape {data.shape}")
+    return tf.cast(data, tf.int32)
 
 
 def split(

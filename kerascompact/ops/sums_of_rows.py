@@ -31,7 +31,7 @@ def sums_of_rows(table: tf.Tensor, columns: tf.Tensor, weights: tf.Tensor) -> An
     """
     columns = tf.cast(columns, tf.int32)
     each = range(columns.shape[1])
-    matrix = None if compiles_with_xla() else _sparse_rows(columns, weights, table.shape[0])
+    xla = compiles_with_xla()
 
     def backward(upstream: Any) -> Any:
         upstream = tf.convert_to_tensor(upstream)
@@ -40,19 +40,16 @@ def sums_of_rows(table: tf.Tensor, columns: tf.Tensor, weights: tf.Tensor) -> An
             with tf.control_dependencies(found[-2:-1]):  # or all rows would be in memory at once
                 rows = tf.gather(table, columns[:, k])
             found.append(tf.reduce_sum(upstream * rows, axis=1))
-        if matrix is None:
+        if xla:
             to_table = _to_table(columns, weights, upstream, table.shape[0])
         else:
-            to_table = _product(matrix, upstream, tf.size(upstream), tf.zeros_like(table), True)
-            to_table = tf.ensure_shape(to_table, table.shape)
+            to_table = _product(columns, weights, table.shape[0], upstream, across=True)
         return to_table, None, tf.stack(found, axis=1)
 
-    if matrix is None:
+    if xla:
         sums = tf.add_n([weights[:, k : k + 1] * tf.gather(table, columns[:, k]) for k in each])
     else:
-        nothing = tf.zeros([tf.shape(columns)[0], table.shape[1]])
-        sums = _product(matrix, table, tf.size(columns), nothing)
-        sums = tf.ensure_shape(sums, [weights.shape[0], table.shape[1]])
+        sums = _product(columns, weights, table.shape[0], table)
     return sums, backward
 
 
@@ -116,17 +113,24 @@ def _sparse_rows(columns: tf.Tensor, values: tf.Tensor, size: int) -> tf.Tensor:
 
 
 def _product(
-    matrix: tf.Tensor, other: tf.Tensor, size: tf.Tensor, nothing: tf.Tensor, across: bool = False
+    columns: tf.Tensor, weights: tf.Tensor, size: int, other: tf.Tensor, across: bool = False
 ) -> tf.Tensor:
-    """A sparse matrix, or its transpose, times another one; `nothing` if the size is 0.
+    """`_sparse_rows`, or its transpose, times a matrix; zeros if there are no rows.
 
-    TensorFlow's product divides by the number of rows.
+    TensorFlow's product divides by the number of rows. The sparse matrix is made where it is read,
+    anew for the gradient: a SavedModel keeps none as what goes into a branch or a gradient.
     """
+    width = other.shape[1]
 
     def product() -> tf.Tensor:
+        matrix = _sparse_rows(columns, weights, size)
         return tf.raw_ops.SparseMatrixMatMul(a=matrix, b=other, transpose_a=across)
 
-    return tf.cond(size > 0, product, lambda: nothing)
+    def zeros() -> tf.Tensor:
+        return tf.zeros([size if across else tf.shape(columns)[0], width])
+
+    found = tf.cond(tf.size(columns) > 0, product, zeros)
+    return tf.ensure_shape(found, [size if across else weights.shape[0], width])
 
 
 def _to_table(columns: tf.Tensor, weights: tf.Tensor, upstream: tf.Tensor, size: int) -> tf.Tensor:

@@ -8,7 +8,7 @@ import tensorflow as tf
 from hostile_texts import HOSTILE, padded
 from kerascompact.core.storage import total_bits
 from kerascompact.datasets import clinc150
-from kerascompact.layers import TextToIds
+from kerascompact.layers import TextToBits, TextToBuckets, TextToIds, TextToPieces
 from kerascompact.ops import byte_text
 from kerascompact.text import RULES, Vocabulary
 from kerascompact.text.byte_rules import byte_rules
@@ -197,3 +197,10 @@ def test_refuses(config, message):
 def test_refuses_what_is_no_vocabulary():
     with pytest.raises(ValueError, match="`vocabulary` must be a kerascompact.text.Vocabulary"):
         TextToIds.from_vocabulary(["a"])
+
+
+@pytest.mark.parametrize("texts", [tf.constant([["turn"]]), np.zeros(4, np.int32)])
+@pytest.mark.parametrize("kind", [TextToBits, TextToBuckets, TextToIds, TextToPieces])
+def test_texts_are_bytes(kind, texts):
+    with pytest.raises(ValueError, match=r"`inputs` must be UTF-8 bytes as integers \(batch, byt"):
+        kind(**kind.EXAMPLE)(texts)

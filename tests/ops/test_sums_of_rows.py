@@ -57,3 +57,20 @@ def test_no_rows_have_no_sums():
 def test_repeated_columns_of_dense_rows_add_up():
     found = dense_rows(tf.constant([[1, 1], [0, 2]]), tf.constant([[2.0, 3.0], [4.0, 5.0]]), 3)
     assert found.numpy().tolist() == [[0, 5, 0], [4, 0, 5]]
+
+
+def test_is_saved_with_its_gradient(tmp_path):
+    columns, weights, table, upstream = random_case()
+    made = tf.Module()
+    made.table = tf.Variable(table)
+    made.sums = tf.function(lambda places, of: sums_of_rows(made.table, places, of))
+    expected = made.sums(columns, weights)
+    tf.saved_model.save(made, str(tmp_path))
+    with tf.GradientTape() as tape:
+        loaded = tf.saved_model.load(str(tmp_path))
+        found = loaded.sums(columns, weights)
+    np.testing.assert_array_equal(found, expected)
+    dense = np.zeros((40, 9))
+    np.put_along_axis(dense, columns, weights, axis=1)
+    gradient = tape.gradient(found, loaded.table, tf.constant(upstream))
+    np.testing.assert_allclose(gradient, dense.T @ upstream, atol=1e-5)
