@@ -82,6 +82,8 @@ def test_examples(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # an example may write files
     monkeypatch.setattr("kerascompact.search.training.LEAST", 500)  # or it would train for long
     few_settings.try_every(8, monkeypatch)  # an example of `compact` would try all
+    # doctest would look for changes of all files whose lines are cached, before each docstring.
+    monkeypatch.setattr("linecache.checkcache", lambda *args: None)
     failed, _ = doctest.testmod(module, extraglobs=NAMES)
     assert failed == 0, "the examples that failed are in the captured output"
 
