@@ -133,7 +133,7 @@ class _AutoEncoder:
         self.noise = keras.random.SeedGenerator(seed)
         self.optimizer = keras.optimizers.Adam(learning_rate, global_clipnorm=clip_norm)
         self.optimizer.build(self.weights)
-        self.run = tf.function(self._steps)
+        self.run = tf.function(self._steps, autograph=False)
 
     def epoch(self, table: np.ndarray, order: np.ndarray) -> None:
         """Trains on the rows `order`; the last batch is as large as the others."""
@@ -164,7 +164,7 @@ class _AutoEncoder:
         return tf.argmax(self._logits(rows), axis=-1, output_type=tf.int32)
 
     def _steps(self, table: tf.Tensor, batches: tf.Tensor) -> None:
-        for step in tf.range(tf.shape(batches)[0]):
+        def body(step: tf.Tensor) -> list[tf.Tensor]:
             rows = tf.gather(table, batches[step])
             with tf.GradientTape() as tape:
                 choice = gumbel_softmax(self._logits(rows), self.temperature, self.noise)
@@ -172,3 +172,6 @@ class _AutoEncoder:
                 loss = 0.5 * tf.reduce_mean(tf.reduce_sum(tf.square(rows - vectors), axis=-1))
             variables = [weight.value for weight in self.weights]
             self.optimizer.apply(tape.gradient(loss, variables), self.weights)
+            return [step + 1]
+
+        tf.while_loop(lambda step: step < tf.shape(batches)[0], body, [0])
