@@ -21,7 +21,7 @@ def error(table, compressor, counts=None):
 
 def test_is_nearer_than_anchors_that_are_not_fitted():
     table = sparse_table(rows=150)
-    errors = [error(table, KSVD(12, 2, iterations=n)) for n in (0, 1, 5, 15)]
+    errors = [error(table, KSVD(12, 2, iterations=n)) for n in (0, 1, 8)]
     assert np.all(np.diff(errors) < 0)
     assert errors[-1] < 0.5 * error(table, NearestAnchors(12, 2))
 
@@ -53,11 +53,10 @@ def test_unused_anchors_become_words_and_zeros_stay():
 def test_frequent_words_get_better():
     table = sparse_table(rows=150)
     counts = np.where(np.arange(150) < 15, 1000.0, 1.0)
-    assert (
-        error(table, KSVD(8, 2), counts)
-        < 0.9 * report(table, KSVD(8, 2).fit(table), counts).relative_error
-    )
-    few = KSVD(8, 2, max_points=50).fit(table, counts)  # fitted to the frequent ones
+    compressor = KSVD(8, 2, iterations=4)
+    plain = report(table, compressor.fit(table), counts).relative_error
+    assert error(table, compressor, counts) < 0.9 * plain
+    few = KSVD(8, 2, iterations=1, max_points=50).fit(table, counts)  # to the frequent ones
     assert few.input_dim == 150
 
 

@@ -66,9 +66,9 @@ def test_parts_are_of_two_numbers_or_one(width, parts):
 
 
 def test_more_bits_lower_the_error():
-    errors = [error(ProductQuantization(D, 8).fit(TABLE)) for D in (1, 2, 3, 6)]
+    errors = [error(ProductQuantization(D, 8).fit(TABLE)) for D in (1, 2, 6)]
     assert np.all(np.diff(errors) < 0)
-    errors = [error(ProductQuantization(3, K).fit(TABLE)) for K in (2, 4, 8, 60)]
+    errors = [error(ProductQuantization(3, K).fit(TABLE)) for K in (4, 60)]
     assert np.all(np.diff(errors) < 0) and errors[-1] < 1e-9
 
 
