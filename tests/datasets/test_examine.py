@@ -114,11 +114,11 @@ def test_rejects_rules():
 
 
 def test_is_fast():
-    """100,000 rows of 10 words and 1,000 labels: 0.4 s on a free core."""
-    data = from_texts(texts(100_000, length=10), np.arange(100_000) % 1000)
+    """20,000 rows of 10 words and 1,000 labels: 0.1 s on a free core."""
+    data = from_texts(texts(20_000, length=10), np.arange(20_000) % 1000)
     start = time.perf_counter()
     problems(data)
-    assert time.perf_counter() - start < 5
+    assert time.perf_counter() - start < 1.5
 
 
 @pytest.mark.parametrize(
