@@ -83,7 +83,7 @@ def test_in_a_graph_of_unknown_shape_with_a_gradient(kinds, jit_compile):
     widths = {name: table.shape[1] for name, (_, table) in made.items()}
     specs = {name: tf.TensorSpec((None, None, width)) for name, width in widths.items()}
 
-    @tf.function(jit_compile=jit_compile, input_signature=[specs])
+    @tf.function(jit_compile=jit_compile, input_signature=[specs], autograph=False)
     def both(vectors):
         with tf.GradientTape() as tape:
             tape.watch(vectors)
