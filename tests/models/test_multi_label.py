@@ -49,7 +49,7 @@ def test_outputs_are_sigmoids(name):
     before = keras.Model(model.input, last.input)(ids).numpy()
     kernel, offset = last.get_weights()
     expected = 1 / (1 + np.exp(-(before @ kernel + offset)))
-    np.testing.assert_allclose(model.predict(ids, verbose=0), expected, rtol=1e-5)
+    np.testing.assert_allclose(model(ids), expected, rtol=1e-5)
     assert has_independent_outputs(model)
 
 
@@ -81,7 +81,7 @@ def test_a_file_gives_every_likely_label(saved, name):
     assert tflite.read_metadata(file)["multi_label"] is True
     classifier = TextClassifier(file)
     found = classifier.predict_many(TEXTS)
-    expected = model.predict(WORDS.encode_all(TEXTS, 6), verbose=0)
+    expected = model(WORDS.encode_all(TEXTS, 6)).numpy()
     assert classifier.multi_label and all(one.multi_label for one in found)
     # int8 moves a probability by less than 0.02 here
     np.testing.assert_allclose([one.probabilities for one in found], expected, atol=0.02)
@@ -124,7 +124,7 @@ def test_verify_counts_exactly_right_sets(saved):
     model, folder = saved
     ids = WORDS.encode_all(TEXTS, 6)
     report = export.verify(model, folder / "ids.tflite", ids, SETS)
-    outputs = model.predict(ids, verbose=0)
+    outputs = model(ids).numpy()
     expected = np.mean(((outputs >= 0.5) == SETS).all(axis=1))
     assert report.trained_accuracy == pytest.approx(expected)
     assert report.file_accuracy == pytest.approx(

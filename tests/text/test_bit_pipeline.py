@@ -15,15 +15,11 @@ SMALL = Projection(4, 5, ngrams=(1, 3))
 @pytest.mark.parametrize("length", [None, 3])
 @pytest.mark.parametrize("rules", ["wordpunct", "kim"])
 def test_makes_the_bits_of_the_texts_words(rules, length):
-    step, whole = (bits_step(SMALL, rules, length, together) for together in (False, True))
+    made, whole = (bits_step(SMALL, rules, length, together) for together in (False, True))
     data = tf.data.Dataset.from_tensors(tf.constant(TEXTS))
-
-    def made(texts):
-        return step(texts), whole(texts)
-
     if rules == "wordpunct":  # with "kim", AutoGraph converts the functions that are called
         made = tf.autograph.experimental.do_not_convert(made)
-    ((bits, together),) = data.map(made)
+    (bits,), together = data.map(made), whole(tf.constant(TEXTS))
     for text, found, all_ in zip(TEXTS, bits.numpy(), together.numpy(), strict=True):
         words = tokenize(text, rules)[:length]
         assert found.dtype == np.uint8 and not found[len(words) :].any()

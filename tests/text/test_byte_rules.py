@@ -48,7 +48,7 @@ def test_equals_the_rules_on_random_text(name):
         assert decoded == RULES[name].tokens(text), repr(text)
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", WORDS)
 def test_any_bytes_are_a_text(name):
     """Every pair of bytes: UTF-8 read with `surrogateescape` is cut where the bytes are."""

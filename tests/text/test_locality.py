@@ -74,7 +74,7 @@ def test_bits_are_balanced():
 @pytest.mark.parametrize("seeds", [(0, 0), (0, 1)])
 def test_hyperplanes_are_independent(seeds):
     """Correlations of all pairs of hyperplanes, over words that have no feature in common."""
-    words = random_words(4000, 9)
+    words = random_words(1500, 9)
     one, other = (
         projection_bits(words, Projection(ngrams=(6, 8), boundaries=False, seed=seed)) - 0.5
         for seed in seeds

@@ -103,10 +103,10 @@ def test_slots_of_an_older_hash(tmp_path):
 @pytest.mark.parametrize("bits", [16, 24])
 def test_longer_tags(bits, tmp_path):
     """Fewer unknown words pass; of some seeds the one is taken with which none of the list does."""
-    every = words_of_letters(8_000)
+    every = words_of_letters(4_000)
     words = SlotVocabulary.from_ranked(every, 1002, seed=None, tag_bits=bits)
     short = SlotVocabulary.from_ranked(every, 1002, seed=None)
-    for one, most in ((words, 0), (short, 8_000 * 3 / 255)):
+    for one, most in ((words, 0), (short, 4_000 * 3 / 255)):
         left_out = [word for word in every if word not in {*one.words}]
         passing = one.encode_all(left_out, 1) > 1
         assert passing.sum() <= most

@@ -22,7 +22,7 @@ STORED += ("ragged_permuted", "hashed", "tensor_train")
 
 def convert(function, *specs, module=None, flex=False, **settings):
     """By TensorFlow's own converter."""
-    function = tf.function(function).get_concrete_function(*specs)
+    function = tf.function(function, autograph=False).get_concrete_function(*specs)
     converter = tf.lite.TFLiteConverter.from_concrete_functions([function], module)
     more = [tf.lite.OpsSet.SELECT_TF_OPS] if flex else []
     converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS, *more]

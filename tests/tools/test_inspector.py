@@ -11,7 +11,7 @@ from kerascompact.tflite import flatbuffer
 
 def convert(function, *specs, flex=False, custom=False):
     """By TensorFlow's own converter."""
-    concrete = tf.function(function).get_concrete_function(*specs)
+    concrete = tf.function(function, autograph=False).get_concrete_function(*specs)
     converter = tf.lite.TFLiteConverter.from_concrete_functions([concrete])
     more = [tf.lite.OpsSet.SELECT_TF_OPS] if flex else []
     converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS, *more]

@@ -24,7 +24,7 @@ def data():
 
 
 def foreign(function, *specs):
-    concrete = tf.function(function).get_concrete_function(*specs)
+    concrete = tf.function(function, autograph=False).get_concrete_function(*specs)
     return flatbuffer.parse(tf.lite.TFLiteConverter.from_concrete_functions([concrete]).convert())
 
 

@@ -27,7 +27,7 @@ def table(rows=V, width=WIDTH, seed=0):
 
 def convert(function, *specs, float16=False):
     """By TensorFlow's own converter."""
-    function = tf.function(function).get_concrete_function(*specs)
+    function = tf.function(function, autograph=False).get_concrete_function(*specs)
     converter = tf.lite.TFLiteConverter.from_concrete_functions([function])
     if float16:
         converter.optimizations = [tf.lite.Optimize.DEFAULT]
