@@ -15,7 +15,8 @@ def built(**overrides):
 
 
 def test_keeps_the_embedding_contract():
-    check_embedding(ClusterEmbedding)
+    # KD codes are compiled and converted with the operations of clusters, in `test_reverse` too
+    check_embedding(ClusterEmbedding, xla=False, file=False)
 
 
 def test_inference_is_the_vector_of_the_likeliest_cluster():

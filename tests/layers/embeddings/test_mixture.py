@@ -8,7 +8,8 @@ from kerascompact.optimizers import LazySGD
 
 
 def test_keeps_the_embedding_contract():
-    check_embedding(MixtureEmbedding, xla=False)  # clusters are compiled elsewhere
+    # KD codes are compiled elsewhere; test_converter converts
+    check_embedding(MixtureEmbedding, xla=False, file=False)
 
 
 @pytest.mark.parametrize("reserved", [0, 2])

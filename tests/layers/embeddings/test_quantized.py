@@ -36,7 +36,7 @@ def nearest(table, limits, bits):
 def test_keeps_the_embedding_contract(scale, monkeypatch):
     example = {**QuantizedEmbedding.EXAMPLE, "scale": scale}
     monkeypatch.setattr(QuantizedEmbedding, "EXAMPLE", example)
-    check_embedding(QuantizedEmbedding)
+    check_embedding(QuantizedEmbedding, xla=False)  # test_fake_quantize compiles
 
 
 @pytest.mark.parametrize("bits", range(1, 9))
