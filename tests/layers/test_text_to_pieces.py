@@ -49,36 +49,38 @@ def random_texts(pieces, count=20):
         yield "".join(rng.permutation(np.array(parts)))
 
 
-# The short suite compiles three files; together they have every option.
-# The tables of each normalizer take seconds: one case in the short suite.
-CASES = [
-    ({}, True),
-    pytest.param(OPTIONS[3] | OPTIONS[1], False, marks=pytest.mark.slow),
-    pytest.param(OPTIONS[4] | OPTIONS[2], True, marks=pytest.mark.slow),
-    *(
-        pytest.param(options, in_order, marks=pytest.mark.slow)
-        for options in OPTIONS
-        for in_order in (False, True)
-        if options or not in_order
-    ),
-]
+def equals_the_tokenizer(run, pieces, in_order):
+    new = np.argsort(pieces.order) if in_order else np.arange(len(pieces))
+    for one in [*TEXTS, *random_texts(pieces)]:
+        data = np.maximum(padded([one], len(one.encode()) + 3), 0)
+        assert run(data)[0].tolist() == new[pieces.encode(one, 40)].tolist(), one[:80]
 
 
-@pytest.mark.parametrize(("options", "in_order"), CASES, ids=str)
+def test_equals_the_tokenizer():
+    """A short test of `test_text_in_pieces` holds it of a file."""
+    layer = TextToPieces.from_tokenizer(word_pieces(), in_order=True, sequence_length=40)
+    run = tf.function(layer, input_signature=[tf.TensorSpec((1, None), tf.int32)], autograph=False)
+    equals_the_tokenizer(lambda data: run(data).numpy(), word_pieces(), in_order=True)
+
+
+@pytest.mark.slow  # the tables of each normalizer take seconds
+@pytest.mark.parametrize(
+    ("options", "in_order"),
+    [
+        (OPTIONS[3] | OPTIONS[1], False),
+        (OPTIONS[4] | OPTIONS[2], True),
+        *((options, in_order) for options in OPTIONS for in_order in (False, True)),
+    ],
+    ids=str,
+)
 def test_equals_the_tokenizer_in_keras_and_in_a_file(options, in_order):
     pieces = WordPiece(tokenizer(**options)) if options else word_pieces()
     layer = TextToPieces.from_tokenizer(pieces, in_order, sequence_length=40)
     text = keras.Input((None,), batch_size=1, dtype="int32", name="text")
     file = Interpreter(export.convert(keras.Model(text, layer(text)), "float32"))
-    new = np.argsort(pieces.order) if in_order else np.arange(len(pieces))
-    texts = [*TEXTS, *random_texts(pieces)]
-    for place, one in enumerate(texts):
-        data = np.maximum(padded([one], len(one.encode()) + 3), 0)
-        wanted = new[pieces.encode(one, 40)]
-        (found,) = file.run({"text": data}).values()
-        assert found[0].tolist() == wanted.tolist(), one[:80]
-        if place % 30 == 0:
-            np.testing.assert_array_equal(layer(data)[0], wanted)
+    equals_the_tokenizer(lambda data: [*file.run({"text": data}).values()][0], pieces, in_order)
+    data = padded([TEXTS[0]])
+    np.testing.assert_array_equal([*file.run({"text": data}).values()][0], layer(data))
 
 
 def test_bytes_that_are_no_text():
@@ -101,11 +103,11 @@ def test_as_many_ids_as_a_text_has():
     open_length = TextToPieces.from_tokenizer(pieces)
     limited = TextToPieces.from_tokenizer(pieces, max_words=5)
     bare = TextToPieces.from_tokenizer(WordPiece(tokenizer(ends=False)))
-    for one in ("", "unaffable turns it"):  # eight ids
-        data = padded([one])
-        np.testing.assert_array_equal(open_length(data)[0], pieces.encode(one))
+    one = "unaffable turns it"  # eight ids
+    np.testing.assert_array_equal(open_length(padded([one]))[0], pieces.encode(one))
+    for one in ("", one):
         wanted = pieces.encode(one, 5)[: len(pieces.encode(one))]
-        np.testing.assert_array_equal(limited(data)[0], wanted)
+        np.testing.assert_array_equal(limited(padded([one]))[0], wanted)
     assert bare(padded([""])).numpy().tolist() == [[0]]  # one padding: no row is empty
 
 
