@@ -16,7 +16,7 @@ def neighbours(values):
 
 
 def rounded(values, seed, jit_compile=False):
-    function = tf.function(stochastic_bfloat16, jit_compile=jit_compile)
+    function = tf.function(stochastic_bfloat16, jit_compile=jit_compile, autograph=False)
     return tf.cast(function(tf.constant(values), seed), tf.float32).numpy()
 
 

@@ -106,7 +106,9 @@ def test_graph_and_xla_read_the_same(bits):
     codes = random_codes(bits)
     stream, places = tf.constant(pack(codes, bits)), tf.range(77)
     for jit_compile in (False, True):
-        compiled = tf.function(lambda s, p: unpack(s, p, bits), jit_compile=jit_compile)
+        compiled = tf.function(
+            lambda s, p: unpack(s, p, bits), jit_compile=jit_compile, autograph=False
+        )
         np.testing.assert_array_equal(compiled(stream, places), codes)
 
 
@@ -182,6 +184,6 @@ def test_rows_of_any_rank_in_a_graph_and_under_xla(bits, length, shape):
     stream, places = tf.constant(pack_rows(codes, bits)), tf.constant(ids, tf.int32)
     for jit_compile in (False, True):
         compiled = tf.function(
-            lambda s, p: unpack_rows(s, p, bits, length), jit_compile=jit_compile
+            lambda s, p: unpack_rows(s, p, bits, length), jit_compile=jit_compile, autograph=False
         )
         np.testing.assert_array_equal(compiled(stream, places), codes[ids])

@@ -80,7 +80,7 @@ def test_inside_a_graph_of_unknown_shape(outer_jit):
     labels, logits, upstream = example()
     spec = [tf.TensorSpec([None, None], tf.int64), tf.TensorSpec([None, None, 11])]
 
-    @tf.function(jit_compile=outer_jit, input_signature=spec)
+    @tf.function(jit_compile=outer_jit, input_signature=spec, autograph=False)
     def gradient(labels, logits):
         with tf.GradientTape() as tape:
             tape.watch(logits)
@@ -90,7 +90,8 @@ def test_inside_a_graph_of_unknown_shape(outer_jit):
     ones = np.ones(labels.shape)
     expected = by_formula(labels, logits, ones)[1]
     np.testing.assert_allclose(gradient(labels, logits), expected, atol=1e-6)
-    np.testing.assert_allclose(gradient(labels[:2], logits[:2]), expected[:2], atol=1e-6)
+    if not outer_jit:  # which would compile again
+        np.testing.assert_allclose(gradient(labels[:2], logits[:2]), expected[:2], atol=1e-6)
 
 
 def test_second_derivatives_are_those_of_the_plain_operation():

@@ -11,7 +11,7 @@ from kerascompact.ops.double_float import add, difference
 HOW = {
     "eager": lambda function: function,
     "graph": tf.function,
-    "xla": lambda function: tf.function(function, jit_compile=True),
+    "xla": lambda function: tf.function(function, jit_compile=True, autograph=False),
 }
 
 
@@ -51,7 +51,7 @@ def test_a_million_small_steps_equal_float64():
     count, amounts = 1_000_000, steps(1_000_000)
     looks = tf.constant([1, count // 2, count - 1000, count - 1, count])
 
-    @tf.function(jit_compile=True)
+    @tf.function(jit_compile=True, autograph=False)
     def run():
         every = tf.constant(amounts)
 

@@ -54,7 +54,7 @@ def test_no_range_gives_zeros(limit):
 def test_gradient_is_that_of_the_identity_within_the_limit(jit_compile):
     weights = np.random.default_rng(1).normal(size=ROWS.shape).astype(np.float32)
 
-    @tf.function(jit_compile=jit_compile)
+    @tf.function(jit_compile=jit_compile, autograph=False)
     def gradients(rows, limit):
         with tf.GradientTape() as tape:
             tape.watch([rows, limit])

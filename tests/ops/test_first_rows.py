@@ -5,10 +5,12 @@ import tensorflow as tf
 from kerascompact.ops.first_rows import first_rows_matmul
 from kerascompact.ops.unique import unique_ids
 
+# Sixteenths of which some are computed, all or one; and a number of rows that has none.
+CASES = [(64, 31), (64, 1), (64, 3), (64, 64), (60, 1), (60, 31), (60, 60)]
+SLOW = [pytest.param(*case, marks=pytest.mark.slow) for case in CASES[1:]]
 
-@pytest.mark.few(1)
-@pytest.mark.parametrize("different", [1, 3, 31, 64])
-@pytest.mark.parametrize("count", [64, 60])  # sixteenths, and a number without
+
+@pytest.mark.parametrize(("count", "different"), [CASES[0], *SLOW])
 def test_the_product_and_its_gradients_are_those_of_all_rows(count, different):
     random = np.random.default_rng(0)
     ids = tf.constant(random.integers(0, different, count), tf.int32)
@@ -24,7 +26,7 @@ def test_the_product_and_its_gradients_are_those_of_all_rows(count, different):
             found = tf.gather(vectors, inverse)
         return found, *map(tf.convert_to_tensor, tape.gradient(found, inputs, upstream))
 
-    plain, compiled = gradients(ids), tf.function(gradients, jit_compile=True)(ids)
+    plain, compiled = gradients(ids), tf.function(gradients, jit_compile=True, autograph=False)(ids)
     np.testing.assert_allclose(plain[0], (table @ matrix)[ids], rtol=1e-5, atol=1e-6)
     for found, expected in zip(compiled, plain, strict=True):
         np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)  # float32 sums

@@ -95,7 +95,7 @@ def test_product_and_gradients_with_and_without_xla(jit_compile, dtype):
     right = tf.constant(random.normal(size=(4, 3)), tf.float32)
     upstream = random.normal(size=(5, 3)).astype(np.float32)
 
-    @tf.function(jit_compile=jit_compile)
+    @tf.function(jit_compile=jit_compile, autograph=False)
     def product(values, right):
         with tf.GradientTape() as tape:
             tape.watch([values, right])

@@ -12,7 +12,9 @@ from kerascompact.ops.hashing import fmix32, hash_ids
 @pytest.mark.parametrize("seed, buckets", [(0, 7), (1, 1000), (12345, 2**31 - 1), (3, 1)])
 def test_is_the_hash_of_whole_numbers(seed, buckets, jit_compile):
     ids = [0, 1, 2, 12, 999, 10_000, 267_734, 2**31 - 1]
-    hashed = tf.function(lambda a: hash_ids(a, seed, buckets), jit_compile=jit_compile)
+    hashed = tf.function(
+        lambda a: hash_ids(a, seed, buckets), jit_compile=jit_compile, autograph=False
+    )
     expected = [by_hand(number, seed, buckets) for number in ids]
     assert hashed(tf.constant(ids)).numpy().tolist() == expected
 
@@ -29,5 +31,5 @@ def test_fills_buckets_evenly_and_seeds_are_independent():
 @pytest.mark.parametrize("jit_compile", [False, True])
 def test_mixes_as_numpy_does(jit_compile):
     numbers = np.array([0, 1, -1, 2**31 - 1, -(2**31), 12345], np.int32)
-    mixed = tf.function(fmix32, jit_compile=jit_compile)(numbers).numpy()
+    mixed = tf.function(fmix32, jit_compile=jit_compile, autograph=False)(numbers).numpy()
     np.testing.assert_array_equal(mixed.view(np.uint32), core_fmix32(numbers))

@@ -21,7 +21,9 @@ def test_finds_every_id_and_its_place(ids, count, kind):
     packed = id_sets.pack_set(ids, count, kind)
     asked = np.arange(count, dtype=np.int32)
     for jit in (False, True):
-        look = tf.function(lambda a: id_sets.places(*packed, a, kind), jit_compile=jit)
+        look = tf.function(
+            lambda a: id_sets.places(*packed, a, kind), jit_compile=jit, autograph=False
+        )
         found, place = (x.numpy() for x in look(tf.constant(asked)))
         np.testing.assert_array_equal(found, np.isin(asked, ids))
         np.testing.assert_array_equal(place[ids], np.searchsorted(ids, ids))

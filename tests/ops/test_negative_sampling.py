@@ -49,7 +49,7 @@ def test_draws_have_the_distribution(jit_compile):
     share = np.array([0.0, 0.5, 0.2, 0.0, 0.3])
     cumulative = (np.round(2.0**31 * np.cumsum(share)) - 1).astype(np.int32)
 
-    @tf.function(jit_compile=jit_compile)
+    @tf.function(jit_compile=jit_compile, autograph=False)
     def draw():
         return draw_noise(tf.constant(cumulative), random_bits((400, 50), seed=3))
 

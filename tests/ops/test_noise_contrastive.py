@@ -51,7 +51,7 @@ def test_its_minimum_is_the_distribution_of_the_text_normalized():
     shares = random.dirichlet(np.ones(V))
     generator = keras.random.SeedGenerator(3)
 
-    @tf.function
+    @tf.function(autograph=False)
     def gradient(logits, labels):
         with tf.GradientTape() as tape:
             tape.watch(logits)

@@ -53,7 +53,9 @@ def test_any_number_of_vectors():
     numbers = example()
     weights = [tf.constant(numbers["table"]), tf.constant(numbers["kernel"])]
     signature = [tf.TensorSpec((None, D))]
-    some = tf.function(lambda h: row_logits(h, rows, V, weights, 4), input_signature=signature)
+    some = tf.function(
+        lambda h: row_logits(h, rows, V, weights, 4), input_signature=signature, autograph=False
+    )
     expected = by_formula(**numbers)[0]
     for count in (0, 1, N):
         np.testing.assert_allclose(some(numbers["hidden"][:count]), expected[:count], atol=1e-5)
@@ -92,7 +94,9 @@ def test_a_product_in_whichever_order(inner, count):
     random = np.random.default_rng(1)
     shapes = (count, D), (inner, D), (V, inner), (count, V)
     hidden, a, t, upstream = (random.normal(size=shape).astype("float32") for shape in shapes)
-    traced = tf.function(product_logits).get_concrete_function(*map(tf.constant, (hidden, a, t)))
+    traced = tf.function(product_logits, autograph=False).get_concrete_function(
+        *map(tf.constant, (hidden, a, t))
+    )
     made = {tuple(out.shape) for op in traced.graph.get_operations() for out in op.outputs}
     assert ((V, D) in made) == (count > D and inner > D)
     with tf.GradientTape() as tape:

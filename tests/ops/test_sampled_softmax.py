@@ -52,7 +52,9 @@ def test_seeds():
     generator = keras.random.SeedGenerator(3)
     first, second = (log_uniform_candidates(50, V, generator).ids.numpy() for _ in range(2))
     assert np.any(first != second)
-    compiled = tf.function(lambda: log_uniform_candidates(50, V, 1).ids, jit_compile=True)
+    compiled = tf.function(
+        lambda: log_uniform_candidates(50, V, 1).ids, jit_compile=True, autograph=False
+    )
     np.testing.assert_array_equal(compiled(), one)
 
 
@@ -115,7 +117,7 @@ def many(count, draws):
     numbers = {key: tf.constant(value) for key, value in example().items()}
     labels = tf.cast(numbers["labels"], tf.int32)
 
-    @tf.function
+    @tf.function(autograph=False)
     def once(seed):
         with tf.GradientTape() as tape:
             tape.watch([numbers["hidden"], numbers["table"]])
@@ -143,7 +145,7 @@ def within(samples, expected, bias=0.0):
 def test_the_estimate_of_the_sum_over_all_words_has_no_bias():
     numbers = example()
     expected = full(**numbers)
-    losses = many(5, 400)[0]
+    losses = many(5, 200)[0]
     label_logits = np.sum(numbers["hidden"] * numbers["table"][numbers["labels"]], axis=1)
     label_logits = label_logits + numbers["bias"][numbers["labels"]]
     assert within(np.exp(losses + label_logits), expected[1])

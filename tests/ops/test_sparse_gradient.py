@@ -15,7 +15,7 @@ LABELS = [7, 7, 0, 49]
 def gradients(threshold, jit_compile=False):
     table = tf.Variable(TABLE)
 
-    @tf.function(jit_compile=jit_compile)
+    @tf.function(jit_compile=jit_compile, autograph=False)
     def run(hidden):
         with tf.GradientTape() as tape:
             tape.watch(hidden)

@@ -15,8 +15,10 @@ ROWS = [12, 100, 100_000]
 def compiled(function, dynamic=False):
     """The function under XLA; `dynamic`: the graph does not know the shape."""
     if not dynamic:
-        return tf.function(function, jit_compile=True)
-    return tf.function(function, jit_compile=True, input_signature=[tf.TensorSpec(None, tf.int32)])
+        return tf.function(function, jit_compile=True, autograph=False)
+    return tf.function(
+        function, jit_compile=True, input_signature=[tf.TensorSpec(None, tf.int32)], autograph=False
+    )
 
 
 @pytest.mark.few(3)
@@ -37,7 +39,7 @@ def test_the_first_results_are_those_without_xla(shape, dtype, num_rows):
     np.testing.assert_array_equal(times[len(expected) :], 0)
 
 
-@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("dynamic", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_a_random_number_per_id_is_the_same_without_xla(dynamic):
     ids = tf.constant([[7, 3, 7], [9, 3, 0]])
 
@@ -49,11 +51,12 @@ def test_a_random_number_per_id_is_the_same_without_xla(dynamic):
     np.testing.assert_array_equal(compiled(drawn, dynamic)(ids), drawn(ids))
 
 
-@pytest.mark.parametrize("ids", [[5, 11, 12, 40, -3, 5], [12], [-1, -1]])
-def test_ids_out_of_range_are_the_nearest_row(ids):
+def test_ids_out_of_range_are_the_nearest_row():
     """As XLA's gather reads it: XLA cannot raise an error."""
-    unique, inverse = compiled(lambda ids: unique_ids(ids, 12))(tf.constant(ids))
-    np.testing.assert_array_equal(tf.gather(unique, inverse), np.clip(ids, 0, 11))
+    unique_of = compiled(lambda ids: unique_ids(ids, 12))
+    for ids in ([5, 11, 12, 40, -3, 5], [12] * 6, [-1] * 6):  # compiled once
+        unique, inverse = unique_of(tf.constant(ids))
+        np.testing.assert_array_equal(tf.gather(unique, inverse), np.clip(ids, 0, 11))
 
 
 def names(kind, ids, num_rows):
@@ -66,7 +69,7 @@ def names(kind, ids, num_rows):
     return tf.concat([*two, ids[:3]], axis=0)
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("num_rows", [5, *ROWS])
 @pytest.mark.parametrize("kind", ["a batch", "unique ids", "unique ids, in two lookups"])
 def test_sums_reach_every_row_once(kind, num_rows):
@@ -74,7 +77,7 @@ def test_sums_reach_every_row_once(kind, num_rows):
     table = np.random.default_rng(2).normal(size=(num_rows, 2)).astype(np.float32)
     counts = np.zeros(num_rows)
 
-    @tf.function(jit_compile=True)
+    @tf.function(jit_compile=True, autograph=False)
     def summed(batch):
         with tf.GradientTape() as tape:
             rows = tf.constant(table)
@@ -118,7 +121,7 @@ def test_sums_leave_out_ids_out_of_range():
 
 def test_nothing_sorts(monkeypatch):
     def kinds(num_rows):
-        made = tf.function(lambda ids: unique_ids(ids, num_rows), jit_compile=True)
+        made = tf.function(lambda ids: unique_ids(ids, num_rows), jit_compile=True, autograph=False)
         graph = made.get_concrete_function(tf.TensorSpec((40,), tf.int32)).graph
         return {op.type for op in graph.get_operations()}
 

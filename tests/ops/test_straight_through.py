@@ -14,7 +14,7 @@ def test_value_of_one_and_gradient_of_the_other(jit_compile):
     value, relaxed = random.normal(size=(2, 1000)) * 10.0 ** random.integers(-20, 20, (2, 1000))
     upstream = tf.constant(random.normal(size=1000), tf.float32)
 
-    @tf.function(jit_compile=jit_compile)
+    @tf.function(jit_compile=jit_compile, autograph=False)
     def run(value, relaxed):
         with tf.GradientTape() as tape:
             tape.watch((value, relaxed))
