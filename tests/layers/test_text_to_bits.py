@@ -75,7 +75,7 @@ def test_a_file_gives_the_same_bits_whatever_it_ran_before(options):
     layer, holder = TextToBits(Projection(), **options), tf.Module()
     spec = tf.TensorSpec([1, 192], tf.int32, "text")
     holder.serve = tf.function(
-        lambda text: tf.cast(layer.read(layer.words(text)), tf.float32), [spec]
+        lambda text: tf.cast(layer.read(layer.words(text)), tf.float32), [spec], autograph=False
     )
     with quiet():
         converter = tf.lite.TFLiteConverter.from_concrete_functions(
@@ -106,9 +106,14 @@ def test_as_a_layer_of_a_model(tmp_path):
     again = keras.saving.load_model(tmp_path / "model.keras")
     np.testing.assert_array_equal(again(data), wanted)
     assert layer.storage() == [] and layer.weights == []
-    for jit in (False, True):
-        compiled = tf.function(layer.call, autograph=False, jit_compile=jit)
-        np.testing.assert_array_equal(compiled(tf.constant(data)), layer(data))
+
+
+# Short: words under XLA in `test_text_to_ids`, and their bits in `test_projection`.
+@pytest.mark.parametrize("jit", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_the_same_under_xla_and_in_a_function(jit):
+    layer, data = TextToBits(SMALL, sequence_length=5), padded(TEXTS)
+    compiled = tf.function(layer.call, autograph=False, jit_compile=jit)
+    np.testing.assert_array_equal(compiled(tf.constant(data)), layer(data))
 
 
 @pytest.mark.parametrize(

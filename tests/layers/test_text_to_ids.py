@@ -49,6 +49,7 @@ def test_no_odd_character_is_taken_for_no_word(rules, fingerprint_bits):
     np.testing.assert_array_equal(layer(padded(texts)), expected(few, texts, 50))
 
 
+@pytest.mark.few(2)
 def test_as_many_ids_as_there_are_words(vocabulary):
     texts = [text for text in HOSTILE if len(text) < 1000]
     words = max(len(vocabulary.encode(text)) for text in texts)
@@ -88,6 +89,7 @@ def test_equals_the_vocabulary_on_any_bytes(vocabulary):
     np.testing.assert_array_equal(layer(padded(texts)), expected(vocabulary, texts, 12))
 
 
+@pytest.mark.few(2)
 def test_numbers_that_are_no_bytes_are_padding(vocabulary):
     layer = TextToIds.from_vocabulary(vocabulary, sequence_length=4)
     apart = [-1, 256, 1000, -(2**31), 2**31 - 1]

@@ -21,7 +21,7 @@ def words(request):
     return SlotVocabulary.from_ranked([*ranked, *(f"w{n}" for n in range(99))], 90, request.param)
 
 
-@pytest.mark.few(8)
+@pytest.mark.few(4)
 @pytest.mark.parametrize("length", [1, 8, 50])
 def test_equals_the_vocabulary_on_hostile_texts(words, length):
     layer = TextToSlots.from_vocabulary(words, sequence_length=length)
@@ -30,6 +30,7 @@ def test_equals_the_vocabulary_on_hostile_texts(words, length):
     assert length < 50 or (found.numpy() > 1).any(axis=1)[len(HOSTILE) :].any()  # mistakes, too
 
 
+@pytest.mark.few(2)
 def test_as_many_ids_as_there_are_words(words):
     texts = [text for text in TEXTS if len(text) < 1000]
     most = max(len(words.encode(text)) for text in texts)

@@ -133,7 +133,7 @@ def test_pieces_may_share_their_moments_as_in_older_files(method):
 def gradients(layer, upstream, jit_compile=False):
     """Of `sum(upstream * E[IDS])` and the layer's own losses."""
 
-    @tf.function(jit_compile=jit_compile)
+    @tf.function(jit_compile=jit_compile, autograph=False)
     def run(ids):
         with tf.GradientTape() as tape:
             output = layer(ids, training=True)
@@ -261,7 +261,7 @@ def test_a_step_makes_nothing_of_the_vocabularys_size():
     for method in ("sx", "vq"):
         layer = DPQEmbedding(50_000, 6, 4, 3, method=method)
         layer.build()
-        step = tf.function(lambda ids, layer=layer: layer(ids, training=True))
+        step = tf.function(lambda ids, layer=layer: layer(ids, training=True), autograph=False)
         traced = step.get_concrete_function(tf.TensorSpec((2, 3), tf.int32))
         assert not tensors_with_rows(traced, 50_000)
 

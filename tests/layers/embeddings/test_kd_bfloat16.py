@@ -79,9 +79,8 @@ def test_equals_the_layer_with_the_same_numbers_in_float32(options):
 
 def test_starts_where_float32_starts():
     table = np.random.default_rng(0).normal(size=(V, WIDTH))
-    for options in ({"logits_initializer": keras.initializers.RandomUniform(-1, 1, seed=3)},
-                    {"logits_initializer": keras.initializers.Constant(0.3)},
-                    {"weights": table}):  # fmt: skip
+    start = keras.initializers.RandomUniform(-1, 1, seed=3)
+    for options in ({"logits_initializer": start}, {"weights": table}):
         half, full = (
             KDCodeEmbedding(V, WIDTH, K, D, logits_dtype=dtype, **options)
             for dtype in ("bfloat16", "float32")
@@ -130,7 +129,7 @@ def test_xla_is_for_steps_of_ones_own():
         layer, optimizer = pair()[0], LazySGD(0.1)
         optimizer.build(layer.trainable_variables)
 
-        @tf.function(jit_compile=jit_compile)
+        @tf.function(jit_compile=jit_compile, autograph=False)
         def step(ids, layer=layer, optimizer=optimizer):
             with tf.GradientTape() as tape:
                 loss = tf.reduce_sum(layer(ids, training=True) ** 2)
@@ -147,12 +146,13 @@ def test_xla_is_for_steps_of_ones_own():
 @pytest.mark.parametrize("name", ["adam", "sgd", "adafactor"])
 def test_a_stock_optimizer_is_refused_before_the_first_step(name):
     layer, _ = pair()
-    model, before = model_of(layer, name), logits(layer)
+    model, before = model_of(layer, name, run_eagerly=True), logits(layer)
     with pytest.raises(ValueError, match=r"logits' is held in bfloat16.*optimizers.lazy"):
-        model.fit(IDS, np.ones((2, 3, WIDTH)), verbose=0)
+        model.train_on_batch(IDS, np.ones((2, 3, WIDTH)))
     np.testing.assert_array_equal(logits(layer), before)
     twin = copy_with(model, lambda layer: None, float32=True)  # its logits are float32
-    twin.fit(IDS, np.ones((2, 3, WIDTH)), verbose=0)
+    twin.compile(name, "mse", run_eagerly=True)
+    twin.train_on_batch(IDS, np.ones((2, 3, WIDTH)))
     assert twin.layers[-1].logits.dtype == "float32"
 
 

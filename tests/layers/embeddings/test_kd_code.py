@@ -16,9 +16,13 @@ V, K, D, WIDTH = 20, 4, 3, 4
 CLOSE = dict(rtol=1e-5, atol=1e-6)  # float32 sums of a few terms, in another order
 
 
+def example(**overrides):
+    return KDCodeEmbedding(**{**KDCodeEmbedding.EXAMPLE, **overrides})
+
+
 def built(**overrides):
     """A layer whose weights no initializer draws."""
-    layer = KDCodeEmbedding(**{**KDCodeEmbedding.EXAMPLE, **overrides})
+    layer = example(**overrides)
     layer(np.array([0]))
     random = np.random.default_rng(1)
     for weight in layer.weights:
@@ -197,7 +201,8 @@ def test_embedding_parameters_are_those_of_the_paper(width, hidden, composition,
 def test_bits_are_those_of_the_paper():
     """Table 1: 13.39, 17.75 and 26.00 million bits for 10,000 words; Table 2: 0.021 G."""
     for width, millions in ((200, 13.39), (650, 17.75), (1500, 26.00)):
-        layer = KDCodeEmbedding(10_000, width, 32, 32, hidden_dim=300, batch_norm=True)
+        options = dict(hidden_dim=300, batch_norm=True, codes="random", seed=0)  # no logits
+        layer = KDCodeEmbedding(10_000, width, 32, 32, **options)
         layer.build()
         # the formula gives 25.994 for the large one
         assert abs(layer.paper_bits() / 1e6 - millions) <= 0.0065
@@ -229,9 +234,9 @@ def test_random_codes_come_from_the_seed():
 def test_temperature_can_be_annealed():
     layer = built()
     model = keras.Sequential([keras.Input((2,), dtype="int32"), layer])
-    model.compile("sgd", "mse", jit_compile=False)
-    annealing = TemperatureAnnealing(GeometricDecay(1.0, 0.1, 3))
-    model.fit(np.ones((4, 2), int), np.ones((4, 2, WIDTH)), 1, verbose=0, callbacks=[annealing])
+    model.compile("sgd", "mse", run_eagerly=True)
+    annealing = TemperatureAnnealing(GeometricDecay(1.0, 0.1, 1))
+    model.fit(np.ones((2, 2), int), np.ones((2, 2, WIDTH)), 1, verbose=0, callbacks=[annealing])
     np.testing.assert_allclose(layer.current_temperature.numpy(), 0.1, rtol=1e-5)
 
 
@@ -252,7 +257,7 @@ def test_temperature_can_be_annealed():
 )
 def test_rejects(name, bad, expected):
     with pytest.raises(ValueError, match=f"`{name}` must be {expected}"):
-        built(**{name: bad})
+        example(**{name: bad})
 
 
 @pytest.mark.parametrize(
@@ -282,11 +287,11 @@ def test_codes_that_are_given_refuse_what_they_would_ignore(name, value):
         with pytest.raises(
             ValueError, match=f"`{name}` must be left at .* where `codes` are given"
         ):
-            built(codes=codes, **{name: value})
+            example(codes=codes, **{name: value})
         parameter = inspect.signature(KDCodeEmbedding.__init__).parameters[name]
         assert parameter.default == OF_LOGITS[name]
-        built(codes=codes, **{name: parameter.default})
-    assert name in built().get_config() and name not in built(codes="random").get_config()
+        example(codes=codes, **{name: parameter.default})
+    assert name in example().get_config() and name not in example(codes="random").get_config()
 
 
 def test_codes_that_are_given_have_no_logits_to_guide_and_nothing_to_anneal():
@@ -324,12 +329,15 @@ def test_trains_with_and_without_xla_and_survives_a_file(guidance, jit_compile, 
     )
     model = keras.Sequential([keras.Input((5,), dtype="int32"), layer, keras.layers.Flatten()])
     model.add(keras.layers.Dense(2))
-    model.compile(LazyAdam(0.02), "mse", jit_compile=jit_compile)
+    how = {"jit_compile": jit_compile, "run_eagerly": not jit_compile}
+    model.compile(LazyAdam(0.1), "mse", **how)
     model.optimizer.build(model.trainable_variables)  # or the step is traced twice
     ids = np.random.default_rng(0).integers(0, V, (32, 5))
     target = np.stack([ids[:, 0] > 9, ids[:, 1] > 9], axis=1).astype(float)
-    first, *_, last = model.fit(ids, target, epochs=20, verbose=0).history["loss"]
-    assert last < 0.8 * first
+    first = np.mean(np.square(model(ids) - target))
+    for _ in range(5):
+        model.train_on_batch(ids, target)
+    assert np.mean(np.square(model(ids) - target)) < 0.8 * first
     model.save(tmp_path / "model.keras")
     again = keras.models.load_model(tmp_path / "model.keras")
     np.testing.assert_array_equal(again(ids), model(ids))
@@ -349,5 +357,7 @@ def test_gradients_under_xla_whose_product_ends_behind_the_last_unique_id_are_th
         weights = [weight.value for weight in layer.trainable_weights]
         return loss, *map(tf.convert_to_tensor, tape.gradient(loss, weights))
 
-    for plain, compiled in zip(step(), tf.function(step, jit_compile=True)(), strict=True):
+    for plain, compiled in zip(
+        step(), tf.function(step, jit_compile=True, autograph=False)(), strict=True
+    ):
         np.testing.assert_allclose(compiled, plain, rtol=1e-4, atol=1e-5)

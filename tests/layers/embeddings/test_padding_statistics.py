@@ -55,7 +55,7 @@ def trained_on(make, ids, jit=False, **options):
         rows = tape.gradient(loss, variables, unconnected_gradients="zero")
         return loss, vectors, [tf.convert_to_tensor(row) for row in rows]
 
-    step = tf.function(step, jit_compile=True) if jit else step
+    step = tf.function(step, jit_compile=True, autograph=False) if jit else step
     loss, vectors, gradients = step(tf.constant(ids))
     averages = [w.numpy() for w in layer.non_trainable_weights if "moving" in w.path]
     return [float(loss), vectors.numpy(), *(g.numpy() for g in gradients), *averages]

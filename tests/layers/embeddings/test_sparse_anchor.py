@@ -67,7 +67,8 @@ def dense_twin(layer):
 
 
 def test_keeps_the_embedding_contract():
-    check_embedding(SparseAnchorEmbedding, xla=False, file=False)  # both are below
+    # its form is that of AnchorTransformEmbedding, which has a short test of a file
+    check_embedding(SparseAnchorEmbedding, xla=False, file=False)
 
 
 @pytest.mark.slow
@@ -361,6 +362,7 @@ def test_a_language_model_trains_tied():
     np.testing.assert_allclose(frozen(data), model(data, training=False), atol=1e-4)
 
 
+@pytest.mark.slow
 def test_a_file_looks_up_words():
     layer = trained(SparseAnchorEmbedding).layers[1]
     ids = keras.Input((1,), dtype="int32", name="ids")

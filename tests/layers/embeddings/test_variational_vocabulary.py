@@ -88,7 +88,7 @@ def test_inputs_that_share_it_pay_once_for_a_step(how):
         return tf.add_n(model.losses[:2])  # the regularizer's is behind them
 
     if how != "eager":
-        charged = tf.function(charged, jit_compile=how == "xla")
+        charged = tf.function(charged, jit_compile=how == "xla", autograph=False)
     batches = [([1, 2], [2, 3]), ([4, 4], [1, 4]), ([3, 1], [5, 2])]
     owed = [{1: 1, 2: 1, 3: 1}, {4: 2, 1: 1}, {3: 2, 1: 1, 5: 3, 2: 2}]
     for (ids, others), expected in zip(batches, owed, strict=True):
