@@ -62,6 +62,7 @@ def test_the_transform_is_only_gathered_from_and_its_gradient_is_rows(kind):
     assert gradient.values.shape[0] <= 2 * IDS.size + SAMPLED
 
 
+@pytest.mark.few(1)
 @each
 def test_a_step_changes_only_rows_of_ids_labels_and_draws(kind):
     draws = log_uniform_candidates(SAMPLED, V, keras.random.SeedGenerator(1)).ids.numpy()

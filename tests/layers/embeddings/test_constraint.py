@@ -47,7 +47,7 @@ def test_holds_for_the_vectors_after_each_step(cls, arguments, by):
     assert again.embeddings_constraint.get_config() == MAX.get_config()
 
 
-@pytest.mark.parametrize("constraint", ["non_neg", keras.constraints.MaxNorm(0.05), MAX])
+@pytest.mark.parametrize("constraint", ["non_neg", keras.constraints.MaxNorm(0.05)])
 def test_equals_keras_on_a_whole_table(constraint):
     """All words selected: `SelectedEmbedding` is `keras.layers.Embedding`."""
     table, ids = np.random.default_rng(0).normal(size=(20, 4)), np.array([[3, 7], [3, 19]])

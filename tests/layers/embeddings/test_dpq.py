@@ -18,7 +18,16 @@ IDS = np.array([[4, 9, 4, 4], [0, 9, 19, 7]])
 # float32 against float64, sums of at most K * D terms around 1
 CLOSE = dict(rtol=1e-5, atol=1e-5)
 CASES = list(itertools.product(("sx", "vq"), (False, True), (False, True)))
-cases = pytest.mark.parametrize("method, batch_norm, shared_codebook", CASES)
+
+
+def some_cases(kept):
+    """All cases, of which some are in the short suite."""
+    marked = [
+        case if case in kept else pytest.param(*case, marks=pytest.mark.slow) for case in CASES
+    ]
+    return pytest.mark.parametrize("method, batch_norm, shared_codebook", marked)
+
+
 # every value of each with every value of every other
 pairs = pytest.mark.parametrize(
     "method, batch_norm, shared_codebook",
@@ -73,8 +82,7 @@ def test_keeps_the_embedding_contract(method, monkeypatch):
     check_embedding(DPQEmbedding, xla=False, file=False)  # compiled below; test_reverse converts
 
 
-@pytest.mark.few(4)
-@cases
+@some_cases([("sx", False, False), ("vq", True, True)])
 def test_inference_puts_the_chosen_rows_side_by_side(method, batch_norm, shared_codebook):
     layer = built(method=method, batch_norm=batch_norm, shared_codebook=shared_codebook)
     a = similarities(layer, range(V))
@@ -89,8 +97,7 @@ def test_inference_puts_the_chosen_rows_side_by_side(method, batch_norm, shared_
     assert not layer.losses
 
 
-@pytest.mark.few(4)
-@cases
+@some_cases([("sx", True, False), ("vq", False, True)])
 def test_training_chooses_by_the_batchs_tokens(method, batch_norm, shared_codebook):
     layer = built(method=method, batch_norm=batch_norm, shared_codebook=shared_codebook)
     tokens = IDS.ravel()

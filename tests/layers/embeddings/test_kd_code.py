@@ -191,8 +191,9 @@ def test_one_letter_is_a_cluster():
 )
 def test_embedding_parameters_are_those_of_the_paper(width, hidden, composition, millions):
     layer = KDCodeEmbedding(
-        100, width, 32, 32, hidden_dim=hidden, composition=composition, batch_norm=True
-    )
+        100, width, 32, 32, hidden_dim=hidden, composition=composition, batch_norm=True,
+        codes="random",
+    )  # fmt: skip
     layer.build()
     digits = 3 if millions == 0.308 else 2
     assert round(layer.composition.num_parameters() / 1e6, digits) == millions

@@ -87,13 +87,15 @@ def test_under_xla(kind):
         np.testing.assert_allclose(other, one, atol=2e-5)
 
 
-@pytest.mark.parametrize("kind", ["batch norm", "PDG", "DPQ, nearest"])
+@pytest.mark.parametrize(
+    "kind", ["batch norm", "PDG", pytest.param("DPQ, nearest", marks=pytest.mark.slow)]
+)
 def test_id_0_is_a_word_without_mask_zero(kind):
     alone, beside = (trained_on(KINDS[kind], ids) for ids in (WORDS, PADDED))
     assert abs(alone[0] - beside[0]) > 1e-3
 
 
-@pytest.mark.few(5)
+@pytest.mark.few(3)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_batch_of_padding_only_changes_nothing(kind):
     keras.utils.set_random_seed(0)

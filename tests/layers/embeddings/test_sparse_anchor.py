@@ -305,6 +305,7 @@ def test_starts_from_a_table(nonnegative):
         SparseAnchorEmbedding(60, 8, [6, 6], 3, weights=table)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("precision", ["float32", "int8"])
 def test_begins_where_a_form_is(precision):
     table = np.random.default_rng(0).normal(size=(60, 8)).astype(np.float32)

@@ -208,6 +208,7 @@ def step_of(layer, optimizer):
     return step
 
 
+@pytest.mark.slow
 def test_under_adam_a_rare_word_gains_noise_if_each_step_charges_all():
     noise = {}
     for charge in ("batch", "all"):

@@ -149,7 +149,7 @@ def test_is_saved_and_loaded_with_the_loss_and_goes_on(tmp_path):
     np.testing.assert_array_equal(clone(IDS), lm(IDS))
 
 
-@pytest.mark.parametrize("make", [model, tied])
+@pytest.mark.parametrize("make", [pytest.param(model, marks=pytest.mark.slow), tied])
 def test_computes_in_mixed_precision_and_eagerly(make):
     keras.config.set_dtype_policy("mixed_float16")
     try:

@@ -195,6 +195,7 @@ def test_segments_of_one_seed_do_not_start_as_copies():
     assert np.abs(first - second).max() > 0.1
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", KINDS)
 def test_keeps_its_configuration_and_counts_its_parameters(kind):
     regularizer = keras.regularizers.L2(0.1)

@@ -46,7 +46,7 @@ def test_gradients_reach_what_was_kept_and_steps_differ(kind):
     keras.utils.set_random_seed(0)
     layer = kind(4, weight_dropout=0.5)
     model = keras.Sequential([keras.Input(X.shape[1:]), layer])
-    model.compile(keras.optimizers.SGD(0.1), "mse", jit_compile=False)
+    model.compile(keras.optimizers.SGD(0.1), "mse", run_eagerly=True)
     before = layer.cell.recurrent_kernel.numpy()
     model.train_on_batch(X, np.ones((3, 4)))
     first = layer.cell.recurrent_kernel.numpy()
