@@ -99,10 +99,8 @@ def test_masks_states_and_statefulness_are_those_of_the_dense_layer(kind):
     assert np.abs(found[0] - first[0]).max() > 0.01
 
 
-@pytest.mark.parametrize(
-    "kind",
-    ["simple_rnn", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("lstm", "gru"))],
-)
+@pytest.mark.slow  # masks are those of the dense layer, above; saved below
+@pytest.mark.parametrize("kind", KINDS)
 def test_bidirectional_skips_padding_and_is_saved(kind, tmp_path):
     keras.utils.set_random_seed(0)
     layer = KINDS[kind][0](6, 2, 0.5, return_sequences=True)
