@@ -151,6 +151,7 @@ def test_the_estimate_of_the_sum_over_all_words_has_no_bias():
     assert within(np.exp(losses + label_logits), expected[1])
 
 
+@pytest.mark.slow  # the formula is above, and that its sum has no bias
 def test_loss_and_gradients_tend_to_those_of_the_full_softmax():
     expected = full(**example())
     off = []
