@@ -146,7 +146,7 @@ def test_xla_is_for_steps_of_ones_own():
 @pytest.mark.parametrize("name", ["adam", "sgd", "adafactor"])
 def test_a_stock_optimizer_is_refused_before_the_first_step(name):
     layer, _ = pair()
-    model, before = model_of(layer, name, run_eagerly=True), logits(layer)
+    model, before = model_of(layer, name), logits(layer)
     with pytest.raises(ValueError, match=r"logits' is held in bfloat16.*optimizers.lazy"):
         model.train_on_batch(IDS, np.ones((2, 3, WIDTH)))
     np.testing.assert_array_equal(logits(layer), before)
