@@ -51,8 +51,10 @@ def table(tmp_path_factory):
 @pytest.fixture(scope="session")
 def trained(table, tmp_path_factory):
     out = tmp_path_factory.mktemp("trained") / "out"
-    status = main(["train", "--data", str(table), "--out", str(out), *TRAIN])
-    assert status == 0
+    with pytest.MonkeyPatch.context() as patch:
+        # Compiled by XLA, these few steps would cost twice as much; `tests/tasks` has it.
+        patch.setattr("keras.src.trainers.trainer.model_supports_jit", lambda model: False)
+        assert main(["train", "--data", str(table), "--out", str(out), *TRAIN]) == 0
     return out
 
 
