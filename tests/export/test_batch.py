@@ -129,17 +129,12 @@ def test_an_app_resizes_a_file_and_one_row_is_the_default(mean_and_any):
 def test_a_file_of_one_row_is_as_it_was(mean_and_any):
     model, any_ = mean_and_any
     assert inspect.signature(export.convert).parameters["batch_size"].default == 1
-    one, three = (export.convert(model, batch_size=size) for size in (1, 3))
+    one = export.convert(model)
     assert "batch_size" not in tflite.read_metadata(one)
     assert tools.inspect(one).inputs == ["ids int32[1, 5]"]
-    assert tools.inspect(three).inputs == ["ids int32[3, 5]"]
-    assert tflite.read_metadata(three)["batch_size"] == 3
     # Shapes with an open dimension, and the operators that compute them.
-    assert len(one) <= len(three) + 64 <= len(any_) + 64 <= len(one) + 64 + 512
-    with pytest.raises(ValueError, match=r"`ids` must have the shape \[3, 5\]"):
-        Interpreter(three).run({"ids": padded(2)})
-    sizes = [Interpreter(data).batch_size for data in (one, three, any_)]
-    assert sizes == [1, 3, None]
+    assert len(one) <= len(any_) + 64 <= len(one) + 64 + 512
+    assert [Interpreter(data).batch_size for data in (one, any_)] == [1, None]
 
 
 @pytest.mark.parametrize(
@@ -214,8 +209,14 @@ def test_fused_lstms_of_three_rows(make, count):
     check(data, model, [padded(3), np.maximum(fed(3), 1)])
 
 
-@pytest.mark.few(1)
-@pytest.mark.parametrize(("recipe", "batch_size"), [("blocks", 3), ("int4", None), ("dynamic", 3)])
+@pytest.mark.parametrize(
+    ("recipe", "batch_size"),
+    [
+        ("blocks", 3),
+        pytest.param("int4", None, marks=pytest.mark.slow),
+        pytest.param("dynamic", 3, marks=pytest.mark.slow),
+    ],
+)
 def test_passes_over_the_file_are_of_every_row(recipe, batch_size):
     """Lookups by rows, tables and kernels of few bits, scales of inputs."""
     # 40 x 32 and 64 x 96 numbers: large enough to be stored as integers.
@@ -227,6 +228,13 @@ def test_passes_over_the_file_are_of_every_row(recipe, batch_size):
     data = export.convert(model, recipe, batch_size=batch_size)
     operators = tools.inspect(data).operators
     assert ("EMBEDDING_LOOKUP" in operators) == (recipe == "blocks")
+    assert tflite.read_metadata(data)["batch_size"] == (batch_size or "any")
+    file = Interpreter(data)
+    assert file.batch_size == batch_size
+    if batch_size:
+        assert tools.inspect(data).inputs == ["ids int32[3, 5]"]
+        with pytest.raises(ValueError, match=r"`ids` must have the shape \[3, 5\]"):
+            file.run({"ids": padded(2)})
     frozen = export.freeze(model, recipe).model
     if recipe == "dynamic":  # each row is rounded by its own range, as in a file of one row
         one = Interpreter(export.convert(model, recipe))
@@ -293,6 +301,10 @@ def test_refuses_any_batch_of_lists_and_of_fused_states():
         export.convert(lstm(cluster()), batch_size=None)
     with pytest.raises(ValueError, match="must be a number with `fused_lstm`, whose states"):
         export.convert(lstm(cluster()), batch_size=None, fused_lstm=True)
+
+
+@pytest.mark.slow  # Keras' own loop is short
+def test_refuses_any_batch_of_our_loops():
     sequences = reader(layers.SparseLSTM(6, num_segments=2, return_sequences=True, name="sparse"))
     with pytest.raises(ValueError, match="must be a number for a model with a loop.*/sparse"):
         export.convert(sequences, batch_size=None)

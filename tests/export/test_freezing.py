@@ -61,9 +61,9 @@ def test_the_frozen_model_evaluates_as_the_trained_one_was_compiled():
     loss = "sparse_categorical_crossentropy"
     model.compile("adam", loss, metrics=["accuracy"], run_eagerly=True)
     labels = np.arange(len(IDS)) % CLASSES
-    model.fit(IDS, labels, verbose=0)
-    found = export.freeze(model, "float32").model.evaluate(IDS, labels, verbose=0, return_dict=True)
-    expected = model.evaluate(IDS, labels, verbose=0, return_dict=True)
+    model.train_on_batch(IDS, labels)
+    frozen = export.freeze(model, "float32").model
+    found, expected = (one.test_on_batch(IDS, labels, return_dict=True) for one in (frozen, model))
     assert set(found) == set(expected) == {"loss", "accuracy"}
     assert found["accuracy"] == expected["accuracy"]
     np.testing.assert_allclose(found["loss"], expected["loss"], rtol=1e-5)
@@ -196,7 +196,7 @@ def test_a_model_is_frozen_once_and_converted_once(monkeypatch):
     data = frozen.convert()
     assert frozen.verify(IDS).agreement == 1 and "embedding" in str(frozen.summary())
     assert [recipe.name for recipe in copies] == ["int8", "float32"] and len(conversions) == 1
-    assert frozen.file is data and data == export.convert(frozen)
+    assert frozen.file is data
 
 
 @pytest.mark.slow

@@ -203,7 +203,9 @@ def test_generates_what_keras_hub_generates(make):
     lm, file = generating(make)
     reader = CausalLM(file)
     assert (reader.max_length, reader.vocabulary_size) == (LONGEST, V)
-    for count in (1, LONGEST - 1, LONGEST):
+    whole = [*range(LONGEST)]
+    assert reader.generate(whole) == whole
+    for count in (1, LONGEST - 1):
         prompt = RANDOM.integers(1, V, count).tolist()
         assert reader.generate(prompt) == generated(lm, prompt)
     logits = reader.logits([5, 6, 7])

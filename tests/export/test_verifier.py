@@ -194,22 +194,22 @@ def two_and_data():
 
 def test_several_inputs_and_outputs(two_and_data):
     model, data = two_and_data
-    ids = np.maximum(IDS, 1)  # the mean of nothing is NaN
+    ids = np.maximum(IDS[:6], 1)  # the mean of nothing is NaN
     rows = {"first": ids, "second": ids[::-1]}
-    report = export.verify(model, data, rows, batch_size=10)
-    assert report.examples == 20 and report.agreement == 1 and report.largest_difference < 1e-5
+    report = export.verify(model, data, rows, batch_size=3)
+    assert report.examples == 6 and report.agreement == 1 and report.largest_difference < 1e-5
     wanted = answers(export.freeze(model, "int8_tables").model, [ids[::-1], ids])
     for name, array in zip(("z", "a"), wanted, strict=True):
         # Keras adds in another order when its batches have another size
         np.testing.assert_allclose(report.outputs[name], array, atol=1e-5)
     # in the order of the model, not of names
-    again = export.verify(model, data, (ids[::-1], ids), batch_size=10)
+    again = export.verify(model, data, (ids[::-1], ids), batch_size=3)
     assert again.frozen_file == report.frozen_file
     np.testing.assert_array_equal(again.outputs["z"], report.outputs["z"])
     other = two_of_each()
-    with pytest.raises(ValueError, match="what Keras does with the frozen model: 20 examples"):
+    with pytest.raises(ValueError, match="what Keras does with the frozen model: 6 examples"):
         export.verify(other, data, rows)
-    with pytest.raises(ValueError, match=r"shape .*\[20, 4\].* Received: .*\[20, 3\]"):
+    with pytest.raises(ValueError, match=r"shape .*\[6, 4\].* Received: .*\[6, 3\]"):
         export.verify(two_of_each(4), data, rows)
 
 
@@ -277,16 +277,6 @@ def test_nested_inputs():
 
 
 NAMED = {"ids": "int32", "other": "int32", "scores": "float32"}
-
-
-def test_a_model_of_several_in_one_file(model):
-    other = mean(cluster(seed=3))
-    data = export.convert({"mean": model, "other": other}, "int8_tables")
-    assert export.verify(other, data, IDS, signature="other").agreement == 1  # not the first
-    with pytest.raises(ValueError, match="does not predict what Keras does"):
-        export.verify(other, data, IDS, signature="mean")
-    with pytest.raises(ValueError, match="it has no signature 'none'"):
-        export.verify(model, data, IDS, signature="none")
 
 
 @pytest.mark.slow
