@@ -170,12 +170,12 @@ def test_a_layer_that_makes_two_outputs():
     table = cluster()
     vectors = table(ids)
     model = keras.Model(ids, [vectors, table(vectors, reverse=True)])
-    data = export.convert(model, "int8")
-    found = run(data, {"ids": ONE})
+    frozen = export.freeze(model, "int8")
+    found = run(frozen.convert(), {"ids": ONE})
     assert list(found) == [table.name, f"{table.name}_1"]
-    for array, wanted in zip(found.values(), export.freeze(model, "int8").model(ONE), strict=True):
+    for array, wanted in zip(found.values(), frozen.model(ONE), strict=True):
         np.testing.assert_allclose(array, wanted, **CLOSE)
-    report = export.verify(model, data, ONE)
+    report = frozen.verify(ONE)
     assert list(report.outputs) == list(found) and report.check() is report
 
 
@@ -202,7 +202,7 @@ def test_a_subclassed_model_of_numbers():
     np.testing.assert_allclose(run(data, {"scores": SCORES})["output_0"], expected, **CLOSE)
 
 
-@pytest.mark.parametrize("batch_size", [1, None])
+@pytest.mark.parametrize("batch_size", [pytest.param(1, marks=pytest.mark.slow), None])
 def test_a_subclassed_model_of_numbers_that_was_called(batch_size):
     """The file has the shape of the call and the name of the argument."""
     outer = NoConfigModel(keras.Sequential([keras.layers.Dense(3), keras.layers.Dense(2)]))

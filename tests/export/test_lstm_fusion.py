@@ -81,14 +81,14 @@ def test_one_operator_computes_what_keras_does(kind, mask):
 
 def test_cells_are_not_clipped():
     """The converter's own operator stops them at 10."""
-    model = reader(keras.layers.LSTM(10, return_sequences=True), length=30)
+    model = reader(keras.layers.LSTM(10, return_sequences=True), length=15)
     layer = model.layers[2]
     bias = np.repeat([9.0, 9, 4, 0], 10)  # i, f, c, o: the cell gains 1 in every step
     layer.cell.bias.assign(bias)
     layer.cell.kernel.assign(layer.cell.kernel.numpy() / 10)
     layer.cell.recurrent_kernel.assign(np.zeros((10, 40)))
     layer.activation = layer.cell.activation = keras.activations.tanh
-    ids = RANDOM.integers(1, V, (2, 30))
+    ids = RANDOM.integers(1, V, (1, 15))
     data = export.convert(model, "float32", fused_lstm=True)
     np.testing.assert_allclose(outputs(data, ids), answers(model, ids), **CLOSE)
     parsed = flatbuffer.parse(data)

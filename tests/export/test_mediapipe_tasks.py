@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from kerascompact import export, models, runtime, tflite, tools
+from kerascompact.export import mediapipe_tasks
 from kerascompact.runtime.interpreter import Interpreter
 from kerascompact.text import Vocabulary
 from kerascompact.tflite import flatbuffer
@@ -146,20 +147,16 @@ def test_the_price_is_the_vocabulary_and_at_most_950_bytes():
 
 
 def test_save_writes_one_file(tmp_path):
-    options = {"labels": LABELS, "sequence_length": LENGTH, "mediapipe": True}
-    model, vocabulary = classifier("mediapipe"), words("mediapipe")
-    path = export.save(model, tmp_path / "app.tflite", vocabulary=vocabulary, **options)
+    vocabulary = words("mediapipe")
+    path = export.save(file_of("mediapipe"), tmp_path / "app.tflite", vocabulary=vocabulary)
     assert [one.name for one in tmp_path.iterdir()] == ["app.tflite"]
     assert runtime.TextClassifier(path).vocabulary.words == tuple(WORDS[:4])
 
 
 def test_verify_takes_such_files_and_damage_is_found():
-    model = classifier("mediapipe_bert")
-    frozen = export.freeze(model, "float32")
-    data = frozen.convert(vocabulary=words("mediapipe_bert"), labels=LABELS, sequence_length=LENGTH,
-                          mediapipe=True)  # fmt: skip
+    data = file_of("mediapipe_bert")
     ids = words("mediapipe_bert").encode_all(TEXTS, LENGTH + 2)
-    assert frozen.verify(ids, file=data).agreement == 1
+    assert export.verify(classifier("mediapipe_bert"), data, ids).agreement == 1
     changed = bytearray(data)
     changed[-30] ^= 1
     with pytest.raises(ValueError, match="truncated or damaged"):
@@ -175,7 +172,7 @@ def test_refuses_what_mediapipe_cannot_run():
     with pytest.raises(ValueError, match="`batch_size` must be 1"):
         convert("mediapipe", batch_size=4)
     with pytest.raises(ValueError, match="without line breaks"):
-        convert("mediapipe", labels=["a\nb", "c"])
+        mediapipe_tasks.finish(file_of("mediapipe"), words("mediapipe"), ["a\nb", "c"])
     with pytest.raises(ValueError, match="one model for a file"):
         export.convert({"a": model}, vocabulary=words("mediapipe"), mediapipe=True)
     with pytest.raises(ValueError, match="`text` must be None"):

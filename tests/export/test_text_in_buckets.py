@@ -102,9 +102,10 @@ def test_refuses(model, data, tmp_path):
         export.save(data, tmp_path / "m.tflite", vocabulary=BUCKETS)
     with pytest.raises(ValueError, match="`model` must not skip unknown words"):
         export.convert(classifier(BUCKETS, skip_unknown=True), text=BUCKETS)
-    tagger = models.tagger(layers.LowRankEmbedding(len(BUCKETS), 4, 2), 3, units=4, hidden=4)
+    ids = keras.Input((None,), dtype="int32", name="ids")
+    tags = keras.layers.Dense(3)(layers.LowRankEmbedding(len(BUCKETS), 4, 2)(ids))
     with pytest.raises(ValueError, match="`text` must not have rules that form word pairs"):
-        export.convert(tagger, text=BUCKETS)
+        export.convert(keras.Model(ids, tags), text=BUCKETS)
 
 
 @pytest.mark.slow

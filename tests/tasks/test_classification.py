@@ -16,6 +16,12 @@ from tiny_task import dataset
 DATA = encode(dataset(), size=30, sequence_length=6)
 
 
+@pytest.fixture
+def without_xla(monkeypatch):
+    """Compiling takes longer than the few steps of these tests."""
+    monkeypatch.setattr("keras.src.trainers.trainer.model_supports_jit", lambda model: False)
+
+
 def test_encode_counts_train_and_codes_every_split():
     raw = dataset()
     words = {word for text in raw.train.texts for word in text.split()}
@@ -93,6 +99,7 @@ def test_train_passes_callbacks_on():
     assert seen == [0, 1]
 
 
+@pytest.mark.usefixtures("without_xla")
 def test_the_loss_of_soft_labels_is_their_cross_entropy_and_any_metric_picks_the_epoch():
     random = np.random.default_rng(0)
     ids = random.integers(1, 20, (40, 5)).astype(np.int32)
@@ -134,6 +141,7 @@ def several(rows=60):
     return encode(raw, size=None, sequence_length=6)
 
 
+@pytest.mark.usefixtures("without_xla")
 def test_several_labels_are_learned_and_picked_by_micro_f1():
     data = several()
     assert data.multi_label and data.train.labels.dtype == np.uint8 and not DATA.multi_label

@@ -42,10 +42,12 @@ def versions(data):
     return {(model.operatorCodes[i].builtinCode, model.operatorCodes[i].version) for i in used}
 
 
-@pytest.mark.few(2)
+# Even widths are in the files of `test_forms_in_files`.
 @pytest.mark.parametrize(
-    ("width", "length"), [(1, None), (2, 7), (3, None), (4, None), (5, 7), (8, 7)]
-)
+    ("width", "length"),
+    [(5, 7), *(pytest.param(*size, marks=pytest.mark.slow)
+               for size in ((1, None), (2, 7), (3, None), (4, None), (8, 7)))],
+)  # fmt: skip
 def test_rows_of_four_bits_of_any_width(width, length):
     """The kernel counts whole bytes in a row; every row is read, the first and the last, too."""
     model = lookup(dense(width=width)[0], length)

@@ -103,8 +103,11 @@ def test_a_file_of_integers_stays_one():
     """Codes minus 8 in float32, although exact, would be no integers."""
     model = models.mean_classifier(four_codes(mask_zero=True)[0], 3, sequence_length=9)
     rows = np.random.default_rng(0).integers(0, V, (20, 9)).astype(np.int32)
-    operators, types = used(export.convert(model, "full_int8", representative=rows))
-    assert OP.FLOOR_MOD in operators and "int4" not in types
+    data = export.convert(model, "full_int8", representative=rows)
+    operators, types = used(data)
+    assert OP.FLOOR_MOD in operators and "int4" not in types and "uint8" in types
+    (found,) = Interpreter(data).run({"ids": rows[:1]}).values()
+    assert np.abs(found - model(rows[:1])).max() < 0.1  # 8 bits between layers
 
 
 def test_a_table_with_another_reader_stays_as_it_is(monkeypatch):
