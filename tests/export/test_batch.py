@@ -239,6 +239,13 @@ def test_passes_over_the_file_are_of_every_row(recipe, batch_size):
     if recipe == "dynamic":  # each row is rounded by its own range, as in a file of one row
         one = Interpreter(export.convert(model, recipe))
         frozen = lambda row: one.run({"ids": row})["out"]  # noqa: E731
+    else:
+        ids = fed(10)
+        report = export.verify(export.freeze(model, recipe), data, ids)
+        assert (report.examples, report.agreement) == (10, 1)
+        model.layers[-1].bias.assign_add(np.arange(7.0))
+        with pytest.raises(ValueError, match="Worst example"):
+            export.verify(model, data, ids)
     check(data, frozen, map(fed, (3, 3) if batch_size else SIZES))
 
 

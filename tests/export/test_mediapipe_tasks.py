@@ -137,6 +137,7 @@ def test_our_runtime_answers_as_keras_from_the_file_alone(rules, length):
     assert found[3].notes == (f"text cut to its first {read} of 20 tokens",)
 
 
+@pytest.mark.slow
 def test_the_price_is_the_vocabulary_and_at_most_950_bytes():
     plain = export.convert(classifier("mediapipe"), vocabulary=words("mediapipe"),
                            labels=LABELS, sequence_length=LENGTH)  # fmt: skip

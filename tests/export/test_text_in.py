@@ -181,7 +181,7 @@ def test_size(model, data):
     assert len(data) - len(ids) < facts["text"]["bytes"] + 12 * 1024
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow  # `layers/test_text_to_ids` has these sizes of fingerprints
 @pytest.mark.parametrize(("size", "bits"), [(1, 32), (2, 40), (300, 64)])
 def test_vocabularies_of_any_size(size, bits):
     vocabulary = Vocabulary([f"w{number}" for number in range(size)], "whitespace")

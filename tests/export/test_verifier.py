@@ -395,7 +395,7 @@ def test_mixed_precision_is_compared_in_float32(model):
     assert {layer.dtype_policy.name for layer in half.layers[1:]} == {"mixed_float16"}
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow  # `test_batch` has one of three rows
 @pytest.mark.parametrize("batch_size", [3, None])
 def test_files_of_several_rows(model, frozen, data, batch_size):
     """Ten rows in batches of three, or alone and in batches of seven: as those of one row."""

@@ -36,7 +36,7 @@ def outputs(data, ids=IDS):
     return found
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", ["int8 rows", "int4 rows", "blocks"])
 @pytest.mark.parametrize(("width", "length"), [(32, None), (40, 6), (5, None)])
 def test_one_operator_looks_up_what_keras_does(name, width, length):

@@ -4,20 +4,20 @@ import numpy as np
 import pytest
 from ai_edge_litert.interpreter import Interpreter
 
-from export_models import V, mean, standard
+from export_models import text_file
 from kerascompact import export, layers, models
-from kerascompact.text import Vocabulary
 
 LARGE = [-(2**31), -1, 0, 10, 13, 32, 65, 127, 128, 255, 256, 2**31 - 1]
 
 
 def of_words():
-    return mean(standard()), Vocabulary([f"w{i}" for i in range(V - 2)])
+    return text_file()
 
 
 def of_bits():
     embedding = layers.ProjectionEmbedding(6, (8,), mask_zero=True)
-    return models.projection_lstm(embedding, 3, 5), "wordpunct"
+    model = models.projection_lstm(embedding, 3, 5)
+    return export.convert(model, text="wordpunct", max_bytes=48, sequence_length=9)
 
 
 def arrays(count, size):
@@ -43,9 +43,7 @@ def arrays(count, size):
     ],
 )
 def test_any_integers_give_probabilities(make, count):
-    model, text = make()
-    data = export.convert(model, text=text, max_bytes=48, sequence_length=9)
-    file = Interpreter(model_content=data, num_threads=1)
+    file = Interpreter(model_content=make(), num_threads=1)
     file.allocate_tensors()
     (given,), (found,) = file.get_input_details(), file.get_output_details()
     for drawn in arrays(count, given["shape"][1]):

@@ -159,7 +159,7 @@ def test_a_matrix_is_stored_as_int8_and_dequantized_once(size, recipe):
     np.testing.assert_allclose(outputs(data, ids), expected, atol=1e-5)
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow  # `test_forms_in_files` has an LSTM of integers
 @pytest.mark.parametrize("length", [None, 7])
 def test_matrices_within_a_loop(length):
     model = lookup(recurrent()[0], length)

@@ -129,9 +129,9 @@ def test_a_wide_layer_whose_outputs_are_multiplied_stays_int8():
 @pytest.mark.parametrize("kind", ["dense", "convolution", "lstm"])
 def test_dynamic_range_multiplies_integers(kind):
     model = classifier(kind)
-    data = export.convert(model, "dynamic")
+    frozen = export.freeze(model, "dynamic")
+    data, expected = frozen.convert(), answers(frozen.model, IDS)
     assert "DEQUANTIZE" not in tools.inspect(data).operators
-    expected = answers(export.freeze(model, "dynamic").model, IDS)
     difference = np.abs(outputs(data) - expected).max()
     # inputs of 8 bits, three products deep, behind a softmax
     assert 1e-6 < difference < 0.05
