@@ -86,12 +86,12 @@ def padded(size, length=5):
 
 
 def test_some_forms_in_one_file_of_any_batch():
-    """Codes, entries and rows that a batch computes otherwise than a single row, in four bits.
+    """Codes and entries that a batch computes otherwise than a single row, in four bits.
 
     `test_every_form_computes_each_row_as_alone` has the others.
     """
     models, frozen = {}, {}
-    for kind in ("codes_sum", "sparse", "hashed"):
+    for kind in ("codes_sum", "sparse"):
         models[kind] = keras.Sequential([keras.Input((None,), dtype="int32"), KINDS[kind]()[0]])
         frozen[kind] = export.freeze(models[kind], "int4_tables").model
     data = export.convert(models, "int4_tables", batch_size=None)

@@ -37,7 +37,7 @@ for place, kind in enumerate(KINDS):
 SOME_RECIPES = ["float32", slow("int8_tables"), "int4_tables"]
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("name", "recipe"), CASES)
 def test_the_file_looks_up_what_keras_does(name, recipe):
     form, _ = KINDS[name](paper_bits=77)
