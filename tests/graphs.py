@@ -42,7 +42,7 @@ def train_step(model, ids, labels, jit_compile=False):
     model.make_train_function(force=True)
     data = (tf.constant(ids), tf.constant(labels))
 
-    @tf.function(jit_compile=jit_compile, autograph=False)
+    @tf.function(jit_compile=jit_compile, autograph=False)  # as Keras does
     def step():
         return model.train_step(data)
 

@@ -70,7 +70,7 @@ def built(rule="l1", strength=STRENGTH):
 TARGETS = np.random.default_rng(2).normal(size=(ROWS, WIDTH)).astype(np.float32)
 
 
-def train(optimizer, layer, dense=False, ids_of_steps=None, jit_compile=False):
+def train(optimizer, layer, dense=False, ids_of_steps=None, jit_compile=False, eager=False):
     """Moves looked-up rows towards targets, so that the gradient depends on what was read."""
     optimizer.build(layer.trainable_variables)
 
@@ -85,9 +85,10 @@ def train(optimizer, layer, dense=False, ids_of_steps=None, jit_compile=False):
         assert isinstance(gradient, tf.IndexedSlices) is not dense
         optimizer.apply([gradient], [layer.table])
 
-    compiled = tf.function(step, jit_compile=jit_compile)
+    # Of a few steps the trace would cost the most.
+    run = step if eager else tf.function(step, jit_compile=jit_compile, autograph=False)
     for ids in ids_of_steps or batches():
-        compiled(tf.constant(ids, tf.int32))
+        run(tf.constant(ids, tf.int32))
 
 
 def reference(table, ids_of_steps=None, every_row=False):

@@ -48,7 +48,7 @@ class WeightAverages:
             if pending is not None and isinstance(pending.rule, EntryRule)
         }
         self._held: list[tf.Tensor] | None = None
-        self._update = tf.function(self._move)
+        self._update = tf.function(self._move, autograph=False)
 
     def are_of(self, model: keras.Model) -> bool:
         """Whether they are averages of the weights of a model that are trainable now."""

@@ -49,7 +49,7 @@ def test_the_gradient_is_that_of_the_rows_as_read(jit_compile):
     """At a zero, too: it must be able to leave it."""
     _, variable = table()
 
-    @tf.function(jit_compile=jit_compile)
+    @tf.function(jit_compile=jit_compile, autograph=False)
     def gradients():
         with tf.GradientTape(persistent=True) as tape:
             rows = tf.reduce_sum(caught_up_rows(variable, tf.constant([5, 1])) ** 2 * 3 + 1)
@@ -73,7 +73,7 @@ def test_paying_writes_what_was_read_and_only_once(how, monkeypatch):
     pay = {
         "chunks": lambda: catch_up(layer),
         "settle": state.settle,
-        "graph": tf.function(state.settle),
+        "graph": tf.function(state.settle, autograph=False),
     }[how]
     for _ in range(2):
         pay()

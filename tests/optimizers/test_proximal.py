@@ -58,13 +58,8 @@ def test_adaptive_metric_equals_the_dense_step(name, jit_compile):
     expected = reference(PAPERS[name](start(), RATE, 0.02, free_soft, adaptive=True))
     np.testing.assert_allclose(caught_up(layer.table), expected, **CLOSE)
     np.testing.assert_array_equal(caught_up(layer.table).numpy() == 0, expected == 0)
-
-
-def test_the_two_metrics_differ():
-    plain, adaptive = built(strength=0.02), built(strength=0.02)
-    train(Proximal("adam"), plain)
-    train(Proximal("adam", "adaptive"), adaptive)
-    assert np.abs(caught_up(plain.table) - caught_up(adaptive.table)).max() > 0.01
+    plain = reference(PAPERS[name](start(), RATE, 0.02, free_soft))
+    assert np.abs(plain - expected).max() > 0.01  # the two metrics differ
 
 
 @pytest.mark.parametrize("name", ["sgd", "adam"])
@@ -80,8 +75,8 @@ def test_rows_and_whole_tables_may_alternate():
     layer, optimizer = built(), Proximal(OPTIMIZERS["sgd"]())
     table = lazy_steps.GradientDescent(start(), RATE, STRENGTH, lazy_steps.soft)
     for dense in (False, True, False, True):
-        train(optimizer, layer, dense=dense, ids_of_steps=batches(4))
-        expected = reference(table, batches(4), every_row=dense)
+        train(optimizer, layer, dense=dense, ids_of_steps=batches(2), eager=True)
+        expected = reference(table, batches(2), every_row=dense)
     np.testing.assert_allclose(caught_up(layer.table), expected, **CLOSE)
 
 
@@ -104,7 +99,7 @@ def test_equals_keras_and_then_the_threshold_when_every_row_is_touched(kind):
     make = getattr(keras.optimizers, kind)
     layer = built()
     every = [np.arange(ROWS)[::-1]] * 3
-    train(Proximal(make(RATE, **KINDS[kind])), layer, ids_of_steps=every)
+    train(Proximal(make(RATE, **KINDS[kind])), layer, ids_of_steps=every, eager=True)
     variable, optimizer = keras.Variable(start()), make(RATE, **KINDS[kind])
     optimizer.build([variable])
     for _ in every:
@@ -115,7 +110,8 @@ def test_equals_keras_and_then_the_threshold_when_every_row_is_touched(kind):
 
 def test_weight_decay_comes_before_the_step_on_touched_rows_only():
     layer = built(strength=0.0)
-    train(Proximal(keras.optimizers.SGD(RATE, weight_decay=0.5)), layer, ids_of_steps=[[2, 2]])
+    optimizer = Proximal(keras.optimizers.SGD(RATE, weight_decay=0.5))
+    train(optimizer, layer, ids_of_steps=[[2, 2]], eager=True)
     expected = start()
     decayed = expected[2] * (1 - 0.5 * RATE)
     expected[2] = decayed - RATE * 4 * (expected[2] - TARGETS[2])
@@ -125,20 +121,23 @@ def test_weight_decay_comes_before_the_step_on_touched_rows_only():
 def test_eta_follows_a_schedule_and_a_rate_that_is_set():
     schedule = keras.optimizers.schedules.PiecewiseConstantDecay([0, 2], [0.1, 0.3, 0.0])
     layer = built()
-    train(Proximal(keras.optimizers.SGD(schedule)), layer)
+    train(Proximal(keras.optimizers.SGD(schedule)), layer, ids_of_steps=batches(4), eager=True)
     total = sums(pending_of(layer.table).total)
     np.testing.assert_allclose(total, (0.1 + 2 * 0.3) * STRENGTH, rtol=1e-6)
     model = keras.Sequential([keras.Input((2,), dtype="int32"), Rows()])
     model.compile(Proximal(keras.optimizers.SGD(1.0)), "mse", jit_compile=False)
-    callback = keras.callbacks.LearningRateScheduler(lambda epoch: 0.5 / (epoch + 1))
-    model.fit(
-        np.array([[1, 2]]), np.zeros((1, 2, WIDTH)), epochs=2, callbacks=[callback], verbose=0
-    )
+    model.optimizer.build(model.trainable_variables)  # or the step is traced twice
+    for rate in (0.5, 0.25):
+        model.optimizer.learning_rate = rate
+        model.train_on_batch(np.array([[1, 2]]), np.zeros((1, 2, WIDTH)))
     total = sums(pending_of(model.layers[0].table).total)
     np.testing.assert_allclose(total, (0.5 + 0.25) * STRENGTH, rtol=1e-6)
 
 
-@pytest.mark.parametrize(("dense", "jit_compile"), [(False, True), (True, False)])
+@pytest.mark.parametrize(
+    ("dense", "jit_compile"),
+    [(False, False), (True, False), pytest.param(False, True, marks=pytest.mark.slow)],
+)
 def test_lambda_follows_a_schedule_for_rows_away_from_the_batch_too(dense, jit_compile):
     schedule = keras.optimizers.schedules.PiecewiseConstantDecay([3, 7], [0.0, 0.2, 0.5])
     layer = built(strength=schedule)
@@ -161,11 +160,13 @@ def test_a_hundred_thousand_small_steps_under_xla_equal_float64():
     pending_of(layer.table).total.assign([30.0, 0.0])
     pending_of(layer.table).last.assign(np.tile([30.0, 0.0], (ROWS, 1)))
 
+    apply = tf.autograph.experimental.do_not_convert(optimizer.apply)
+
     @tf.function(jit_compile=True)
     def run():
         gradient = tf.IndexedSlices(tf.zeros((1, WIDTH)), tf.constant([0]), (ROWS, WIDTH))
         for _ in tf.range(count):
-            optimizer.apply([gradient], [layer.table])
+            apply([gradient], [layer.table])
 
     run()
     owed = count * np.float64(np.float32(rate) * np.float32(strength))
