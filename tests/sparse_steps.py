@@ -56,15 +56,15 @@ IDS = np.random.default_rng(0).integers(0, 4, (64, 5))  # few words: much repeti
 LABELS = np.random.default_rng(1).normal(size=(64, 1)).astype(np.float32)
 
 
-def fitted(optimizer, jit_compile=False, embedding=None, epochs=2, model=None):
+def fitted(optimizer, jit_compile=False, embedding=None, epochs=2, model=None, eager=False):
     model = model or classifier(embedding)
-    model.compile(optimizer, "mse", jit_compile=jit_compile)
+    model.compile(optimizer, "mse", jit_compile=jit_compile, run_eagerly=eager)
     model.optimizer.build(model.trainable_variables)  # or the step is traced twice
     history = model.fit(IDS, LABELS, batch_size=16, epochs=epochs, shuffle=False, verbose=0)
     return model, history.history["loss"]
 
 
-BIG = 200_000
+BIG = 20_000
 
 
 def step_on_a_big_table(optimizer):

@@ -56,7 +56,7 @@ def test_fit_ends_with_everything_paid():
 
 @pytest.mark.slow
 def test_jit_compile_changes_nothing():
-    """Of the adaptive metric, as in `test_proximal`; `test_loss_scaling[True]` has the plain one."""
+    """Of the adaptive metric, as in `test_proximal`; `test_loss_scaling` has the plain one."""
     optimizers = [Proximal(keras.optimizers.Adam(0.05), "adaptive") for _ in range(2)]
     plain, compiled = (
         fitted(optimizer, jit_compile, strength=0.02).get_weights()

@@ -63,7 +63,7 @@ def every_layer(**options):
 def test_sets_every_layer_before_each_batch_of_every_epoch(kind, number, options, jit_compile):
     layers, holders = every_layer(**options)
     trained = model(*layers)
-    trained.compile("sgd", "mse", jit_compile=jit_compile)
+    trained.compile("sgd", "mse", jit_compile=jit_compile, run_eagerly=not jit_compile)
     trained.optimizer.build(trained.trainable_variables)  # or the step is traced twice
     record = Recorder(number, *holders)
     callbacks = [kind(GeometricDecay(0.8, 0.2, steps=2)), record]
@@ -173,10 +173,15 @@ def test_goes_on_counting_in_a_second_fit():
     ],
 )
 def test_refuses_numbers_out_of_range(kind, value, bound):
-    trained = model(ClusterEmbedding(9, 2, 3, straight_through=False))
+    trained, callback = (
+        model(ClusterEmbedding(9, 2, 3, straight_through=False)),
+        kind(lambda s: value),
+    )
     trained.compile("sgd", "mse", jit_compile=False)
+    callback.set_model(trained)
+    callback.on_train_begin()
     with pytest.raises(ValueError, match=rf"`schedule\(step\)` must be a finite number {bound}\."):
-        trained.fit(IDS, LABELS, verbose=0, callbacks=[kind(lambda step: value)])
+        callback.on_train_batch_begin(0)
 
 
 @pytest.mark.parametrize("kind", [TemperatureAnnealing, NoiseAnnealing])

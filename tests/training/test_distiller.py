@@ -67,21 +67,21 @@ def texts(count=64):
 def test_a_student_learns_what_its_teacher_knows(jit_compile):
     """Of no label at all, from a model, a function and an array alike."""
     keras.utils.set_random_seed(0)
-    x = texts(256)
+    x = texts(128)
     ids = keras.Input((6,), dtype="int32")
     pooled = keras.layers.GlobalAveragePooling1D()(keras.layers.Embedding(30, CLASSES)(ids))
     teacher = keras.Model(ids, keras.layers.Dense(CLASSES, "softmax")(pooled * 30))
     loss = Distiller(temperature=1.5)
     targets = loss.targets(teacher, x)
     np.testing.assert_allclose(targets, loss.targets(lambda rows: teacher(rows), x), atol=1e-5)
-    taught = teacher.predict(x, verbose=0)
-    np.testing.assert_array_equal(targets, loss.targets(taught))
+    taught = teacher(x).numpy()
+    np.testing.assert_allclose(targets, loss.targets(taught), atol=1e-5)
     model = student(clusters=20)
     model.compile(
-        keras.optimizers.Adam(0.03), loss, metrics=[LabelAccuracy()], jit_compile=jit_compile
+        keras.optimizers.Adam(0.1), loss, metrics=[LabelAccuracy()], jit_compile=jit_compile
     )
     model.optimizer.build(model.trainable_variables)  # or the step is traced twice
-    model.fit(x, targets, epochs=30, batch_size=64, verbose=0)
+    model.fit(x, targets, epochs=12, batch_size=64, verbose=0)
     same = model(x).numpy().argmax(1) == taught.argmax(1)
     assert same.mean() > 0.8
 
@@ -103,13 +103,13 @@ def test_goes_on_after_saving(tmp_path):
     targets = loss.targets(softmax(RANDOM.normal(size=(64, CLASSES)), axis=1), labels=x[:, 0] % 4)
     model = student()
     model.compile("sgd", loss, metrics=[LabelAccuracy()], run_eagerly=True)
-    model.fit(x, targets, epochs=1, verbose=0)
+    model.train_on_batch(x, targets)
     model.save(tmp_path / "student.keras")
     loaded = keras.models.load_model(tmp_path / "student.keras")
     assert (loaded.loss.weight, loaded.loss.temperature) == (0.3, 3.0)
-    found, wanted = (m.evaluate(x, targets, verbose=0, return_dict=True) for m in (loaded, model))
+    found, wanted = (m.test_on_batch(x, targets, return_dict=True) for m in (loaded, model))
     assert found == pytest.approx(wanted) and 0 <= found["accuracy"] <= 1
-    loaded.fit(x, targets, epochs=1, verbose=0)
+    loaded.train_on_batch(x, targets)
 
 
 def test_mixed_precision_and_sample_weights():
@@ -120,9 +120,9 @@ def test_mixed_precision_and_sample_weights():
         keras.config.set_dtype_policy("float32")
     x, loss = texts(), Distiller()
     targets = loss.targets(softmax(RANDOM.normal(size=(64, CLASSES)), axis=1))
-    model.compile("adam", loss, jit_compile=False)
+    model.compile("adam", loss, run_eagerly=True)
     weights = np.arange(64) % 2
-    found = model.evaluate(x, targets, sample_weight=weights, verbose=0)
+    found = model.evaluate(x, targets, batch_size=64, sample_weight=weights, verbose=0)
     rows = weights == 1  # Keras divides by the number of rows, weighted or not
     wanted = float(loss(targets[rows], model(x[rows]))) / 2
     assert found == pytest.approx(wanted, rel=5e-3)  # half precision
