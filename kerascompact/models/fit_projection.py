@@ -95,6 +95,7 @@ def fit_projection(
     bits = keras.Input((embedding.projection.num_bits,), dtype="uint8")
     model = keras.Model(bits, embedding(bits))
     model.compile(keras.optimizers.Adam(rate), "mse")
+    model.optimizer.build(model.trainable_variables)  # or the step is traced twice
     return model.fit(drawn, epochs=epochs, verbose=verbose)
 
 

@@ -33,6 +33,7 @@ def tuned(
         copy = export.quantization_aware(copy, recipe)
     count = len(keras.tree.flatten(x)[0])
     compile_with_loss(model, copy, optimizer_of(model, epochs * -(-count // BATCH)), metrics=False)
+    copy.optimizer.build(copy.trainable_variables)  # or the step is traced twice
     copy.fit(x, y, batch_size=BATCH, epochs=epochs, verbose=0)
     return copy
 
