@@ -40,7 +40,7 @@ def test_picks_better_than_the_largest_mean():
 def test_expects_what_new_texts_give():
     """The best ones' expected scores are not those of luck."""
     random, off, lucky = np.random.default_rng(1), [], []
-    for _ in range(200):
+    for _ in range(40):
         truth, seen = simulated(random)
         scores = {i: [(0, seen[i, 0])] for i in range(len(truth))}
         expected = estimates(scores, ROWS)

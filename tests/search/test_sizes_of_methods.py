@@ -4,7 +4,7 @@ import pytest
 
 from kerascompact.search import sizes
 from kerascompact.search.setting import Setting
-from kerascompact.search.sizes import MARGIN, Sizes
+from kerascompact.search.sizes import MARGIN, Sizes, kind
 from kerascompact.search.space import COMPACT, IN_ORDER, at_size
 from kerascompact.search.table_sizes import bytes_of, plain_bytes, stored_arrays
 from kerascompact.search.word_sizes import sample_words
@@ -95,13 +95,30 @@ def test_tables_in_codes(recipe, method, options):
     assert abs(len(SIZES.convert(setting, known)) - SIZES.predict(setting, known)) <= MARGIN
 
 
-@pytest.mark.few(1)
+def cores(words):
+    """Of ranks 5 and 9; the next ones, 6 and 8, take 240 bytes less beside their arrays."""
+    setting = Setting(words, 6, method="tensor_train", options=(("ratio", 0.345),), recipe="int4")
+    return setting._replace(stored="slots")
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [259, 1000])
 def test_rows_of_four_bits_that_end_within_a_byte_need_operators(words, measured_once):
-    """Cores of ranks 5 and 9; the next ones, 6 and 8, take 240 bytes less beside their arrays."""
-    setting = Setting(words, 6, method="tensor_train", options=(("ratio", 0.345),), recipe="int4")
-    setting, known = setting._replace(stored="slots"), sample_words(words - 2)
+    setting, known = cores(words), sample_words(words - 2)
     assert abs(len(SIZES.convert(setting, known)) - SIZES.predict(setting, known)) <= MARGIN
+
+
+@pytest.mark.parametrize("words", [pytest.param(259, marks=pytest.mark.slow), 1000])
+def test_what_is_measured_for_such_rows_has_such_rows(words):
+    """Arrays of four bits with as many odd columns, and else a graph of its own."""
+    setting = cores(words)
+    odd = SIZES._arrays_of_table(setting)[1]
+    assert any(odd)
+    for size in sizes.IN_SLOTS:
+        small = SIZES._alike(setting, size)
+        assert small.words != words and SIZES._arrays_of_table(small)[1] == odd
+    even = kind(setting, 2, 16, [0] * len(odd))
+    assert kind(setting, 2, 16, odd) != even
 
 
 @pytest.mark.parametrize(

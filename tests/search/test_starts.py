@@ -101,6 +101,8 @@ def test_a_training_begins_there(stored, tmp_path, monkeypatch):
     )
     worker, first = Worker(tmp_path), First()
     setting = Setting(12, 4, stored=stored, start="full", epochs=1)
+    settings = worker.guides.settings
+    settings["words"] = settings["words"]._replace(epochs=1)
     whole = worker.guides.whole(setting.rules)
     tokens = worker.corpus.tokens(setting.rules)
     vocabulary = words_of(worker.corpus, setting, whole.table)
