@@ -7,6 +7,7 @@ import sys
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from kerascompact.layers import AnchorTransformEmbedding, GroupLassoEmbedding
 from kerascompact.optimizers import LazyAdam, Proximal, lazy
@@ -44,7 +45,7 @@ def test_subgradient_gives_no_zeros_and_the_proximal_step_does():
 
 @functools.cache
 def fitted_plain():
-    return fitted(Proximal("sgd"))
+    return fitted(Proximal(keras.optimizers.SGD(0.1)))
 
 
 def test_fit_ends_with_everything_paid():
@@ -66,20 +67,16 @@ def test_jit_compile_changes_nothing():
         np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)  # sums in another order
 
 
-@pytest.mark.parametrize("eager", [pytest.param(False, marks=pytest.mark.slow), True])
+@pytest.mark.parametrize("eager", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_adaptive_is_exact_whenever_the_optimizer_is_built(eager):
     """Built within the first step, it settles every row each time; built before, it is lazy."""
     tables = []
     for before in (False, True):
-        model = classifier("free", 0.02)
-        model.compile(Proximal("adam", "adaptive"), "mse", run_eagerly=eager, jit_compile=False)
-        if before:
-            model.optimizer.build(model.trainable_variables)
-        for first in range(0, 36, 12):
-            model.train_on_batch(IDS[first : first + 12], LABELS[first : first + 12])
-        tables.append(caught_up(model.layers[0].table).numpy())
+        layer, optimizer = built("free", 0.02), Proximal("adam", "adaptive")
+        train(optimizer, layer, ids_of_steps=batches(4), eager=eager, build=before)
+        tables.append(caught_up(layer.table).numpy())
     np.testing.assert_allclose(*tables, rtol=1e-4, atol=1e-6)
-    assert model.optimizer._settles_each_step is False
+    assert optimizer._settles_each_step is False
 
 
 @pytest.mark.few(1)
@@ -113,8 +110,7 @@ def test_weights_alone_hold_what_rows_owe(tmp_path):
 
 
 def test_an_average_keeps_the_zeros():
-    same = fitted(Proximal(keras.optimizers.SGD(0.1)))
-    averaged, last = fitted_average().layers[0].table.numpy(), same.layers[0].table.numpy()
+    averaged, last = (one().layers[0].table.numpy() for one in (fitted_average, fitted_plain))
     np.testing.assert_array_equal(averaged == 0, last == 0)
     assert (last == 0).any() and np.abs(averaged - last).max() > 1e-3
     again = built()
@@ -173,12 +169,24 @@ def test_gradient_accumulation_thresholds_at_updates_only():
 
 @pytest.mark.parametrize("jit_compile", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_loss_scaling(jit_compile):
-    scaled = fitted(keras.optimizers.LossScaleOptimizer(Proximal("sgd")), jit_compile)
-    factor = fitted(Proximal(keras.optimizers.SGD(loss_scale_factor=64.0)))
-    plain = fitted_plain()
-    for model in (scaled, factor):
-        for one, other in zip(model.get_weights(), plain.get_weights(), strict=True):
-            np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-5)
+    optimizer = keras.optimizers.LossScaleOptimizer(Proximal(keras.optimizers.SGD(0.1)))
+    scaled = fitted(optimizer, jit_compile)
+    for one, other in zip(scaled.get_weights(), fitted_plain().get_weights(), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-5)
+
+
+def test_a_factor_of_the_loss_is_taken_off_the_gradient():
+    tables = []
+    for factor in (1.0, 64.0):
+        layer = built()
+        optimizer = Proximal(keras.optimizers.SGD(0.1, loss_scale_factor=factor))
+        for ids in batches(3):
+            gradient = tf.IndexedSlices(
+                tf.fill((4, WIDTH), factor), tf.constant(ids), (ROWS, WIDTH)
+            )
+            optimizer.apply([gradient], [layer.table])
+        tables.append(caught_up(layer.table))
+    np.testing.assert_allclose(*tables, rtol=1e-5)
 
 
 @pytest.mark.skipif(
@@ -213,7 +221,7 @@ def test_other_optimizers_do_not_train_it_silently(optimizer, jit_compile):
         np.testing.assert_array_equal(old, new)
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow  # `test_adaptive_is_exact_whenever_the_optimizer_is_built` has one
 @pytest.mark.parametrize("metric", ["plain", "adaptive"])
 def test_a_model_that_its_first_batch_builds(metric):
     """The optimizer is built while the first step is traced: the weights have no values yet."""

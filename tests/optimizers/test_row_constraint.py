@@ -62,11 +62,12 @@ def test_only_updated_rows_are_constrained_until_fit_ends(constraint):
     np.testing.assert_allclose(variable, constraint(expected), **CLOSE)
 
 
-def test_holds_in_fit():
+@pytest.mark.parametrize("jit_compile", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_holds_in_fit(jit_compile):
     embedding = keras.layers.Embedding(12, 4, embeddings_constraint=UnitNorm(axis=1))
     model = classifier(embedding)
     optimizer = keras.mixed_precision.LossScaleOptimizer(lazy("sgd"))
-    model.compile(optimizer, "mse", jit_compile=True)
+    model.compile(optimizer, "mse", jit_compile=jit_compile)
     model.optimizer.build(model.trainable_variables)  # or the step is traced twice
     model.fit(IDS, LABELS, batch_size=16, verbose=0)  # ids 0 to 3 of 12
     norms = np.linalg.norm(embedding.embeddings.numpy(), axis=1)

@@ -38,12 +38,16 @@ def test_answers_are_those_of_functions_arrays_and_models():
     np.testing.assert_allclose(found, wanted, atol=1e-6)
 
 
-def test_answers_of_a_file_are_in_the_order_of_the_labels(tmp_path):
-    words = Vocabulary(list(NAMES))
+@pytest.fixture(scope="module")
+def file():
+    words = Vocabulary(list(NAMES), rules="kim")
     model = models.mean_classifier(keras.layers.Embedding(5, 4, mask_zero=True), 3)
-    path = tmp_path / "model.tflite"
-    names = ["odd", "good", "bad"]
-    export.save(export.convert(model, text=words, sequence_length=4, labels=names), path)
+    return export.convert(model, text=words, sequence_length=4, labels=["odd", "good", "bad"])
+
+
+def test_answers_of_a_file_are_in_the_order_of_the_labels(file, tmp_path):
+    path, names = tmp_path / "model.tflite", ["odd", "good", "bad"]
+    export.save(file, path)
     found = answers_of(path, TEXTS, NAMES)
     one = TextClassifier(path).predict("so bad")
     assert found[1].tolist() == pytest.approx([one.probabilities[names.index(n)] for n in NAMES])
@@ -52,12 +56,10 @@ def test_answers_of_a_file_are_in_the_order_of_the_labels(tmp_path):
         answers_of(path, TEXTS, ("good", "bad"))
 
 
-def test_a_file_says_nothing_of_a_text_without_a_token_for_it():
-    words = Vocabulary(["good", "bad"], rules="kim")
-    model = models.mean_classifier(keras.layers.Embedding(4, 2, mask_zero=True), 2)
-    teacher = TextClassifier(export.convert(model, labels=["good", "bad"], text=words))
-    found = answers_of(teacher, ["good", "###", "\u6253\u5f00"], ("good", "bad"))
-    assert found[1:].tolist() == [[0.5, 0.5]] * 2
+def test_a_file_says_nothing_of_a_text_without_a_token_for_it(file):
+    teacher = TextClassifier(file)
+    found = answers_of(teacher, ["good", "###", "\u6253\u5f00"], ("odd", "good", "bad"))
+    np.testing.assert_allclose(found[1:], 1 / 3, rtol=1e-6)
     assert found[0].tolist() == pytest.approx(teacher.predict("good").probabilities.tolist())
     with pytest.raises(ValueError, match="`text` has no token under 'kim'"):
         teacher.predict("###")

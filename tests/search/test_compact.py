@@ -159,7 +159,8 @@ def test_what_cannot_be_converted_is_refused_before_the_work(monkeypatch):
         search.compact(model, "9KiB", data=(np.ones((2, 4, 4)), None), verbose=False)
 
 
-def test_a_length_for_a_model_that_leaves_it_open(every_twelfth):
+def test_a_length_for_a_model_that_leaves_it_open(monkeypatch):
+    few_settings.try_every(24, monkeypatch)
     tokens = keras.Input((None,), dtype="int32")
     vectors = keras.layers.Embedding(V, 16, name="words")(tokens)
     model = keras.Model(tokens, keras.layers.GlobalAveragePooling1D()(vectors))

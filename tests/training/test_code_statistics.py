@@ -94,7 +94,9 @@ def test_names_the_layers_where_there_are_several():
 
 
 def test_goes_on_where_fit_is_called_again():
-    model = keras.Sequential([keras.Input((4,), dtype="int32"), DPQEmbedding(20, 6, 4, 3)])
+    coded = Scripted([[[0, 1]]] * 9)
+    layers = [keras.Input((4,), dtype="int32"), coded, keras.layers.Embedding(20, 6)]
+    model = keras.Sequential(layers)
     model.compile("sgd", "mse", run_eagerly=True)
     statistics = CodeStatistics()
     for _ in range(2):

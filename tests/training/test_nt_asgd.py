@@ -1,8 +1,11 @@
 """Averages by hand, the trigger of algorithm 1, and going on after a kill."""
 
+import functools
+
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from kerascompact.training import NTASGD, ResetStates
 
@@ -38,18 +41,21 @@ def model(**options):
     return made
 
 
+@functools.cache
+def batches(size):
+    """Keras would make them anew in every `fit`, which costs more than the steps."""
+    return tf.data.Dataset.from_tensor_slices((X, Y)).batch(size)
+
+
 def fit(made, dev, *callbacks, epochs=None, **options):
     recorded = Recorded(dev)
     # the recorder looks at an evaluation after the swap, and makes up its loss before it is read
     first = keras.callbacks.LambdaCallback(on_epoch_end=recorded.on_epoch_end)
     made.fit(
-        X,
-        Y,
-        batch_size=4,
+        batches(4),
         shuffle=False,
         epochs=epochs or len(dev),
-        validation_data=(X, Y),
-        validation_batch_size=len(X),
+        validation_data=batches(len(X)),
         verbose=0,
         callbacks=[first, *callbacks, recorded],
         **options,

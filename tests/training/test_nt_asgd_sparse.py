@@ -68,6 +68,7 @@ def fitted(callbacks, optimizer=None, rule="l1", epochs=3, jit_compile=False, mo
         epochs=epochs,
         shuffle=False,
         validation_data=data,
+        validation_batch_size=len(IDS),
         callbacks=callbacks,
         verbose=0,
     )

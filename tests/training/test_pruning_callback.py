@@ -149,15 +149,24 @@ def test_zeros_make_no_smaller_file_but_a_smaller_archive():
     assert packed - pruned_packed > 0.65 * kernel
 
 
+def begin(built, callback):
+    """What `fit` asks a callback first."""
+    callback.set_model(built)
+    callback.on_train_begin()
+    callback.on_train_batch_begin(0)
+    callback.on_train_batch_end(0)
+
+
 def test_rejects_what_is_no_schedule():
     with pytest.raises(ValueError, match="`schedule` must be a callable"):
         MagnitudePruning(0.5)
+    built = model()
     for found, message in ((0.5, "a pair"), ((True, 1.0), r"a sparsity in \[0, 1\)")):
         with pytest.raises(ValueError, match=message):
-            fit(model(), MagnitudePruning(lambda step, found=found: found))
+            begin(built, MagnitudePruning(lambda step, found=found: found))
     for unknown in ("no", keras.layers.LSTM):
         with pytest.raises(ValueError, match="`layers` must be names of layers.*or their classes"):
-            fit(model(), MagnitudePruning(print, [unknown]))
+            begin(built, MagnitudePruning(print, [unknown]))
     plain = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3)])
     plain.compile("sgd", "mse", jit_compile=False)
     with pytest.raises(ValueError, match="must be used with a model that has trainable matrices"):

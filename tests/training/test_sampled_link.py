@@ -177,6 +177,7 @@ def test_a_plain_table_is_trained_by_the_words_of_the_sample(policy, bias):
     many = float(SampledSoftmaxCrossEntropy(200_000, seed=1)(LABELS, logits))
     np.testing.assert_allclose(many, float(SparseSoftmaxCrossEntropy()(LABELS, logits)), atol=0.01)
     model.compile(LazySGD(0.1), SampledSoftmaxCrossEntropy(SAMPLED, seed=1), jit_compile=False)
+    model.optimizer.build(model.trainable_variables)  # or the step is traced twice
     model.train_on_batch(IDS, LABELS)
     drawn = log_uniform_candidates(SAMPLED, V, keras.random.SeedGenerator(1)).ids.numpy()
     known = np.isin(np.arange(V), np.concatenate([drawn, IDS.ravel(), LABELS.ravel()]))
