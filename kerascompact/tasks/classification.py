@@ -145,14 +145,14 @@ def fit(
         _start_at_shares(model, batches)
     soft = np.asarray(batches[0][1]).dtype.kind == "f"
     loss = "categorical_crossentropy" if soft else "sparse_categorical_crossentropy"
-    sparse = not soft and not several
-    accuracy = "SparseCategoricalAccuracy" if sparse else "CategoricalAccuracy"
+    kind = "Categorical" if soft or several else "SparseCategorical"
+    kind = "Binary" if model.output_shape[-1] == 1 else kind
     # A metric by name, or an optimizer, makes its weights in the first step, which is traced again.
     model.compile(
         optimizer(rate, global_clipnorm=10.0),
         "binary_crossentropy" if several else loss,
         loss_weights=float(model.output_shape[-1]) if several else None,  # Keras' is the mean
-        metrics=[getattr(keras.metrics, accuracy)(name="accuracy")],
+        metrics=[getattr(keras.metrics, f"{kind}Accuracy")(name="accuracy")],  # as by that name
         jit_compile=jit_compile,
         steps_per_execution=steps_per_execution,
     )

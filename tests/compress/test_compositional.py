@@ -75,7 +75,6 @@ def test_counts_decide_which_words_are_seen():
     assert error(pulled, counts=counts) < error(plain, counts=counts)
 
 
-@pytest.mark.slow  # that a second fit gives the same codes stands in the test of a refit
 def test_another_seed_gives_other_codes():
     assert np.any(codes_of(fitted()) != codes_of(fitted(seed=1)))
 

@@ -201,8 +201,7 @@ def _check(found, expected, shared_codebook):
         np.testing.assert_allclose(found[name], gradient, err_msg=name, **CLOSE)
 
 
-@pytest.mark.few(1)
-@pairs
+@some_cases([("vq", True, True)])
 def test_compiled_training_is_the_same(method, batch_norm, shared_codebook):
     """XLA pads the batch's unique ids; neither moments nor losses may see the padding."""
     results = []
