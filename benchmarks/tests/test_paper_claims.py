@@ -77,6 +77,21 @@ def test_entries_of_a_word_that_are_left_for_anchors(method, anchors):
     assert f"{left:.0f} of {anchors}" in RESULTS
 
 
+def test_words_by_noise_are_not_better_than_frequent_ones():
+    rows = results.rows("ant_text")
+
+    def means(ending):
+        methods = [f"VS {ending.format(words)}" for words in ("5,000", "3,000")]
+        found = [[r for r in rows if r["spec"]["method"] == method] for method in methods]
+        assert all(len(group) == 3 for group in found)
+        return [mean(100 * row["hard_accuracy"] for row in group) for group in found]
+
+    noise, frequency = means("VVD {}, by descent"), means("frequency {}")
+    assert f"On test {noise[0]:.1f} with 5,000 and {noise[1]:.1f} with 3,000" in RESULTS
+    assert f"by frequency {frequency[0]:.1f} and {frequency[1]:.1f}" in RESULTS
+    assert all(one < other for one, other in zip(noise, frequency, strict=True))
+
+
 def test_lead_of_the_mixture_on_ag_news_is_within_the_spread():
     rows = results.rows("ag_news")
     accuracy = {
