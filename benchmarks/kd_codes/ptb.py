@@ -19,7 +19,6 @@ PAPER = [
     Spec("kd_odg"),
     Spec("low_rank", budget=0.2),
     Spec("kd_pretrained"),  # of the table of the first run
-    Spec("low_rank_uniform", budget=0.2),
 ]
 
 # Tables 4 and 5 on a third of the text: every method, equal epochs.
