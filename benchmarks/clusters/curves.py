@@ -1,8 +1,9 @@
 """The cluster paper's curves: accuracy over size, m, u, v, k and training data.
 
 `ag_news_curves`: Figures 2 and 3 of [Chen & Gimpel, NAACL 2018](https://aclanthology.org/N18-2116),
-on dev; `dbpedia_curves`: Figure 2. `imdb_shares`: Figure 4, on test; `ag_news_shares`: the same of
-AG News. One seed; the training is that of the experiments whose runs are points of these curves.
+on dev, of one seed; `dbpedia_curves`: Figure 2. `imdb_shares`: Figure 4, on test, three seeds;
+`ag_news_shares`: the same of AG News. The training is that of the experiments whose runs are points
+of these curves.
 """
 
 import argparse
@@ -19,6 +20,7 @@ from benchmarks.clusters.cluster_paper import (
     DBPEDIA,
     DBPEDIA_SIZES,
     IMDB_TABLE_3,
+    SEEDS,
     sized,
     with_scale,
 )
@@ -135,10 +137,11 @@ def run(
     return text_runs.run(spec, data, test=test, jit_compile=True, verbose=verbose)
 
 
-def planned(name: str) -> list[dict[str, Any]]:
-    """The runs of an experiment; a share is read on test, a figure of sizes on dev."""
+def planned(name: str, seeds: Sequence[int] | None = None) -> list[dict[str, Any]]:
+    """The runs of an experiment; a share is read on test, a figure of sizes on dev, of one seed."""
     if name in AT_FULL:
-        return [part(spec, share) for share in SHARES for spec in AT_FULL[name]]
+        seeded = runner.with_seeds(AT_FULL[name], seeds or SEEDS)
+        return [part(spec, share) for share in SHARES for spec in seeded]
     figures = [specs for key, (_, specs) in FIGURES.items() if name == _experiment(key)]
     return [spec._asdict() for specs in figures for spec in specs]
 
@@ -149,7 +152,7 @@ def _experiment(figure: str) -> str:
 
 def benchmark(name: str, arguments: argparse.Namespace) -> list[dict[str, Any]]:
     """Runs what has no row yet, and draws the curves."""
-    specs = planned(name)
+    specs = planned(name, arguments.seeds)
     loaded = functools.cache(lambda: datasets.load(specs[0]["dataset"], arguments.data))
 
     def one(facts: dict[str, Any]) -> dict[str, Any]:
@@ -179,12 +182,16 @@ def table(rows: Sequence[dict[str, Any]]) -> str:
 
 
 def _shares(rows: Sequence[dict[str, Any]]) -> str:
-    lines = ["| model | " + " | ".join(f"{share:.0%}" for share in SHARES) + " |"]
-    lines.append("|" + "---|" * (1 + len(SHARES)))
-    for label in dict.fromkeys(row["label"] for row in rows):
-        at = {row["spec"]["share"]: row for row in rows if row["label"] == label}
-        cells = [results.percent([at[s]], "file_accuracy") if s in at else "-" for s in SHARES]
-        lines.append("| " + " | ".join([label, *cells]) + " |")
+    lines = ["| model | seeds | " + " | ".join(f"{share:.0%}" for share in SHARES) + " |"]
+    lines.append("|" + "---|" * (2 + len(SHARES)))
+    seeded = results.by_seed(rows)
+    groups = {(group[0]["label"], group[0]["spec"]["share"]): group for group in seeded}
+    for label in dict.fromkeys(label for label, _ in groups):
+        found = [groups.get((label, share), []) for share in SHARES]
+        counts = sorted({len(group) for group in found if group})
+        seeds = " to ".join(map(str, counts[:1] + counts[1:][-1:]))
+        cells = [results.percent(group, "file_accuracy") if group else "-" for group in found]
+        lines.append("| " + " | ".join([label, seeds, *cells]) + " |")
     return "\n".join(lines)
 
 
@@ -214,11 +221,12 @@ def draw(rows: Sequence[dict[str, Any]], path: Path) -> Path | None:
 def _panel(axes: Any, key: str, rows: Sequence[dict[str, Any]]) -> None:
     accuracy = "file_accuracy" if key == "share" else "dev_accuracy"
     curves: dict[str, list[tuple[float, float]]] = {}
-    for row in rows:
+    for group in results.by_seed(rows):
+        row = group[0]
         method = "mixture" if key == "unique" else row["spec"]["method"]  # u = 0: clusters alone
         place = row[key] if key == "model_mb" else row["spec"][key]
         place *= 100 if key == "share" else 1
-        curves.setdefault(method, []).append((place, 100 * row[accuracy]))
+        curves.setdefault(method, []).append((place, 100 * results.spread(group, accuracy)[0]))
     for method, found in curves.items():
         colour, marker = plots.STYLES[method]
         label = METHODS[method].abbreviation

@@ -2,7 +2,7 @@
 
 Its words have 1, 2 or 3 numbers; the two numbers of the last state are drawn. The paper's Table 5
 is of IMDB by its caption and of AG News, as Figure 5, by the text: here both are of both. Trained
-as the LSTM of `imdb` and `ag_news`, on IMDB at 5e-3, one seed.
+as the LSTM of `imdb` and `ag_news`, on IMDB at 5e-3; the states drawn are of seed 0.
 
 The recurrent kernel starts at the identity ([Le et al., 2015](https://arxiv.org/abs/1504.00941)):
 from Keras' orthogonal start it forgets all but a text's last words, which a row shows.
@@ -17,7 +17,7 @@ from typing import Any
 import keras
 import numpy as np
 
-from benchmarks.clusters.cluster_paper import AG_NEWS, IMDB
+from benchmarks.clusters.cluster_paper import AG_NEWS, IMDB, SEEDS
 from benchmarks.lib import results, runner, text_runs
 from benchmarks.lib.text_runs import Spec
 from kerascompact.core.extras import require
@@ -47,7 +47,7 @@ def run(spec: Spec, data: TextData, verbose: int = 0) -> dict[str, Any]:
         "train_seconds": round(time.perf_counter() - start, 1),
         "area": area(states),
     }
-    if spec.dataset == "ag_news":  # Figure 5; its rows are in no order
+    if spec.dataset == "ag_news" and spec.seed == 0:  # Figure 5; its rows are in no order
         row["states"] = np.round(states[:DRAWN].astype(float), 3).tolist()
         row["labels"] = data.dev.labels[:DRAWN].tolist()
     sizes, frozen = size_up(model, data, spec.recipe, spec.length)
@@ -80,7 +80,7 @@ def benchmark(name: str, arguments: argparse.Namespace) -> list[dict[str, Any]]:
     def one(spec: Spec) -> dict[str, Any]:
         return run(spec, text_runs.load(spec, arguments.data), arguments.verbose)
 
-    rows = runner.benchmark(name, SPECS, arguments, one, table)
+    rows = runner.benchmark(name, SPECS, arguments, one, table, SEEDS)
     draw(rows, results.path(name).with_suffix(".png"))
     return rows
 

@@ -40,15 +40,22 @@ def test_rows_of_the_trials_on_dev_are_taken_and_the_rest_is_run(monkeypatch, tm
 def test_shares_of_the_training_rows(monkeypatch, tmp_path):
     monkeypatch.setitem(curves.AT_FULL, "ag_news_shares", (TINY,))
     monkeypatch.setattr(curves, "SHARES", (0.25, 1.0))
-    rows = curves.benchmark("ag_news_shares", ARGUMENTS)
-    assert [row["train_rows"] for row in rows] == [60, 240]
-    assert [row["spec"]["epochs"] for row in rows] == [2, 1]
-    shown = [f"{100 * row['file_accuracy']:.2f}" for row in rows]
-    assert curves.table(rows).splitlines() == [
-        "| model | 25% | 100% |",
-        "|---|---|---|",
-        f"| ME(k=4, m=4, u=5, v=30) | {shown[0]} | {shown[1]} |",
+    two = argparse.Namespace(**{**vars(ARGUMENTS), "seeds": [0, 1]})
+    rows = curves.benchmark("ag_news_shares", two)
+    assert [row["train_rows"] for row in rows] == [60, 60, 240, 240]
+    assert [row["spec"]["epochs"] for row in rows] == [2, 2, 1, 1]
+    assert [row["spec"]["seed"] for row in rows] == [0, 1, 0, 1]
+    found = 100 * np.array([row["file_accuracy"] for row in rows])
+    low, *_ = shown = [
+        f"{pair.mean():.2f} ± {pair.std(ddof=1):.2f}" for pair in (found[:2], found[2:])
     ]
+    assert curves.table(rows).splitlines() == [
+        "| model | seeds | 25% | 100% |",
+        "|---|---|---|---|",
+        f"| ME(k=4, m=4, u=5, v=30) | 2 | {shown[0]} | {shown[1]} |",
+    ]
+    alone = f"| ME(k=4, m=4, u=5, v=30) | 1 to 2 | {low} | {found[2]:.2f} |"
+    assert curves.table(rows[:3]).splitlines()[-1] == alone
     pytest.importorskip("matplotlib")
     assert (tmp_path / "ag_news_shares.png").read_bytes().startswith(b"\x89PNG")
 
