@@ -142,7 +142,7 @@ def convert(
     tensor_names.check(names)
     preconditions.check_batch(batch_size, text is not None, fused_lstm)
     if checks.boolean("mediapipe", mediapipe):
-        vocabulary = mediapipe_tasks.check(vocabulary, text, batch_size, model)
+        vocabulary = mediapipe_tasks.check(vocabulary, text, batch_size, model, labels)
         sequence_length = mediapipe_tasks.length_of_file(vocabulary, sequence_length)
     several = isinstance(model, dict)
     for one in models.values():

@@ -29,7 +29,7 @@ LONGEST = 100  # bytes of a word that MediaPipe's BERT tokenizer looks up
 SAME = 1e-4  # largest difference of outputs that is rounding
 
 
-def check(vocabulary: Any, text: Any, batch_size: Any, models: Any) -> Vocabulary:
+def check(vocabulary: Any, text: Any, batch_size: Any, models: Any, labels: Any) -> Vocabulary:
     """Checks the arguments of `convert` that decide whether MediaPipe can run the file.
 
     Raises: ValueError, naming the argument.
@@ -44,6 +44,9 @@ def check(vocabulary: Any, text: Any, batch_size: Any, models: Any) -> Vocabular
         checks.fail("batch_size", "1, as MediaPipe runs one text at a time", batch_size)
     if isinstance(models, dict):
         checks.fail("model", "one model for a file that MediaPipe runs", models)
+    broken = [one for one in labels or [] if isinstance(one, str) and {"\n", "\r"} & {*one}]
+    if broken:  # a line of a file names a class
+        checks.fail("labels", "names without line breaks, for MediaPipe", broken[0])
     if vocabulary.rules == "mediapipe_bert":
         long = [word for word in vocabulary.words if len(word.encode()) > LONGEST]
         if long:
@@ -117,14 +120,11 @@ def add_metadata(model: Any, vocabulary: Vocabulary, labels: bool) -> None:
 def finish(data: bytes, vocabulary: Vocabulary, labels: Sequence[str] | None) -> bytes:
     """Puts the vocabulary and the labels behind a file, and checks that it may be shifted.
 
-    Raises: ValueError, if a label has a line break, or if outputs change when BERT's tokenizer puts
-        a padding id before the first word.
+    Raises: ValueError, if outputs change when BERT's tokenizer puts a padding id before the first
+        word.
     """
     files = {VOCABULARY: words_of(vocabulary)}
     if labels is not None:
-        broken = [label for label in labels if "\n" in label or "\r" in label]
-        if broken:
-            checks.fail("labels", "names without line breaks, for MediaPipe", broken[0])
         files[LABELS] = "\n".join(labels).encode()
     data = with_files(data, files)
     if named(vocabulary.rules).mediapipe == "bert":

@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 from kerascompact import export, models, runtime, tflite, tools
-from kerascompact.export import mediapipe_tasks
 from kerascompact.runtime.interpreter import Interpreter
 from kerascompact.text import Vocabulary
 from kerascompact.tflite import flatbuffer
@@ -173,7 +172,7 @@ def test_refuses_what_mediapipe_cannot_run():
     with pytest.raises(ValueError, match="`batch_size` must be 1"):
         convert("mediapipe", batch_size=4)
     with pytest.raises(ValueError, match="without line breaks"):
-        mediapipe_tasks.finish(file_of("mediapipe"), words("mediapipe"), ["a\nb", "c"])
+        convert("mediapipe", labels=["a\nb", "c"], sequence_length=None)  # told first
     with pytest.raises(ValueError, match="one model for a file"):
         export.convert({"a": model}, vocabulary=words("mediapipe"), mediapipe=True)
     with pytest.raises(ValueError, match="`text` must be None"):
