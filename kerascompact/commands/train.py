@@ -73,8 +73,6 @@ def run(arguments: argparse.Namespace) -> int:
     from kerascompact.text.rules import RULES
 
     budget.refuse(arguments)
-    if getattr(arguments, "separator", None) is not None:
-        raise ValueError("--separator needs --budget: only its models give several labels.")
     for name, low in dict(
         epochs=1, batch_size=1, seed=0, sequence_length=1, vocabulary_size=3
     ).items():
@@ -129,9 +127,8 @@ def _model(arguments: argparse.Namespace, data: "TextData") -> "keras.Model":
         )
     except ValueError as error:
         raise ValueError(f"{error} The vocabulary has {len(data.vocabulary)} ids.") from error
-    return classification.MODELS[arguments.model](
-        embedding, len(data.label_names), dropout=arguments.dropout
-    )
+    build, options = classification.MODELS[arguments.model], dict(dropout=arguments.dropout)
+    return build(embedding, len(data.label_names), multi_label=data.multi_label, **options)
 
 
 def _train_and_write(
@@ -148,7 +145,9 @@ def _train_and_write(
     from kerascompact.tasks import classification, folder, methods
     from kerascompact.tasks.measure import measure
     from kerascompact.tasks.progress import TrainingProgress
+    from kerascompact.training.scores import default_metric
 
+    metric = default_metric(data.dev.labels)
     with TrainingProgress(f"train {methods.METHODS[arguments.method].abbreviation}") as progress:
         history = classification.train(
             model,
@@ -166,7 +165,7 @@ def _train_and_write(
         "data": data.name,
         "method": arguments.method,
         "sequence_length": arguments.sequence_length,
-        "dev_accuracy": max(history["val_accuracy"]),
+        f"dev_{metric}": max(history[f"val_{metric}"]),
         **row,
         "arguments": {k: str(v) if isinstance(v, Path) else v for k, v in vars(arguments).items()},
     }
@@ -180,8 +179,8 @@ def _train_and_write(
     export.save(frozen.file, arguments.out / folder.FILE)
     print(sizes)
     print(
-        f"{arguments.out / folder.FILE}: {row['file_bytes']:,} bytes, accuracy "
-        f"dev {report['dev_accuracy']:.4f} test {row['file_accuracy']:.4f} "
+        f"{arguments.out / folder.FILE}: {row['file_bytes']:,} bytes, {metric.replace('_', ' ')} "
+        f"dev {report[f'dev_{metric}']:.4f} test {row[f'file_{metric}']:.4f} "
         f"({row['test_rows']:,} rows)"
     )
     print(

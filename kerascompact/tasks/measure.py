@@ -98,7 +98,7 @@ def measure(
             code tests; training sees one-hot ones); `None` for other layers;
         hard_accuracy: of the trained Keras model, float32, hard assignments;
         keras_accuracy: of the Keras model that ships (tables rounded by the recipe);
-        file_accuracy: of the `.tflite` file;
+        file_accuracy: of the `.tflite` file; file_micro_f1, too, if a text may have several labels;
         argmax_agreement, argmax_ties, largest_difference: Keras that ships against the file;
         frozen_difference: the largest of the trained model against the frozen one, before rounding;
         trained_agreement, trained_difference: the trained model against the file;
@@ -109,6 +109,8 @@ def measure(
     given = split.ids if texts is None else texts
     report = frozen.verify(given, split.labels, progress=progress)
     has_soft = model.get_layer("embedding").get_config().get("inference") == "hard"
+    if data.multi_label:
+        row["file_micro_f1"] = score(report.outputs, split.labels, "micro_f1")
     row |= {
         "soft_accuracy": accuracy(soft_copy(model), split) if has_soft else None,
         "hard_accuracy": accuracy(model, split),

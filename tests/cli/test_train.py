@@ -2,6 +2,7 @@
 
 import json
 import os
+import random
 import shutil
 
 import keras
@@ -9,6 +10,7 @@ import pytest
 
 from kerascompact import export, tflite
 from kerascompact.cli import main
+from kerascompact.runtime import TextClassifier
 from kerascompact.tasks.folder import load_model
 from kerascompact.text import Vocabulary
 
@@ -39,6 +41,26 @@ def test_the_keras_model_loads_and_is_the_one_exported(trained):
         model, labels=["louder", "softer", "stop"], vocabulary=vocabulary, sequence_length=8
     )
     assert again == (trained / "model.tflite").read_bytes()
+
+
+def test_a_text_may_have_several_labels(tmp_path, capsys):
+    draw, rows, out = random.Random(0), [], tmp_path / "out"
+    for number in range(150):
+        asked = draw.sample(["louder", "softer", "stop"], draw.randint(0, 2))
+        rows.append((f"{' and '.join(asked)} please number {number % 20}", "|".join(asked)))
+    lines = [f"{text},{labels}" for text, labels in rows]
+    (tmp_path / "sets.csv").write_text("\n".join(["text,label", *lines]))
+    small = ["--method", "standard", "--width", "4", "--batch-size", "8", "--learning-rate", "0.05"]
+    command = ["train", "--data", str(tmp_path / "sets.csv"), "--separator", "|", *small]
+    assert main([*command, "--out", str(out)]) == 0
+    assert "micro f1 dev " in capsys.readouterr().out
+    report = json.loads((out / "report.json").read_text())
+    assert report["dev_micro_f1"] > 0.9 < report["file_micro_f1"] <= 1  # chance: about a half
+    file = TextClassifier(out / "model.tflite", Vocabulary.load(out / "vocabulary.txt"))
+    right = [
+        set(file.predict(text).answers) == {*labels.split("|")} - {""} for text, labels in rows
+    ]
+    assert sum(right) > 0.9 * len(rows)
 
 
 @pytest.mark.parametrize(
