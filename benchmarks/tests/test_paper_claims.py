@@ -279,3 +279,25 @@ def test_anchors_of_awd_lstm_from_scratch():
     assert list(trials) == sorted(trials) and f"{dense[11]:.1f} there" in RESULTS
     assert "{:.1f}, {:.1f}, {:.1f}, {:.1f} and {:.1f} with".format(*perplexities) in RESULTS
     assert abs(perplexities[0] / dense[11] - 1) < 0.03  # moves as the table does
+
+
+def test_longer_codes_larger_alphabets_and_an_lstm_on_clinc150():
+    rows = [row for row in results.rows("code_sizes") if row["spec"]["dataset"] == "clinc150"]
+
+    def mean_of(cardinality, code_length, composition="sum"):
+        wanted = {
+            "cardinality": cardinality, "code_length": code_length,
+            "composition": composition, "batch_norm": True,
+        }  # fmt: skip
+        found = [100 * row["file_accuracy"] for row in rows if row["spec"]["options"] == wanted]
+        assert len(found) == 3
+        return mean(found)
+
+    def ahead(one, other):
+        return f"{mean_of(*one) - mean_of(*other):.1f}"
+
+    more = ahead((8, 8), (8, 4)), ahead((16, 4), (8, 4))
+    assert f"gains {more[0]} points by twice D" in RESULTS
+    assert f"and {more[1]} by twice K" in RESULTS
+    lead = [ahead((8, length, "lstm"), (8, length)) for length in (2, 16)]
+    assert "at D = 2 is {} points ahead of a sum, at D = 16 {}.".format(*lead) in RESULTS
