@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from kerascompact.core import checks
 from kerascompact.core.answers import chosen, unequal
 from kerascompact.training.scores import score
 
@@ -109,8 +110,13 @@ def differ(
     one: dict[str, np.ndarray], other: dict[str, np.ndarray], multi_label: bool = False
 ) -> np.ndarray:
     """Whether any answer of an example differs, `(examples,)`; there may be one per token."""
-    apart = [unequal(array, other[name], multi_label) for name, array in one.items()]
+    apart = [unequal(_rows(array), _rows(other[key]), multi_label) for key, array in one.items()]
     return np.any([wrong.reshape(len(wrong), -1).any(axis=1) for wrong in apart], axis=0)
+
+
+def _rows(array: np.ndarray) -> np.ndarray:
+    """A number for each example as a column, as of one output; all else as it is."""
+    return array[:, None] if array.ndim == 1 else array
 
 
 def without_numbers(outputs: dict[str, np.ndarray]) -> int:
@@ -123,14 +129,34 @@ def without_numbers(outputs: dict[str, np.ndarray]) -> int:
     return int(np.count_nonzero(np.any(wrong, axis=0)))
 
 
-def accuracy(outputs: dict[str, np.ndarray], labels: Any) -> float | None:
+def accuracy(
+    outputs: dict[str, np.ndarray], labels: Any, multi_label: bool = False
+) -> float | None:
     """Share of examples whose answer is the label, see `chosen`; `None` without labels.
 
-    With a matrix of several labels an example, the share of exactly right sets, see `score`.
+    Args:
+        outputs: One output by its name, `(examples, ..., classes)`.
+        labels: Class of each answer, `(examples, ...)` or `(examples, ..., 1)`; or zeros and ones
+            of the shape of the output. These are one class each if every row has a single one,
+            else sets, whose accuracy is the share of exactly right ones, see `score`.
+        multi_label: Whether rows with a single one are sets, too.
+
+    Raises: ValueError, if the labels are no numbers, or their shape does not fit the output.
+
+    >>> accuracy({"y": np.array([[0.2, 0.8], [0.7, 0.3]])}, [[1], [1]])
+    0.5
     """
     if labels is None:
         return None
-    (answers,) = outputs.values()
-    if np.shape(labels) == answers.shape:
-        return score(answers, labels)
-    return float(np.mean(chosen(answers) == labels))
+    (answers,) = map(_rows, outputs.values())
+    given = np.asarray(labels)
+    shape, classes = answers.shape[:-1], answers.shape[-1]
+    if given.dtype.kind not in "iufb" or given.shape not in (shape, (*shape, 1), answers.shape):
+        expected = f"numbers of the shape {shape} or {answers.shape}, as the outputs"
+        checks.fail("labels", expected, labels)
+    if classes > 1 and given.shape == answers.shape:
+        one_hot = np.all((given == 0) | (given == 1)) and np.all(given.sum(axis=-1) == 1)
+        if multi_label or not one_hot:
+            return score(answers, given)
+        given = given.argmax(axis=-1)
+    return float(np.mean(chosen(answers) == given.reshape(shape)))

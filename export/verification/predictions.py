@@ -44,12 +44,12 @@ def of_file(
         result = file.run(inputs)
         seconds.append(time.perf_counter() - start)
         size = len(next(iter(inputs.values())))
-        wrong = [name for name in names if size > 1 and result[name].shape[:1] != (size,)]
+        wrong = [name for name in names if result[name].shape[:1] != (size,)]
         if wrong:
-            shape = list(result[wrong[0]].shape)
+            shape, many = list(result[wrong[0]].shape), "s" if size > 1 else ""
             raise ValueError(
-                f"`flatbuffer` must give {size} answers for {size} examples in each output. "
-                f"Received: {wrong[0]!r} of shape {shape}."
+                f"`flatbuffer` must give {size} answer{many} for {size} example{many} in each "
+                f"output. Received: {wrong[0]!r} of shape {shape}."
             )
         for row, place in enumerate(places):
             found[place] = [result[name][row] for name in names]

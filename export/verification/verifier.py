@@ -9,7 +9,7 @@ import keras
 import numpy as np
 
 from kerascompact.core import checks
-from kerascompact.core.keras_graph import all_layers
+from kerascompact.core.keras_graph import all_layers, has_independent_outputs
 from kerascompact.export.freezing import Frozen
 from kerascompact.export.recipe import RECIPES, Recipe
 from kerascompact.export.silence import quiet
@@ -80,8 +80,9 @@ def verify(
             `text.ngrams.projection_bits`, so that finding the words is compared as well. For
             several inputs: a list or tuple of arrays in the order of `model.inputs`, a dictionary
             of arrays by name, or arrays nested as the model's inputs are.
-        labels: Class of each example, or a matrix of zeros and ones if it may have several, to
-            report accuracies (shares of exactly right sets then), for files with one output.
+        labels: Class of each example, or a matrix of zeros and ones, one-hot or, if an example may
+            have several, sets, to report accuracies (for sets, shares of exactly right ones), for
+            files with one output.
         vocabulary: Vocabulary of the model, for a file that takes text; not needed for buckets.
         tolerance: Largest allowed absolute difference of an output. Default: 1e-4, which is 100
             times the largest difference seen between float32 sums in another order; no limit for a
@@ -158,7 +159,7 @@ def compare(
     structure = input_structure(trained_model)
     names = [] if structure is None else keras.tree.flatten(structure)
     given, asked = examples_of(data, file, vocabulary, names, structure)
-    if labels is not None and len(labels) != len(given):
+    if labels is not None and (np.ndim(labels) == 0 or len(labels) != len(given)):
         checks.fail("labels", f"one label for each of the {len(given)} examples", labels)
     stored = (file.metadata or {}).get("recipe")
     recipe = Recipe(**stored) if stored else RECIPES["float32"]
@@ -167,6 +168,7 @@ def compare(
         checks.fail("labels", f"None for a file with the outputs {[*found]}", labels)
     with_bits = "projection" in (file.text or {})
     multi_label = bool((file.metadata or {}).get("multi_label"))
+    sets = multi_label or has_independent_outputs(trained_model)
     in_keras = _InKeras(trained_model, asked, [*found], with_bits, batch_size, multi_label)
     with quiet():
         ships = Frozen.of(model, recipe)
@@ -193,9 +195,9 @@ def compare(
         trained_file=difference(found, trained, multi_label),
         file_bytes=len(file.data),
         microseconds=float(np.median(seconds) * 1e6),
-        trained_accuracy=accuracy(trained, labels),
-        keras_accuracy=accuracy(frozen, labels),
-        file_accuracy=accuracy(found, labels),
+        trained_accuracy=accuracy(trained, labels, sets),
+        keras_accuracy=accuracy(frozen, labels, sets),
+        file_accuracy=accuracy(found, labels, sets),
         outputs=found if len(found) > 1 else next(iter(found.values())),
         rounds=recipe.rounds,
         # A tf_keras layer that was trained for quantization rounds with any recipe.

@@ -1,6 +1,7 @@
 """Differences against NumPy, ties and NaN."""
 
 import numpy as np
+import pytest
 
 from kerascompact.export.verification.differences import (
     Bounds,
@@ -50,6 +51,30 @@ def test_accuracy_of_sets_is_the_share_of_exactly_right_ones():
     assert accuracy(outputs, np.array([[1, 1], [1, 1], [0, 0], [0, 1]], np.uint8)) == 0.5
     assert accuracy(outputs, np.array([0, 1, 0, 0])) == 0.75
     assert accuracy(outputs, None) is None
+
+
+@pytest.mark.parametrize("shape", [(3,), (3, 1), (3, 2)])
+def test_accuracy_of_classes_in_any_shape_that_keras_takes(shape):
+    outputs = {"y": np.array([[0.4, 0.3], [0.1, 0.2], [0.9, 0.8]])}
+    classes = np.array([0, 1, 1])
+    labels = np.eye(2)[classes] if shape == (3, 2) else classes.reshape(shape)
+    assert accuracy(outputs, labels) == accuracy(outputs, labels.tolist()) == 2 / 3
+    if shape == (3, 2):
+        assert accuracy(outputs, labels.astype(int), multi_label=True) == 0  # {}, {} and {0, 1}
+
+
+@pytest.mark.parametrize("labels", [["a", "b"], [[0], [1], [0]], [[0, 1, 0], [1, 0, 0]], [None, 0]])
+def test_refuses_labels_that_no_accuracy_has(labels):
+    with pytest.raises(ValueError, match=r"`labels` must be numbers of the shape \(2,\) or"):
+        accuracy({"y": np.array([[0.4, 0.3], [0.1, 0.2]])}, labels)
+
+
+def test_a_number_for_each_example_is_one_output():
+    one, other = {"y": np.array([0.9, 0.4, 0.6])}, {"y": np.array([0.8, 0.7, 0.5])}
+    assert differ(one, other).tolist() == [False, True, False]
+    assert difference(one, other).agreement == 2 / 3
+    assert accuracy(one, [1, 0, 0]) == accuracy(one, [[1], [0], [0]]) == 2 / 3
+    assert accuracy({"y": np.array([[3.0], [0.3]])}, [[1], [1]]) == 1  # logits: over 0, not a half
 
 
 def test_a_single_probability_answers_from_a_half_on():
