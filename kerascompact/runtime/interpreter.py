@@ -188,8 +188,10 @@ class Interpreter:
             if not np.issubdtype(value.dtype, np.integer):
                 checks.fail(name, "bytes as an array of integers", value)
             value = np.where((value < 0) | (value > 255), encoding.SHIELD, value)
+        elif np.issubdtype(port.dtype, np.integer) and self._id_bound is not None:
+            checks.ids_below(name, value, self._id_bound)
         elif np.issubdtype(port.dtype, np.integer):
-            checks.ids_below(name, value, self._id_bound or np.iinfo(port.dtype).max + 1)
+            _check_fits(name, value, port.dtype)  # ids, or numbers, which may be negative
         return value.astype(port.dtype)
 
 
@@ -212,6 +214,15 @@ class _Port(NamedTuple):
             wanted in (None, got) for wanted, got in zip(self.shape, shape, strict=True)
         )
         return fits and 0 not in shape
+
+
+def _check_fits(name: str, value: np.ndarray, dtype: np.dtype) -> None:
+    """Raises a `ValueError` for what are no integers, or too large for an integer type."""
+    if not np.issubdtype(value.dtype, np.integer):
+        checks.fail(name, "an array of integers", value)
+    limits = np.iinfo(dtype)
+    if value.size and (value.min() < limits.min or value.max() > limits.max):
+        checks.fail(name, f"integers of type {dtype}", value)
 
 
 def _cannot_run(error: Exception) -> ValueError:

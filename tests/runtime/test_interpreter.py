@@ -190,6 +190,23 @@ def test_ids_that_the_model_bounds_do_not_limit_the_input(makes, bound):
             file.run({"ids": given + 1})
 
 
+def test_integers_that_are_no_ids_may_be_negative():
+    """Only of a single input is it known that tables read it; the runtime itself checks others."""
+    ids, numbers = (keras.Input((2,), dtype="int32", name=name) for name in ("ids", "numbers"))
+    vectors = keras.layers.Embedding(9, 3)(ids)
+    model = keras.Model([ids, numbers], [vectors, keras.ops.cast(numbers, "float32") * 0.5])
+    file = Interpreter(export.convert(model, "float32"))
+    given = {"ids": np.array([[1, 8]]), "numbers": np.array([[-3, 2**31 - 1]])}
+    assert [-1.5, 2**30] in [one.ravel().tolist() for one in file.run(given).values()]
+    for name, value, message in (
+        ("numbers", [[1, 2**31]], "`numbers` must be integers of type int32"),
+        ("numbers", [[1.0, 2.0]], "`numbers` must be an array of integers"),
+        ("ids", [[1, -1]], "The file cannot be run: .*gather"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            file.run({**given, name: np.array(value)})
+
+
 @pytest.mark.parametrize("num_threads", [0, 1.5])
 def test_refuses_num_threads(data, num_threads):
     with pytest.raises(ValueError, match="`num_threads` must be an integer >= 1"):
