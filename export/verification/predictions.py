@@ -122,7 +122,8 @@ def predict_alone(model: Any, data: Examples, outputs: Outputs, wanted: np.ndarr
     """
     for place in np.flatnonzero(wanted)[:1000]:
         for name, alone in of_keras(model, [data[place]], [*outputs]).items():
-            outputs[name][place][: len(alone[0])] = alone[0]
+            shorter = (slice(alone.shape[1]),) if alone.ndim > 1 else ()  # than the longest text
+            outputs[name][place, *shorter] = alone[0]
 
 
 def _named(model: Any, outputs: Any, names: list[str]) -> list[np.ndarray]:

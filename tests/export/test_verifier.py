@@ -18,7 +18,7 @@ from export_models import (
 )
 from kerascompact import export, tflite, tools
 from kerascompact.core.keras_graph import copy_with
-from kerascompact.export.verification import verifier
+from kerascompact.export.verification import predictions, verifier
 from kerascompact.layers import ClusterEmbedding
 from kerascompact.tflite import flatbuffer
 from kerascompact.training.soft import soft_copy
@@ -407,6 +407,17 @@ def test_files_of_several_rows(model, frozen, data, batch_size):
     assert (found.examples, found.file_accuracy) == (10, expected.file_accuracy)
     with pytest.raises(ValueError, match="Worst example"):
         export.verify(frozen, tampered(several, negative), ids)
+
+
+@pytest.mark.parametrize("sum_axes", [-1, (-1, -2)])
+def test_an_example_alone_overwrites_a_number_as_it_does_a_row(sum_axes):
+    x = keras.Input((3, 2), name="x")
+    model = keras.Model(x, keras.ops.sum(x, axis=sum_axes), name="sums")
+    data = [np.full((3, 2), number, np.float32) for number in (1, 2)]
+    (name,) = model.output_names
+    outputs = {name: np.zeros((2, 3), np.float32) if sum_axes == -1 else np.zeros(2, np.float32)}
+    predictions.predict_alone(model, data, outputs, np.array([False, True]))
+    assert outputs[name].tolist() == ([[0] * 3, [4] * 3] if sum_axes == -1 else [0, 12])
 
 
 class Mixes(keras.layers.Layer):
