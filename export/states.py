@@ -87,15 +87,17 @@ def with_states(model: keras.Model, sequence_length: int | None = 1) -> keras.Mo
                 f"`initial_state`. Received: model={model.name!r}, in which {layer.name!r} has one."
             )
         known = counts[layer.name]
-        counts[layer.name] += len(layer.state_size)
+        sizes = keras.tree.flatten(layer.state_size)  # of several cells: a list for each
+        counts[layer.name] += len(sizes)
         names = [f"{layer.name}_state_{number}" for number in range(known, counts[layer.name])]
         given = [
             keras.Input((size,), dtype="float32", name=name)
-            for name, size in zip(names, layer.state_size, strict=True)
+            for name, size in zip(names, sizes, strict=True)
         ]
         states.update(zip(names, given, strict=True))
-        outputs, *last = layer(*args, **{**kwargs, "initial_state": given})
-        ends.update(zip(names, last, strict=True))
+        initial = keras.tree.pack_sequence_as(layer.state_size, given)
+        outputs, *last = layer(*args, **{**kwargs, "initial_state": initial})
+        ends.update(zip(names, keras.tree.flatten(last), strict=True))
         return [outputs, *last] if id(layer) in returning else outputs
 
     recurrent = [layer for layer in model.layers if isinstance(layer, keras.layers.RNN)]

@@ -39,6 +39,19 @@ def test_steps_of_returned_states_a_shared_layer_and_an_input_without_steps(in_f
     np.testing.assert_allclose(found["lstm"], state, atol=1e-5)
 
 
+def test_each_of_several_cells_has_its_states():
+    cells = [keras.layers.LSTMCell(3), keras.layers.GRUCell(4)]
+    x = keras.Input((3, 2), name="x")
+    model = keras.Model(x, keras.layers.RNN(cells, name="rnn")(x))
+    stepping, data = export.with_states(model), np.ones((1, 3, 2), np.float32)
+    found = {f"rnn_state_{number}": np.zeros((1, n)) for number, n in enumerate((3, 3, 4))}
+    for time in range(3):
+        given = {"x": data[:, [time]], **found}
+        found = stepping([np.asarray(given[one.name]) for one in stepping.inputs])
+        last = found.pop("rnn")
+    np.testing.assert_allclose(last, model(data), atol=1e-6)
+
+
 def test_refuses_states_and_lengths_of_the_model_and_reading_backward():
     x, state = keras.Input((6, 3), name="x"), keras.Input((4,), name="h0")
     given = keras.layers.GRU(4, name="gru")(x, initial_state=state)
