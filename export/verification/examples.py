@@ -54,8 +54,8 @@ def examples_of(
     ranks = {name: len(file.inputs[name]["shape_signature"]) for name in order}
     arrays = named_inputs("data", data, ranks, structure)
     if len(arrays) == 1:
-        (array,) = arrays.values()
-        if array.ndim < 2:
+        ((name, array),) = arrays.items()
+        if array.ndim < min(ranks[name], 2):  # an input of (batch,) has a number for each example
             checks.fail("data", "an array (examples, length) with at least one example", data)
         return [*array], [*array]
     count = len(arrays[order[0]])

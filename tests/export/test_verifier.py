@@ -409,6 +409,13 @@ def test_files_of_several_rows(model, frozen, data, batch_size):
         export.verify(frozen, tampered(several, negative), ids)
 
 
+def test_an_input_of_one_number():
+    item = keras.Input((), dtype="int32", name="item")
+    model = keras.Model(item, keras.layers.Embedding(9, 2)(item))
+    found = export.verify(model, export.convert(model, "int8"), np.array([8, 0, 3]))
+    assert found.outputs.shape == (3, 2) and found.agreement == 1
+
+
 @pytest.mark.parametrize("sum_axes", [-1, (-1, -2)])
 def test_an_example_alone_overwrites_a_number_as_it_does_a_row(sum_axes):
     x = keras.Input((3, 2), name="x")
