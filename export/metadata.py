@@ -31,9 +31,9 @@ def of_labels(labels: Any, shapes: Sequence[tf.TensorShape]) -> list[str] | None
     """
     if labels is None:
         return None
-    labels = list(labels)
-    if not all(isinstance(label, str) and label for label in labels):
-        checks.fail("labels", "a list of non-empty strings", labels)
+    given, labels = labels, list(labels)
+    if isinstance(given, str) or not all(isinstance(one, str) and one for one in labels):
+        checks.fail("labels", "a list of non-empty strings", given)
     if len(shapes) == 1 and shapes[0][-1] is not None and shapes[0][-1] != len(labels):
         raise ValueError(
             f"`labels` must name each of the model's {shapes[0][-1]} outputs. "
