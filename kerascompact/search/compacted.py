@@ -36,6 +36,8 @@ class Compacted(NamedTuple):
     >>> found = Compacted(b"file", keras.Sequential(), [], 0.5, 0.4, 8, None)
     >>> len(found.file) <= found.budget
     True
+    >>> found
+    Compacted(4 of 8 bytes, loss 0.5000, before 0.4000)
     """
 
     file: bytes
@@ -45,6 +47,10 @@ class Compacted(NamedTuple):
     loss_before: float
     budget: int
     report: Any
+
+    def __repr__(self) -> str:  # without the bytes of the file
+        bytes_of = f"{len(self.file):,} of {self.budget:,} bytes"
+        return f"Compacted({bytes_of}, loss {self.loss:.4f}, before {self.loss_before:.4f})"
 
     def table(self) -> Table:
         """The choices as a table for the terminal."""

@@ -38,6 +38,9 @@ class Shrunk(NamedTuple):
     changes: list[Change]
     outputs: list[Difference]
 
+    def __repr__(self) -> str:  # without the bytes of the file
+        return f"Shrunk({self.bytes_before:,} bytes -> {len(self.data):,} bytes)"
+
     def __str__(self) -> str:
         before, after = self.bytes_before, len(self.data)
         lines = [f"{before:,} bytes -> {after:,} bytes, {before / after:.2f} times smaller"]

@@ -312,9 +312,11 @@ def test_refuses_what_it_cannot_keep(tmp_path):
 
 
 def test_the_report_names_bytes_and_errors():
-    text = str(tools.shrink(gather(table())))
+    found = tools.shrink(gather(table()))
+    text = str(found)
     assert "times smaller" in text and "int8, a scale for each of 8 columns" in text
     assert "on 32 random inputs" in text
+    assert repr(found) == f"Shrunk({found.bytes_before:,} bytes -> {len(found.data):,} bytes)"
 
 
 def test_an_output_of_nan_is_refused_wherever_it_comes():
