@@ -96,6 +96,8 @@ def _runs(
         yield from _runs_without_names(runtime, inputs)
         return
     names = {port.tensorIndex: port.name.decode() for port in signature.inputs}
+    if not {*map(int, model.subgraphs[graph].inputs)} <= {*names}:
+        raise ValueError("its signature does not name every input")
     order = [names[int(index)] for index in model.subgraphs[graph].inputs]
     run = runtime.get_signature_runner(signature.signatureKey.decode())
     for rows in zip(*inputs.values(), strict=True):

@@ -238,8 +238,13 @@ def test_a_file_without_signatures():
 
 def test_every_model_of_a_file_is_checked():
     models = {name: keras.Model(*of(name)) for name in ("first", "second")}
-    found = tools.shrink(export.convert(models, "float32"))
+    data = export.convert(models, "float32")
+    found = tools.shrink(data)
     assert sorted(one.output for one in found.outputs) == ["first_out", "second_out"]
+    damaged = flatbuffer.parse(data)
+    damaged.signatureDefs[0].inputs[0].tensorIndex += 1  # no input of the graph
+    with pytest.raises(ValueError, match="cannot be run: its signature does not name every input"):
+        tools.shrink(flatbuffer.pack(damaged))
 
 
 def of(name):
