@@ -82,7 +82,7 @@ class SparseVariationalEmbedding(VariationalEmbedding):
 
     def lookup(self, ids: tf.Tensor, training: bool | None) -> tf.Tensor:
         unique, inverse = unique_ids(ids, self.input_dim)
-        if not training:
+        if not self.draws(training):
             return tf.gather(self.kept_rows(unique), inverse)
         # One sample per place of the batch; the distinct ids take the first ones.
         numbers = row_numbers(unique, inverse)

@@ -22,6 +22,7 @@ class VariationalEmbedding(CompactEmbedding):
     charge of any size: a word that occurs seldom hardly gains noise. With `charge="all"` each step
     charges all words, as the papers do, and reads the noise of all. Inputs of a model that share
     the layer count as one batch. A word that never occurs in training is dropped.
+    A frozen layer (`trainable = False`) is called in training as in inference.
 
     Args:
         input_dim: Vocabulary size `V`, in tokens.
@@ -82,6 +83,13 @@ class VariationalEmbedding(CompactEmbedding):
         return self.add_weight(
             shape=shape, initializer=initializer, dtype="float32", autocast=False, name=name
         )
+
+    def draws(self, training: bool | None) -> bool:
+        """Whether a call draws noise and charges words: in training, unless the layer is frozen.
+
+        A charge marks a word as met, so that a frozen layer would begin to give it a vector.
+        """
+        return bool(training) and self.trainable
 
     def divergences(self) -> tf.Tensor:
         """Divergences of the posteriors of all words, `(V,)`."""

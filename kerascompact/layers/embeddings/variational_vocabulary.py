@@ -84,7 +84,7 @@ class VariationalVocabularyEmbedding(VariationalEmbedding):
 
     def lookup(self, ids: tf.Tensor, training: bool | None) -> tf.Tensor:
         rows = tf.gather(self.table.value, ids)
-        if not training:
+        if not self.draws(training):
             return tf.where(tf.expand_dims(self.is_kept(ids), -1), rows, 0.0)
         unique, inverse = unique_ids(ids, self.input_dim)
         log_alpha = limited(tf.gather(self.log_alpha.value, unique))

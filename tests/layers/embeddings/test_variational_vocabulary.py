@@ -10,6 +10,11 @@ from kerascompact.layers import VariationalVocabularyEmbedding
 from kerascompact.optimizers import LazyAdam
 
 EVERY = np.arange(20)
+KINDS = (
+    layers.VariationalVocabularyEmbedding,
+    layers.SparseVariationalEmbedding,
+    layers.SparseVariationalVocabularyEmbedding,
+)
 
 
 def test_keeps_the_embedding_contract():
@@ -116,6 +121,20 @@ def test_words_that_training_never_meets_are_dropped():
     assert layer.kept_ids().tolist() == [3, 5]
 
 
+@pytest.mark.parametrize("cls", KINDS)
+def test_a_frozen_layer_meets_no_words_and_goes_on_when_it_trains_again(cls):
+    layer = cls(20, 4, 0.01, threshold=10)
+    layer(np.array([3, 5]), training=True)
+    layer.trainable = False
+    expected = layer.to_form()(EVERY)
+    np.testing.assert_array_equal(layer(EVERY, training=True), expected)
+    assert not layer.losses
+    np.testing.assert_array_equal(layer(EVERY), expected)
+    layer.trainable = True
+    layer(np.array([7]), training=True)
+    assert np.flatnonzero(layer.paid.numpy()).tolist() == [3, 5, 7]
+
+
 @pytest.mark.slow
 def test_keeps_the_words_that_matter():
     """Of 40 words five tell the class, and the others are noise."""
@@ -160,14 +179,7 @@ def test_gradients_are_rows():
         assert set(gradient.indices.numpy()) == {3, 5}
 
 
-@pytest.mark.parametrize(
-    "cls",
-    [
-        layers.VariationalVocabularyEmbedding,
-        layers.SparseVariationalEmbedding,
-        layers.SparseVariationalVocabularyEmbedding,
-    ],
-)
+@pytest.mark.parametrize("cls", KINDS)
 def test_a_step_may_charge_all_words_but_padding(cls):
     layer = cls(9, 3, kl_weight=0.5, charge="all", mask_zero=True, seed=0)
     ids = keras.Input((None,), dtype="int32")
