@@ -1,5 +1,6 @@
 """Deferred proximal steps of rows that were not in the batch."""
 
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +13,9 @@ from kerascompact.optimizers.guard import ProxGuard
 from kerascompact.optimizers.rules import Rule
 
 CHUNK = 65_536  # rows updated at a time
+
+# Divisors of rows (`None`: of all) in the metric of an optimizer; no metric is the plain one.
+Metric = Callable[[tf.Tensor | None], tf.Tensor] | None
 
 
 class Pending:
@@ -36,12 +40,24 @@ class Pending:
         self, variable: keras.Variable, rule: Rule, total: keras.Variable, last: keras.Variable
     ) -> None:
         self.variable, self.rule, self.total, self.last = variable, rule, total, last
-        self.metric: Callable[[tf.Tensor | None], tf.Tensor] | None = None
+        self.metric: Metric = None
+        self._deferring: Any = weakref.WeakSet()  # optimizers that may defer steps
 
-    def owed(self, ids: tf.Tensor | None) -> tf.Tensor:
+    def take(self, optimizer: Any, metric: Metric) -> bool:
+        """Lets an optimizer defer steps in its metric, and says whether it may.
+
+        Rows owe steps in one metric: while optimizers of another one are in use, it may not.
+        """
+        if {*self._deferring} - {optimizer} and not (self.metric is None is metric):
+            return False
+        self._deferring.add(optimizer)
+        self.metric = metric
+        return True
+
+    def owed(self, ids: tf.Tensor | None, metric: Metric) -> tf.Tensor:
         """Thresholds of rows `ids` `(...)` (`None`: of all) that broadcast against these rows."""
         last = self.last.value if ids is None else tf.gather(self.last.value, ids)
-        divisors = None if self.metric is None else self.metric(ids)
+        divisors = None if metric is None else metric(ids)
         return self.thresholds(double_float.difference(self.total.value, last), divisors)
 
     def thresholds(self, sums: tf.Tensor, divisors: tf.Tensor | None) -> tf.Tensor:
@@ -54,7 +70,7 @@ class Pending:
 
     def caught_up(self, values: tf.Tensor, ids: tf.Tensor | None) -> tf.Tensor:
         """Applies the deferred steps to stored rows `ids`."""
-        return self.rule.prox(values, self.owed(ids), ids)
+        return self.rule.prox(values, self.owed(ids, self.metric), ids)
 
     def advance(self, step: tf.Tensor, ids: tf.Tensor | None) -> None:
         """Counts a step of `eta * lambda` that has been taken on rows `ids` (`None`: on all)."""
@@ -68,10 +84,14 @@ class Pending:
 
     def settle(self) -> None:
         """Brings all rows up to date at once, inside a graph or not."""
+        self.settle_in(self.metric)
+
+    def settle_in(self, metric: Metric) -> None:
+        """Like `settle`, of steps in the metric of an optimizer that defers none."""
         value, last, total = self.variable.value, self.last.value, self.total.value
 
         def write() -> tf.Tensor:
-            value.assign(self.caught_up(tf.convert_to_tensor(value), None))
+            value.assign(self.rule.prox(tf.convert_to_tensor(value), self.owed(None, metric), None))
             last.assign(tf.broadcast_to(total, last.shape))
             return tf.constant(True)
 

@@ -1,6 +1,5 @@
 """Optimizers that take the proximal step of a penalty right after their own."""
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -19,8 +18,8 @@ from kerascompact.optimizers.lazy import (
 )
 from kerascompact.optimizers.lazy_step import LazyStep
 from kerascompact.optimizers.metric import divisors, has_metric, rate_factor
-from kerascompact.optimizers.pending import Pending, pending_of
-from kerascompact.optimizers.row_view import RowView, at_rows
+from kerascompact.optimizers.pending import Metric, Pending, pending_of
+from kerascompact.optimizers.row_view import RowView, at_rows, shallow_copy
 from kerascompact.optimizers.rules import Schedule
 
 METRICS = ("plain", "adaptive")
@@ -36,6 +35,8 @@ class ProximalStep(LazyStep):
         super().__init__(*args, **kwargs)
         self.metric = checks.choice("metric", metric, METRICS)
         self._settles_each_step = False
+        # Indices of variables that another optimizer trains in another metric, as in two models.
+        self._beside_another: set[int] = set()
         if isinstance(self, keras.optimizers.Ftrl):
             raise ValueError(
                 "Proximal does not fit Ftrl, which computes the variable anew from its slots at "
@@ -69,8 +70,8 @@ class ProximalStep(LazyStep):
                 )
             with tf.init_scope():
                 pending.settle_in_chunks()  # steps deferred by another optimizer, in its metric
-            adaptive = functools.partial(self.row_divisors, index)
-            pending.metric = adaptive if self.metric == "adaptive" else None
+            if not pending.take(self, self.metric_at(index)):
+                self._beside_another.add(index)
 
     def apply(self, grads: Any, trainable_variables: Any = None) -> None:
         if not self.built and trainable_variables is not None:
@@ -109,11 +110,13 @@ class ProximalStep(LazyStep):
         pending.advance(amount, ids)
 
     def update_step(self, gradient: Any, variable: Any, learning_rate: Any) -> None:
-        super().update_step(gradient, variable, learning_rate)
         index = self.index_of(variable)
-        pending = self.pending_at(index)
-        if pending is not None and self._settles_each_step:
-            pending.settle()
+        pending, beside = self.pending_at(index), index in self._beside_another
+        if pending is not None and beside:
+            pending.settle()  # what the other one has deferred
+        super().update_step(gradient, variable, learning_rate)
+        if pending is not None and (self._settles_each_step or beside):
+            pending.settle_in(self.metric_at(index))
         if pending is not None and isinstance(pending.rule, EntryRule):
             self._regrow(pending.rule, variable, index)
 
@@ -156,9 +159,12 @@ class ProximalStep(LazyStep):
     def pending_at(self, index: int) -> Pending | None:
         return pending_of(self.trained[index])
 
-    def row_divisors(self, index: int, ids: tf.Tensor | None) -> tf.Tensor:
-        """The divisors of rows `ids` of a variable, or of all."""
-        return divisors(self if ids is None else at_rows(self, index, ids)[0], index)
+    def metric_at(self, index: int) -> Metric:
+        """The metric in which rows of a variable owe steps; none is the plain one."""
+        if self.metric == "plain":
+            return None
+        held = shallow_copy(self)  # `Pending.take` asks whether the optimizer is in use
+        return lambda ids: divisors(at_rows(held, index, ids)[0], index)
 
     def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "metric": self.metric}  # type: ignore[misc]
@@ -203,7 +209,8 @@ def Proximal(optimizer: Any, metric: str = "plain") -> Any:
             gradient step. An entry with no gradient so far has no second moment, and becomes 0 at
             the first step. Build the optimizer before `fit`
             (`model.optimizer.build(model.trainable_variables)`); if it is built within the first
-            step, each step updates the entire table.
+            step, each step updates the entire table. So does each step of an optimizer that trains
+            a table which one in use trains in another metric, as in two models that share a layer.
 
     Returns: An optimizer of class `Proximal<name>`, with the given one's config.
     Raises: ValueError, as `lazy`; for "adaptive", if the optimizer has no second moments or a rule

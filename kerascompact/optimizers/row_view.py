@@ -130,8 +130,7 @@ def at_rows(
         ids: Ids of the rows; `None`: all.
         rounds: Whether slots are bfloat16 and rounded at random, each with noise of its own.
     """
-    view = object.__new__(type(optimizer))
-    attributes = dict(vars(optimizer))
+    view = shallow_copy(optimizer)
     trained = trained_by(optimizer)
     shape = tuple(trained[index].shape)
     views: list[RowView] = []
@@ -142,9 +141,15 @@ def at_rows(
         if isinstance(slot, keras.Variable) and tuple(slot.shape) == shape:
             seed = rounding_seed(optimizer, index, len(views) + 1) if rounds else None
             views.append(RowView(slot.value, ids, index, seed))
-            attributes[name] = {index: views[-1]}
-    vars(view).update(attributes)  # not setattr, with which Keras tracks variables
+            vars(view)[name] = {index: views[-1]}  # not setattr, with which Keras tracks variables
     return view, views
+
+
+def shallow_copy(optimizer: Any) -> Any:
+    """A copy of an optimizer that shares its slots and settings; `copy` would make new slots."""
+    view = object.__new__(type(optimizer))
+    vars(view).update(vars(optimizer))
+    return view
 
 
 def rounding_seed(optimizer: Any, index: int, slot: int = 0) -> tf.Tensor:

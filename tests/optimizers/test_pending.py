@@ -86,7 +86,7 @@ def test_small_steps_are_not_lost_in_a_large_sum():
     """float32 could not tell 1000 from 1000 + 1e-5."""
     _, variable = table()
     state = owes(variable, 1000.0, np.full(7, 1e-5))
-    np.testing.assert_allclose(state.owed(None)[:, 0], 1e-5, rtol=1e-6)
+    np.testing.assert_allclose(state.owed(None, None)[:, 0], 1e-5, rtol=1e-6)
 
 
 def test_variables_without_a_rule_are_read_as_they_are():

@@ -62,6 +62,22 @@ def test_adaptive_metric_equals_the_dense_step(name, jit_compile):
     assert np.abs(plain - expected).max() > 0.01  # the two metrics differ
 
 
+@pytest.mark.parametrize("metrics", [("adaptive", "plain"), ("plain", "adaptive")])
+def test_optimizers_of_two_metrics_train_one_table_in_turn(metrics):
+    layer, x, turns = built("free", 0.02), start(), []
+    for name, metric in zip(("adam", "adagrad"), metrics, strict=True):
+        optimizer = Proximal(OPTIMIZERS[name](), metric)
+        optimizer.build([layer.table])
+        paper = PAPERS[name](x, RATE, 0.02, free_soft, adaptive=metric == "adaptive")
+        turns.append((optimizer, paper))
+    for step, ids in enumerate(batches(8)):
+        optimizer, paper = turns[step // 2 % 2]
+        train(optimizer, layer, ids_of_steps=[ids], eager=True)
+        paper.x = x
+        x = reference(paper, [ids])
+    np.testing.assert_allclose(caught_up(layer.table), x, **CLOSE)
+
+
 @pytest.mark.parametrize("name", ["sgd", "adam"])
 def test_a_dense_gradient_updates_and_thresholds_every_row(name):
     layer = built()
