@@ -130,7 +130,9 @@ class TensorTrainEmbedding(CompactEmbedding):
 
     def lookup(self, ids: tf.Tensor, training: bool | None) -> tf.Tensor:
         unique, inverse = unique_ids(ids, self.input_dim)
-        found = tensor_train.digits(unique, self.shape.id_factors)
+        first, *found = tensor_train.digits(unique, self.shape.id_factors)
+        # Ids from `V` to the product of the factors have digits too: as of any table, an error.
+        found = [tf.where(unique < self.input_dim, first, self.shape.id_factors[0]), *found]
         matrices = [
             tf.gather(core.value, digit) for core, digit in zip(self.cores, found, strict=True)
         ]

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from contracts import check_embedding
 from kerascompact.core.storage import total_bits
@@ -53,6 +54,12 @@ def test_the_table_starts_with_the_variance_of_its_initializer(start):
     expected = {"random_normal": 0.05, "random_uniform": 0.05 / 3**0.5, "ones": 1.0}[start]
     # cores of a few thousand numbers, in products of three
     assert rows.std() == pytest.approx(expected, rel=0.15)
+
+
+def test_an_id_out_of_range_is_an_error_in_a_graph_as_of_any_table():
+    look_up = tf.function(TensorTrainEmbedding(20, 8, rank=2), autograph=False)  # 27 rows
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"is not in \[0, 3\)"):
+        look_up(tf.constant([19, 20]))
 
 
 def test_rank_for_a_share_of_the_parameters():
