@@ -39,7 +39,7 @@ class EmbeddingDropout(keras.layers.Layer):
     EXAMPLE = dict(rate=0.1, input_dim=20)
 
     def __init__(self, rate: float, input_dim: int, seed: int | None = None, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
+        super().__init__(autocast=False, **kwargs)  # float16 cannot count to a vocabulary's ids
         self.rate = checks.number("rate", rate, at_least=0, below=1)
         self.input_dim = checks.integer_in("input_dim", input_dim, 1)
         self.seed = seed
@@ -51,6 +51,7 @@ class EmbeddingDropout(keras.layers.Layer):
         pass
 
     def call(self, vectors: Any, ids: Any, training: bool = False) -> Any:
+        vectors = tf.cast(vectors, self.compute_dtype)
         if not (training and self.rate):
             return vectors
         kept = keras.random.dropout(tf.ones([self.input_dim]), self.rate, seed=self.draws)

@@ -39,6 +39,17 @@ def test_a_word_is_dropped_at_all_its_places():
     np.testing.assert_array_equal(layer(H, ids[:2, :4]), H)
 
 
+def test_float_ids_are_words_of_their_own_in_mixed_precision():
+    """`keras.Input` is float32 unless told otherwise; float16 has no 2049 and no 65520."""
+    words, vectors = np.arange(2048, 70_000)[None], np.ones((1, 67_952, 1), np.float32)
+    y, expected = (
+        EmbeddingDropout(0.5, 70_000, seed=2, dtype="mixed_float16")(vectors, ids, training=True)
+        for ids in (words.astype(np.float32), words)
+    )
+    assert y.dtype == tf.float16
+    np.testing.assert_array_equal(y, expected)
+
+
 @pytest.mark.slow
 def test_works_with_any_embedding_in_a_model_with_masks(tmp_path):
     keras.utils.set_random_seed(0)
