@@ -11,6 +11,8 @@ from keras import ops
 from kerascompact.core import checks
 from kerascompact.core.word_scorer import Scorer, attach_scorer
 
+EXACT = {"bfloat16": 2**8, "float16": 2**11, "float32": 2**24}  # all integers up to these
+
 
 class BaseEmbedding(keras.layers.Layer):
     """Base of all layers that make vectors of words: trainable ones, and the forms that ship.
@@ -138,12 +140,24 @@ def call_on_ids(layer: keras.layers.Layer, ids: Any, lookup: Any) -> tf.Tensor:
     if isinstance(ids, tf.RaggedTensor):
         return ids.with_flat_values(call_on_ids(layer, ids.flat_values, lookup))
     ids = ops.convert_to_tensor(ids)
+    if ids.dtype.is_floating:  # keras.Input is float unless told otherwise
+        check_exact(layer, ids)
     if tf.executing_eagerly():
-        known = ids.numpy()
-        if np.issubdtype(known.dtype, np.floating):  # keras.Input is float unless told otherwise
-            known = known.astype(np.int64)
+        known = ids.numpy().astype(np.int64) if ids.dtype.is_floating else ids.numpy()
         checks.ids_below("ids", known, layer.input_dim)
     return tf.cast(lookup(tf.cast(ids, tf.int32)), layer.compute_dtype)
+
+
+def check_exact(layer: keras.layers.Layer, ids: tf.Tensor) -> None:
+    """Raises `ValueError` if the type of float ids is too small to tell the layer's ids apart."""
+    largest = EXACT.get(ids.dtype.name)
+    if largest is not None and layer.input_dim - 1 > largest:
+        raise ValueError(
+            f"`ids` must be integers: {ids.dtype.name} tells no ids above {largest} apart, and "
+            "Keras casts float inputs in mixed precision. Give the ids of an integer type, or "
+            'begin the model with `keras.Input(..., dtype="int32")`. Received: ids of '
+            f"{ids.dtype.name} for input_dim={layer.input_dim} of layer {layer.name!r}."
+        )
 
 
 def reshape_as(vectors: tf.Tensor, ids: tf.Tensor, width: int, inner: int = 0) -> tf.Tensor:

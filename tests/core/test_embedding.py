@@ -3,6 +3,7 @@
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from kerascompact import forms, layers
 from kerascompact.core.embedding import BaseEmbedding, TableEmbedding
@@ -32,6 +33,16 @@ def test_every_embedding_and_form_is_one(kind):
 )
 def test_other_layers_are_none(kind):
     assert not issubclass(kind, BaseEmbedding)
+
+
+@pytest.mark.parametrize("dtype, largest", [("float16", 2048), ("bfloat16", 256)])
+def test_float_ids_that_mixed_precision_has_made_too_coarse_are_refused(dtype, largest):
+    """Keras casts the float ids of a model without an `Input`: 2049 would be the word 2048."""
+    layer, ids = layers.LowRankEmbedding(largest + 1, 2, 1), tf.constant([0, largest], dtype)
+    np.testing.assert_array_equal(layer(ids), layer(np.array([0, largest])))
+    more = tf.function(layers.LowRankEmbedding(largest + 2, 2, 1), autograph=False)
+    with pytest.raises(ValueError, match=f"{dtype} tells no ids above {largest} apart"):
+        more(ids)
 
 
 def test_a_form_is_its_own_form():
