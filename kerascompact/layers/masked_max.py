@@ -14,8 +14,8 @@ BELOW = -1e4  # below any activation, and a float16
 class MaskedMax(keras.layers.Layer):
     """Takes the largest entry of each column over time, without padding.
 
-    `m_j = max_t e_tj` over the steps that the mask keeps; the maximum of no vectors is zero. The
-    entries must be above -10,000.
+    `m_j = max_t e_tj` over the steps that the mask keeps; the maximum of no vectors is zero. In
+    training the entries must be above -10,000.
 
     Args:
         **kwargs: Arguments of `keras.layers.Layer`, such as `name`.
@@ -34,12 +34,15 @@ class MaskedMax(keras.layers.Layer):
         super().__init__(**kwargs)
         self.supports_masking = True
 
-    def call(self, vectors: Any, mask: Any = None) -> Any:
+    def call(self, vectors: Any, mask: Any = None, training: bool | None = None) -> Any:
         if mask is None:
             return ops.max(vectors, axis=-2)
-        kept = ops.cast(ops.expand_dims(mask, -1), vectors.dtype)
-        largest = ops.max(vectors * kept + BELOW * (1 - kept), axis=-2)
-        return largest * ops.max(kept, axis=-2)
+        kept = ops.expand_dims(ops.cast(mask, "bool"), -1)
+        # In training, a least entry that is also the largest would share its gradient with padding;
+        # of a file in integers (`full_int8`), a range down to -10,000 would leave one step to all.
+        below = BELOW if training else ops.min(vectors, axis=-2, keepdims=True)
+        largest = ops.max(ops.where(kept, vectors, below), axis=-2)
+        return largest * ops.cast(ops.any(kept, axis=-2), largest.dtype)
 
     def compute_mask(self, vectors: Any, mask: Any = None) -> None:
         return None
