@@ -11,8 +11,8 @@ from kerascompact.core import checks
 from kerascompact.core.extras import require
 from kerascompact.core.keras_graph import (
     all_layers,
-    calls_in,
     copy_with,
+    inputs_of,
     is_graph,
     is_stock_embedding,
     maker_of,
@@ -22,7 +22,6 @@ from kerascompact.core.keras_graph import (
 )
 from kerascompact.text.subwords import token_counts, tokens_of, with_tokens
 
-LATER = (keras.layers.Activation, keras.layers.Dropout, keras.layers.Softmax)  # after a head
 SIZES = ("vocabulary_size", "vocab_size")  # attributes of layers and models of keras-hub
 
 
@@ -145,13 +144,24 @@ def _heads(model: Any) -> list[Any]:
     """The layers that compute a model's outputs, before activations, in time or in a model."""
     found = []
     for output in keras.tree.flatten(model.outputs):
+        while _follows_a_head(output, inputs := inputs_of(model, output)):
+            output = inputs[0]
         layer = maker_of(output)
-        while isinstance(layer, LATER):
-            layer = maker_of(calls_in(model, layer)[-1][0])
         if isinstance(layer, keras.layers.TimeDistributed):
             layer = layer.layer
         found += _heads(layer) if is_graph(layer) else [layer]
     return found
+
+
+def _follows_a_head(output: Any, inputs: list[Any]) -> bool:
+    """Whether a tensor has the logits of another one: a softmax, a cast, a slice, a mean of them.
+
+    A reshape holds the size in its settings, which are copied as they are.
+    """
+    layer = maker_of(output)
+    if len(inputs) != 1 or getattr(layer, "weights", []) or type(layer).__name__ == "Reshape":
+        return False
+    return bool(inputs[0].shape[-1:] == output.shape[-1:])
 
 
 def _check_one_input(model: Any, tables: list[Any], size: int) -> None:

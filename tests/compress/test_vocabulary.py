@@ -185,6 +185,9 @@ def words_and_head(after, size=4):
         lambda x, size: keras.layers.Softmax()(keras.layers.Dense(size)(x)),
         lambda x, size: keras.layers.TimeDistributed(keras.layers.Dense(size))(x),
         lambda x, size: keras.Sequential([keras.Input((2, 3)), keras.layers.Dense(size)])(x),
+        lambda x, size: keras.ops.cast(keras.layers.Dense(size)(x) / 2, "float32"),
+        lambda x, size: keras.ops.max(keras.ops.relu(keras.layers.Dense(size)(x)), axis=1),
+        lambda x, size: keras.layers.Dense(size)(x)[:, -1],
     ],
 )
 def test_heads_are_found_before_activations_in_time_and_inside(after):

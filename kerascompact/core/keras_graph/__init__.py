@@ -47,6 +47,7 @@ from kerascompact.core.keras_graph.twins import CannotCopyError, set_array
 from kerascompact.core.keras_graph.wiring import (
     calls_in,
     distinct,
+    inputs_of,
     output_names,
     readers_of_inputs,
     run_graph,
@@ -56,6 +57,7 @@ from kerascompact.core.keras_graph.wiring import (
 
 __all__ = [
     "CannotCopyError",
+    "inputs_of",
     "Integers",
     "OpenOptimizer",
     "all_layers",

@@ -75,6 +75,20 @@ def calls_in(model: Any, layer: Any) -> list[list[Any]]:
     return [list(node.input_tensors) for node in _nodes(model) if node.operation is layer]
 
 
+def inputs_of(model: Any, tensor: Any) -> list[Any]:
+    """The tensors that the layer or operation which made a tensor of a graph took for it.
+
+    >>> x = keras.Input((3,), name="x")
+    >>> model = keras.Model(x, keras.ops.softmax(x))
+    >>> [one.name for one in inputs_of(model, model.outputs[0])], inputs_of(model, x)
+    (['x'], [])
+    """
+    for node in _nodes(model):
+        if any(made is tensor for made in node.outputs):
+            return list(node.input_tensors)
+    return []
+
+
 def takers_of(model: Any, layer: Any) -> list[Any]:
     """What takes the outputs of a layer in a graph of layers; the graph itself, if they are its.
 
