@@ -22,6 +22,7 @@ from kerascompact.core.keras_graph import (
 )
 from kerascompact.text.subwords import token_counts, tokens_of, with_tokens
 
+LORA = ("lora_embeddings_b", "lora_kernel_a")  # the factors of LoRA that have no token's numbers
 SIZES = ("vocabulary_size", "vocab_size")  # attributes of layers and models of keras-hub
 
 
@@ -125,8 +126,9 @@ def with_rows(
         elif not _resized(copy, ids, size):
             return
         for variable in own_variables(copy):
-            if size in variable.shape:
-                axis = 0 if variable.name == "embeddings" else len(variable.shape) - 1
+            if size in variable.shape and variable.name not in LORA:
+                is_table = variable.name == "embeddings" or variable.shape[-1] != size
+                axis = 0 if is_table else len(variable.shape) - 1
                 rows = np.take(keras.ops.convert_to_numpy(variable), ids, axis=axis)
                 set_array(variable, rows)
 

@@ -199,6 +199,22 @@ def test_heads_are_found_before_activations_in_time_and_inside(after):
     np.testing.assert_allclose(small(np.array([[1, 2]])), wanted, atol=1e-6)
 
 
+@pytest.mark.parametrize("ties", [None, True, False])
+def test_a_table_under_lora_keeps_what_was_trained(ties):
+    size, inputs = 5, keras.Input((2,), dtype="int32")
+    kind = keras.layers.Embedding if ties is None else keras.layers.ReversibleEmbedding
+    table = kind(size, size, **({} if ties is None else {"tie_weights": ties}))  # d = V
+    states = table(inputs)
+    model = keras.Model(inputs, states if ties is None else table(states, reverse=True))
+    table.enable_lora(3)
+    for place, weight in enumerate(table.trainable_weights):
+        weight.assign(np.random.default_rng(place).normal(size=weight.shape))
+    ids = np.array([0, 1, 4])
+    wanted = np.asarray(model(ids[None, 1:]))
+    wanted = wanted if ties is None else wanted[..., ids]
+    np.testing.assert_allclose(with_rows(model, ids, size)(np.array([[1, 2]])), wanted, atol=1e-5)
+
+
 def test_tables_of_other_inputs_are_left_if_layers_says_so():
     tokens, users = (keras.Input((2,), dtype="int32", name=name) for name in ("tokens", "users"))
     made = [keras.layers.Embedding(4, 3, name=f"of_{x.name}")(x) for x in (tokens, users)]
