@@ -61,7 +61,8 @@ def trim_vocabulary(
         package it has none.
 
     Raises: ValueError, if the tokenizer is of another kind, the model has no table of its size, or
-        several, which read different inputs, so that `layers` has to name those of tokens.
+        several, which read different inputs, so that `layers` has to name those of tokens; or if
+        `layers` names another layer.
 
     Example:
     >>> from tokenizers import Tokenizer, models
@@ -110,8 +111,14 @@ def with_rows(
         layer
         for layer in all_layers(model)
         if is_stock_embedding(layer) and layer.input_dim == size
-        if layers is None or layer.name in layers
     ]
+    if chosen and layers is not None:
+        layers = [layers] if isinstance(layers, str) else list(layers)
+        names = [layer.name for layer in chosen]
+        if not layers or not {*layers} <= {*names}:
+            expected = f"names of its embeddings of {size:,} rows, {', '.join(map(repr, names))}"
+            checks.fail("layers", expected, layers)
+        chosen = [layer for layer in chosen if layer.name in layers]
     _check_one_input(model, chosen, size)
 
     def adapt(layer: Any, copy: Any) -> None:

@@ -215,6 +215,14 @@ def test_a_table_under_lora_keeps_what_was_trained(ties):
     np.testing.assert_allclose(with_rows(model, ids, size)(np.array([[1, 2]])), wanted, atol=1e-5)
 
 
+@pytest.mark.parametrize("names", [["words", "other"], "word", []])
+def test_names_of_other_layers_are_refused(names):
+    model = keras.Sequential([keras.Input((2,)), keras.layers.Embedding(4, 3, name="words")])
+    with pytest.raises(ValueError, match="`layers` must be names of its embeddings of 4 rows, 'wo"):
+        with_rows(model, np.array([0, 1]), 4, names)
+    assert with_rows(model, np.array([0, 1]), 4, "words").layers[0].input_dim == 2
+
+
 def test_tables_of_other_inputs_are_left_if_layers_says_so():
     tokens, users = (keras.Input((2,), dtype="int32", name=name) for name in ("tokens", "users"))
     made = [keras.layers.Embedding(4, 3, name=f"of_{x.name}")(x) for x in (tokens, users)]
