@@ -55,15 +55,9 @@ class Compressor:
                 "`table` must be a matrix (V, d) of floats. "
                 f"Received: an array of shape {table.shape} and type {table.dtype}."
             )
-        checks.finite("table", table)
-        if counts is not None:
-            counts = checks.finite("counts", np.asarray(counts, np.float64))
-            if counts.shape != table.shape[:1] or counts.min() < 0 or not counts.any():
-                raise ValueError(
-                    f"`counts` must be {len(table)} numbers >= 0, one per row, not all 0. "
-                    f"Received: an array of shape {counts.shape}."
-                )
-        return np.array(table, np.float32, order="C"), counts
+        with np.errstate(over="ignore"):  # numbers beyond float32 are reported as infinite
+            table = checks.finite("table", np.array(table, np.float32, order="C"))
+        return table, None if counts is None else checked_counts(counts, len(table))
 
     def compress(self, table: np.ndarray, counts: np.ndarray | None, **form: Any) -> Form:
         """Compresses a checked table; raises `ValueError`, if the method cannot compress it."""
@@ -76,3 +70,20 @@ class Compressor:
         from rich.progress import track
 
         return track(range(count), description=what)
+
+
+def checked_counts(counts: Any, rows: int) -> np.ndarray:
+    """Counts of the words of a table, `(rows,)` float64.
+
+    Raises: ValueError, if they are not one finite number >= 0 for each row, or all 0.
+
+    >>> checked_counts([2, 0], 2)
+    array([2., 0.])
+    """
+    found = checks.finite("counts", np.asarray(counts, np.float64))
+    if found.shape != (rows,) or found.min() < 0 or not found.any():
+        raise ValueError(
+            f"`counts` must be {rows} numbers >= 0, one per row, not all 0. "
+            f"Received: an array of shape {found.shape}."
+        )
+    return found

@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from kerascompact.compress.base import checked_counts
 from kerascompact.compress.tables import values_of
 from kerascompact.core import checks
 from kerascompact.core.storage import kib, total_bits
@@ -69,9 +70,7 @@ def report(table: Any, form: Form, counts: Any = None) -> CompressionReport:
             f"`table` must have the shape of the form, {(form.input_dim, form.output_dim)}. "
             f"Received: {table.shape}."
         )
-    weights = np.ones(len(table)) if counts is None else np.asarray(counts, np.float64)
-    if weights.shape != table.shape[:1] or not weights.any():
-        checks.fail("counts", f"{len(table)} numbers, not all 0", counts)
+    weights = np.ones(len(table)) if counts is None else checked_counts(counts, len(table))
     table, vectors = table.astype(np.float64), values_of(form).astype(np.float64)
     lost = np.sum(np.square(table - vectors), axis=1)
     whole = np.sum(np.square(table), axis=1)

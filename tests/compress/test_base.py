@@ -17,6 +17,7 @@ def test_a_compressor_must_define_compress():
         (np.zeros((0, 3)), "`table` must be a matrix"),
         (np.zeros((2, 3), int), "`table` must be a matrix.*int64"),
         (np.full((2, 3), np.nan), "`table` must hold finite numbers only.*6 of 6"),
+        (np.array([[1e39, 1.0]]), "`table` must hold finite numbers only.*1 of 2"),  # of float32
     ],
 )
 def test_rejects_tables(table, message):

@@ -49,8 +49,8 @@ def test_rejects_what_does_not_fit():
         report(TABLE, form)
     with pytest.raises(ValueError, match="`form` must be a stored form"):
         report(TABLE, TABLE)
-    for counts in (np.ones(3), np.zeros(23)):
-        with pytest.raises(ValueError, match="`counts` must be 23 numbers, not all 0"):
+    for counts in (np.ones(3), np.zeros(23), np.r_[-1, np.ones(22)]):
+        with pytest.raises(ValueError, match="`counts` must be 23 numbers >= 0"):
             report(dense()[1], form, counts)
 
 
