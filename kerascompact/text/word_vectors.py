@@ -148,6 +148,8 @@ class WordVectors:
 
         Returns: float32 `(words, d)`, zeros for unknown ones; bool `(words,)`.
 
+        Raises: ValueError, naming the first word whose vector has NaN or infinity.
+
         >>> vectors, known = WordVectors(np.eye(2), ["new", "york"]).of(["New", "new york", "x"])
         >>> vectors.tolist(), known.tolist()
         ([[1.0, 0.0], [0.5, 0.5], [0.0, 0.0]], [True, True, False])
@@ -172,7 +174,16 @@ class WordVectors:
             ]
             if pieces:
                 where, row, share = (np.array(column) for column in zip(*pieces, strict=True))
-                np.add.at(found, where, np.asarray(self.vectors[row], np.float32) / share[:, None])
+                with np.errstate(over="ignore"):  # beyond float32: infinite, as others below
+                    read = np.asarray(self.vectors[row], np.float32)
+                np.add.at(found, where, read / share[:, None])
+        bad = ~np.isfinite(found).all(axis=1)
+        if bad.any():  # the mean of a table would hand them to every word
+            raise ValueError(
+                "`vectors` must have finite numbers for the words asked for. "
+                f"Received: NaN or infinity for {words[int(np.argmax(bad))]!r}, and for "
+                f"{bad.sum() - 1:,} others."
+            )
         return found, known
 
     def _pieces(self, words: list[str]) -> list[list[int]]:

@@ -206,6 +206,16 @@ def test_rejects_vectors(arguments, message):
         WordVectors(*arguments)
 
 
+@pytest.mark.parametrize("bad", [np.nan, np.inf, 1e39])  # the last is beyond float32
+def test_a_vector_that_is_not_finite_is_named(bad):
+    rows = np.eye(3)
+    rows[1, 0] = bad
+    vectors = WordVectors(rows, ["turn", "it", "up"])
+    with pytest.raises(ValueError, match="Received: NaN or infinity for 'it', and for 0 others"):
+        vectors.table(Vocabulary(["up", "it"]))
+    assert vectors.table(Vocabulary(["up", "turn"])).known.sum() == 2
+
+
 def test_packages_that_are_not_installed(monkeypatch):
     with pytest.raises(ValueError, match="`vectors` must be one of 'glove50', 'wordllama'"):
         WordVectors.installed("glove")
