@@ -48,9 +48,9 @@ def cluster_graph(
     ends, sizes = member, np.asarray(member.sum(axis=0)).ravel().astype(np.int64)
     others = sizes
     if among is not None:
-        ids = checks.ids_below("among", np.unique(np.asarray(list(among), int)), num_objects)
+        ids = np.asarray(list(among))
         keep = np.zeros(num_objects, np.int32)
-        keep[ids] = 1
+        keep[checks.ids_below("among", ids, num_objects) if ids.size else []] = 1
         ends = member.multiply(keep[:, None]).tocsr()
         others = np.asarray(ends.sum(axis=0)).ravel().astype(np.int64)
     if np.sum(sizes * others) > 2 * _MOST_PAIRS:

@@ -62,3 +62,7 @@ def test_refuses(arguments, message):
 def test_refuses_among():
     with pytest.raises(ValueError, match=r"`among` must lie in \[0, 7\)"):
         cluster_graph(NUMBERS, among=[7])
+    for among in ([0.9], ["1"], [True, False]):  # no ids, though int() takes each
+        with pytest.raises(ValueError, match="`among` must be an array of integers"):
+            cluster_graph(NUMBERS, among=among)
+    assert cluster_graph(NUMBERS, among=[]).num_pairs == 0
