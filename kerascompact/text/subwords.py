@@ -41,7 +41,7 @@ def token_counts(tokenizer: Any, texts: Sequence[str], size: int) -> np.ndarray:
 def tokens_of(tokenizer: Any) -> list[str]:
     """The tokens of a tokenizer, by id.
 
-    Raises: ValueError, if it is of another kind.
+    Raises: ValueError, if it is of another kind, or ids are left out or are of two tokens.
 
     >>> from tokenizers import Tokenizer, models
     >>> tokens_of(Tokenizer(models.WordPiece({"[UNK]": 0, "a": 1, "##b": 2})))
@@ -56,7 +56,11 @@ def tokens_of(tokenizer: Any) -> list[str]:
     else:
         expected = "a WordPiece, BPE or SentencePiece tokenizer of keras-hub, or of `tokenizers`"
         checks.fail("tokenizer", expected, type(tokenizer).__name__)
-    return sorted(found, key=found.__getitem__)
+    tokens = sorted(found, key=found.__getitem__)
+    for i, token in enumerate(tokens):
+        if found[token] != i:
+            checks.fail("tokenizer", f"one with ids 0, 1, 2, ...: none is {i}", found[token])
+    return tokens
 
 
 def with_tokens(tokenizer: Any, wanted: Iterable[int]) -> tuple[Any, np.ndarray]:

@@ -250,6 +250,13 @@ def test_letters_that_end_a_word_are_others():
     assert tokens_of(with_tokens(whole, [4])[0]) == ["?", "a", "##b", "##c", "ab"]
 
 
+def test_ids_that_are_left_out_are_refused():  # the token of id 3 would be taken for that of 2
+    ids = {"[UNK]": 0, "a": 1, "b": 3, "c": 5}
+    whole = tokenizers.Tokenizer(tokenizers.models.WordPiece(ids, unk_token="[UNK]"))
+    with pytest.raises(ValueError, match=r"`tokenizer` must be one with ids 0, 1, .* none is 2"):
+        trim_vocabulary(classifier(4), whole, ["a b"])
+
+
 def test_padding_truncation_and_bytes_of_a_tokenizer():
     pieces = [("<unk>", 0.0), ("a", -1.0), ("b", -2.0), ("ab", -1.0), ("<0xC3>", -9.0)]
     whole = tokenizers.Tokenizer(tokenizers.models.Unigram(pieces, 0, True))
