@@ -18,7 +18,8 @@ from kerascompact.compress import (
     SparseCode,
     TruncatedSVD,
 )
-from kerascompact.core.keras_graph import is_one_table, reached_layers
+from kerascompact.compress.tables import values_of
+from kerascompact.core.keras_graph import is_one_table, own_variables, reached_layers
 from kerascompact.core.storage import total_bits
 from kerascompact.export.code_tables import in_codes
 from kerascompact.forms import Form, LogitsForm
@@ -46,14 +47,23 @@ class Part(NamedTuple):
 
     @property
     def variable(self) -> keras.Variable:
-        return self.layer.embeddings if is_one_table(self.layer) else self.layer.kernel
+        if not is_one_table(self.layer):
+            return self.layer.kernel
+        # under LoRA, `layer.embeddings` is no variable, but the sum with its factors
+        return next(one for one in own_variables(self.layer) if one.name == "embeddings")
 
     @property
     def table(self) -> np.ndarray:
-        values = keras.ops.convert_to_numpy(self.variable).astype(np.float32)
-        return values if is_one_table(self.layer) else np.ascontiguousarray(values.T)
+        if is_one_table(self.layer):
+            return values_of(self.layer)
+        kernel = keras.ops.convert_to_numpy(self.variable).astype(np.float32)
+        return np.ascontiguousarray(kernel.T)
 
     def assign(self, rows: np.ndarray) -> None:
+        """Gives the layer other rows; those of a table have what its LoRA adds."""
+        if is_one_table(self.layer) and self.layer.lora_enabled:
+            added = self.layer.lora_embeddings_b
+            added.assign(np.zeros(added.shape))
         self.variable.assign(rows if is_one_table(self.layer) else rows.T)
 
     def replaced(self, form: Form) -> Form:

@@ -222,6 +222,21 @@ def test_settings_of_every_compressor(weighted):
     assert ("by frequency" in names) == weighted
 
 
+@pytest.mark.parametrize("kind", [keras.layers.Embedding, keras.layers.ReversibleEmbedding])
+def test_a_table_under_lora_is_a_part_with_what_was_trained(kind):
+    layer = kind(40, 8)
+    layer.build((None, 2))
+    layer.enable_lora(2)
+    layer.lora_embeddings_b.assign(np.random.default_rng(0).normal(size=(2, 8)))
+    model = keras.Sequential([keras.Input((2,), dtype="int32"), layer])
+    (part,) = parts.parts_of(model)
+    ids = np.arange(40).reshape(20, 2)
+    np.testing.assert_allclose(part.table[ids], layer(ids), atol=1e-6)
+    for rows in (np.eye(40, 8), part.table):  # a candidate, then as before
+        part.assign(rows)
+        np.testing.assert_allclose(layer(ids), rows[ids], atol=1e-6)
+
+
 def test_counts_are_those_of_the_first_call():
     model = two_inputs()
     shared, other = parts.parts_of(model)
