@@ -98,6 +98,9 @@ def dataset_of(
             held[key] = numbered(part, label_names)
         elif key in counts:
             spare = len(rest.texts) - len(np.unique(classes_of(rest.labels)))
+            if spare < 1:  # with several labels a row, fewer rows may be of more classes
+                found = f"{rows.source}: {len(rows.texts):,} rows of {len(label_names):,} labels"
+                raise _too_few(found, [*counts])
             rest, held[key] = hold_out(rest, min(counts[key], spare), seed)
         else:
             held[key] = Split([], rest.labels[:0])
@@ -117,10 +120,7 @@ def _counts(rows: Rows, split: Split, dev: float | Rows, test: float | Rows) -> 
         return wanted
     found = f"{rows.source}: {total:,} rows of {classes:,} classes"
     if spare < len(wanted):
-        raise ValueError(
-            f"{found} are too few to hold out any for {' and '.join(wanted)}: train needs one of "
-            "each class. Give these rows of their own, add rows, or merge rare classes."
-        )
+        raise _too_few(found, [*wanted])
     fewer = {n: max(1, spare * count // sum(wanted.values())) for n, count in wanted.items()}
     held = " and ".join(f"{fewer[name]:,} of {wanted[name]:,} rows for {name}" for name in wanted)
     warnings.warn(
@@ -129,6 +129,13 @@ def _counts(rows: Rows, split: Split, dev: float | Rows, test: float | Rows) -> 
         stacklevel=4,
     )
     return fewer
+
+
+def _too_few(found: str, wanted: Sequence[str]) -> ValueError:
+    return ValueError(
+        f"{found} are too few to hold out any for {' and '.join(wanted)}: train needs one of "
+        "each class. Give these rows of their own, add rows, or merge rare classes."
+    )
 
 
 def numbered(rows: Rows, label_names: Sequence[str], whose: str = "train") -> Split:

@@ -150,3 +150,9 @@ def test_a_row_without_labels_may_lack_their_list():
 def test_negative_labels_are_in_order_of_value():
     texts = [f"text {n}" for n in range(50)]
     assert from_texts(texts, [-2, 10, -10, 0, 1] * 10).label_names == ("-10", "-2", "0", "1", "10")
+
+
+def test_rows_whose_classes_grow_as_others_are_held_out():  # the rarest label changes
+    labels = [[0, 3], [1, 2], [0, 2], [1, 2, 3]]
+    with pytest.raises(ValueError, match="`texts`: 4 rows of 4 labels are too few to hold out any"):
+        from_texts(list("abcd"), labels, test=0.1)
