@@ -2,8 +2,7 @@
 
 `ag_news_curves`: Figures 2 and 3 of [Chen & Gimpel, NAACL 2018](https://aclanthology.org/N18-2116),
 on dev, of one seed; `dbpedia_curves`: Figure 2. `imdb_shares`: Figure 4, on test, three seeds;
-`ag_news_shares`: the same of AG News. The training is that of the experiments whose runs are points
-of these curves.
+`ag_news_shares`: the same of AG News. Trained as in the experiments whose runs are points here.
 """
 
 import argparse
@@ -220,25 +219,26 @@ def draw(rows: Sequence[dict[str, Any]], path: Path) -> Path | None:
 
 def _panel(axes: Any, key: str, rows: Sequence[dict[str, Any]]) -> None:
     accuracy = "file_accuracy" if key == "share" else "dev_accuracy"
-    curves: dict[str, list[tuple[float, float]]] = {}
+    curves: dict[str, list[tuple[float, ...]]] = {}
     for group in results.by_seed(rows):
         row = group[0]
         method = "mixture" if key == "unique" else row["spec"]["method"]  # u = 0: clusters alone
         place = row[key] if key == "model_mb" else row["spec"][key]
         place *= 100 if key == "share" else 1
-        curves.setdefault(method, []).append((place, 100 * results.spread(group, accuracy)[0]))
+        spread = (100 * one for one in results.spread(group, accuracy))
+        curves.setdefault(method, []).append((place, *spread))
     for method, found in curves.items():
         colour, marker = plots.STYLES[method]
         label = METHODS[method].abbreviation
         if key == "model_mb":  # settings of one size: the line joins the best so far
-            axes.scatter(*zip(*found, strict=True), color=colour, marker=marker, s=18, alpha=0.5)
             ordered = sorted(found)
+            places, scores, _ = zip(*ordered, strict=True)
+            axes.scatter(places, scores, color=colour, marker=marker, s=18, alpha=0.5)
             found = [
-                (size, best)
-                for at, (size, best) in enumerate(ordered)
-                if best > max((other for _, other in ordered[:at]), default=0)
+                point for at, point in enumerate(ordered) if point[1] > max(scores[:at], default=0)
             ]
-        axes.plot(*zip(*sorted(found), strict=True), color=colour, marker=marker, label=label)
+        places, scores, deviations = zip(*sorted(found), strict=True)
+        axes.errorbar(places, scores, deviations, color=colour, marker=marker, label=label)
     if key == "unique":
         axes.set_xscale("symlog", linthresh=100)  # 0 is one of the points
     elif key in ("size", "clusters"):
