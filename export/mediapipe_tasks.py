@@ -44,7 +44,8 @@ def check(vocabulary: Any, text: Any, batch_size: Any, models: Any, labels: Any)
         checks.fail("batch_size", "1, as MediaPipe runs one text at a time", batch_size)
     if isinstance(models, dict):
         checks.fail("model", "one model for a file that MediaPipe runs", models)
-    broken = [one for one in labels or [] if isinstance(one, str) and {"\n", "\r"} & {*one}]
+    names = labels if np.iterable(labels) else ()  # else refused later, as in any file
+    broken = [one for one in names if isinstance(one, str) and {"\n", "\r"} & {*one}]
     if broken:  # a line of a file names a class
         checks.fail("labels", "names without line breaks, for MediaPipe", broken[0])
     if vocabulary.rules == "mediapipe_bert":

@@ -172,7 +172,7 @@ def test_refuses_what_mediapipe_cannot_run():
     with pytest.raises(ValueError, match="`batch_size` must be 1"):
         convert("mediapipe", batch_size=4)
     with pytest.raises(ValueError, match="without line breaks"):
-        convert("mediapipe", labels=["a\nb", "c"], sequence_length=None)  # told first
+        convert("mediapipe", labels=np.array(["a\nb", "c"]), sequence_length=None)  # told first
     with pytest.raises(ValueError, match="one model for a file"):
         export.convert({"a": model}, vocabulary=words("mediapipe"), mediapipe=True)
     with pytest.raises(ValueError, match="`text` must be None"):
