@@ -1,7 +1,7 @@
 """Metadata that a file gets: labels, vocabulary, embeddings, recipe."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import keras
@@ -31,8 +31,9 @@ def of_labels(labels: Any, shapes: Sequence[tf.TensorShape]) -> list[str] | None
     """
     if labels is None:
         return None
-    given, labels = labels, list(labels)
-    if isinstance(given, str) or not all(isinstance(one, str) and one for one in labels):
+    given, several = labels, isinstance(labels, Iterable) and not isinstance(labels, str)
+    labels = list(labels) if several else [None]
+    if not all(isinstance(one, str) and one for one in labels):
         checks.fail("labels", "a list of non-empty strings", given)
     if len(shapes) == 1 and shapes[0][-1] is not None and shapes[0][-1] != len(labels):
         raise ValueError(
