@@ -5,6 +5,7 @@ from typing import Any
 import keras
 from keras import ops
 
+from kerascompact.core.masked_mean import type_of_sums
 from kerascompact.core.registration import register
 
 
@@ -42,11 +43,13 @@ class WeightedMean(keras.layers.Layer):
             )
 
     def call(self, vectors: Any, mask: Any = None) -> Any:
+        of_inputs = vectors.dtype
+        vectors = ops.cast(vectors, type_of_sums(vectors))
         weights = ops.sigmoid(vectors[..., -1:])
         if mask is not None:
             weights = weights * ops.cast(ops.expand_dims(mask, -1), weights.dtype)
         total = ops.maximum(ops.sum(weights, axis=-2), 1e-4)  # of no vectors; float16 can hold it
-        return ops.sum(vectors[..., :-1] * weights, axis=-2) / total
+        return ops.cast(ops.sum(vectors[..., :-1] * weights, axis=-2) / total, of_inputs)
 
     def compute_mask(self, vectors: Any, mask: Any = None) -> None:
         return None

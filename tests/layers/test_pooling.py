@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from kerascompact import export
-from kerascompact.layers import MaskedMax, WeightedMean
+from kerascompact.layers import MaskedMax, MaskedMean, WeightedMean
 
 VECTORS = np.random.default_rng(0).normal(size=(4, 5, 3)).astype(np.float32)
 MASK = np.array([[True] * 5, [True, False, True, False, False], [False] * 4 + [True], [False] * 5])
@@ -42,6 +42,17 @@ def test_a_weight_needs_a_column_of_its_own():
 def test_half_precision_stays_finite_without_words(layer, dtype):
     found = layer(dtype=dtype)(VECTORS, mask=np.zeros_like(MASK))
     assert not np.asarray(keras.ops.cast(found, "float32")).any()
+
+
+@pytest.mark.parametrize("layer", [WeightedMean, MaskedMean])
+def test_half_precision_adds_up_long_texts_in_float32(layer):
+    """The sum is beyond float16, whose rounding would also take percents off smaller ones."""
+    vectors = np.full((1, 4000, 2), 50.0)
+    found = layer(dtype="mixed_float16")(vectors, mask=np.ones((1, 4000), bool))
+    assert found.dtype == "float16" and np.asarray(found).tolist() == [[50.0] * found.shape[-1]]
+    vectors = np.full((1, 4, 2), 0.1)
+    found = layer(dtype="float64")(vectors, mask=np.ones((1, 4), bool))
+    np.testing.assert_allclose(found, vectors[:, 0, : found.shape[-1]], rtol=1e-12)
 
 
 def test_maximum_in_integers():
