@@ -145,6 +145,8 @@ def takes_ids_of_any_rank_and_type(layer):
         np.testing.assert_array_equal(layer(ids.astype(dtype)), reference)
     ragged = tf.ragged.constant([[1, 2], [], [3]], dtype=tf.int32)
     np.testing.assert_array_equal(layer(ragged).flat_values, layer(np.array([1, 2, 3])))
+    sparse = tf.sparse.from_dense([[1, 0, 2]])
+    np.testing.assert_array_equal(layer(sparse), layer(np.array([[1, 0, 2]])))
     assert layer.compute_output_shape((None, 5)) == (None, 5, width)
 
 
@@ -167,7 +169,8 @@ def refuses_wrong_sizes(cls):
 def masks_zero(model):
     ids, layer = np.array([[3, 0, 2, 0]]), model.layers[1]
     assert example(type(layer)).compute_mask(ids) is None
-    assert np.asarray(layer.compute_mask(ids)).tolist() == [[1, 0, 1, 0]]
+    for given in (ids, tf.sparse.from_dense(ids)):
+        assert np.asarray(layer.compute_mask(given)).tolist() == [[1, 0, 1, 0]]
     longer = np.array([[3, 2, 0, 0, 0]])
     # the mean over the masked sequence is the mean over the sequence without padding
     np.testing.assert_allclose(model(longer), model(longer[:, :2]), atol=TOLERANCE)

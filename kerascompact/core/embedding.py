@@ -115,7 +115,11 @@ class TableEmbedding(BaseEmbedding):
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         if self._in_reverse:
             return mask
-        return ops.not_equal(inputs, 0) if self.mask_zero else None
+        if not self.mask_zero:
+            return None
+        if isinstance(inputs, tf.SparseTensor):
+            inputs = ops.convert_to_tensor(inputs, sparse=False)
+        return ops.not_equal(inputs, 0)
 
     def compute_output_shape(self, input_shape: tuple[int | None, ...]) -> tuple[int | None, ...]:
         return (*input_shape, self.output_dim)
@@ -132,14 +136,16 @@ class TableEmbedding(BaseEmbedding):
 
 
 def call_on_ids(layer: keras.layers.Layer, ids: Any, lookup: Any) -> tf.Tensor:
-    """Runs `lookup` on ids of any rank and type (ragged too), in the layer's compute type.
+    """Runs `lookup` on ids of any rank and type, ragged or sparse, in the layer's compute type.
+
+    What a sparse tensor does not hold is id 0, as in Keras' own embedding.
 
     Ids that can be looked at (outside a graph) are checked; in a graph, TensorFlow's own gather
     reports them on CPU and clamps them on GPU and TPU.
     """
     if isinstance(ids, tf.RaggedTensor):
         return ids.with_flat_values(call_on_ids(layer, ids.flat_values, lookup))
-    ids = ops.convert_to_tensor(ids)
+    ids = ops.convert_to_tensor(ids, sparse=False)
     if ids.dtype.is_floating:  # keras.Input is float unless told otherwise
         check_exact(layer, ids)
     if tf.executing_eagerly():
