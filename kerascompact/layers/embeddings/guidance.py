@@ -14,9 +14,17 @@ from kerascompact.ops.unique import token_mean
 class _Guidance(keras.layers.Layer):
     """Base: continuous vectors `u` that a `KDCodeEmbedding` uses beside its codes in training."""
 
+    built: bool  # of `keras.layers.Layer`
+
     def __init__(self, vectors_weight: float, **kwargs: Any) -> None:
         super().__init__(autocast=False, **kwargs)
         self.vectors_weight = checks.number("vectors_weight", vectors_weight, above=0)
+
+    def attach(self, embedding: Any) -> None:
+        """Belongs to one embedding, since a second one would replace its vectors."""
+        if self.built:
+            checks.fail("guidance", "one that no other layer has", self)
+        self.built = True
 
     def distance(
         self, vectors: tf.Tensor, targets: tf.Tensor, counts: tf.Tensor, vectors_weight: float
@@ -68,6 +76,7 @@ class OnlineGuidance(_Guidance):
 
     def attach(self, embedding: Any) -> None:
         """Makes the table `u: (V, d)`."""
+        super().attach(embedding)
         self.table = self.add_weight(
             shape=(embedding.input_dim, embedding.output_dim),
             initializer=embedding.embeddings_initializer.clone(),
@@ -75,7 +84,6 @@ class OnlineGuidance(_Guidance):
             autocast=False,
             name="table",
         )
-        self.built = True
 
     def guide(
         self, embedding: Any, ids: tf.Tensor, vectors: tf.Tensor, counts: tf.Tensor, **_: Any
@@ -145,6 +153,7 @@ class PretrainedGuidance(_Guidance):
             raise ValueError(
                 f"`table` must have the embedding's shape {shape}. Received: {self.start.shape}."
             )
+        super().attach(embedding)
         start = np.zeros(shape, "float32") if self.start is None else self.start
         self.table = self.add_weight(
             shape=shape,
@@ -166,7 +175,6 @@ class PretrainedGuidance(_Guidance):
                 name="encoder",
             )
             self.encoder.build((None, shape[1]))
-        self.built = True
 
     def guide(
         self,

@@ -64,7 +64,7 @@ class KDCodeEmbedding(CompactEmbedding):
             which keeps the softmax soft.
         batch_norm: Whether to normalize the composed vector, and the output of `H`; in the form
             normalization is folded into codebooks and `H`.
-        guidance: `OnlineGuidance`, `PretrainedGuidance` or `None`.
+        guidance: `OnlineGuidance`, `PretrainedGuidance` or `None`; each layer has its own.
         logit_scale: Factor of the stored logits that gives `pi`. Adam moves a
             stored logit by its learning rate; aim at a scale times learning rate of about 0.01.
         logits_initializer: Initializer of `pi`. Default: U(-0.05, 0.05). In 15 epochs of CLINC150

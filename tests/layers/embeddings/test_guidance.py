@@ -114,6 +114,10 @@ def test_guidance_is_gone_when_the_layer_ships():
 
 
 def test_rejects():
+    for guidance in (OnlineGuidance(), PretrainedGuidance(numbers(V, WIDTH))):
+        guided(guidance)
+        with pytest.raises(ValueError, match="`guidance` must be one that no other layer has"):
+            guided(guidance)  # its table would be replaced, by zeros if it was given
     with pytest.raises(ValueError, match=r"`table` must have the embedding's shape \(20, 4\)"):
         guided(PretrainedGuidance(np.zeros((V, 3))))
     with pytest.raises(TypeError, match="missing 1 required positional argument: 'table'"):
