@@ -175,8 +175,8 @@ class NTASGD(keras.callbacks.Callback):
 
     def _load_best(self) -> None:
         if self.folder is not None and (self.folder / BEST).exists():
-            # The file also has the optimizer and the seeds of dropout: training goes on with those
-            # it has now, as it does without a folder.
+            # The file also has the optimizer's state: training goes on with the one it has now, as
+            # it does without a folder.
             weights = {id(weight) for weight in self.model.weights}
             every = [*self.model.variables, *getattr(self.model.optimizer, "variables", ())]
             others = [variable for variable in every if id(variable) not in weights]
