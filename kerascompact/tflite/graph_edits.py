@@ -135,11 +135,18 @@ def _numbers(version: str) -> list[int]:
 
 
 def drop_unused(graph: Any) -> None:
-    """Removes operators whose outputs nobody reads, and the constants that only they read."""
+    """Removes operators whose outputs nobody reads, and the constants that only they read.
+
+    An operator without outputs stays: it writes a variable, or runs the graph that does.
+    """
     while True:
         read = {int(index) for operator in graph.operators for index in operator.inputs}
         read |= {int(index) for index in graph.outputs}
-        kept = [o for o in graph.operators if any(int(index) in read for index in o.outputs)]
+        kept = [
+            one
+            for one in graph.operators
+            if not len(one.outputs) or any(int(index) in read for index in one.outputs)
+        ]
         if len(kept) == len(graph.operators):
             break
         graph.operators = kept

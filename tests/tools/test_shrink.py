@@ -236,6 +236,21 @@ def test_a_file_without_signatures():
     assert len(tools.shrink(flatbuffer.pack(model)).outputs) == 1
 
 
+def test_a_file_with_a_variable_keeps_what_writes_it():
+    owner, values = tf.Module(), tf.constant(table())
+    owner.sum = tf.Variable(tf.zeros((1, 4, WIDTH)))
+
+    def add(ids):
+        owner.sum.assign_add(tf.gather(values, ids))
+        return {"y": owner.sum.read_value()}
+
+    function = tf.function(add, autograph=False).get_concrete_function(ids_of(1, 4))
+    converter = tf.lite.TFLiteConverter.from_concrete_functions([function], owner)
+    converter.experimental_enable_resource_variables = True
+    found = answers(tools.shrink(converter.convert()).data)
+    np.testing.assert_allclose(found, np.cumsum(table()[IDS], axis=0), atol=0.1)  # 5 roundings
+
+
 def test_every_model_of_a_file_is_checked():
     models = {name: keras.Model(*of(name)) for name in ("first", "second")}
     data = export.convert(models, "float32")
