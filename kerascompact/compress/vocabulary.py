@@ -61,8 +61,8 @@ def trim_vocabulary(
         package it has none.
 
     Raises: ValueError, if the tokenizer is of another kind, the model has no table of its size, or
-        several, which read different inputs, so that `layers` has to name those of tokens; or if
-        `layers` names another layer.
+        several, which read different inputs, so that `layers` has to name those of tokens; if
+        `layers` names another layer; or if an output's logits are of a layer that is no head.
 
     Example:
     >>> from tokenizers import Tokenizer, models
@@ -103,7 +103,8 @@ def with_rows(
         size: Number of ids in the model.
         layers: Names of the tables. Default: every table of this size.
 
-    Raises: ValueError, if the model has no table of this size, or several of different inputs.
+    Raises: ValueError, if the model has no table of this size, or several of different inputs, or
+        an output of this size whose numbers cannot be left out.
     """
     tables = []
     heads = _heads(model)
@@ -143,6 +144,7 @@ def with_rows(
     if not tables:
         expected = f"one with an embedding of the tokenizer's {size} tokens"
         checks.fail("model", expected, model.name)
+    _check_outputs(model, copy, tables, size)
     for one in all_layers(copy):
         if isinstance(one, keras.Model):
             _resized(one, ids, size)
@@ -151,26 +153,43 @@ def with_rows(
 
 def _heads(model: Any) -> list[Any]:
     """The layers that compute a model's outputs, before activations, in time or in a model."""
-    found = []
-    for output in keras.tree.flatten(model.outputs):
-        while _follows_a_head(output, inputs := inputs_of(model, output)):
-            output = inputs[0]
-        layer = maker_of(output)
-        if isinstance(layer, keras.layers.TimeDistributed):
-            layer = layer.layer
-        found += _heads(layer) if is_graph(layer) else [layer]
-    return found
+    outputs = keras.tree.flatten(model.outputs)
+    return [head for output in outputs for head in _heads_of(model, output)]
 
 
-def _follows_a_head(output: Any, inputs: list[Any]) -> bool:
-    """Whether a tensor has the logits of another one: a softmax, a cast, a slice, a mean of them.
+def _heads_of(model: Any, tensor: Any) -> list[Any]:
+    """The layers that compute the numbers of a tensor; there may be several, as in a sum."""
+    if same := _same_numbers(tensor, inputs_of(model, tensor)):
+        return [head for one in same for head in _heads_of(model, one)]
+    layer = maker_of(tensor)
+    if isinstance(layer, keras.layers.TimeDistributed):
+        layer = layer.layer
+    return _heads(layer) if is_graph(layer) else [layer]
 
-    A reshape holds the size in its settings, which are copied as they are.
+
+def _same_numbers(output: Any, inputs: list[Any]) -> list[Any]:
+    """Those of the inputs of a layer that have the logits of its output.
+
+    So has a softmax, a cast, a slice or a mean of them, or their product with a mask. A reshape
+    holds the size in its settings, which are copied as they are.
     """
     layer = maker_of(output)
-    if len(inputs) != 1 or getattr(layer, "weights", []) or type(layer).__name__ == "Reshape":
-        return False
-    return bool(inputs[0].shape[-1:] == output.shape[-1:])
+    if getattr(layer, "weights", []) or type(layer).__name__ == "Reshape":
+        return []
+    return [one for one in inputs if one.shape[-1:] == output.shape[-1:]]
+
+
+def _check_outputs(model: Any, copy: Any, tables: list[Any], size: int) -> None:
+    """Refuses a copy with an output that still has a number for each of the former tokens."""
+    if any(table.output_dim == size for table in tables):
+        return  # the model is as wide as its vocabulary: these may be vectors
+    both = zip(*(keras.tree.flatten(one.outputs) for one in (model, copy)), strict=True)
+    left = [maker_of(old).name for old, new in both if size == old.shape[-1] == new.shape[-1]]
+    if left:
+        raise ValueError(
+            f"`model` must compute its outputs of {size:,} numbers by a Dense or by a tied table, "
+            f"with layers without weights behind it at most. Received: outputs of {left}."
+        )
 
 
 def _check_one_input(model: Any, tables: list[Any], size: int) -> None:

@@ -188,6 +188,8 @@ def words_and_head(after, size=4):
         lambda x, size: keras.ops.cast(keras.layers.Dense(size)(x) / 2, "float32"),
         lambda x, size: keras.ops.max(keras.ops.relu(keras.layers.Dense(size)(x)), axis=1),
         lambda x, size: keras.layers.Dense(size)(x)[:, -1],
+        # two heads, and a number for all of their logits
+        lambda x, size: (keras.layers.Dense(size)(x) + keras.layers.Dense(size)(-x)) * x[..., :1],
     ],
 )
 def test_heads_are_found_before_activations_in_time_and_inside(after):
@@ -197,6 +199,13 @@ def test_heads_are_found_before_activations_in_time_and_inside(after):
     if isinstance(model.layers[-1], keras.layers.Softmax):
         wanted /= wanted.sum(-1, keepdims=True)
     np.testing.assert_allclose(small(np.array([[1, 2]])), wanted, atol=1e-6)
+
+
+def test_logits_that_cannot_be_left_out_are_refused():
+    model = words_and_head(lambda x, size: keras.layers.LayerNormalization(name="last")(
+        keras.layers.Dense(size)(x)))  # fmt: skip
+    with pytest.raises(ValueError, match=r"its outputs of 4 numbers by a Dense.*of \['last'\]"):
+        with_rows(model, np.array([0, 1, 3]), 4)
 
 
 @pytest.mark.parametrize("ties", [None, True, False])
