@@ -116,6 +116,8 @@ def _shrink_table(
     for way in ("int8",) if tied else WAYS[options.recipe]:
         if way == "codes" and 2 * _num_codes(found.values, options) >= found.values.shape[1]:
             continue  # int4 takes no more
+        if way == "int4" and found.values.shape[1] == 1:
+            continue  # a row is a byte in int8, too
         if way == "codes":
             stored = _codes(found.values, counts, options)
         else:
@@ -152,7 +154,8 @@ def _integers(values: np.ndarray, bits: int) -> _Stored:
             tied = StoredKernel(now, 0, rows, scale, values.ndim - 1)
             write_kernel(model, graph, use.tensor, tied)
 
-    return _Stored(now, -(-codes.size * bits // 8) + 4 * len(scale), rows * scale, write)
+    after = len(flat) * -(-len(scale) * bits // 8) + 4 * len(scale)  # a row is whole bytes
+    return _Stored(now, after, rows * scale, write)
 
 
 def _num_codes(values: np.ndarray, options: Options) -> int:

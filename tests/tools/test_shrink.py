@@ -65,15 +65,17 @@ def types(data):
 
 
 @pytest.mark.parametrize(
-    ("recipe", "bits", "width"), [("int8", 8, 8), ("int4", 4, 8), ("int4", 4, 7)]
+    ("recipe", "bits", "width"),
+    [("int8", 8, 8), ("int4", 4, 8), ("int4", 4, 7), ("int4", 8, 1)],  # a row is whole bytes
 )
 def test_a_table_is_integers_times_a_scale_for_each_column(recipe, bits, width):
     values = table(width=width)
     found = tools.shrink(gather(values), recipe)
     codes, scale = quantize_columns(values, bits)
     np.testing.assert_array_equal(answers(found.data), (codes * scale)[IDS])
-    stored = -(-width * bits // 8) * V  # a row is whole bytes
+    stored = -(-width * bits // 8) * V
     assert max(one.num_bytes for one in constants(flatbuffer.parse(found.data))) == stored
+    assert found.changes[0].after == stored + 4 * width
     error = np.linalg.norm(codes * scale - values, axis=1) / np.linalg.norm(values, axis=1)
     assert found.changes[0].error == pytest.approx(error.mean(), rel=1e-5)
 
@@ -95,9 +97,9 @@ def test_codes_select_vectors_of_codebooks_for_open_shapes_too(shape):
         np.testing.assert_array_equal(answers(found.data, many), wanted[many])
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(3)
 @pytest.mark.parametrize("recipe", ["int8", "int4", "codes"])
-@pytest.mark.parametrize("dtype", [tf.int32, tf.int64])
+@pytest.mark.parametrize("dtype", [tf.int32, tf.int64, tf.int16])
 def test_the_first_rows_get_8_bits_more_if_they_hold_most_lookups(recipe, dtype):
     values, draw = table(2000), np.random.default_rng(2)
     rows = np.where(draw.random((64, 4)) < 0.9, draw.integers(0, 90, (64, 4)),

@@ -16,6 +16,7 @@ from kerascompact.tflite.graph_edits import (
     new_tensor,
     users,
 )
+from kerascompact.tflite.layout import TYPE_NAMES
 
 OPTIONS = schema.BuiltinOptions
 
@@ -145,8 +146,7 @@ def _rewrite(
             made = chain(ids, result)
         else:
             coarse, fine = (_like(graph, result, TYPE.FLOAT32) for _ in range(2))
-            kind_of_ids = np.int64 if graph.tensors[ids].type == TYPE.INT64 else np.int32
-            last = _constant(model, graph, np.array(len(finer.codes), kind_of_ids))
+            last = _constant(model, graph, np.array(len(finer.codes), _dtype(graph.tensors[ids])))
             near = new_tensor(graph, graph.tensors[ids].type, graph.tensors[ids].shape, 0)
             graph.tensors[near].shapeSignature = graph.tensors[ids].shapeSignature
             low = OPTIONS.MaximumMinimumOptions
@@ -226,9 +226,13 @@ def _node(
 
 
 def _constant(model: Any, graph: Any, numbers: np.ndarray) -> int:
-    kinds = {"int32": TYPE.INT32, "int64": TYPE.INT64, "float32": TYPE.FLOAT32}
-    type_ = kinds[str(numbers.dtype)]
+    type_ = getattr(TYPE, str(numbers.dtype).upper())
     return new_tensor(graph, type_, numbers.shape, new_buffer(model, numbers))
+
+
+def _dtype(tensor: Any) -> np.dtype:
+    """NumPy's type of a tensor of ids, which `GATHER` takes in 16, 32 and 64 bits."""
+    return np.dtype(TYPE_NAMES[tensor.type].lower())
 
 
 def _like(graph: Any, result: int, type_: int, *last: int) -> int:
