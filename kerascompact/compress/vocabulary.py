@@ -60,9 +60,10 @@ def trim_vocabulary(
         preprocessor, if it has one, cuts texts with the new tokenizer; with a tokenizer of another
         package it has none.
 
-    Raises: ValueError, if the tokenizer is of another kind, the model has no table of its size, or
-        several, which read different inputs, so that `layers` has to name those of tokens; if
-        `layers` names another layer; or if an output's logits are of a layer that is no head.
+    Raises: ValueError, if the tokenizer is of another kind, the model has no table of its size,
+        quantized ones, or several, which read different inputs, so that `layers` has to name those
+        of tokens; if `layers` names another layer; or if an output's logits are of a layer that is
+        no head.
 
     Example:
     >>> from tokenizers import Tokenizer, models
@@ -103,8 +104,8 @@ def with_rows(
         size: Number of ids in the model.
         layers: Names of the tables. Default: every table of this size.
 
-    Raises: ValueError, if the model has no table of this size, or several of different inputs, or
-        an output of this size whose numbers cannot be left out.
+    Raises: ValueError, if the model has no table of this size, several of different inputs, or
+        quantized ones; or an output of this size whose numbers cannot be left out.
     """
     tables = []
     heads = _heads(model)
@@ -121,6 +122,7 @@ def with_rows(
             checks.fail("layers", expected, layers)
         chosen = [layer for layer in chosen if layer.name in layers]
     _check_one_input(model, chosen, size)
+    _check_not_packed(model, heads, size)
 
     def adapt(layer: Any, copy: Any) -> None:
         """Takes the rows of the ids in a copied layer, before it is called."""
@@ -177,6 +179,25 @@ def _same_numbers(output: Any, inputs: list[Any]) -> list[Any]:
     if getattr(layer, "weights", []) or type(layer).__name__ == "Reshape":
         return []
     return [one for one in inputs if one.shape[-1:] == output.shape[-1:]]
+
+
+def _check_not_packed(model: Any, heads: list[Any], size: int) -> None:
+    """Refuses quantized layers of the vocabulary, but heads whose integers are not packed."""
+    packed = []
+    for layer in all_layers(model):
+        mode, units = getattr(layer, "quantization_mode", None), getattr(layer, "units", None)
+        if isinstance(layer, keras.layers.Embedding):
+            found = layer.input_dim == size and mode is not None
+        else:
+            found = units == size and mode in ("int4", "gptq", "awq")
+            found = found and any(layer is head for head in heads)
+        packed += [layer.name] * found
+    if packed:
+        raise ValueError(
+            "`model` must be trimmed before its tables and heads are quantized. "
+            f"Received: {model.name!r}, in which {', '.join(map(repr, packed))} of {size:,} "
+            "tokens are quantized."
+        )
 
 
 def _check_outputs(model: Any, copy: Any, tables: list[Any], size: int) -> None:

@@ -208,6 +208,15 @@ def test_logits_that_cannot_be_left_out_are_refused():
         with_rows(model, np.array([0, 1, 3]), 4)
 
 
+@pytest.mark.parametrize(("place", "mode"), [(1, "int8"), (2, "int4")])
+def test_quantized_tables_and_heads_are_refused(place, mode):
+    model = words_and_head(lambda x, size: keras.layers.Dense(size)(x))
+    layer = model.layers[place]
+    layer.quantize(mode)
+    with pytest.raises(ValueError, match=f"before its tables and heads are qu.*'{layer.name}' of"):
+        with_rows(model, np.array([0, 1, 3]), 4)
+
+
 @pytest.mark.parametrize("ties", [None, True, False])
 def test_a_table_under_lora_keeps_what_was_trained(ties):
     size, inputs = 5, keras.Input((2,), dtype="int32")
