@@ -25,8 +25,8 @@ def form_of_quantized(layer: Any) -> keras.layers.Layer | None:
 
     Tables and kernels become forms of the integers that Keras found. A kernel in mode "int8", which
     has no zero points, becomes an ordinary kernel of these numbers, whose integers a recipe with
-    int8 kernels finds again; so does one whose groups are no blocks, which such a recipe rounds
-    anew. Inputs are not rounded, as Keras does in mode "int8".
+    int8 kernels finds again; so does one whose groups are no blocks, or with LoRA, which such a
+    recipe rounds anew. Inputs are not rounded, as Keras does in mode "int8".
 
     Args:
         layer: A layer of a model.

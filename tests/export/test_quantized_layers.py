@@ -205,5 +205,18 @@ def test_other_layers_stay_as_they_are():
     dense.build((None, 4))
     assert form_of_quantized(dense) is None
     dense.enable_lora(1)
-    dense.quantize("int8")
+    dense.quantize("int4")
     assert quantized_kind(dense) is None
+
+
+def test_int8_kernels_with_lora():
+    ids = keras.Input((5,), dtype="int32", name="ids")
+    x = keras.layers.Embedding(40, 16)(ids)
+    x = keras.layers.EinsumDense("btd,dhk->bthk", (None, 2, 8), name="heads")(x)
+    model = keras.Model(ids, keras.layers.Dense(3, name="dense")(x))
+    model.quantize("int8")
+    for name in ("heads", "dense"):
+        model.get_layer(name).enable_lora(2, lora_alpha=3)
+        model.get_layer(name).lora_kernel_b.assign(RANDOM.normal(size=(2, (8, 3)[name == "dense"])))
+    frozen = checked(model)
+    assert np.abs(np.asarray(model(IDS)) - frozen.model(IDS)).max() < 0.02  # of rounded inputs

@@ -51,7 +51,8 @@ class Integers(NamedTuple):
 def quantized_kind(layer: Any) -> str | None:
     """What a quantized layer is: "embedding", "dense" or "einsum"; `None` for any other layer.
 
-    A layer in float8, with LoRA, or that waits for its calibration is none of them.
+    A layer in float8, or that waits for its calibration, is none of them. Nor is one with LoRA, but
+    for a kernel of mode "int8": the converter has no product of its integers.
 
     >>> dense = keras.layers.Dense(2)
     >>> dense.build((None, 4))
@@ -66,7 +67,9 @@ def quantized_kind(layer: Any) -> str | None:
         keras.layers.EinsumDense: "einsum",
     }
     mode = getattr(layer, "quantization_mode", None)
-    if mode not in MODES or layer.lora_enabled or not layer.built:
+    if mode not in MODES or not layer.built:
+        return None
+    if layer.lora_enabled and (mode != "int8" or kinds.get(type(layer)) not in ("dense", "einsum")):
         return None
     if mode in ("gptq", "awq") and not getattr(layer, f"is_{mode}_calibrated", False):
         return None
@@ -103,14 +106,19 @@ def integers_of(layer: Any) -> Integers:
 
 
 def float_kernel_of(layer: Any) -> np.ndarray:
-    """The numbers of a quantized kernel, in the shape that it has in float."""
+    """The numbers of a quantized kernel with its LoRA, in the shape that it has in float."""
     if layer.quantization_mode != "int8":
         shape = (*getattr(layer, "original_kernel_shape", ()),) or (-1, layer.units)
         return integers_of(layer).numbers.T.reshape(shape)
     scale = layer.kernel_scale
     if quantized_kind(layer) == "einsum":
         scale = layer._adjust_scale_for_dequant(scale)
-    return np.asarray(layer.kernel).astype(np.float32) * (1 / np.asarray(scale))
+    integers = np.asarray(layer._kernel)  # `kernel` would add LoRA to them
+    numbers = integers.astype(np.float32) * (1 / np.asarray(scale))
+    if not layer.lora_enabled:
+        return numbers
+    product = np.asarray(layer.lora_kernel_a) @ np.asarray(layer.lora_kernel_b)
+    return (numbers + layer.lora_alpha / layer.lora_rank * product).astype(np.float32)
 
 
 def head_integers_of(layer: Any) -> Integers:
