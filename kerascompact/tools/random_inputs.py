@@ -104,7 +104,8 @@ def given_inputs(model: Any, data: Any) -> dict[str, np.ndarray]:
         return random_inputs(model, len(texts), texts=texts)
     graph = model.subgraphs[0]
     names = {n: (graph.tensors[n].name or b"").decode("utf-8", "replace") for n in graph.inputs}
-    for signature in (model.signatureDefs or [])[:1]:
+    own = [one for one in model.signatureDefs or [] if one.subgraphIndex == 0]  # not always first
+    for signature in own[:1]:
         known = {one.tensorIndex: one.name for one in signature.inputs or []}
         names |= {n: known[n].decode("utf-8", "replace") for n in names if known.get(n)}
     told = (metadata_of(model) or {}).get("inputs", [])

@@ -1,5 +1,7 @@
 """Inputs that fit: in the vocabulary, of the type and shape that the file takes."""
 
+import copy
+
 import keras
 import numpy as np
 import pytest
@@ -144,6 +146,10 @@ def test_rows_of_the_user():
     for name, array in given_inputs(three, rows).items():  # two runs: rows 0, 1, 2 and 3, 0, 1
         expected = np.take(rows[name.split(" ")[1]], [[0, 1, 2], [3, 0, 1]], axis=0)
         np.testing.assert_array_equal(array, expected.astype(np.float32))
+    of_another = copy.deepcopy(model.signatureDefs[0])  # a graph that has tensors of these numbers
+    of_another.subgraphIndex, of_another.inputs[0].name = 1, b"x"
+    model.signatureDefs.insert(0, of_another)
+    assert [*given_inputs(model, rows)] == [*found]
     with pytest.raises(ValueError, match=r"`data` must be rows of shape \[3\] for 'a'. Received"):
         given_inputs(model, [rows["z"]] * 3)
     with pytest.raises(ValueError, match=r"arrays for the inputs \['z', 'm', 'a'\]"):
