@@ -174,7 +174,7 @@ def sorted_labels(names: Iterable[str]) -> tuple[str, ...]:
     (('9', '10'), ('10', '9', 'b'))
     """
     names = [*names]
-    if all(re.fullmatch("-?[0-9]{1,9}", name) for name in names):
+    if all(re.fullmatch("-?[0-9]{1,999}", name) for name in names):  # Python reads 4,300 digits
         return tuple(sorted(names, key=lambda name: (int(name), name)))
     return tuple(sorted(names))
 

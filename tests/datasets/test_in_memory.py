@@ -36,6 +36,7 @@ def test_without_test():
     ("labels", "names"),
     [
         ([10, 9], ("9", "10")),
+        ([10**10, 10**10 - 1], ("9999999999", "10000000000")),
         (np.array([1, 0], np.uint8), ("0", "1")),
         ([True, False], ("False", "True")),
         ([2.0, 1.0], ("1", "2")),  # as pandas has whole numbers beside missing ones
@@ -99,6 +100,7 @@ def test_missing_values_are_left_out():
         ([], [], "`texts` must be a list that is not empty"),
         (["a", "b"], ["x"], "same length. Received: 2 texts and 1 labels"),
         (["a", "b\ud83d"], ["x", "y"], r"`texts\[1\]` must be valid Unicode, without a lone"),
+        (["a", "b"], ["x", "y\ud83d"], r"`labels\[1\]` must be valid Unicode, without a lone"),
         (["a", 3], ["x", "y"], r"`texts\[1\]` must be a str. Received: texts\[1\]=3"),
         (["a", b"b"], ["x", "y"], r"`texts\[1\]` must be a str"),
         (["a", "b"], ["x", 1.5], r"`labels\[1\]` must be a string or an integer"),
