@@ -2,6 +2,7 @@
 
 import unicodedata
 from collections.abc import Iterator, Sequence
+from decimal import Decimal, InvalidOperation
 
 from kerascompact.datasets.base import Dataset
 
@@ -49,8 +50,9 @@ def _alike(names: Sequence[str]) -> list[list[str]]:
     for name in names:
         text = " ".join(unicodedata.normalize("NFKC", name).casefold().split())
         try:
-            key: object = float(text)
-        except ValueError:
-            key = text
+            number = Decimal(text)  # a float would round the long numbers of an id
+        except InvalidOperation:
+            number = Decimal("nan")
+        key = number if number.is_finite() else text  # no NaN is equal to another
         groups.setdefault(key, []).append(name)
     return [group for group in groups.values() if len(group) > 1]
