@@ -44,7 +44,8 @@ def problems(dataset: Dataset, rules: str = "wordpunct") -> list[str]:
     names = [name for name in ("train", "dev", "test") if getattr(dataset, name).texts]
     splits = [getattr(dataset, name) for name in names]
     every = [text for split in splits for text in split.texts]
-    words = [text.lower().split() for text in every]
+    # not lower(), in which a Greek sigma depends on what follows
+    words = [text.casefold().split() for text in every]
     keys = _keys(every, words, token_rules)
     ends = np.cumsum([0, *(len(split.texts) for split in splits)])
     parts = dict(zip(names, (keys[a:b] for a, b in zip(ends, ends[1:], strict=False)), strict=True))
@@ -70,9 +71,9 @@ def without_spaces(texts: Sequence[str]) -> bool:
 
 def _keys(texts: list[str], words: list[list[str]], rules: Rules) -> list[str]:
     """Equal for texts with equal tokens; only those that may be equal are cut into tokens."""
+    if rules.mediapipe or rules.name == "kim":  # these drop characters: any two may be equal
+        return [" ".join(rules.tokens(text)) for text in texts]
     keys = ["".join(one) for one in words]
-    if rules.mediapipe or rules.name == "kim":  # these drop characters
-        keys = ["".join(filter(str.isalnum, key)) for key in keys]
     counts = Counter(keys)
     known: dict[str, str] = {}
     for place, text in enumerate(texts):

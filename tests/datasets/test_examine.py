@@ -127,6 +127,7 @@ def test_is_fast():
         (["Up", "up ", "down"], "as different ones: 'Up' and 'up'."),
         (["turn  up", "turn up"], "'turn  up' and 'turn up'."),
         (["1.0", "1", "2"], "'1' and '1.0'."),
+        (["nan", "NaN", "2"], "'NaN' and 'nan'."),
         (["caf\u00e9", "cafe\u0301"], "the same, but are trained"),
         (["a", "b", "a;b", "b;a"], "2 of 4 labels look like several, such as 'a;b'"),
         ([["a"], ["b"]], "Every text has exactly one label, though texts may have several"),
@@ -138,16 +139,31 @@ def test_labels_that_are_not_what_was_meant(labels, line):
 
 
 @pytest.mark.parametrize(
-    "labels", [["one, two", "three"], ["a|b", "c|d"], ["1", "2"], [["a"], ["a", "b"]]]
+    "labels",
+    [
+        ["one, two", "three"],
+        ["a|b", "c|d"],
+        ["1", "2"],
+        [["a"], ["a", "b"]],
+        [2**53, 2**53 + 1],  # the same as floats
+    ],
 )
 def test_labels_that_are_meant(labels):
     lines = problems(from_texts(texts(24 * len(labels)), labels * 24))
     assert not [line for line in lines if "several" in line or "may be the same" in line]
 
 
-def test_texts_are_equal_if_their_tokens_are_under_rules_that_drop_characters():
-    train, dev = (
-        Split([one], np.array([label])) for one, label in (("Hello; world", 0), ("hello world", 1))
-    )
+@pytest.mark.parametrize(
+    ("rules", "one", "other"),
+    [
+        ("kim", "Hello; world", "hello world"),
+        ("kim", "caf\u00e9 \u597d world", "caf world"),  # a letter, and not of ASCII
+        ("kim", "\u0130x", "x"),  # lower() makes an ASCII i of it
+        # lower() looks around a sigma
+        ("wordpunct", "\u0391\u03a3.\u0391", "\u0391\u03a3 .\u0391"),
+    ],
+)
+def test_texts_are_equal_if_their_tokens_are(rules, one, other):
+    train, dev = (Split([text], np.array([label])) for label, text in enumerate((one, other)))
     data = Dataset("d", train, dev, Split([], np.zeros(0, int)), ("a", "b"), "")
-    assert any("1 of 1 texts" in problem for problem in problems(data, "kim"))
+    assert any("1 of 1 texts" in problem for problem in problems(data, rules))
