@@ -25,7 +25,7 @@ from kerascompact.search.task import TASK, Task, digest_of
 from kerascompact.search.tokens import MOST_IDS
 
 # What is kept of the data of a search, by which one of other data would go wrong.
-KEPT = ("tokens-*", "hashes-*", "graphs_*.json", "guides/*", TEACHER, pretrained.FILE)
+KEPT = ("tokens-*", "token-hashes-*", "graphs_*.json", "guides/*", TEACHER, pretrained.FILE)
 DEV = 200  # rows that are held out of few, but for three tenths of them at most
 
 

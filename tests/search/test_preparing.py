@@ -82,15 +82,17 @@ def test_other_label_names_are_other_data(tmp_path):
 
 def test_of_two_searches_that_begin_at_once_one_is_refused(tmp_path):
     with folder_of(tmp_path, resume=False) as first:
-        (first / "tokens-0").touch()  # what it has so far, before its task
+        kept = [first / name for name in ("tokens-0", "token-hashes-0")]
+        for path in kept:  # what it has so far, before its task
+            path.touch()
         with (
             pytest.raises(ValueError, match="holds a search already"),
             folder_of(tmp_path, resume=False),
         ):
             pass
-        assert (first / "tokens-0").exists()
+        assert all(path.exists() for path in kept)
     with folder_of(tmp_path, resume=False):  # the first ended without a task
-        assert not (tmp_path / "tokens-0").exists()
+        assert not any(path.exists() for path in kept)
 
 
 def test_texts_may_be_a_generator_and_must_be_a_list():
