@@ -86,6 +86,7 @@ def run(arguments: argparse.Namespace, defaults: dict[str, object]) -> int:
 
     from kerascompact.commands import source
     from kerascompact.core import checks
+    from kerascompact.runtime import vocabulary_file
     from kerascompact.search import budget, text_classifier
     from kerascompact.search.preparing import dev_share
     from kerascompact.tasks import folder
@@ -94,10 +95,13 @@ def run(arguments: argparse.Namespace, defaults: dict[str, object]) -> int:
         if getattr(arguments, name) != default:
             option = f"--{name.replace('_', '-')}"
             raise ValueError(f"{option} cannot be given with --budget: the search chooses it.")
-    budget.several(arguments.budget)
+    sizes = budget.several(arguments.budget)
     minutes = MINUTES if arguments.minutes is None else arguments.minutes
     checks.number("minutes", minutes, above=0)
     folder.check_writable(arguments.out)
+    places = [arguments.out / budget.shown(size) for size in sizes]
+    for place in places if len(sizes) > 1 else [arguments.out]:
+        vocabulary_file.check(place / folder.FILE, None)  # before hours of work
     teacher = _teacher(arguments.teacher)
     loaded = source.dataset(arguments, arguments.seed, False, dev_share)
     refit = False if getattr(arguments, "dev", None) else None  # a dev of one's own is kept out

@@ -9,12 +9,12 @@ from kerascompact.tflite.metadata import read_metadata
 NAME = "vocabulary.txt"
 
 
-def check(path: Path, vocabulary: Vocabulary) -> None:
+def check(path: Path, vocabulary: Vocabulary | None) -> None:
     """Checks that writing a vocabulary does not overwrite the vocabulary of another file.
 
     Args:
         path: The `.tflite` file that will be written; an old file there is overwritten.
-        vocabulary: Vocabulary that will be saved in the same folder.
+        vocabulary: Vocabulary that will be saved in the same folder; `None`: it is not known yet.
 
     Raises: ValueError, if the folder has another vocabulary that a file other than `path` needs. A
         file that takes text has its words inside and needs none.
@@ -27,7 +27,7 @@ def check(path: Path, vocabulary: Vocabulary) -> None:
     if not beside.is_file():
         return
     there = files.sha256(beside.read_bytes())
-    if there == vocabulary.sha256:
+    if vocabulary is not None and there == vocabulary.sha256:
         return
     others = [
         file.name

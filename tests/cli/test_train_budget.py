@@ -11,6 +11,7 @@ from kerascompact import cli, search
 from kerascompact.commands import budget, source
 from kerascompact.search import training
 from kerascompact.search.preparing import dev_share
+from kerascompact.text import Vocabulary
 
 
 def test_a_teacher_is_a_file_or_a_function_of_this_folder(tmp_path, monkeypatch):
@@ -61,6 +62,16 @@ def test_refuses_before_any_training(option, message, tmp_path, capsys):
     code = cli.main(["train", "--data", str(path), "--budget", "20KB", "--out", str(out), *option])
     assert code != 0 and message in capsys.readouterr().err
     assert not (out / "model.tflite").exists()
+
+
+@pytest.mark.parametrize(("budgets", "place"), [("20KB", ""), ("20KB,30KB", "30KB")])
+def test_words_of_another_file_stay(budgets, place, tmp_path, capsys):
+    words = Vocabulary(["of", "another"]).save(tmp_path / "out" / place / "vocabulary.txt")
+    before = words.read_bytes()
+    arguments = ["train", "--data", str(table(tmp_path, 60)), "--budget", budgets]
+    assert cli.main([*arguments, "--minutes", "0.001", "--out", str(tmp_path / "out")]) == 1
+    assert "vocabulary.txt is the vocabulary of another file" in capsys.readouterr().err
+    assert words.read_bytes() == before
 
 
 @pytest.mark.parametrize(
