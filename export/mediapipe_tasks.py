@@ -25,7 +25,6 @@ from kerascompact.tflite.mediapipe_metadata import (
 )
 
 AROUND = 2  # tokens that MediaPipe puts around a text for BERT; here they are padding
-LONGEST = 100  # bytes of a word that MediaPipe's BERT tokenizer looks up
 SAME = 1e-4  # largest difference of outputs that is rounding
 
 
@@ -49,9 +48,10 @@ def check(vocabulary: Any, text: Any, batch_size: Any, models: Any, labels: Any)
     if broken:  # a line of a file names a class
         checks.fail("labels", "names without line breaks, for MediaPipe", broken[0])
     if vocabulary.rules == "mediapipe_bert":
-        long = [word for word in vocabulary.words if len(word.encode()) > LONGEST]
+        longest = mediapipe_rules.LONGEST
+        long = [word for word in vocabulary.words if len(word.encode()) > longest]
         if long:
-            checks.fail("vocabulary", f"words of at most {LONGEST} bytes, for BERT", long[0])
+            checks.fail("vocabulary", f"words of at most {longest} bytes, for BERT", long[0])
     return vocabulary
 
 

@@ -36,6 +36,8 @@ _IDEOGRAPHS = (
 )
 _ASCII = r"\x21-\x2f\x3a-\x40\x5b-\x60\x7b-\x7e"
 
+LONGEST = 100  # bytes of a word that its BERT tokenizer looks up; a longer one is unknown
+
 # What separates words: ASCII but for `0-9A-Za-z_'`. The file holds this pattern.
 SEPARATORS = r"[\x00-\x26\x28-\x2f\x3a-\x40\x5b-\x5e\x60\x7b-\x7f]+"
 END = (r"\x00[^\x00]*", "")

@@ -14,6 +14,7 @@ from kerascompact.core import checks, files
 from kerascompact.text import inputs
 from kerascompact.text import rules as token_rules
 from kerascompact.text.inputs import PAD, UNK
+from kerascompact.text.mediapipe_rules import LONGEST
 
 NUM_RESERVED = 2
 PADDING, UNKNOWN = 0, 1
@@ -97,7 +98,8 @@ class Vocabulary:
         """Keeps the most frequent words of `counter`; equal counts in order of code points.
 
         Args:
-            counter: Number of occurrences of each word; `<pad>` and `<unk>` are ignored.
+            counter: Number of occurrences of each word; `<pad>` and `<unk>` are ignored, and, with
+                the rules "mediapipe_bert", words that are too long for MediaPipe.
             size: Largest number of ids, reserved ones included; `None`: all words.
             min_count: Smallest number of occurrences of a word.
             rules: Name of the token rules.
@@ -116,6 +118,8 @@ class Vocabulary:
             if not isinstance(count, Integral) or isinstance(count, bool) or count < 0:
                 checks.fail(f"counter[{word!r}]", "an integer >= 0", count)
         kept = [w for w, n in counter.items() if n >= min_count and w not in (PAD, UNK)]
+        if token_rules.named(rules).mediapipe == "bert":
+            kept = [w for w in kept if len(w.encode("utf-8", "surrogatepass")) <= LONGEST]
         if not kept:
             raise ValueError(
                 f"`counter` must hold a word seen at least {min_count} times (`min_count`). "

@@ -44,6 +44,12 @@ def test_from_counts_passes_over_reserved_words():
     assert Vocabulary.from_counts(counter).words == ("b", "a")
 
 
+@pytest.mark.parametrize(("rules", "known"), [("mediapipe_bert", 1), ("mediapipe", 3)])
+def test_words_that_mediapipe_does_not_look_up_are_left_out(rules, known):
+    texts = ["\u0e01" * 33 + "a", "\u0e01" * 33 + "bb", "c" * 101]  # 100, 101 and 101 bytes
+    assert Vocabulary.build(texts, rules=rules).words == tuple(sorted(texts[:known]))
+
+
 def test_encode():
     vocabulary = Vocabulary(["the", "cat"])
     ids = vocabulary.encode("The CAT the dog")
