@@ -57,8 +57,12 @@ def load_model(path: Path) -> "keras.Model":
     """
     import keras
 
+    # Each registers what a file may name: that of a search has forms which were fine-tuned.
+    import kerascompact.export.trainable_form
     import kerascompact.layers
-    import kerascompact.optimizers  # both register what the file names
+    import kerascompact.models
+    import kerascompact.optimizers
+    import kerascompact.training
 
     del kerascompact
     with open(path, "rb"):  # Keras has no clear error for a missing file
