@@ -10,12 +10,12 @@ from kerascompact.core.embedding import BaseEmbedding
 from kerascompact.core.keras_graph import direct_layers, is_one_table, is_stock_embedding
 from kerascompact.export.code_tables import in_codes
 from kerascompact.export.recipe import CODES, Recipe
-from kerascompact.export.trainable_form import TrainableForm
 from kerascompact.forms.base import Form
 from kerascompact.forms.dense import DenseForm
 from kerascompact.forms.logits import LogitsForm
 from kerascompact.forms.reversible import ReversibleForm, reversible
 from kerascompact.forms.row_scaled_table import RowScaledForm
+from kerascompact.forms.trainable_form import TrainableForm
 
 
 def is_embedding(layer: Any) -> bool:

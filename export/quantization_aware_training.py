@@ -7,8 +7,8 @@ import keras
 from kerascompact.core.keras_graph import copy_with
 from kerascompact.export.embedding_forms import as_form, is_embedding, unreached
 from kerascompact.export.recipe import Recipe, resolve
-from kerascompact.export.trainable_form import TrainableForm, has_integers
 from kerascompact.forms.logits import LogitsForm
+from kerascompact.forms.trainable_form import TrainableForm, has_integers
 
 
 def quantization_aware(model: keras.Model, recipe: str | Recipe = "int4") -> keras.Model:

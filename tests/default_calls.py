@@ -132,6 +132,7 @@ EMBEDDINGS = {  # the required arguments after `input_dim` and `output_dim`
     "TensorTrainEmbedding": (2,),
     "VariationalVocabularyEmbedding": (0.1,),
 }
+FLOATS = DenseForm.from_arrays({"table": np.eye(V, D)}, input_dim=V, output_dim=D)
 FORMS = {  # the same
     "CodebookForm": (3,),
     "ConcatForm": ([DenseForm(V, 1), DenseForm(V, 3)],),
@@ -161,6 +162,7 @@ CALLS = {
         {"equation": "ab,bc->ac", "kernel_shape": (D, V)},
     ),
     "forms.ReversibleForm": ((V, D, DenseForm(V, D)), once(IDS)),
+    "forms.TrainableForm": ((V, D, FLOATS.stored_as("int8")), once(IDS)),
     "forms.LogitsForm": ((V, D, DenseForm(V, D)), once(np.ones((2, D), "float32"))),
     "forms.FrozenRNN": (("lstm", D, [3, 3], [0, 0], D), once(SEQUENCES)),
     # layers that are no embeddings

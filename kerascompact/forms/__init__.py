@@ -1,4 +1,4 @@
-"""Forms: inference-only Keras layers whose arrays are stored exactly as in the file."""
+"""Forms: layers whose arrays are stored exactly as in the file; all but one are not trained."""
 
 from kerascompact.forms.affine_table import AffineTableForm
 from kerascompact.forms.base import Form
@@ -22,6 +22,7 @@ from kerascompact.forms.sparse import SparseForm
 from kerascompact.forms.sparse_rnn import FrozenRNN
 from kerascompact.forms.sparse_table import SparseTableForm
 from kerascompact.forms.tensor_train import TensorTrainForm
+from kerascompact.forms.trainable_form import TrainableForm
 
 __all__ = [
     "AffineTableForm",
@@ -47,4 +48,5 @@ __all__ = [
     "SparseTableForm",
     "SplitForm",
     "TensorTrainForm",
+    "TrainableForm",
 ]

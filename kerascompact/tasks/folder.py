@@ -57,8 +57,8 @@ def load_model(path: Path) -> "keras.Model":
     """
     import keras
 
-    # Each registers what a file may name: that of a search has forms which were fine-tuned.
-    import kerascompact.export.trainable_form
+    # Each registers what a file may name.
+    import kerascompact.forms
     import kerascompact.layers
     import kerascompact.models
     import kerascompact.optimizers

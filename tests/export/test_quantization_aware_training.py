@@ -6,7 +6,7 @@ import pytest
 
 from export_models import answers
 from kerascompact import export, layers, models
-from kerascompact.export.trainable_form import TrainableForm
+from kerascompact.forms.trainable_form import TrainableForm
 
 RANDOM = np.random.default_rng(0)
 IDS = RANDOM.integers(1, 40, (64, 6)).astype(np.int32)

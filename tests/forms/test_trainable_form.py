@@ -6,13 +6,13 @@ import pytest
 import tensorflow as tf
 
 from kerascompact.core.keras_graph import all_layers
-from kerascompact.export.trainable_form import TrainableForm
 from kerascompact.forms import (
     CodebookForm,
     DenseForm,
     FactoredForm,
     PrefixTableForm,
     SplitForm,
+    TrainableForm,
 )
 from kerascompact.layers import HashEmbedding, TensorTrainEmbedding
 
