@@ -72,6 +72,19 @@ class Compressor:
         return track(range(count), description=what)
 
 
+def in_units(table: np.ndarray) -> tuple[np.ndarray, np.float32]:
+    """A table in units of a power of two, in which its largest entry is in [1, 2), and the unit.
+
+    Squares of very small or large numbers are out of range, and thresholds of solvers are absolute;
+    a power of two changes no digit.
+
+    >>> in_units(np.array([[3e-30, 1e-30]], "float32"))[0].round(3).tolist()
+    [[1.183, 0.394]]
+    """
+    unit = np.ldexp(np.float32(1), np.frexp(np.abs(table).max())[1] - 1)
+    return table / unit, unit
+
+
 def checked_counts(counts: Any, rows: int) -> np.ndarray:
     """Counts of the words of a table, `(rows,)` float64.
 

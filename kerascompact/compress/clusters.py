@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from kerascompact.compress.base import Compressor
+from kerascompact.compress.base import Compressor, in_units
 from kerascompact.core import checks
 from kerascompact.core.storage import code_bits
 from kerascompact.forms.codebook import CodebookForm
@@ -39,6 +39,7 @@ class KMeansClusters(Compressor):
 
     def compress(self, table: np.ndarray, counts: np.ndarray | None, **form: Any) -> CodebookForm:
         checks.integer_in("num_clusters", self.num_clusters, 2, len(table))
-        codes, centroids = kmeans(table, self.num_clusters, counts, seed=self.seed)
+        points, unit = in_units(table)
+        codes, centroids = kmeans(points, self.num_clusters, counts, seed=self.seed)
         paper = len(table) * code_bits(self.num_clusters) + 32 * centroids.size
-        return CodebookForm.from_codes(codes, centroids, **{"paper_bits": paper, **form})
+        return CodebookForm.from_codes(codes, unit * centroids, **{"paper_bits": paper, **form})

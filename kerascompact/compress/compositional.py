@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from kerascompact.compress.base import Compressor
+from kerascompact.compress.base import Compressor, in_units
 from kerascompact.core import checks
 from kerascompact.core.storage import code_bits
 from kerascompact.forms.codebook import CodebookForm
@@ -75,8 +75,9 @@ class CompositionalCodes(Compressor):
         self.verbose = checks.boolean("verbose", verbose)
 
     def compress(self, table: np.ndarray, counts: np.ndarray | None, **form: Any) -> CodebookForm:
+        points, unit = in_units(table)
         found = encode_table(
-            table,
+            points,
             self.cardinality,
             self.code_length,
             counts,
@@ -91,5 +92,5 @@ class CompositionalCodes(Compressor):
         )
         paper = found.codes.size * code_bits(self.cardinality) + 32 * found.codebooks.size
         return CodebookForm.from_codes(
-            found.codes, found.codebooks, **{"paper_bits": paper, **form}
+            found.codes, unit * found.codebooks, **{"paper_bits": paper, **form}
         )

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from kerascompact.compress.base import Compressor
+from kerascompact.compress.base import Compressor, in_units
 from kerascompact.compress.nearest_anchors import form_of
 from kerascompact.core import checks
 from kerascompact.forms.sparse import SparseForm
@@ -62,8 +62,9 @@ class KSVD(Compressor):
 
     def compress(self, table: np.ndarray, counts: np.ndarray | None, **form: Any) -> SparseForm:
         checks.integer_in("num_anchors", self.num_anchors, 2, len(table))
+        points, unit = in_units(table)
         transform, anchors = k_svd(
-            table,
+            points,
             self.num_anchors,
             self.num_neighbors,
             counts,
@@ -72,4 +73,4 @@ class KSVD(Compressor):
             max_points=self.max_points,
             steps=self.steps,
         )
-        return form_of(transform, anchors, **form)
+        return form_of(transform * unit, anchors, **form)

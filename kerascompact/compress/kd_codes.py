@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from kerascompact.compress.base import Compressor
+from kerascompact.compress.base import Compressor, in_units
 from kerascompact.core import checks
 from kerascompact.core.storage import code_bits
 from kerascompact.forms.codebook import CodebookForm
@@ -74,8 +74,9 @@ class KDCodes(Compressor):
 
     def compress(self, table: np.ndarray, counts: np.ndarray | None, **form: Any) -> CodebookForm:
         checks.integer_in("cardinality", self.cardinality, 2, len(table))
+        points, unit = in_units(table)
         codes, codebooks = additive_codes(
-            table,
+            points,
             self.cardinality,
             self.code_length,
             counts,
@@ -86,4 +87,4 @@ class KDCodes(Compressor):
             steps=self.steps,
         )
         paper = codes.size * code_bits(self.cardinality) + 32 * codebooks.size
-        return CodebookForm.from_codes(codes, codebooks, **{"paper_bits": paper, **form})
+        return CodebookForm.from_codes(codes, unit * codebooks, **{"paper_bits": paper, **form})

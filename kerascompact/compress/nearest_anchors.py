@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from kerascompact.compress.base import Compressor
+from kerascompact.compress.base import Compressor, in_units
 from kerascompact.core import checks
 from kerascompact.core.extras import require
 from kerascompact.forms.sparse import SparseForm
@@ -61,6 +61,7 @@ class NearestAnchors(Compressor):
 
     def compress(self, table: np.ndarray, counts: np.ndarray | None, **form: Any) -> SparseForm:
         checks.integer_in("num_anchors", self.num_anchors, 2, len(table))
+        table, unit = in_units(table)
         _, anchors = kmeans(
             table, self.num_anchors, counts, seed=self.seed, max_points=self.max_points
         )
@@ -75,7 +76,8 @@ class NearestAnchors(Compressor):
                 values[rows] = similar / similar.sum(axis=1, keepdims=True)
             else:
                 values[rows] = least_squares_on(table[rows], anchors[columns])
-        return combined(np.concatenate([found[0] for found in near]), values, anchors, **form)
+        columns = np.concatenate([found[0] for found in near])
+        return combined(columns, values, unit * anchors, **form)
 
 
 def combined(

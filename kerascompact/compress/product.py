@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from kerascompact.compress.base import Compressor
+from kerascompact.compress.base import Compressor, in_units
 from kerascompact.core import checks
 from kerascompact.core.storage import code_bits
 from kerascompact.forms.base import Form
@@ -81,22 +81,28 @@ class ProductQuantization(Compressor):
         if width % length:
             divisors = ", ".join(str(n) for n in range(1, width + 1) if width % n == 0)
             checks.fail("code_length", f"a divisor of the width {width}, one of {divisors}", length)
+        table, unit = in_units(table)
         bits = rows * length * code_bits(self.cardinality) + 32 * self.cardinality * width
         if not self.norms:
-            return self._directions(table, counts, length, **{"paper_bits": bits, **form})
+            codes, codebooks = self._product_codes(table, counts, length)
+            config = {"paper_bits": bits, **form}
+            return CodebookForm.from_codes(codes, unit * codebooks, combine="concat", **config)
         norms = np.linalg.norm(table, axis=1, keepdims=True)
-        directions = self._directions(table / np.where(norms > 0, norms, 1), counts, length)
+        directions = self._product_codes(table / np.where(norms > 0, norms, 1), counts, length)
         codes, numbers = self._kmeans(norms, min(NORM_CARDINALITY, rows), counts)
-        parts = [directions, CodebookForm.from_codes(codes, numbers)]
+        parts = [
+            CodebookForm.from_codes(*directions, combine="concat"),
+            CodebookForm.from_codes(codes, unit * numbers),
+        ]
         bits += rows * code_bits(len(numbers)) + 32 * len(numbers)
         scaled = DirectionNormForm(rows, width, parts, **{"paper_bits": bits, **form})
         scaled.build()
         return scaled
 
-    def _directions(
-        self, table: np.ndarray, counts: np.ndarray | None, length: int, **form: Any
-    ) -> CodebookForm:
-        stacked = product_codes(
+    def _product_codes(
+        self, table: np.ndarray, counts: np.ndarray | None, length: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        return product_codes(
             table,
             length,
             self.cardinality,
@@ -107,7 +113,6 @@ class ProductQuantization(Compressor):
             library=self.library,
             steps=self.steps,
         )
-        return CodebookForm.from_codes(*stacked, combine="concat", **form)
 
     def _kmeans(
         self, points: np.ndarray, cardinality: int, counts: np.ndarray | None

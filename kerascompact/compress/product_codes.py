@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from kerascompact.compress.base import Compressor
+from kerascompact.compress.base import Compressor, in_units
 from kerascompact.core import checks
 from kerascompact.forms.base import Form
 from kerascompact.forms.product_codes import LARGEST, LEVELS, ProductCodesForm
@@ -100,6 +100,7 @@ class ProductCodes(Compressor):
             expected = f"one of {2**group} or more groups of {group} numbers"
             checks.fail("table", expected, f"{groups} groups")
         checks.integer_in("bits", self.bits, 1, most)
+        table, unit = in_units(table)
         columns = _mean_squares(table, counts, 0)
         rows, levels, row_codes = _lengths(table / columns, made.row_scales)
         units = np.divide(table, rows[:, None] * columns, where=rows[:, None] > 0, out=0 * table)
@@ -113,10 +114,9 @@ class ProductCodes(Compressor):
         centroids = self._centroids(points, weights, directions.cardinality)
         step = np.float32(np.abs(centroids).max() / LARGEST) or np.float32(1)
         book = np.rint(centroids / step)
-        codes = nearest(points, (book * step).astype(np.float32))
-        return ProductCodesForm.from_codes(
-            codes.reshape(made.input_dim, -1), book, step * columns, row_codes, levels, **form
-        )
+        codes = nearest(points, (book * step).astype(np.float32)).reshape(made.input_dim, -1)
+        columns = unit * step * columns
+        return ProductCodesForm.from_codes(codes, book, columns, row_codes, levels, **form)
 
     def _centroids(self, points: np.ndarray, weights: np.ndarray, count: int) -> np.ndarray:
         """The codebook, from a sample of the groups."""

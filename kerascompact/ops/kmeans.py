@@ -93,9 +93,11 @@ def nearest(points: np.ndarray, centroids: np.ndarray) -> np.ndarray:
     >>> nearest(np.array([[0.1], [0.9]]), np.array([[0.0], [1.0]])).tolist()
     [0, 1]
     """
+    middle = centroids.mean(axis=0)  # around it squares are small, and their differences exact
+    centroids = centroids - middle
     half = 0.5 * np.sum(np.square(centroids), axis=1)
     codes = np.empty(len(points), np.int32)
     for start in range(0, len(points), ROWS):
         rows = slice(start, start + ROWS)
-        codes[rows] = np.argmax(points[rows] @ centroids.T - half, axis=1)
+        codes[rows] = np.argmax((points[rows] - middle) @ centroids.T - half, axis=1)
     return codes

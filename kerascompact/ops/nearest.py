@@ -11,6 +11,8 @@ def neighbors(points: np.ndarray, anchors: np.ndarray, count: int) -> tuple[np.n
     >>> neighbors(np.array([[1.0]]), np.array([[0.0], [3.0], [7.0]]), 1)[0].tolist()
     [[0]]
     """
+    middle = anchors.mean(axis=0)  # around it squares are small, and their differences exact
+    points, anchors = points - middle, anchors - middle
     squares = np.sum(np.square(points), axis=1)[:, None] + np.sum(np.square(anchors), axis=1)
     squares = np.maximum(squares - 2 * points @ anchors.T, 0)
     columns = np.argpartition(squares, count - 1, axis=1)[:, :count]

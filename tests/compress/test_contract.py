@@ -77,6 +77,22 @@ def test_the_table_is_left_alone_and_any_float_will_do(ladder):
     assert np.isfinite(values(ladder[0].fit(TABLE.astype(np.float16)))).all()
 
 
+@pytest.mark.parametrize("unit", [2.0**-90, 2.0**90])
+@pytest.mark.parametrize("name", ["k-svd", "k-means", "nearest anchors", "product codes"])
+def test_a_table_may_be_very_small_or_large(name, unit):
+    expected = values(LADDERS[name][0].fit(TABLE))
+    found = values(LADDERS[name][0].fit(TABLE * np.float32(unit)))
+    np.testing.assert_allclose(found / np.float32(unit), expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["k-means", "nearest, kernel"])
+def test_a_large_constant_column_hides_no_other(name):
+    small = 0.01 * TABLE[:, 1:]
+    apart = values(LADDERS[name][1].fit(np.pad(small, ((0, 0), (1, 0)))))[:, 1:]
+    beside = values(LADDERS[name][1].fit(np.c_[np.full(V, 1000.0), small]))[:, 1:]
+    np.testing.assert_allclose(beside, apart, atol=1e-5)
+
+
 # `test_compositional` has one of its own.
 @pytest.mark.parametrize(
     "ladder",
