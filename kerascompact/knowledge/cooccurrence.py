@@ -181,7 +181,8 @@ def _blocks(
             if len(ids) > chunk:
                 yield from stream(ids)
             elif len(ids):
-                joined += [checks.ids_below("sequences", ids, num_objects), gap]
+                ids = checks.ids_below("sequences", ids, num_objects).astype(np.int64)
+                joined += [ids, gap]  # unsigned ones would become floats
                 size += len(ids) + window
             if size > chunk:
                 yield np.concatenate(joined)[None], 0

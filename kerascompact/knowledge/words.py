@@ -18,7 +18,7 @@ def word_graph(words: Sequence[str], related: Callable[[str], Iterable[str]]) ->
         words: Word of each id, reserved ids included: `["<pad>", "<unk>", *vocabulary.words]`.
         related: Function from a word to the names of its related words, or to none.
     Returns: The graph of the related words.
-    Raises: ValueError, if `words` is no list of `str`.
+    Raises: ValueError, if `words` is no list of `str`, or names are a single `str`.
     Example:
     >>> word_graph(["cat", "dog", "New York"], {"dog": ["cat", "cow"]}.get).pairs().tolist()
     [[0, 1]]
@@ -30,12 +30,12 @@ def word_graph(words: Sequence[str], related: Callable[[str], Iterable[str]]) ->
         if not isinstance(word, str):
             checks.fail(f"words[{id}]", "a str", word)
         ids.setdefault(plain(word), []).append(id)
-    pairs = [
-        (id, other)
-        for id, word in enumerate(words)
-        for name in related(word) or ()
-        for other in ids.get(plain(name), ())
-    ]
+    pairs = []
+    for id, word in enumerate(words):
+        names = related(word) or ()
+        if isinstance(names, str):  # whose letters may be words, too
+            checks.fail(f"related({word!r})", "a list of names, or None", names)
+        pairs += [(id, other) for name in names for other in ids.get(plain(name), ())]
     return Graph.from_pairs(np.array(pairs, np.int64).reshape(-1, 2), len(words))
 
 

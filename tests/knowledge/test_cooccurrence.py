@@ -61,7 +61,7 @@ def test_sequences_do_not_touch(kind, monkeypatch):
     if kind.startswith("long"):
         monkeypatch.setattr(cooccurrence, "_CHUNK", 10)
     lengths = (7, 0, 1, 1, 40) if kind != "long list" else (1300, 3, 900, 0, 300)
-    given = [STREAM[:n] for n in lengths]
+    given = [STREAM[:n].astype(np.uint64) for n in lengths]
     if kind.endswith("rows"):
         given = STREAM[: 40 * 25].reshape(40, 25) if kind == "rows" else STREAM.reshape(2, 2000)
     found = cooccurrence_counts(given, 60, 4)

@@ -25,3 +25,8 @@ def test_a_word_is_no_relation_of_its_own():
 def test_refuses(words):
     with pytest.raises(ValueError, match=r"`words(\[1\])?` must be a"):
         word_graph(words, LEXICON.get)
+
+
+def test_refuses_a_name_in_place_of_names():
+    with pytest.raises(ValueError, match="`related\\('cat'\\)` must be a list of names, or None"):
+        word_graph(["cat", "d"], {"cat": "dog"}.get)
