@@ -6,6 +6,8 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from optuna.storages.journal import JournalFileSymlinkLock
+
 
 @contextlib.contextmanager
 def exclusive(path: Path, wait: bool = True) -> Iterator[None]:
@@ -41,6 +43,25 @@ def is_held(path: Path) -> bool:
             return True
         fcntl.flock(file, fcntl.LOCK_UN)
     return False
+
+
+def entire_lines(path: Path, lock: JournalFileSymlinkLock) -> None:
+    """Cuts off a last line without an end, as a full disk or a power cut leaves it.
+
+    Optuna refuses a journal with a line that is none, and appends the next entry to it.
+
+    Args:
+        path: The journal; it need not exist.
+        lock: What each process holds that appends to it.
+    """
+    if not path.exists() or path.read_bytes()[-1:] in (b"", b"\n"):
+        return
+    lock.acquire()
+    try:  # by now another process may have written the rest
+        with open(path, "r+b") as file:
+            file.truncate(file.read().rfind(b"\n") + 1)
+    finally:
+        lock.release()
 
 
 def hold(path: Path) -> int:

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import optuna
-from optuna.storages.journal import JournalFileBackend
+from optuna.storages.journal import JournalFileBackend, JournalFileSymlinkLock
 from optuna.trial import FrozenTrial, TrialState
 
 from kerascompact.search.evidence import Known, estimates
-from kerascompact.search.locks import hold, is_held
+from kerascompact.search.locks import entire_lines, hold, is_held
 from kerascompact.search.runs import Ranked, Run, run_of
 
 JOURNAL, WORKERS = "journal.log", "workers"
@@ -35,7 +35,9 @@ def storage_of(address: str, folder: Path) -> optuna.storages.BaseStorage:
         return optuna.storages.get_storage(address)
     path = Path(address) if address else folder / JOURNAL
     path.parent.mkdir(parents=True, exist_ok=True)
-    return optuna.storages.JournalStorage(JournalFileBackend(str(path)))
+    lock = JournalFileSymlinkLock(str(path))
+    entire_lines(path, lock)
+    return optuna.storages.JournalStorage(JournalFileBackend(str(path), lock))
 
 
 class Studies:

@@ -43,6 +43,16 @@ def test_a_dead_process_leaves_its_trial_to_others(tmp_path, address):
     assert not {"RUNNING", "WAITING"} & set(states)
 
 
+@pytest.mark.parametrize("lost", [1, 30])
+def test_goes_on_after_half_of_an_entry(tmp_path, lost):
+    """As a full disk leaves it: the score that was being written is lost, and no other."""
+    one, journal = studies(tmp_path), tmp_path / "journal.log"
+    train(one, 100, 0.5), train(one, 200, 0.6)
+    journal.write_bytes(journal.read_bytes()[:-lost])
+    train(studies(tmp_path, 1), 100, 0.7)
+    assert [run.score for run in studies(tmp_path, 2).runs()] == [0.5, 0.7]
+
+
 def test_defaults_are_set_once(tmp_path):
     first, second = studies(tmp_path), studies(tmp_path, 1)
     assert first.waiting(100) == second.waiting(100) == len(DEFAULTS)
