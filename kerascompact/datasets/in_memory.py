@@ -9,6 +9,7 @@ import numpy as np
 from kerascompact.core import checks
 from kerascompact.datasets.base import Dataset
 from kerascompact.datasets.rows import Rows, dataset_of, share, without_empty
+from kerascompact.text import inputs
 
 LISTS = (list, tuple, set, frozenset)
 Examples = tuple[Sequence[str], Sequence[Any]]
@@ -77,7 +78,7 @@ def _rows(
     if several is None:
         several = any(isinstance(label, LISTS) for label in labels)
     read = [_text(text_name, row, text) for row, text in enumerate(texts)]
-    _check_unicode(text_name, read)
+    inputs.unicode(text_name, read)
     names = [_names(label_name, row, label, several) for row, label in enumerate(labels)]
     _check_unicode(label_name, ["".join(one) for one in names])
     if several:  # no list is not an empty one: the row is left out, as one without text
@@ -98,16 +99,6 @@ def _text(name: str, row: int, text: Any) -> str:
     if isinstance(text, str):
         return text
     return "" if _is_missing(text) else checks.fail(f"{name}[{row}]", "a str", text)
-
-
-def _check_unicode(name: str, texts: list[str]) -> None:
-    try:
-        "".join(texts).encode()
-    except UnicodeEncodeError:
-        row = next(
-            row for row, text in enumerate(texts) if any("\ud800" <= c < "\ue000" for c in text)
-        )
-        checks.fail(f"{name}[{row}]", "valid Unicode, without a lone surrogate", texts[row])
 
 
 def _names(name: str, row: int, label: Any, several: bool) -> tuple[str, ...]:

@@ -21,6 +21,7 @@ from kerascompact.search.preparing import folder_of, held_out, prepare
 from kerascompact.search.processes import Processes
 from kerascompact.search.task import TASK
 from kerascompact.search.worker import SMALL, Worker
+from kerascompact.text import inputs
 from kerascompact.training.scores import METRICS
 
 MOST_WORKERS = 4  # by default
@@ -122,7 +123,11 @@ def text_classifier(
     dataset = data if isinstance(data, Dataset) else held_out(data, seed)
     metric = metric or ("micro_f1" if dataset.multi_label else "accuracy")
     checks.choice("metric", metric, METRICS)
-    beyond = Beyond(vectors_of(vectors), teacher, tuple(unlabelled))
+    for name, value in (("distil", distil), ("refit", refit)):
+        if value is not None:
+            checks.boolean(name, value)
+    more = tuple(inputs.unicode("unlabelled", inputs.strings("unlabelled", unlabelled)))
+    beyond = Beyond(vectors_of(vectors), teacher, more)
     if teacher is not None and (dataset.multi_label or distil is False):
         expected = "None if a text may have several labels, or with `distil=False`"
         checks.fail("teacher", expected, teacher)

@@ -29,6 +29,24 @@ def strings(name: str, values: Iterable[str]) -> list[str]:
     return values
 
 
+def unicode(name: str, texts: list[str]) -> list[str]:
+    """Returns `texts`, if UTF-8 can hold each.
+
+    Raises: ValueError, with the index of the first that it cannot.
+
+    >>> unicode("texts", ["up"])
+    ['up']
+    """
+    try:
+        "".join(texts).encode()
+    except UnicodeEncodeError:
+        row = next(
+            row for row, text in enumerate(texts) if any("\ud800" <= c < "\ue000" for c in text)
+        )
+        checks.fail(f"{name}[{row}]", "valid Unicode, without a lone surrogate", texts[row])
+    return texts
+
+
 def complaints(words: Sequence[str], pairs: bool = False) -> Iterator[tuple[int, str]]:
     """Yields the index of each word that cannot have an id, and the reason.
 

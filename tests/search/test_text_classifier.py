@@ -105,6 +105,10 @@ def test_goes_on_with_the_trials_it_has(found):
         ({"trials": 0}, "`trials` must be"),
         ({"data": ["a", "b"]}, "`data` must be a Dataset, or a tuple"),
         ({"resume": True}, "`folder` must be"),
+        ({"refit": "no"}, "`refit` must be"),
+        ({"unlabelled": "one text"}, "`unlabelled` must be a list of str"),
+        ({"unlabelled": ["a", b"b"]}, r"`unlabelled\[1\]` must be a str"),
+        ({"unlabelled": ["\ud800"]}, r"`unlabelled\[0\]` must be valid Unicode"),
     ],
 )
 def test_refuses(change, message):
