@@ -146,7 +146,8 @@ class _Drawn(keras.utils.PyDataset):
     ) -> None:
         super().__init__()
         self.words, self.projection = words, projection
-        self.misspelt, self.kept = misspelt, kept
+        self.misspelt = misspelt
+        self.kept = {self._as_read(word) for word in kept} if misspelt else set()
         self.packed = BitCache.from_words(words, projection).packed.numpy()
         self.shares, self.targets, self.batch_size = shares, targets, batch_size
         self.seed, self.epoch = seed, 0
@@ -171,4 +172,9 @@ class _Drawn(keras.utils.PyDataset):
         if not self.misspelt:
             return {}
         spelt = [perturb(self.words[id], random, self.misspelt) for id in ids]
-        return {place: word for place, word in enumerate(spelt) if word not in self.kept}
+        new = [self._as_read(word) not in self.kept for word in spelt]
+        return {place: word for place, word in enumerate(spelt) if new[place]}
+
+    def _as_read(self, word: str) -> bytes:
+        """The bytes of a word as the projection reads them: "Bill" may be a misspelt "bil"."""
+        return word.encode().lower() if self.projection.lower else word.encode()
