@@ -92,6 +92,8 @@ class CausalLM:
         checks.number("temperature", temperature, at_least=0)
         if top_k is not None:
             checks.integer_in("top_k", top_k, 1)
+        if not isinstance(stop, Collection) or isinstance(stop, str):
+            checks.fail("stop", "a list of tokens", stop)
         random, prompt = np.random.default_rng(seed), len(tokens)
         cache = self._read(tokens[:-1]) if room else {}
         start = time.perf_counter()
