@@ -78,8 +78,9 @@ def in_units(table: np.ndarray) -> tuple[np.ndarray, np.float32]:
     Squares of very small or large numbers are out of range, and thresholds of solvers are absolute;
     a power of two changes no digit.
 
-    >>> in_units(np.array([[3e-30, 1e-30]], "float32"))[0].round(3).tolist()
-    [[1.183, 0.394]]
+    >>> points, unit = in_units(np.array([[6.0, -2.0]], "float32"))
+    >>> points.tolist(), float(unit)
+    ([[1.5, -0.5]], 4.0)
     """
     unit = np.ldexp(np.float32(1), np.frexp(np.abs(table).max())[1] - 1)
     return table / unit, unit
