@@ -95,6 +95,16 @@ class Projection:
         return 2 if self.boundaries else 0
 
     @property
+    def fewest_bytes(self) -> int:
+        """Bytes of the shortest word that has a feature: a shorter one has no bits, as padding.
+
+        >>> Projection().fewest_bytes, Projection(ngrams=(3, 4), boundaries=False).fewest_bytes
+        (1, 3)
+        """
+        units = min(self.ngrams[0], 3) if self.max_gap else self.ngrams[0]
+        return max(1, units - self.marks)
+
+    @property
     def sides(self) -> tuple[int, int]:
         """How many `p` and `q` a feature has: the two factors of `T d` nearest its root."""
         root = math.isqrt(self.num_bits)

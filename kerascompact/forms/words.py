@@ -15,15 +15,22 @@ from kerascompact.ops.projection import bits_of, check_bits
 class NonEmptyWords(keras.Operation):
     """Finds which words have bytes or bits, as a node in a graph of layers, like Keras' masks.
 
+    Args:
+        fewest_bytes: Bytes of the shortest word that has bits, see `Projection`.
+
     Shapes: strings `(...)` or bits `(..., T d)` -> bool `(...)`.
 
     >>> NonEmptyWords()(tf.constant(["a", ""])).numpy()
     array([ True, False])
     """
 
+    def __init__(self, fewest_bytes: int = 1, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.fewest_bytes = fewest_bytes
+
     def call(self, inputs: tf.Tensor) -> tf.Tensor:
         if _is_text(inputs):
-            return tf.not_equal(inputs, "")
+            return tf.strings.length(inputs) >= self.fewest_bytes
         # cast to numbers, since TFLite cannot compare bytes
         return tf.reduce_max(tf.cast(inputs, tf.float32), axis=-1) > 0
 
@@ -68,7 +75,7 @@ class ProjectionBase(BaseEmbedding):
             return None
         if not self.mask_zero:
             return mask
-        return NonEmptyWords()(inputs)
+        return NonEmptyWords(self.projection.fewest_bytes)(inputs)
 
     def compute_output_shape(self, input_shape: tuple[int | None, ...]) -> tuple[int | None, ...]:
         return (*input_shape[:-1], self.output_dim)

@@ -18,8 +18,10 @@ def embedding(**options):
     return ProjectionEmbedding(4, (6,), **{"mask_zero": True, **SMALL, **options})
 
 
-def test_all_inputs_give_one_model():
-    shared = embedding()
+# with the second, "up" has no n-gram, and is padding
+@pytest.mark.parametrize("settings", [{}, {"ngrams": (3, 4), "boundaries": False}])
+def test_all_inputs_give_one_model(settings):
+    shared = embedding(**settings)
     cache = BitCache.from_words(WORDS, shared.projection)
     bits = np.asarray(cache.lookup(IDS))
     strings = tf.gather(tf.constant(WORDS), IDS)
