@@ -80,7 +80,7 @@ def _rows(
     read = [_text(text_name, row, text) for row, text in enumerate(texts)]
     inputs.unicode(text_name, read)
     names = [_names(label_name, row, label, several) for row, label in enumerate(labels)]
-    _check_unicode(label_name, ["".join(one) for one in names])
+    inputs.unicode(label_name, ["".join(one) for one in names])
     if several:  # no list is not an empty one: the row is left out, as one without text
         read = ["" if _is_missing(label) else one for one, label in zip(read, labels, strict=True)]
     rows = Rows(read, names, range(len(read)), f"`{text_name}`", "row", several)
