@@ -161,7 +161,11 @@ def table(rows: Sequence[dict[str, Any]]) -> str:
 
 def _mean(group: list[dict[str, Any]], key: str, style: str) -> str:
     known = [row for row in group if key in row]
-    return format(results.spread(known, key)[0], style) if known else "-"
+    if not known:
+        return "-"
+    average, deviation = results.spread(known, key)
+    varies = len(known) > 1 and key.endswith("perplexity")
+    return format(average, style) + (f" ± {deviation:{style}}" if varies else "")
 
 
 def _full(row: dict[str, Any]) -> int:

@@ -18,7 +18,9 @@ def pair(**options):
     """A layer with bfloat16 logits, and one with the same numbers in float32."""
     keras.utils.set_random_seed(0)
     layers = []
+    guidance = options.pop("guidance", lambda: None)  # of each layer its own
     for dtype in ("bfloat16", "float32"):
+        options["guidance"] = guidance()
         layers.append(KDCodeEmbedding(V, WIDTH, K, D, logits_dtype=dtype, **options))
         layers[-1](np.array([0]))
     half, full = layers
@@ -26,6 +28,11 @@ def pair(**options):
     for one, other in zip(half.weights, full.weights, strict=True):
         other.assign(tf.cast(one.value, other.dtype))
     return half, full
+
+
+def pretrained():
+    table = np.random.default_rng(0).normal(size=(V, WIDTH))
+    return PretrainedGuidance(np.float32(table), logits_weight=10.0)
 
 
 def model_of(layer, optimizer=None, **options):
@@ -46,18 +53,12 @@ def logits(layer):
     [
         {"mask_zero": True, "batch_norm": True, "logits_batch_norm": True, "entropy_weight": 2.0},
         {"inference": "soft", "straight_through": False, "temperature": 0.5, "hidden_dim": 5},
-        {"guidance": OnlineGuidance, "dtype": "mixed_bfloat16"},
-        {"guidance": PretrainedGuidance, "dtype": "mixed_float16", "composition": "lstm"},
+        {"guidance": lambda: OnlineGuidance(0.1, 0.01), "dtype": "mixed_bfloat16"},
+        {"guidance": pretrained, "dtype": "mixed_float16", "composition": "lstm"},
     ],
-    ids=str,
+    ids=["norms", "soft", "online", "pretrained"],
 )
 def test_equals_the_layer_with_the_same_numbers_in_float32(options):
-    if "guidance" in options:
-        table = np.random.default_rng(0).normal(size=(V, WIDTH))
-        online = options["guidance"] is OnlineGuidance
-        options = options | {"guidance": OnlineGuidance(0.1, 0.01) if online else None}
-        if not online:
-            options["guidance"] = PretrainedGuidance(np.float32(table), logits_weight=10.0)
     half, full = pair(**options)
     assert half.logits.dtype == "bfloat16"
     found = []
