@@ -232,6 +232,17 @@ def scales_of_a_kernel():
     np.testing.assert_allclose(np.asarray(layer.kernel) / np.asarray(scale), kernel, atol=0.02)
 
 
+def kernel_without_lora():
+    layer = keras.layers.Dense(4)
+    layer.build((None, 3))
+    layer.quantize("int8")
+    integers = np.asarray(layer.kernel)
+    layer.enable_lora(2)
+    layer.lora_kernel_b.assign(np.ones((2, 4)))
+    np.testing.assert_array_equal(layer._kernel, integers)
+    assert np.any(np.asarray(layer.kernel) != integers)
+
+
 def both_variable_lists():
     own_variables()
     trained_variables()
@@ -245,6 +256,7 @@ USES = {
     **dict.fromkeys(("_layers", "_metrics", "_seed_generators", "_tracker"), tracker),
     "_accumulated_delta_vars": slots(adadelta, "_accumulated_delta_vars"),
     "_accumulated_grads": slots(adadelta, "_accumulated_grads"),
+    "_kernel": kernel_without_lora,
     "_accumulators": slots(keras.optimizers.Adagrad, "_accumulators"),
     "_all_reduce_sum_gradients": hook("_all_reduce_sum_gradients"),
     "_apply_weight_decay": hook("_apply_weight_decay"),
