@@ -154,7 +154,9 @@ def table(rows: Sequence[dict[str, Any]]) -> str:
         cells += [_mean(group, f"{text}_perplexity", ".2f") for text in ("dev", "test")]
         cells += [f"{numbers / 1e6:.3f}", f"1/{_full(group[0]) / numbers:.1f}"]
         cells.append(f"{results.spread(group, 'stored_bits')[0] / 1e6:.2f}")
-        cells += [_mean(group, "file_bytes", ",.0f"), _mean(group, "seconds_per_epoch", ".0f")]
+        # Of the seeds the largest: a mean would be the size of no file.
+        sizes = [row["file_bytes"] for row in group if "file_bytes" in row]
+        cells += [f"{max(sizes):,}" if sizes else "-", _mean(group, "seconds_per_epoch", ".0f")]
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
