@@ -33,13 +33,14 @@ def measure(model: keras.Model, ids: np.ndarray, steps: int, recipe: str) -> dic
         argmax_agreement: share of windows whose next words are all those of Keras;
         argmax_ties, largest_difference: as `export.verify` reports them.
     """
-    file = export.convert(model, recipe, sequence_length=steps)
+    frozen = export.freeze(model, recipe)
+    file = frozen.convert(sequence_length=steps)
     inputs, targets = windows(ids, steps)
     entropy, reports = 0.0, []
     for start in range(0, len(inputs), CHUNK):
         cut = slice(start, start + CHUNK)
         # Logits of some tens: 1e-3 is their float32 rounding after an LSTM of these steps.
-        report = export.verify(model, file, inputs[cut], tolerance=1e-3, batch_size=20)
+        report = frozen.verify(inputs[cut], tolerance=1e-3, batch_size=20)
         entropy += _cross_entropy(report.outputs, targets[cut])
         reports.append(report)
     rows = np.array([report.examples for report in reports])
