@@ -27,7 +27,7 @@ from benchmarks.clusters.cluster_paper import SEEDS
 from benchmarks.lib import results, runner
 from kerascompact import datasets
 from kerascompact.datasets import base
-from kerascompact.tasks.classification import MODELS, TextData, encode, train
+from kerascompact.tasks.classification import MODELS, TextData, best_epoch, encode, train
 from kerascompact.tasks.measure import accuracy, measure, size_up
 
 WORDNET = "open_english_wordnet"
@@ -131,8 +131,7 @@ def trained(
         optimizer=optimizer_of(spec.options["kind"], spec.options.get("noise_rate")),
         start_from_epoch=skipped,
     )
-    dev = history["val_accuracy"][skipped:]
-    facts["best_epoch"] = skipped + 1 + dev.index(max(dev))
+    facts["best_epoch"] = best_epoch(history["val_accuracy"], skipped)
     return compressed(model, statistics, **spec.options), facts
 
 

@@ -23,7 +23,7 @@ from benchmarks.lib.text_runs import Spec
 from kerascompact.core.extras import require
 from kerascompact.datasets import ag_news
 from kerascompact.tasks import plots
-from kerascompact.tasks.classification import TextData, outputs_of
+from kerascompact.tasks.classification import TextData, best_epoch, outputs_of
 from kerascompact.tasks.measure import accuracy, size_up
 
 BASES = (AG_NEWS, IMDB._replace(learning_rate=5e-3))
@@ -43,7 +43,7 @@ def run(spec: Spec, data: TextData, verbose: int = 0) -> dict[str, Any]:
     row = {
         "label": spec.label,
         "dev_accuracy": max(dev),
-        "best_epoch": 1 + dev.index(max(dev)),
+        "best_epoch": best_epoch(dev),
         "train_seconds": round(time.perf_counter() - start, 1),
         "area": area(states),
     }

@@ -16,6 +16,7 @@ from kerascompact.layers import PretrainedGuidance
 from kerascompact.tasks.classification import (
     MODELS,
     TextData,
+    best_epoch,
     encode,
     train,
 )
@@ -156,7 +157,7 @@ def run(
         "label": spec.label,
         "train_rows": len(data.train.labels),
         "dev_accuracy": max(dev),
-        "best_epoch": 1 + dev.index(max(dev)),
+        "best_epoch": best_epoch(dev),
         "train_seconds": round(time.perf_counter() - start, 1),
     }
     # Fixed length: the file sees exactly the ids that Keras was measured on.

@@ -13,7 +13,7 @@ from kerascompact.search.building import build, with_form_head
 from kerascompact.search.corpus import Corpus
 from kerascompact.search.setting import Setting
 from kerascompact.search.starts import Start
-from kerascompact.tasks.classification import fit, outputs_of
+from kerascompact.tasks.classification import best_epoch, fit, outputs_of
 from kerascompact.tasks.methods import optimizer_of
 from kerascompact.text.buckets import Buckets
 from kerascompact.text.length_batches import LengthBatches
@@ -176,7 +176,7 @@ def train(
             **_ending(picked[:1], callbacks),
             **common,
         )
-        best = [_best(history, metric)]
+        best = [best_epoch(history[f"val_{metric}"])]
         if setting.head == "int4":
             model = with_form_head(model)
         if setting.tuning_epochs:
@@ -184,7 +184,7 @@ def train(
             common |= {"learning_rate": setting.tuning_rate, **_ending(picked[1:2], ())}
             epochs = max(1, round(share * setting.tuning_epochs))
             history = fit(model, batches, judged, epochs=epochs, **common)
-            best.append(_best(history, metric))
+            best.append(best_epoch(history[f"val_{metric}"]))
     frozen = export.freeze(model, setting.recipe).model
     outputs = outputs_of(frozen, dev[0])
     scored = score(outputs, dev[1], metric)
@@ -199,11 +199,6 @@ def _with_held(dev: Any, ids: np.ndarray, answers: np.ndarray) -> tuple[np.ndarr
     """Dev, beside texts without a label and the teachers' answers; both count about the same."""
     times = max(1, round(len(answers) / max(len(dev[1]), 1)))
     return np.concatenate([*[dev[0]] * times, ids]), np.concatenate([*[dev[1]] * times, answers])
-
-
-def _best(history: dict[str, list[float]], metric: str) -> int:
-    """Number of the epoch that was best on dev, whose weights `fit` keeps."""
-    return 1 + int(np.argmax(history[f"val_{metric}"]))
 
 
 def _ending(picked: Sequence[int], callbacks: Sequence[keras.callbacks.Callback]) -> dict[str, Any]:

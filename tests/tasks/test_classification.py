@@ -7,7 +7,7 @@ import pytest
 from kerascompact.datasets import from_texts
 from kerascompact.optimizers import LazyAdam
 from kerascompact.tasks import classification
-from kerascompact.tasks.classification import MODELS, encode, fit, train
+from kerascompact.tasks.classification import MODELS, best_epoch, encode, fit, train
 from kerascompact.tasks.methods import METHODS, build_embedding
 from kerascompact.text.length_batches import LengthBatches
 from kerascompact.training.scores import score
@@ -76,6 +76,24 @@ def test_train_learns_and_keeps_the_best_epoch_on_dev(method):
     found = np.mean(outputs.argmax(-1) == DATA.dev.labels)
     np.testing.assert_allclose(found, max(history["val_accuracy"]), atol=1e-6)
     assert found > 0.6  # a third by chance
+
+
+@pytest.mark.usefixtures("without_xla")
+def test_of_epochs_that_are_level_on_dev_the_last_is_kept():
+    ids = np.random.default_rng(0).integers(1, 20, (40, 5)).astype(np.int32)
+    labels = np.ones(40, np.int32)
+    model = MODELS["mean"](keras.layers.Embedding(20, 4), 2)
+    model.layers[-1].bias.assign([0.0, 99.0])  # always right
+    seen = []
+    callback = keras.callbacks.LambdaCallback(
+        on_epoch_end=lambda epoch, logs: seen.append(model.layers[1].embeddings.numpy())
+    )
+    batches = LengthBatches(ids, np.zeros(40, np.int32), 40)
+    options = {"epochs": 3, "learning_rate": 0.05, "callbacks": [callback]}
+    history = fit(model, batches, (ids, labels), **options)
+    assert history["val_accuracy"] == [1.0] * 3 and best_epoch(history["val_accuracy"]) == 3
+    np.testing.assert_array_equal(model.layers[1].embeddings, seen[2])
+    assert np.any(seen[2] != seen[0])
 
 
 @pytest.mark.slow
