@@ -149,7 +149,7 @@ def text_classifier(
             if not resume:
                 (place / TASK).unlink()  # no search has begun
             raise
-        share = SHARE if used[0] >= task.num_train else SHARE_OF_FEWER
+        share = SHARE if task.used[0] >= task.num_train else SHARE_OF_FEWER
         _search(worker, place, workers, seconds * share, begun, trials, verbose)
         _train_one(worker, sizes[0])
         small = len(dataset.dev.texts) < SMALL
