@@ -57,13 +57,13 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.max_loss is not None:
         checks.number("max_loss", arguments.max_loss, above=-1, up_to=1)
     classifier = TextClassifier(arguments.file, arguments.vocabulary)  # checks both
-    split = source.all_examples(arguments, classifier.labels)
-    if classifier.multi_label != (split.labels.ndim == 2):
+    if classifier.multi_label != (arguments.separator is not None):
         kind = "several labels or none" if classifier.multi_label else "one label"
         raise ValueError(
             f"--separator must say what stands between labels if, and only if, a text may have "
             f"several. Received: --separator {arguments.separator} for a file of {kind} a text."
         )
+    split = source.all_examples(arguments, classifier.labels)
 
     from kerascompact.export.verification.verifier import compare
     from kerascompact.tasks.folder import load_model

@@ -61,6 +61,9 @@ def test_a_text_may_have_several_labels(tmp_path, capsys):
         set(file.predict(text).answers) == {*labels.split("|")} - {""} for text, labels in rows
     ]
     assert sum(right) > 0.9 * len(rows)
+    given = [str(out / "model.tflite"), "--model", str(out / "model.keras")]
+    assert main(["verify", *given, "--data", str(tmp_path / "sets.csv")]) != 0
+    assert "--separator must say what stands between labels" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
