@@ -10,6 +10,7 @@ SCALED = {"num_anchors": (5, 5), "mixture": "softmax", "logit_scale": 10.0, "sta
 # About 1/40 of the full table's numbers: ANT has 215,895.
 SMALL_RANK = {"kind": "low_rank", "ratio": 0.0276}  # rank 7: 6 would be less than ANT has
 K_SVD = {"kind": "k_svd", "num_anchors": 180, "num_neighbors": 5, "max_points": 8192}
+SHARED = {**K_SVD, "max_neighbors": 40}  # words share as many entries
 CODE = {"kind": "sparse_code", "num_base": 100, "penalty": 0.05}
 # Adam makes a step of one size of what a rare word owes: with "batch" it hardly gains noise.
 CHARGED = {"charge": "all"}
@@ -25,6 +26,10 @@ METHODS: dict[str, dict[str, Any]] = {
     "ANT 180, k-SVD of SE, tuned": {"kind": "same", "first": "k-SVD 180 of SE", "tuned": 2},
     "ANT 180, k-SVD of SE, tuned at 2e-4": {
         "kind": "same", "first": "k-SVD 180 of SE", "tuned": 1, "rate": 2e-4,
+    },
+    "k-SVD 180 of SE, shared": {**SHARED, "first": "SE"},
+    "ANT 180, shared k-SVD of SE, tuned at 2e-4": {
+        "kind": "same", "first": "k-SVD 180 of SE, shared", "tuned": 1, "rate": 2e-4,
     },
     "VS frequency 5,000": {"kind": "selected", "by": "frequency", "words": 5000},
     "VS frequency 3,000": {"kind": "selected", "by": "frequency", "words": 3000},

@@ -20,7 +20,7 @@ METHODS: dict[str, tuple[str, ...]] = {
     "codes": ("code_length", "cardinality", "seed"),
     "autoencoder": ("code_length", "cardinality", "epochs", "seed"),
     "nearest_anchors": ("anchors", "neighbors", "weights", "seed"),
-    "k_svd": ("anchors", "neighbors", "iterations", "seed"),
+    "k_svd": ("anchors", "neighbors", "max_neighbors", "iterations", "seed"),
     "sparse_code": ("base", "l1_weight", "sum_to_one_weight", "iterations"),
     "pruning": ("sparsity",),
 }
@@ -76,6 +76,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--neighbors", type=int, metavar="S",
         help="anchors per word; with nearest_anchors, k_svd (10)",
+    )  # fmt: skip
+    add(
+        "--max-neighbors", type=int, metavar="M",
+        help="most anchors of a word, if words share them by what they gain; with k_svd (no "
+        "sharing)",
     )  # fmt: skip
     add(
         "--weights", choices=("least_squares", "kernel"),

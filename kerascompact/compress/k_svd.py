@@ -23,6 +23,9 @@ class KSVD(Compressor):
         num_anchors: Number of anchors `|A|`, `2 <= |A| <= V`.
         num_neighbors: Number of entries `s` of a word, `1 <= s <= |A|`; the paper uses 10 with 500
             anchors and 20 with 1,000.
+        max_neighbors: Largest number of entries of a word, if words share `s V` entries: those are
+            taken that lessen the error most, weighted by counts, so that rare words have few or
+            none, and are zero. Default: each word has `s`.
         iterations: Number of iterations of k-means and of k-SVD.
         seed: Seed of the first centroids.
         max_points: Rows that the anchors are fitted to at most: the most frequent ones, if counts
@@ -40,7 +43,8 @@ class KSVD(Compressor):
 
     Reference: [Aharon et al., TSP 2006](https://doi.org/10.1109/TSP.2006.881199), sec. IV, as the
     baseline of [Liang et al., ICLR 2021](https://arxiv.org/abs/2003.08197), sec. 4.2, E.2.
-    Differs: one power iteration in place of an anchor's singular value decomposition, as in
+    Differs: `max_neighbors` is ours. One power iteration is in place of an anchor's singular value
+    decomposition, as in
     [Rubinstein et al., 2008](https://csaws.cs.technion.ac.il/~ronrubin/Publications/KSVD-OMP-v2.pdf).
     """
 
@@ -48,6 +52,7 @@ class KSVD(Compressor):
         self,
         num_anchors: int = 500,
         num_neighbors: int = 10,
+        max_neighbors: int | None = None,
         iterations: int = 10,
         seed: int = 0,
         max_points: int = 65_536,
@@ -55,6 +60,9 @@ class KSVD(Compressor):
     ) -> None:
         self.num_anchors = checks.integer_in("num_anchors", num_anchors, 2, 2**15)
         self.num_neighbors = checks.integer_in("num_neighbors", num_neighbors, 1, self.num_anchors)
+        if max_neighbors is not None:
+            checks.integer_in("max_neighbors", max_neighbors, num_neighbors, num_anchors)
+        self.max_neighbors = max_neighbors
         self.iterations = checks.integer_in("iterations", iterations, 0)
         self.seed = checks.integer_in("seed", seed, 0)
         self.max_points = checks.integer_in("max_points", max_points, 2)
@@ -68,6 +76,7 @@ class KSVD(Compressor):
             self.num_anchors,
             self.num_neighbors,
             counts,
+            max_neighbors=self.max_neighbors,
             iterations=self.iterations,
             seed=self.seed,
             max_points=self.max_points,

@@ -1,13 +1,12 @@
 """k-SVD of a table: a dictionary of anchors, and sparse codes in it."""
 
-import warnings
 from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
-from kerascompact.core.extras import require
-from kerascompact.ops.kmeans import ROWS, kmeans
+from kerascompact.ops.kmeans import kmeans
+from kerascompact.ops.pursuit import pursue, shared_entries
 
 
 def k_svd(
@@ -16,6 +15,7 @@ def k_svd(
     num_neighbors: int,
     weights: np.ndarray | None = None,
     *,
+    max_neighbors: int | None = None,
     iterations: int = 10,
     seed: int = 0,
     max_points: int = 65_536,
@@ -28,6 +28,8 @@ def k_svd(
         num_anchors: Number of anchors `|A|`, at most `V`.
         num_neighbors: Number of entries `s` in a row of `T`, at most `|A|`.
         weights: Weights of the words' errors, `(V,)`; `None`: all 1.
+        max_neighbors: Largest number of entries of a row, if the rows share `s V` entries by what
+            these gain, see `shared_entries`; `None`: each row has `s`.
         iterations: Number of rounds of fitting weights and anchors.
         seed: Seed of the first centroids.
         max_points: Largest number of rows that the anchors are fitted to.
@@ -43,15 +45,21 @@ def k_svd(
     Reference: [Aharon et al., TSP 2006](https://doi.org/10.1109/TSP.2006.881199), sec. IV.
     """
     _, start = kmeans(table, num_anchors, weights, seed=seed, max_points=max_points)
-    points, shares = _points(table, weights, max(max_points, num_anchors), seed)
-    anchors = _unit(start.astype(np.float64))
+    chosen, shares = _fitted(table, weights, max(max_points, num_anchors), seed)
+    points, anchors = table[chosen].astype(np.float64), _unit(start.astype(np.float64))
+    count: int | np.ndarray = num_neighbors
+
+    if max_neighbors is not None:
+        total = num_neighbors * len(table)
+        count = shared_entries(table, anchors, weights, total, max_neighbors)[chosen]
     for _ in steps(iterations, "k-SVD"):
-        transform = pursue(points, anchors, num_neighbors)
-        _fit_anchors(points, shares, transform.tocsc(), anchors)
-    return pursue(table, anchors, num_neighbors), anchors.astype(np.float32)
+        _fit_anchors(points, shares, pursue(points, anchors, count).tocsc(), anchors)
+    if max_neighbors is not None:
+        count = shared_entries(table, anchors, weights, total, max_neighbors)
+    return pursue(table, anchors, count), anchors.astype(np.float32)
 
 
-def _points(
+def _fitted(
     table: np.ndarray, weights: np.ndarray | None, most: int, seed: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """The rows that anchors are fitted to, and their weights."""
@@ -61,24 +69,7 @@ def _points(
         chosen = np.random.default_rng(seed).choice(len(table), most, replace=False)
     elif len(table) > most:
         chosen = np.argsort(-shares, kind="stable")[:most]
-    return table[chosen].astype(np.float64), shares[chosen]
-
-
-def pursue(points: np.ndarray, anchors: np.ndarray, count: int) -> Any:
-    """The `s` weights of each point by orthogonal matching pursuit, a SciPy csr matrix."""
-    linear_model = require("sklearn.linear_model", "compress")
-    sparse = require("scipy.sparse", "compress")
-    gram, parts = anchors @ anchors.T, []
-    # No point needs more anchors than it has numbers.
-    count = min(count, points.shape[1])
-    with warnings.catch_warnings():
-        # A point that fewer anchors give exactly: nothing is lost.
-        warnings.filterwarnings("ignore", "Orthogonal matching pursuit ended", RuntimeWarning)
-        for start in range(0, len(points), ROWS):
-            products = anchors @ points[start : start + ROWS].T
-            found = linear_model.orthogonal_mp_gram(gram, products, n_nonzero_coefs=count)
-            parts.append(sparse.csr_matrix(found.reshape(len(anchors), -1).T))
-    return sparse.vstack(parts, format="csr")
+    return chosen, shares[chosen]
 
 
 def _fit_anchors(

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from kerascompact.compress import KSVD, NearestAnchors, report
+from kerascompact.ops.pursuit import pursue
 
 RANDOM = np.random.default_rng(0)
 
@@ -60,7 +61,47 @@ def test_frequent_words_get_better():
     assert few.input_dim == 150
 
 
+def test_pursuit_is_that_of_scikit_learn():
+    linear_model = pytest.importorskip("sklearn.linear_model")
+    points, anchors = RANDOM.normal(size=(40, 8)), RANDOM.normal(size=(20, 8))
+    anchors /= np.linalg.norm(anchors, axis=1, keepdims=True)
+    gram, products = anchors @ anchors.T, anchors @ points.T
+    each = RANDOM.integers(0, 9, 40)
+    found = pursue(points, anchors, each).toarray()
+    for count in range(1, 9):
+        theirs = linear_model.orthogonal_mp_gram(gram, products, n_nonzero_coefs=count).T
+        np.testing.assert_allclose(pursue(points, anchors, count).toarray(), theirs, atol=1e-9)
+        np.testing.assert_allclose(found[each == count], theirs[each == count], atol=1e-9)
+    assert not found[each == 0].any()
+    twice = pursue(3 * anchors[:5], np.concatenate([anchors[:5], anchors[:5]]), 3)
+    assert twice.count_nonzero() == 5  # nothing is left for a second one
+
+
+def test_words_share_entries_by_what_these_gain():
+    table, counts = RANDOM.normal(size=(150, 8)), np.r_[np.full(30, 50.0), np.ones(120)]
+    equal, shared = (KSVD(12, 2, most, iterations=3).fit(table, counts) for most in (None, 5))
+    entries = np.count_nonzero(shared.transform(), axis=1)
+    assert entries.sum() == 2 * 150 and entries.max() == 5
+    assert entries[:30].mean() > 3 > 2 > entries[30:].mean()
+    first, second = (report(table, form, counts).relative_error for form in (equal, shared))
+    assert second < 0.8 * first
+    assert shared.paper_bits == equal.paper_bits
+    # No entry of another word would lessen the weighted error more than one that a word has.
+    anchors = shared.anchors.numpy().astype(np.float64)
+    left = [
+        counts * np.square(table - pursue(table, anchors, count) @ anchors).sum(axis=1)
+        for count in range(6)
+    ]
+    gains = np.minimum.accumulate(-np.diff(left, axis=0))  # of one entry more, (5, V)
+    every = np.arange(150)
+    taken = gains[np.maximum(entries - 1, 0), every][entries > 0]
+    others = gains[np.minimum(entries, 4), every][entries < 5]
+    assert taken.min() >= others.max() - 1e-4
+
+
 def test_rejects_arguments():
+    with pytest.raises(ValueError, match=r"`max_neighbors` must be an integer in \[2, 5\]"):
+        KSVD(5, 2, max_neighbors=1)
     with pytest.raises(ValueError, match=r"`num_neighbors` must be an integer in \[1, 5\]"):
         KSVD(5, 0)
     with pytest.raises(ValueError, match=r"`num_anchors` must be an integer in \[2, 400\]"):

@@ -98,7 +98,7 @@ class SparseAnchorEmbedding(AnchorTransformEmbedding):
         """A layer that begins where a form is, such as one of `compress.KSVD`, to train it on.
 
         With `l1_weight=0.0` a signed form keeps its entries, of which only the values are trained,
-        by any optimizer: its size stays.
+        by any optimizer: its size stays, also where rows have fewer entries than others.
 
         Args:
             form: Form of sums of anchors.
@@ -126,6 +126,8 @@ class SparseAnchorEmbedding(AnchorTransformEmbedding):
             **{**defaults, **kwargs},
         )
         columns, values = largest_entries(form.entries(), layer.slots[0])
+        if not layer.l1_weight and not layer.nonnegative:
+            columns = np.where(values == 0, ~columns, columns)  # of no entry, see `_stored_entries`
         layer._given_entries = columns, values / scale
         layer.build()
         return layer
@@ -196,8 +198,7 @@ class SparseAnchorEmbedding(AnchorTransformEmbedding):
         )
 
     def vectors_of(self, ids: tf.Tensor, training: bool, inverse: Any = None) -> tf.Tensor:
-        columns = tf.cast(tf.gather(self.columns.value, ids), tf.int32)
-        values, anchors = caught_up_rows(self.values, ids), self.all_anchors()
+        (columns, values), anchors = self._stored_entries(ids), self.all_anchors()
         if self.mixture == "linear":
             parts = [sums_of_rows(anchors, columns, values)]
         else:
@@ -208,6 +209,16 @@ class SparseAnchorEmbedding(AnchorTransformEmbedding):
             count = tf.size(ids) if inverse is None else tf.reduce_max(inverse) + 1
             return self._with_proposals(vectors, ids, count, parts, anchors)
         return vectors
+
+    def _stored_entries(self, ids: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """Columns and values `(n, s)` of words; a negative column `~k` says that there is none.
+
+        The value of no entry is 0 and has no gradient, so that it stays 0.
+        """
+        columns = tf.cast(tf.gather(self.columns.value, ids), tf.int32)
+        values, kept = caught_up_rows(self.values, ids), columns >= 0
+        zeros = tf.zeros_like(values)
+        return tf.where(kept, columns, ~columns), tf.where(kept, values, zeros)
 
     def _softmax_parts(
         self, columns: tf.Tensor, values: tf.Tensor, anchors: tf.Tensor
@@ -268,8 +279,7 @@ class SparseAnchorEmbedding(AnchorTransformEmbedding):
         return CompactEmbedding.word_logits(self, hidden)
 
     def _rows(self, ids: tf.Tensor) -> tf.Tensor:
-        values = tf.reshape(caught_up_rows(self.values, ids), [-1, sum(self.slots)])
-        columns = tf.cast(tf.gather(self.columns.value, tf.reshape(ids, [-1])), tf.int32)
+        columns, values = self._stored_entries(tf.reshape(ids, [-1]))
         return reshape_as(dense_rows(columns, values, self.sets.total), ids, self.sets.total)
 
     def _trained_rows(self, ids: tf.Tensor) -> tf.Tensor:

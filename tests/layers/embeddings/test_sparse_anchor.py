@@ -305,16 +305,31 @@ def test_starts_from_a_table(nonnegative):
         SparseAnchorEmbedding(60, 8, [6, 6], 3, weights=table)
 
 
+def _kept(layer):
+    return layer.columns.numpy() >= 0
+
+
 @pytest.mark.few(1)
 @pytest.mark.parametrize("precision", ["float32", "int8"])
 def test_begins_where_a_form_is(precision):
     table = np.random.default_rng(0).normal(size=(60, 8)).astype(np.float32)
-    form = compress.KSVD(12, 3).fit(table)
+    form = compress.KSVD(12, 3, max_neighbors=6).fit(table, np.arange(60)[::-1] + 1)
     form = form if precision == "float32" else form.stored_as(precision)
     layer = SparseAnchorEmbedding.from_form(form, l1_weight=0.0)
     every = np.arange(60)
     np.testing.assert_allclose(layer(every), form(every), atol=ROUNDING)
     np.testing.assert_allclose(layer.to_form()(every), form(every), atol=ROUNDING)
+    had = form.transform() != 0
+    lengths = np.count_nonzero(had, axis=1)
+    assert lengths.max() == 6 > lengths.min()
+    model = keras.Sequential([keras.Input((2,), dtype="int32"), layer, keras.layers.Flatten()])
+    model.compile(keras.optimizers.Adam(0.1), "mse")
+    model.fit(every.reshape(-1, 2), np.ones((30, 16)), batch_size=10, epochs=2, verbose=0)
+    after = layer.to_form()
+    assert np.array_equal(after.transform() != 0, had) and not np.any(layer.values[~_kept(layer)])
+    assert np.abs(after(every) - form(every)).max() > 0.1
+    np.testing.assert_allclose(layer.sparse_transform().toarray(), after.transform(), rtol=1e-6)
+    layer = SparseAnchorEmbedding.from_form(form, l1_weight=0.0)
     shorter = SparseAnchorEmbedding.from_form(form, entries=2, l1_weight=0.0)
     kept = np.abs(shorter.sparse_transform().toarray())
     assert (np.count_nonzero(kept, axis=1) <= 2).all()
