@@ -40,9 +40,14 @@ METHODS: dict[str, dict[str, Any]] = {
     "Post-SH 1,000, least squares": {**NEAREST, **LARGE, "weights": "least_squares"},
     "Post-SH + k-SVD 500": {"kind": "k_svd", **SMALL},
     "Post-SH + k-SVD 1,000": {"kind": "k_svd", **LARGE},
+    "k-SVD 500, shared": {"kind": "k_svd", **SMALL, "max_neighbors": 40, "by_counts": True},
+    "k-SVD 1,000, shared": {"kind": "k_svd", **LARGE, "max_neighbors": 80, "by_counts": True},
     "SE, tuned": {"kind": "standard", "tuned": 1, "rate": 0.03},
     "ANT 500, k-SVD of SE, tuned": {"kind": "k_svd", **SMALL, "tuned": 1, "rate": 0.01},
     "ANT 1,000, k-SVD of SE, tuned": {"kind": "k_svd", **LARGE, "tuned": 1, "rate": 0.01},
+    "ANT 500, shared k-SVD of SE, tuned": {
+        "kind": "k_svd", **SMALL, "max_neighbors": 40, "by_counts": True, "tuned": 1, "rate": 0.01,
+    },
     "ANT 100": {**SIGNED, "num_anchors": 100},
     "ANT 500": {**SIGNED, "num_anchors": 500},
     "ANT 1,000": {**SIGNED, "num_anchors": 1000, "last": 0.012},  # as many numbers as in the paper

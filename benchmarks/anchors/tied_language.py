@@ -27,7 +27,7 @@ SPARSE_VD: dict[str, Any] = {
     "sparse_vd": layers.SparseVariationalEmbedding,
     "sparse_vd_voc": layers.SparseVariationalVocabularyEmbedding,
 }
-NOT_COMPRESSED = ("kind", "tuned", "rate")  # options that a compressor does not have
+NOT_COMPRESSED = ("kind", "tuned", "rate", "by_counts")  # options that a compressor does not have
 
 
 class Spec(NamedTuple):
@@ -39,7 +39,8 @@ class Spec(NamedTuple):
     without a penalty, "frozen_epochs", in which `A` stays as it starts, a tight frame, and
     "transform_rate", the rate of Adam on `T`; a full table has "table_rate" in place of 1. With
     "tuned" a "standard" or a "k_svd" begins with the trained full table and goes on for so many
-    epochs at the rate "rate". `method` is the table's name of it.
+    epochs at the rate "rate"; with "by_counts" the errors of a "k_svd" are weighted by the square
+    roots of counts. `method` is the table's name of it.
     """
 
     method: str
@@ -264,7 +265,10 @@ def run(
     if kind in AFTERWARDS:
         options = {key: value for key, value in spec.options.items() if key not in NOT_COMPRESSED}
         compressor = AFTERWARDS[kind](seed=spec.seed, **options)
-        small = compress.compress_model(model, compressor)
+        counts = None
+        if spec.options.get("by_counts"):
+            counts = np.sqrt(np.bincount(corpus.train, minlength=len(corpus.words)) + 1.0)
+        small = compress.compress_model(model, compressor, counts)
     if small is not None and not tuned:
         # The same vectors as a table: its softmax is faster.
         vectors = small.get_layer("embedding")(np.arange(len(corpus.words)))
