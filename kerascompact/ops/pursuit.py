@@ -24,18 +24,17 @@ def pursue(points: np.ndarray, anchors: np.ndarray, count: int | np.ndarray) -> 
 
     Reference: [Pati et al., 1993](https://doi.org/10.1109/ACSSC.1993.342465).
     """
+    sparse = require("scipy.sparse", "compress")
     # No point needs more anchors than it has numbers.
     most = min(points.shape[1], len(anchors))
     counts = np.minimum(np.broadcast_to(np.asarray(count), len(points)), most)
     parts = []
     for rows in _parts(len(points), len(anchors), int(counts.max(initial=0))):
-        wanted = counts[rows]
-        kept = np.zeros((len(wanted), len(anchors)))
-        steps = _steps(points[rows], anchors, int(wanted.max()))
-        for done, (weights, _) in enumerate(steps, 1):
-            kept[wanted == done] = weights[wanted == done]
-        parts.append(require("scipy.sparse", "compress").csr_matrix(kept))
-    return require("scipy.sparse", "compress").vstack(parts, format="csr")
+        weights = np.zeros((len(counts[rows]), len(anchors)))
+        for _ in _steps(points[rows], anchors, counts[rows], weights):
+            pass
+        parts.append(sparse.csr_matrix(weights))
+    return sparse.vstack(parts, format="csr")
 
 
 def shared_entries(
@@ -64,7 +63,8 @@ def shared_entries(
     gains = np.zeros((len(points), most), np.float32)
     for rows in _parts(len(points), len(anchors), most):
         before = np.square(points[rows].astype(np.float64)).sum(axis=1)
-        for step, (_, after) in enumerate(_steps(points[rows], anchors, most)):
+        counts = np.full(len(before), most)
+        for step, after in enumerate(_steps(points[rows], anchors, counts)):
             gains[rows, step] = before - after
             before = after
     gains = np.minimum.accumulate(gains, axis=1)
@@ -75,16 +75,28 @@ def shared_entries(
 
 
 def _steps(
-    points: np.ndarray, anchors: np.ndarray, most: int
-) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Weights `(n, |A|)` of up to 1, 2, ... anchors, and the squared error that is left, `(n,)`."""
+    points: np.ndarray,
+    anchors: np.ndarray,
+    counts: np.ndarray,
+    weights: np.ndarray | None = None,
+) -> Iterator[np.ndarray]:
+    """Adds an anchor to each point, again and again; yields the squared errors left, `(n,)`.
+
+    Args:
+        points: Points `(n, d)`.
+        anchors: Anchors `(|A|, d)`.
+        counts: Largest number of anchors of each point, `(n,)`.
+        weights: Zeros `(n, |A|)`, which are filled in.
+    """
+    sparse = require("scipy.sparse", "compress")
     points, anchors = points.astype(np.float64), anchors.astype(np.float64)
     gram, products = anchors @ anchors.T, points @ anchors.T
     squares = np.square(points).sum(axis=1)
-    weights, slopes, left = np.zeros_like(products), products.copy(), squares.copy()
-    chosen = np.zeros((len(points), most), np.int64)
-    going = np.arange(len(points))  # the points that more anchors are worth something
-    for step in range(most):
+    slopes, left = products.copy(), squares.copy()
+    chosen = np.zeros((len(points), int(counts.max(initial=0))), np.int64)
+    going = np.arange(len(points))
+    for step in range(chosen.shape[1]):
+        going = going[counts[going] > step]
         best = np.abs(slopes[going]).argmax(axis=1)
         worth = np.abs(slopes[going, best]) > NOTHING * np.sqrt(squares[going])
         going, best = going[worth], best[worth]
@@ -92,11 +104,15 @@ def _steps(
         own = chosen[going, : step + 1]
         wanted = np.take_along_axis(products[going], own, axis=1)
         solved = np.linalg.solve(gram[own[:, :, None], own[:, None, :]], wanted[..., None])[..., 0]
-        weights[going[:, None], own] = solved
-        slopes[going] = products[going] - weights[going] @ gram
+        if weights is not None:
+            weights[going[:, None], own] = solved
+        starts = np.arange(0, own.size + 1, step + 1)
+        shape = (len(going), len(anchors))
+        used = sparse.csr_matrix((solved.reshape(-1), own.reshape(-1), starts), shape)
+        slopes[going] = products[going] - used @ gram
         slopes[going[:, None], own] = 0  # but for rounding
         left[going] = np.maximum(squares[going] - (solved * wanted).sum(axis=1), 0)
-        yield weights, left.copy()
+        yield left.copy()
 
 
 def _parts(count: int, num_anchors: int, most: int) -> list[slice]:
