@@ -108,7 +108,14 @@ def test_specs_are_every_method_seed_by_seed():
 
 
 SMOKE = ("sparse code 100", "ANT 10 frequency, knowledge")
-SIZES = {"num_anchors": 9, "num_neighbors": 2, "num_base": 9, "words": 9, "ratio": 0.5}
+SIZES = {
+    "num_anchors": 9,
+    "num_neighbors": 2,
+    "num_base": 9,
+    "words": 9,
+    "ratio": 0.5,
+    "max_neighbors": 4,
+}
 
 
 def smaller(spec):
@@ -119,7 +126,7 @@ def smaller(spec):
 
 BEGUN = (
     "k-SVD 180 of SE",
-    "ANT 180, k-SVD of SE, tuned",
+    "ANT 180, shared k-SVD of SE, tuned at 2e-4",
     "LR 1/36 of SE, tuned",
     "sparse code 100 of SE, tuned",
     "VS GL 3,000",
