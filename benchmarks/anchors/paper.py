@@ -112,7 +112,7 @@ LINES: tuple[Line, ...] = (
     *text("ANT 50 frequency", 89.5, 1.01, "ANT 50 frequency", AG),
     *text("ANT 10 frequency, knowledge", 91.0, 0.40, "ANT 10 frequency, knowledge", KNOWN),
     *text("ANT 10 dynamic, knowledge", 90.5, 0.40, "ANT 10 dynamic, knowledge", KNOWN),
-    *text("ANT 180, begun at a k-SVD", None, None, "ANT 180, k-SVD of SE, tuned at 2e-4",
+    *text("ANT 180, begun at a k-SVD", None, None, "ANT 180, shared k-SVD of SE, tuned at 2e-4",
           f"{AG} and one; the paper has no such row"),
     *text(
         "ANT 5 dynamic mixture, knowledge",

@@ -92,6 +92,28 @@ def test_words_by_noise_are_not_better_than_frequent_ones():
     assert all(one < other for one, other in zip(noise, frequency, strict=True))
 
 
+def test_k_svd_with_shared_entries_is_level_with_the_table():
+    found = {}
+    for row in results.rows("ant_text"):
+        found.setdefault(row["spec"]["method"], {})[row["spec"]["seed"]] = row
+    table, tuned, untuned = (
+        {seed: 100 * row["hard_accuracy"] for seed, row in found[name].items()}
+        for name in (
+            "SE", "ANT 180, shared k-SVD of SE, tuned at 2e-4", "k-SVD 180 of SE, shared",
+        )
+    )  # fmt: skip
+    for scores in (table, tuned, untuned):
+        assert len(scores) == 3
+        said = f"{mean(scores.values()):.2f} ± {stdev(scores.values()):.2f}"
+        assert said in RESULTS
+    apart = [f"{abs(tuned[seed] - table[seed]):.2f}" for seed in range(3)]
+    assert "is {} above, {} below and {} below".format(*apart) in RESULTS
+    assert tuned[0] > table[0] and tuned[1] < table[1] and tuned[2] < table[2]
+    assert mean(table.values()) - mean(tuned.values()) < stdev(tuned.values())
+    numbers = [found[name][0]["embedding_parameters"] for name in ("SE", "k-SVD 180 of SE, shared")]
+    assert round(numbers[0] / numbers[1]) == 40
+
+
 def test_lead_of_the_mixture_on_ag_news_is_within_the_spread():
     rows = results.rows("ag_news")
     accuracy = {
