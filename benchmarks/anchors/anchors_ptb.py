@@ -98,6 +98,7 @@ WHOLE = (
     "ANT 100",
     "ANT 1,000",
     "LR 1/5",
+    "SparseVD",
 )
 STRENGTHS = ("l1_weight", "group_lasso_weight", "kl_weight")
 
