@@ -40,7 +40,7 @@ def measure(model: keras.Model, ids: np.ndarray, steps: int, recipe: str) -> dic
     for start in range(0, len(inputs), CHUNK):
         cut = slice(start, start + CHUNK)
         # Logits of some tens: 1e-3 is their float32 rounding after an LSTM of these steps.
-        report = frozen.verify(inputs[cut], tolerance=1e-3, batch_size=20)
+        report = frozen.verify(inputs[cut], file=file, tolerance=1e-3, batch_size=20)
         entropy += _cross_entropy(report.outputs, targets[cut])
         reports.append(report)
     rows = np.array([report.examples for report in reports])

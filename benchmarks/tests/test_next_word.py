@@ -42,6 +42,6 @@ def test_perplexity_is_that_of_windows_without_a_past(monkeypatch):
 
 def test_a_file_that_says_something_else_is_an_error(monkeypatch):
     other = next_word.export.convert(model(seed=1), "float32", sequence_length=STEPS)
-    monkeypatch.setattr(next_word.export, "convert", lambda *args, **options: other)
+    monkeypatch.setattr(next_word.export.Frozen, "convert", lambda *args, **options: other)
     with pytest.raises(ValueError, match="The file does not predict what Keras does"):
         next_word.measure(model(), IDS, STEPS, "float32")
