@@ -23,14 +23,14 @@ class KSVD(Compressor):
         num_anchors: Number of anchors `|A|`, `2 <= |A| <= V`.
         num_neighbors: Number of entries `s` of a word, `1 <= s <= |A|`; the paper uses 10 with 500
             anchors and 20 with 1,000.
-        max_neighbors: Largest number of entries of a word, if words share `s V` entries: those are
-            taken that lessen the error most, weighted by counts, so that rare words have few or
-            none, and are zero. Default: each word has `s`.
         iterations: Number of iterations of k-means and of k-SVD.
         seed: Seed of the first centroids.
         max_points: Rows that the anchors are fitted to at most: the most frequent ones, if counts
             are given, or any. All are coded.
         verbose: Whether to show a progress bar.
+        max_neighbors: Largest number of entries of a word, if words share `s V` entries: those are
+            taken that lessen the error most, weighted by counts, so that rare words have few or
+            none, and are zero. Default: each word has `s`.
 
     Storage: that of `NearestAnchors`.
     Raises: ValueError, if there are fewer words than anchors, or an argument is wrong; ImportError,
@@ -52,11 +52,11 @@ class KSVD(Compressor):
         self,
         num_anchors: int = 500,
         num_neighbors: int = 10,
-        max_neighbors: int | None = None,
         iterations: int = 10,
         seed: int = 0,
         max_points: int = 65_536,
         verbose: bool = False,
+        max_neighbors: int | None = None,
     ) -> None:
         self.num_anchors = checks.integer_in("num_anchors", num_anchors, 2, 2**15)
         self.num_neighbors = checks.integer_in("num_neighbors", num_neighbors, 1, self.num_anchors)

@@ -165,9 +165,11 @@ def _settings(shape: tuple[int, ...], seed: int) -> Iterator[tuple[str, Callable
     for length in (4, 16):
         codes = KDCodes(32, length, start="residual", iterations=5, seed=seed, max_points=FEW)
         yield f"KD 32 x {length}", _fit(codes, "int8")
-    for entries in (min(4, num_anchors), min(8, num_anchors)):
+    for entries in (4, 8):
         most = min(4 * entries, num_anchors)  # words share them by what they gain
-        anchors = KSVD(num_anchors, entries, most, iterations=3, seed=seed, max_points=FEW)
+        anchors = KSVD(
+            num_anchors, entries, iterations=3, seed=seed, max_points=FEW, max_neighbors=most
+        )
         yield f"k-SVD of {entries}", _fit(anchors, "int8")
     yield "sparse code", _fit(SparseCode(num_anchors, iterations=50), "int8")
     for zeros in (0.8, 0.9):

@@ -21,7 +21,18 @@ METHODS = {
     "codes": ["--code-length", "2", "--cardinality", "8"],
     "autoencoder": ["--code-length", "2", "--cardinality", "4", "--epochs", "2"],
     "nearest_anchors": ["--anchors", "9", "--neighbors", "3", "--weights", "kernel"],
-    "k_svd": ["--anchors", "9", "--neighbors", "2", "--iterations", "2", "--seed", "1"],
+    "k_svd": [
+        "--anchors",
+        "9",
+        "--neighbors",
+        "2",
+        "--max-neighbors",
+        "4",
+        "--iterations",
+        "2",
+        "--seed",
+        "1",
+    ],
     "sparse_code": [
         "--base",
         "12",
@@ -38,7 +49,7 @@ METHODS = {
 MAKES = {
     "product": compress.ProductQuantization(3, 8, norms=True),
     "nearest_anchors": compress.NearestAnchors(9, 3, "kernel"),
-    "k_svd": compress.KSVD(9, 2, iterations=2, seed=1),
+    "k_svd": compress.KSVD(9, 2, iterations=2, seed=1, max_neighbors=4),
     "sparse_code": compress.SparseCode(12, 0.01, 0.0, 9),
     "pruning": compress.Pruning(0.5),
     "product_codes": compress.ProductCodes(3, 2, seed=1),

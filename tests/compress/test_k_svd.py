@@ -61,25 +61,11 @@ def test_frequent_words_get_better():
     assert few.input_dim == 150
 
 
-def test_pursuit_is_that_of_scikit_learn():
-    linear_model = pytest.importorskip("sklearn.linear_model")
-    points, anchors = RANDOM.normal(size=(40, 8)), RANDOM.normal(size=(20, 8))
-    anchors /= np.linalg.norm(anchors, axis=1, keepdims=True)
-    gram, products = anchors @ anchors.T, anchors @ points.T
-    each = RANDOM.integers(0, 9, 40)
-    found = pursue(points, anchors, each).toarray()
-    for count in range(1, 9):
-        theirs = linear_model.orthogonal_mp_gram(gram, products, n_nonzero_coefs=count).T
-        np.testing.assert_allclose(pursue(points, anchors, count).toarray(), theirs, atol=1e-9)
-        np.testing.assert_allclose(found[each == count], theirs[each == count], atol=1e-9)
-    assert not found[each == 0].any()
-    twice = pursue(3 * anchors[:5], np.concatenate([anchors[:5], anchors[:5]]), 3)
-    assert twice.count_nonzero() == 5  # nothing is left for a second one
-
-
 def test_words_share_entries_by_what_these_gain():
     table, counts = RANDOM.normal(size=(150, 8)), np.r_[np.full(30, 50.0), np.ones(120)]
-    equal, shared = (KSVD(12, 2, most, iterations=3).fit(table, counts) for most in (None, 5))
+    equal, shared = (
+        KSVD(12, 2, iterations=3, max_neighbors=most).fit(table, counts) for most in (None, 5)
+    )
     entries = np.count_nonzero(shared.transform(), axis=1)
     assert entries.sum() == 2 * 150 and entries.max() == 5
     assert entries[:30].mean() > 3 > 2 > entries[30:].mean()
