@@ -12,6 +12,7 @@ has ten epochs of all of the text, with what `ant_ptb_dev` chose on a third of i
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
+from statistics import mean
 from typing import Any
 
 from benchmarks.anchors import tied_language
@@ -157,23 +158,15 @@ def table(rows: Sequence[dict[str, Any]]) -> str:
         tuned = spec["options"].get("tuned")
         epochs = f"{spec['epochs']} + {tuned}" if tuned else str(spec["epochs"])
         cells = [spec["method"], *(strengths or ["-"]), epochs, str(len(group))]
-        cells += [_mean(group, f"{text}_perplexity", ".2f") for text in ("dev", "test")]
+        cells += [results.number(group, f"{text}_perplexity") for text in ("dev", "test")]
         cells += [f"{numbers / 1e6:.3f}", f"1/{_full(group[0]) / numbers:.1f}"]
         cells.append(f"{results.spread(group, 'stored_bits')[0] / 1e6:.2f}")
         # Of the seeds the largest: a mean would be the size of no file.
         sizes = [row["file_bytes"] for row in group if "file_bytes" in row]
-        cells += [f"{max(sizes):,}" if sizes else "-", _mean(group, "seconds_per_epoch", ".0f")]
+        times = [row["seconds_per_epoch"] for row in group if "seconds_per_epoch" in row]
+        cells += [f"{max(sizes):,}" if sizes else "-", f"{mean(times):.0f}" if times else "-"]
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
-
-
-def _mean(group: list[dict[str, Any]], key: str, style: str) -> str:
-    known = [row for row in group if key in row]
-    if not known:
-        return "-"
-    average, deviation = results.spread(known, key)
-    varies = len(known) > 1 and key.endswith("perplexity")
-    return format(average, style) + (f" ± {deviation:{style}}" if varies else "")
 
 
 def _full(row: dict[str, Any]) -> int:

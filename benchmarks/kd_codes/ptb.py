@@ -7,7 +7,7 @@ from typing import Any
 from benchmarks.data import ptb
 from benchmarks.kd_codes import language
 from benchmarks.kd_codes.language import Spec
-from benchmarks.lib import runner
+from benchmarks.lib import results, runner
 
 # Tables 1 and 5, small, at the setting of the paper's code.
 PAPER = [
@@ -71,20 +71,20 @@ def benchmark(name: str, arguments: argparse.Namespace) -> list[dict[str, Any]]:
 
 
 def table(rows: list[dict[str, Any]]) -> str:
-    """Markdown: perplexities and sizes."""
+    """Markdown: a line per embedding, mean and spread of perplexities over seeds, and sizes."""
     lines = [
-        "| embedding | size | train tokens | epochs | seed | train | dev | test | parameters "
+        "| embedding | size | train tokens | epochs | seeds | train | dev | test | parameters "
         "| Mbit, paper | Mbit stored |",
         "|" + "---|" * 11,
     ]
-    for row in rows:
+    for group in results.by_seed(rows):
+        row = group[0]
         spec = row["spec"]
-        train = f"{row['train_perplexity']:.1f}" if "train_perplexity" in row else "-"
-        lines.append(
-            f"| {row['label']} | {spec['size']} | {spec['train_tokens'] or 929_589:,} "
-            f"| {spec['epochs']} | {spec['seed']} | {train} "
-            f"| {row['dev_perplexity']:.2f} | {row['test_perplexity']:.2f} "
-            f"| {row['embedding_parameters']:,} | {row['paper_bits'] / 1e6:.2f} "
-            f"| {row['stored_bits'] / 1e6:.2f} |"
-        )
+        cells = [row["label"], spec["size"], f"{spec['train_tokens'] or 929_589:,}"]
+        cells += [str(spec["epochs"]), str(len(group))]
+        cells.append(results.number(group, "train_perplexity", ".1f"))
+        cells += [results.number(group, f"{text}_perplexity") for text in ("dev", "test")]
+        cells.append(f"{row['embedding_parameters']:,}")
+        cells += [f"{row[bits] / 1e6:.2f}" for bits in ("paper_bits", "stored_bits")]
+        lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)

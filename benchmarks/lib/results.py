@@ -68,6 +68,19 @@ def percent(group: Sequence[dict[str, Any]], key: str) -> str:
     return f"{100 * average:.2f}" + (f" ± {100 * deviation:.2f}" if len(group) > 1 else "")
 
 
+def number(group: Sequence[dict[str, Any]], key: str, style: str = ".2f") -> str:
+    """Mean over the seeds that have it, and spread of more than one; "-" for none.
+
+    >>> number([{"a": 1.0}, {"a": 3.0}, {}], "a")
+    '2.00 ± 1.41'
+    """
+    known = [row for row in group if key in row]
+    if not known:
+        return "-"
+    average, deviation = spread(known, key)
+    return format(average, style) + (f" ± {deviation:{style}}" if len(known) > 1 else "")
+
+
 def by_seed(found: Sequence[dict[str, Any]]) -> list[list[dict[str, Any]]]:
     """Groups rows whose specs differ in nothing but the seed, in order of first appearance."""
     groups: dict[str, list[dict[str, Any]]] = {}

@@ -16,6 +16,7 @@ from kerascompact.core.keras_graph import (
     is_graph,
     is_stock_embedding,
     maker_of,
+    operations_of,
     own_variables,
     set_array,
     sources_of,
@@ -24,6 +25,8 @@ from kerascompact.text.subwords import token_counts, tokens_of, with_tokens
 
 LORA = ("lora_embeddings_b", "lora_kernel_a")  # the factors of LoRA that have no token's numbers
 SIZES = ("vocabulary_size", "vocab_size")  # attributes of layers and models of keras-hub
+# What makes a column of each id, and the attribute that holds their number.
+ONE_HOT = {"OneHot": "num_classes", "MultiHot": "num_classes", "CategoryEncoding": "num_tokens"}
 
 
 class Trimmed(NamedTuple):
@@ -62,8 +65,8 @@ def trim_vocabulary(
 
     Raises: ValueError, if the tokenizer is of another kind, the model has no table of its size,
         quantized ones, or several, which read different inputs, so that `layers` has to name those
-        of tokens; if `layers` names another layer; or if an output's logits are of a layer that is
-        no head.
+        of tokens; if `layers` names another layer; if it reads its tokens by a one-hot, too; or if
+        an output's logits are of a layer that is no head.
 
     Example:
     >>> from tokenizers import Tokenizer, models
@@ -123,6 +126,7 @@ def with_rows(
         chosen = [layer for layer in chosen if layer.name in layers]
     _check_one_input(model, chosen, size)
     _check_not_packed(model, heads, size)
+    _check_no_one_hot(model, chosen, size)
 
     def adapt(layer: Any, copy: Any) -> None:
         """Takes the rows of the ids in a copied layer, before it is called."""
@@ -223,9 +227,24 @@ def _check_one_input(model: Any, tables: list[Any], size: int) -> None:
         )
 
 
+def _check_no_one_hot(model: Any, tables: list[Any], size: int) -> None:
+    """Refuses what counts or marks ids: its columns would be those of the former tokens."""
+    tokens, found = {one.name for table in tables for one in sources_of(model, table)}, []
+    for graph in filter(is_graph, [model, *all_layers(model)]):
+        for one in operations_of(graph):
+            named = getattr(one, ONE_HOT.get(type(one).__name__, ""), None) == size
+            read = {tensor.name for tensor in sources_of(graph, one)} if named else set()
+            if named and (graph is not model or not tokens or tokens & read):
+                found.append(one.name)
+    if found:
+        raise ValueError(
+            f"`model` must read its {size:,} tokens by tables alone: columns of a one-hot keep "
+            f"their places. Received: {model.name!r} with {found}."
+        )
+
+
 def _resized(layer: Any, ids: np.ndarray, size: int) -> bool:
     """Tells a layer or model of keras-hub the new size; whether it has one."""
-    names = [name for name in SIZES if getattr(layer, name, None) == size]
-    for name in names:
+    for name in (names := [name for name in SIZES if getattr(layer, name, None) == size]):
         setattr(layer, name, len(ids))
     return bool(names)

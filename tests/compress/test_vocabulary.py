@@ -208,6 +208,30 @@ def test_logits_that_cannot_be_left_out_are_refused():
         with_rows(model, np.array([0, 1, 3]), 4)
 
 
+@pytest.mark.parametrize("inside", [False, True])
+@pytest.mark.parametrize("name", ["one_hot", "multi_hot", "CategoryEncoding"])
+def test_ids_that_are_columns_are_refused(name, inside):
+    encode = keras.layers.CategoryEncoding(4)
+    encode = encode if name == "CategoryEncoding" else lambda x: getattr(keras.ops, name)(x, 4)
+    tokens, other = (keras.Input((2,), dtype="int32", name=one) for one in ("tokens", "other"))
+    table = keras.layers.Embedding(4, 3)
+
+    def marked(x):
+        made = keras.layers.Dense(2)(encode(x))
+        return keras.ops.mean(made, axis=1) if name == "one_hot" else made
+
+    both = [keras.ops.mean(table(tokens), axis=1), marked(tokens)]
+    model = keras.Model(tokens, both)
+    if inside:
+        again = keras.Input((2,), dtype="int32")
+        model = keras.Model(again, model(again))
+    with pytest.raises(ValueError, match="`model` must read its 4 tokens by tables alone"):
+        with_rows(model, np.array([0, 1, 3]), 4)
+    if not inside:  # of another input, which has four ids, too
+        model = keras.Model([tokens, other], [both[0], marked(other)])
+        assert with_rows(model, np.array([0, 1, 3]), 4).count_params() < model.count_params()
+
+
 @pytest.mark.parametrize(("place", "mode"), [(1, "int8"), (2, "int4")])
 def test_quantized_tables_and_heads_are_refused(place, mode):
     model = words_and_head(lambda x, size: keras.layers.Dense(size)(x))

@@ -75,6 +75,16 @@ def calls_in(model: Any, layer: Any) -> list[list[Any]]:
     return [list(node.input_tensors) for node in _nodes(model) if node.operation is layer]
 
 
+def operations_of(model: Any) -> list[Any]:
+    """The layers and operations that a graph of layers calls, once for each call; any order.
+
+    >>> x = keras.Input((3,), name="x")
+    >>> sorted(type(one).__name__ for one in operations_of(keras.Model(x, keras.ops.softmax(x))))
+    ['InputLayer', 'Softmax']
+    """
+    return [node.operation for node in _nodes(model)]
+
+
 def inputs_of(model: Any, tensor: Any) -> list[Any]:
     """The tensors that the layer or operation which made a tensor of a graph took for it.
 
