@@ -1,5 +1,6 @@
 """Signature of a file: one traced model with its calibration data and metadata."""
 
+import contextlib
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -9,6 +10,7 @@ from kerascompact.core import checks
 from kerascompact.core.keras_graph import (
     fourier_by_matrices,
     is_graph,
+    narrow_masks,
     readers_of_inputs,
     takers_of,
 )
@@ -117,7 +119,9 @@ def signature(
     elif options.max_bytes is not None or max_words is not None:
         checks.fail("text", "a vocabulary, with `max_bytes` or `max_words`", options.text)
     averaged = [form for form in forms if _is_averaged(model, form)]
-    with preconditions.traced(sizes.batch_size), fourier_by_matrices(), averaging(averaged):
+    masks = narrow_masks() if recipe.kernels in OF_INTEGERS else contextlib.nullcontext()
+    tracing = preconditions.traced(sizes.batch_size)
+    with tracing, fourier_by_matrices(), masks, averaging(averaged):
         module = Serve(model, forms, specs, text_in, name)
     traced_operators.check_operators(module.function, recipe, forms)
     specs = specs if text_in is None else text_in.specs

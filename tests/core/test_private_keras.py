@@ -194,6 +194,24 @@ def gpu_kernel():
         assert kind(2)._could_use_gpu_kernel is True
 
 
+def masks_of_attention():
+    """Each writes a number that a caller can change, or takes scores that it can change."""
+    from keras.src.backend.tensorflow import nn
+
+    x, allowed = keras.ops.zeros((1, 1, 2, 2)), np.array([True, False])
+    lowest = nn._apply_masks(x, allowed, False)[0, 0, 0]
+    assert np.asarray(lowest).tolist() == [0, np.asarray(nn._get_large_negative("float32"))]
+    seen = []
+
+    class Look(keras.layers.Attention):
+        def _apply_scores(self, scores, value, scores_mask=None, training=False):
+            seen.append(scores_mask)
+            return super()._apply_scores(scores, value, scores_mask, training)
+
+    Look()([x[0], x[0]], mask=[None, allowed[None]])
+    assert np.asarray(seen[0]).ravel().tolist() == [True, False]
+
+
 def parts_of_a_variable():
     variable = keras.Variable(np.zeros((3, 2), "float32"))
     assert (tuple(variable._shape), variable._ndim, variable._dtype) == ((3, 2), 2, "float32")
@@ -261,6 +279,7 @@ USES = {
     "_all_reduce_sum_gradients": hook("_all_reduce_sum_gradients"),
     "_apply_weight_decay": hook("_apply_weight_decay"),
     "_average_gradients": slots(rms, "_average_gradients", centered=True),
+    **dict.fromkeys(("_apply_masks", "_apply_scores", "_get_large_negative"), masks_of_attention),
     "_build_shapes_dict": build_shapes_dict,
     "_clip_gradients": hook("_clip_gradients"),
     "_could_use_gpu_kernel": gpu_kernel,
@@ -348,6 +367,7 @@ def names_of_keras():
         r"(?:^    def |\b(?:self|obj)\.|(?:attr\(\w+, |pop\()\")(_[a-z]\w*)", re.MULTILINE
     )
     found = {"_is_graph_network", "_could_use_gpu_kernel"}
+    found |= {"_apply_masks", "_get_large_negative"}  # functions of a module
     for path in folder.rglob("*.py"):
         if not path.name.endswith("_test.py"):
             found |= set(pattern.findall(path.read_text(encoding="utf-8")))

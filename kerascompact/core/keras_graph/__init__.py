@@ -1,5 +1,6 @@
 """Private Keras API, all of it, and questions about what kind of model or layer something is."""
 
+from kerascompact.core.keras_graph.attention_masks import narrow_masks
 from kerascompact.core.keras_graph.calls import called, is_shape, named_outputs
 from kerascompact.core.keras_graph.copies import compile_like, copy_with, reached_layers
 from kerascompact.core.keras_graph.fitting import evaluate_validation_data, has_validation_data
@@ -92,6 +93,7 @@ __all__ = [
     "maker_of",
     "mask_of",
     "named_outputs",
+    "narrow_masks",
     "output_names",
     "operations_of",
     "own_variables",

@@ -1,0 +1,89 @@
+"""Masks of attention whose numbers 8 bits can hold, while a model is traced for a TFLite file."""
+
+import contextlib
+import functools
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import keras
+import tensorflow as tf
+from keras.src.backend.tensorflow import nn as backend
+
+MARGIN = 16.0  # below the least score: a masked one has at most e^-16 of its share
+_ONE_AT_A_TIME = threading.RLock()
+
+
+@contextlib.contextmanager
+def narrow_masks() -> Iterator[None]:
+    """Context in which Keras' attention writes `min(scores) - 16` to masked scores, not -1e9.
+
+    A softmax gives masked scores nothing either way. But a tensor of integers has one scale for
+    all of its numbers, and beside -1e9 all scores would be the same integer.
+
+    >>> x, mask = keras.ops.array([[3.0, 4.0, 5.0]]), keras.ops.array([[True, True, False]])
+    >>> wanted = keras.layers.Softmax()(x, mask=mask)
+    >>> with narrow_masks():
+    ...     found = keras.layers.Softmax()(x, mask=mask)
+    >>> bool(keras.ops.all(keras.ops.abs(found - wanted) < 1e-6))
+    True
+    """
+    attention, softmax = keras.layers.Attention, keras.layers.Softmax
+    with _ONE_AT_A_TIME:
+        apply_masks, apply_scores, call = (
+            backend._apply_masks,
+            attention._apply_scores,
+            softmax.call,
+        )
+        leaves_none = _leaves_none()  # before the layer is another
+
+        def masked_logits(logits: Any, mask: Any, is_causal: bool) -> Any:
+            """In `keras.ops.dot_product_attention`."""
+            number, backend._get_large_negative = (
+                backend._get_large_negative,
+                lambda _: _low(logits),
+            )
+            try:
+                return apply_masks(logits, mask, is_causal)
+            finally:
+                backend._get_large_negative = number
+
+        def masked_scores(
+            self: Any, scores: Any, value: Any, scores_mask: Any = None, training: bool = False
+        ) -> Any:
+            """In `keras.layers.Attention`."""
+            if scores_mask is not None:
+                if len(scores_mask.shape) == 2:
+                    scores_mask = keras.ops.expand_dims(scores_mask, axis=-2)
+                scores = keras.ops.where(scores_mask, scores, _low(scores))
+            return apply_scores(self, scores, value, None, training)
+
+        def masked_softmax(self: Any, inputs: Any, mask: Any = None) -> Any:
+            """In `keras.layers.Softmax`, which `MultiHeadAttention` and keras-hub call."""
+            if mask is None:
+                return call(self, inputs)
+            if keras.backend.standardize_dtype(mask.dtype) != "bool":
+                mask = keras.ops.greater(mask, keras.ops.cast(0.5, mask.dtype))
+            found = call(self, keras.ops.where(mask, inputs, _low(inputs, self.axis)))
+            return keras.ops.where(mask, found, 0.0) if leaves_none else found
+
+        backend._apply_masks, attention._apply_scores = masked_logits, masked_scores
+        softmax.call = masked_softmax
+        try:
+            yield
+        finally:
+            backend._apply_masks, attention._apply_scores = apply_masks, apply_scores
+            softmax.call = call
+
+
+def _low(scores: Any, axis: Any = -1) -> Any:
+    """A number for masked scores that is below all scores of their softmax."""
+    return keras.ops.min(scores, axis=axis, keepdims=True) - MARGIN
+
+
+@functools.cache
+def _leaves_none() -> bool:
+    """Whether `keras.layers.Softmax` gives 0 where all is masked, as it does from Keras 3.15 on."""
+    with tf.init_scope():
+        x = tf.zeros((1, 2))
+        return not bool(tf.reduce_any(keras.layers.Softmax()(x, mask=tf.cast(x, "bool")) != 0))

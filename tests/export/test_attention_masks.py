@@ -1,0 +1,81 @@
+"""Masks of attention of numbers that 8 bits can hold: equal to Keras' masks, and in files."""
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from kerascompact import export
+from kerascompact.core.keras_graph import narrow_masks
+from kerascompact.runtime.interpreter import Interpreter
+
+RNG = np.random.default_rng(0)
+MASK = np.array([[True, True, False, True], [False, False, False, True]])
+
+
+def layers(kind):
+    """A function of vectors and a mask of one's own, `(batch, T)`."""
+    if kind == "Softmax":  # of two axes, too
+        one, both = keras.layers.Softmax(), keras.layers.Softmax(axis=(1, 2))
+        return lambda x, mask: one(x, mask=mask[:, None]) + both(x, mask=mask[:, None])
+    if kind == "float mask":
+        one = keras.layers.Softmax()
+        return lambda x, mask: one(x, mask=ops.cast(mask, "float32")[:, None])
+    if kind.startswith("MultiHead"):
+        attend = keras.layers.MultiHeadAttention(2, 3, dropout=0.5 * ("dropout" in kind))
+        return lambda x, mask: attend(
+            x, x, attention_mask=mask[:, None], use_causal_mask="causal" in kind
+        )
+    if kind.startswith("GroupedQuery"):
+        attend = keras.layers.GroupQueryAttention(3, 4, 2)
+        return lambda x, mask: attend(x, x, attention_mask=mask[:, None])
+    attend = getattr(keras.layers, kind)()
+    return lambda x, mask: attend([x, x], mask=[mask, mask], use_causal_mask=True)
+
+
+KINDS = [
+    "Softmax",
+    "float mask",
+    "MultiHead",
+    "MultiHead, dropout",
+    "MultiHead, causal",
+    "GroupedQuery",
+    "Attention",
+    "AdditiveAttention",
+]
+
+
+@pytest.mark.parametrize("scale", [1.0, -30.0])  # all scores far above or below 0
+@pytest.mark.parametrize("kind", KINDS)
+def test_masked_scores_count_for_nothing_as_in_keras(kind, scale):
+    keras.utils.set_random_seed(1)
+    call, x = layers(kind), ops.convert_to_tensor(scale * RNG.uniform(1, 2, (2, 4, 4)), "float32")
+    mask = ops.convert_to_tensor(MASK)
+    wanted = call(x, mask)
+    with narrow_masks():
+        inside = call(x, mask)
+    np.testing.assert_allclose(inside, wanted, atol=1e-5 * abs(scale))
+    np.testing.assert_array_equal(call(x, mask), wanted)  # it is over
+
+
+def test_all_masked_is_as_in_keras():
+    x, softmax = np.array([[1.0, 5.0]], "float32"), keras.layers.Softmax()
+    wanted = softmax(x, mask=np.zeros((1, 2), bool))
+    with narrow_masks():
+        np.testing.assert_allclose(softmax(x, mask=np.zeros((1, 2), bool)), wanted, atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["MultiHead, dropout", "MultiHead, causal", "Attention"])
+def test_files_of_integers_attend_to_what_is_not_masked(kind):
+    keras.utils.set_random_seed(2)
+    ids = keras.Input((12,), dtype="int32", name="ids")
+    table = keras.layers.Embedding(50, 8, mask_zero=True, embeddings_initializer="random_normal")
+    vectors = table(ids)
+    table.embeddings.assign(table.embeddings * 20)
+    found = layers(kind)(vectors, ops.not_equal(ids, 0))
+    model = keras.Model(ids, keras.layers.Dense(3, name="out")(ops.mean(found, axis=1)))
+    texts = RNG.integers(1, 50, (40, 12)) * (np.arange(12) < RNG.integers(2, 13, (40, 1)))
+    file = Interpreter(export.convert(model, "full_int8", representative=texts.astype("int32")))
+    wanted = np.asarray(model(texts))
+    found = np.concatenate([file.run({"ids": row[None].astype("int32")})["out"] for row in texts])
+    assert np.abs(found - wanted).max() < 0.05 * np.ptp(wanted)
