@@ -8,9 +8,10 @@ import tensorflow as tf
 
 from kerascompact.core import checks
 from kerascompact.core.keras_graph import (
+    batch_of_one,
     fourier_by_matrices,
     is_graph,
-    narrow_masks,
+    masks_for_integers,
     readers_of_inputs,
     takers_of,
 )
@@ -119,9 +120,9 @@ def signature(
     elif options.max_bytes is not None or max_words is not None:
         checks.fail("text", "a vocabulary, with `max_bytes` or `max_words`", options.text)
     averaged = [form for form in forms if _is_averaged(model, form)]
-    masks = narrow_masks() if recipe.kernels in OF_INTEGERS else contextlib.nullcontext()
+    masks = masks_for_integers() if recipe.kernels in OF_INTEGERS else contextlib.nullcontext()
     tracing = preconditions.traced(sizes.batch_size)
-    with tracing, fourier_by_matrices(), masks, averaging(averaged):
+    with tracing, batch_of_one(), fourier_by_matrices(), masks, averaging(averaged):
         module = Serve(model, forms, specs, text_in, name)
     traced_operators.check_operators(module.function, recipe, forms)
     specs = specs if text_in is None else text_in.specs

@@ -9,7 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from kerascompact.core import checks
-from kerascompact.core.keras_graph import called, is_graph, named_outputs
+from kerascompact.core.keras_graph import batch_of_one, called, is_graph, named_outputs
 from kerascompact.export.verification.examples import Examples
 from kerascompact.runtime.batches import batches
 from kerascompact.runtime.interpreter import Interpreter
@@ -101,7 +101,8 @@ def of_keras(model: Any, data: Examples, names: list[str], batch_size: int = 256
     if len(groups) > EAGER:
         call = tf.function(call, reduce_retracing=True)
     for places in groups:
-        answer = call(_tensors(model, [data[place] for place in places]))
+        with batch_of_one():
+            answer = call(_tensors(model, [data[place] for place in places]))
         outputs = _named(model, answer, names)
         for row, place in enumerate(places):
             found[place] = [output[row] for output in outputs]

@@ -1,6 +1,6 @@
 """Private Keras API, all of it, and questions about what kind of model or layer something is."""
 
-from kerascompact.core.keras_graph.attention_masks import narrow_masks
+from kerascompact.core.keras_graph.batch_of_one import batch_of_one
 from kerascompact.core.keras_graph.calls import called, is_shape, named_outputs
 from kerascompact.core.keras_graph.copies import compile_like, copy_with, reached_layers
 from kerascompact.core.keras_graph.fitting import evaluate_validation_data, has_validation_data
@@ -28,6 +28,7 @@ from kerascompact.core.keras_graph.layers import (
     own_variables,
     seed_generators,
 )
+from kerascompact.core.keras_graph.masks_for_integers import masks_for_integers
 from kerascompact.core.keras_graph.optimizers import (
     OpenOptimizer,
     batches_seen,
@@ -63,6 +64,7 @@ __all__ = [
     "Integers",
     "OpenOptimizer",
     "all_layers",
+    "batch_of_one",
     "batches_seen",
     "build_shapes",
     "called",
@@ -93,7 +95,7 @@ __all__ = [
     "maker_of",
     "mask_of",
     "named_outputs",
-    "narrow_masks",
+    "masks_for_integers",
     "output_names",
     "operations_of",
     "own_variables",

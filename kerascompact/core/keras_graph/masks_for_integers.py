@@ -1,4 +1,4 @@
-"""Masks of attention whose numbers 8 bits can hold, while a model is traced for a TFLite file."""
+"""Masks of Keras' layers for a TFLite file of integers, while a model is traced for it."""
 
 import contextlib
 import functools
@@ -10,39 +10,39 @@ import keras
 import tensorflow as tf
 from keras.src.backend.tensorflow import nn as backend
 
+from kerascompact.core.masked_mean import masked_mean
+
 MARGIN = 16.0  # below the least score: a masked one has at most e^-16 of its share
 _ONE_AT_A_TIME = threading.RLock()
 
 
 @contextlib.contextmanager
-def narrow_masks() -> Iterator[None]:
-    """Context in which Keras' attention writes `min(scores) - 16` to masked scores, not -1e9.
+def masks_for_integers() -> Iterator[None]:
+    """Context in which masks need no numbers that 8 bits cannot hold beside others.
 
-    A softmax gives masked scores nothing either way. But a tensor of integers has one scale for
-    all of its numbers, and beside -1e9 all scores would be the same integer.
+    Attention writes `min(scores) - 16` to masked scores, not -1e9: a softmax gives them nothing
+    either way, but a tensor of integers has one scale, and beside -1e9 all scores would be the same
+    integer. The mean of no vectors is zero, as that of `MaskedMean`, in place of `0 / 0`, which an
+    integer runtime refuses to compute.
 
     >>> x, mask = keras.ops.array([[3.0, 4.0, 5.0]]), keras.ops.array([[True, True, False]])
     >>> wanted = keras.layers.Softmax()(x, mask=mask)
-    >>> with narrow_masks():
+    >>> with masks_for_integers():
     ...     found = keras.layers.Softmax()(x, mask=mask)
     >>> bool(keras.ops.all(keras.ops.abs(found - wanted) < 1e-6))
     True
     """
     attention, softmax = keras.layers.Attention, keras.layers.Softmax
+    pooling = keras.layers.GlobalAveragePooling1D
     with _ONE_AT_A_TIME:
-        apply_masks, apply_scores, call = (
-            backend._apply_masks,
-            attention._apply_scores,
-            softmax.call,
-        )
+        apply_masks, apply_scores = backend._apply_masks, attention._apply_scores
+        call, average = softmax.call, pooling.call
         leaves_none = _leaves_none()  # before the layer is another
 
         def masked_logits(logits: Any, mask: Any, is_causal: bool) -> Any:
             """In `keras.ops.dot_product_attention`."""
-            number, backend._get_large_negative = (
-                backend._get_large_negative,
-                lambda _: _low(logits),
-            )
+            number = backend._get_large_negative
+            backend._get_large_negative = lambda dtype: _low(logits)
             try:
                 return apply_masks(logits, mask, is_causal)
             finally:
@@ -67,13 +67,22 @@ def narrow_masks() -> Iterator[None]:
             found = call(self, keras.ops.where(mask, inputs, _low(inputs, self.axis)))
             return keras.ops.where(mask, found, 0.0) if leaves_none else found
 
+        def masked_average(self: Any, inputs: Any, mask: Any = None) -> Any:
+            """In `keras.layers.GlobalAveragePooling1D`."""
+            if mask is None:
+                return average(self, inputs)
+            first = self.data_format == "channels_first"
+            mean = masked_mean(keras.ops.swapaxes(inputs, 1, 2) if first else inputs, mask)
+            axis = 2 if first else 1
+            return keras.ops.expand_dims(mean, axis) if self.keepdims else mean
+
         backend._apply_masks, attention._apply_scores = masked_logits, masked_scores
-        softmax.call = masked_softmax
+        softmax.call, pooling.call = masked_softmax, masked_average
         try:
             yield
         finally:
             backend._apply_masks, attention._apply_scores = apply_masks, apply_scores
-            softmax.call = call
+            softmax.call, pooling.call = call, average
 
 
 def _low(scores: Any, axis: Any = -1) -> Any:

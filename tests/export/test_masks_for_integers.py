@@ -1,4 +1,4 @@
-"""Masks of attention of numbers that 8 bits can hold: equal to Keras' masks, and in files."""
+"""Masks of Keras' layers for files of integers: equal to Keras' own, and in such files."""
 
 import keras
 import numpy as np
@@ -6,7 +6,7 @@ import pytest
 from keras import ops
 
 from kerascompact import export
-from kerascompact.core.keras_graph import narrow_masks
+from kerascompact.core.keras_graph import masks_for_integers
 from kerascompact.runtime.interpreter import Interpreter
 
 RNG = np.random.default_rng(0)
@@ -21,6 +21,11 @@ def layers(kind):
     if kind == "float mask":
         one = keras.layers.Softmax()
         return lambda x, mask: one(x, mask=ops.cast(mask, "float32")[:, None])
+    if kind.startswith("mean"):
+        first = "channels_first" in kind
+        data_format = "channels_first" if first else "channels_last"
+        mean = keras.layers.GlobalAveragePooling1D(data_format, keepdims="kept" in kind)
+        return lambda x, mask: mean(ops.swapaxes(x, 1, 2) if first else x, mask=mask)
     if kind.startswith("MultiHead"):
         attend = keras.layers.MultiHeadAttention(2, 3, dropout=0.5 * ("dropout" in kind))
         return lambda x, mask: attend(
@@ -42,6 +47,9 @@ KINDS = [
     "GroupedQuery",
     "Attention",
     "AdditiveAttention",
+    "mean",
+    "mean, kept",
+    "mean, channels_first, kept",
 ]
 
 
@@ -52,28 +60,29 @@ def test_masked_scores_count_for_nothing_as_in_keras(kind, scale):
     call, x = layers(kind), ops.convert_to_tensor(scale * RNG.uniform(1, 2, (2, 4, 4)), "float32")
     mask = ops.convert_to_tensor(MASK)
     wanted = call(x, mask)
-    with narrow_masks():
+    with masks_for_integers():
         inside = call(x, mask)
     np.testing.assert_allclose(inside, wanted, atol=1e-5 * abs(scale))
     np.testing.assert_array_equal(call(x, mask), wanted)  # it is over
 
 
-def test_all_masked_is_as_in_keras():
+def test_all_masked_is_as_in_keras():  # but for a mean, which is 0 / 0 there
     x, softmax = np.array([[1.0, 5.0]], "float32"), keras.layers.Softmax()
     wanted = softmax(x, mask=np.zeros((1, 2), bool))
-    with narrow_masks():
+    with masks_for_integers():
         np.testing.assert_allclose(softmax(x, mask=np.zeros((1, 2), bool)), wanted, atol=1e-6)
 
 
-@pytest.mark.parametrize("kind", ["MultiHead, dropout", "MultiHead, causal", "Attention"])
-def test_files_of_integers_attend_to_what_is_not_masked(kind):
+@pytest.mark.parametrize("kind", ["MultiHead, dropout", "MultiHead, causal", "Attention", "mean"])
+def test_files_of_integers_read_what_is_not_masked(kind):
     keras.utils.set_random_seed(2)
     ids = keras.Input((12,), dtype="int32", name="ids")
     table = keras.layers.Embedding(50, 8, mask_zero=True, embeddings_initializer="random_normal")
     vectors = table(ids)
     table.embeddings.assign(table.embeddings * 20)
     found = layers(kind)(vectors, ops.not_equal(ids, 0))
-    model = keras.Model(ids, keras.layers.Dense(3, name="out")(ops.mean(found, axis=1)))
+    found = found if kind == "mean" else ops.mean(found, axis=1)
+    model = keras.Model(ids, keras.layers.Dense(3, name="out")(found))
     texts = RNG.integers(1, 50, (40, 12)) * (np.arange(12) < RNG.integers(2, 13, (40, 1)))
     file = Interpreter(export.convert(model, "full_int8", representative=texts.astype("int32")))
     wanted = np.asarray(model(texts))

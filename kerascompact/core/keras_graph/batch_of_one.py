@@ -1,0 +1,50 @@
+"""Sums of a batch of one, which Keras takes for sums with a bias."""
+
+import contextlib
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import keras
+import tensorflow as tf
+from keras.src.backend.tensorflow import numpy as backend
+
+_ONE_AT_A_TIME = threading.RLock()
+
+
+@contextlib.contextmanager
+def batch_of_one() -> Iterator[None]:
+    """Context in which `keras.ops.add` of a batch of one is that of a larger batch.
+
+    Numbers `(1, L, 1)`, such as a mask, look like a bias of `L` channels to it. Added to
+    `(1, L, d)`, they become an operator that TFLite does not have; and with `d = L` they are added
+    along the wrong axis (Keras 3.12 to 3.15). A file has a batch of one, and its model was trained
+    with more.
+
+    >>> x, mask = keras.ops.zeros((1, 2, 2)), keras.ops.array([[[0.0], [1.0]]])
+    >>> with batch_of_one():
+    ...     keras.ops.add(x, mask).numpy().tolist()
+    [[[0.0, 0.0], [1.0, 1.0]]]
+    """
+    with _ONE_AT_A_TIME:
+        before = backend.add
+
+        def add(x1: Any, x2: Any) -> Any:
+            if not _is_column(x1, x2):
+                return before(x1, x2)
+            dtype = keras.backend.result_type(x1.dtype, x2.dtype)
+            return tf.add(tf.cast(x1, dtype), tf.cast(x2, dtype))
+
+        backend.add = add
+        try:
+            yield
+        finally:
+            backend.add = before
+
+
+def _is_column(x1: Any, x2: Any) -> bool:
+    """Whether a tensor `(1, L, 1)` is added to one of as many axes."""
+    if not all(isinstance(x, tf.Tensor) for x in (x1, x2)):
+        return False
+    last = x2.shape[-1] if x2.shape.rank else None
+    return bool(x1.shape.rank == x2.shape.rank and last == 1)
