@@ -20,6 +20,7 @@ OPERATORS = re.compile(
     r"|Sparse(Tensor|Fill|Reorder|Segment|Concat|Split|Slice)\w*|Ragged\w+|Stateless(Random|Trunc)\w+"
     r"|DenseBincount|Bincount|Digamma|Lgamma|Erfinv|Igammac?|Betainc|Polygamma|Zeta|UniqueV2"
 )
+VERY_NEGATIVE = -1e6  # a mask, no number that a model computes with
 LOOPS = re.compile(r"(Stateless)?While")
 
 
@@ -71,6 +72,13 @@ def check_operators(function: Any, recipe: Recipe, forms: list[Form]) -> None:
                 f"`recipe` must not store kernels as {recipe.kernels!r} in a model that reads "
                 f"padded text backwards: TFLite cannot do that with integers. Received: {backward}."
             )
+        if masks := very_negative(function):
+            raise ValueError(
+                f"`recipe` must not store kernels as {recipe.kernels!r} in a model that masks by "
+                "numbers such as -1e9: a tensor of integers has one scale, and beside them all "
+                "others are the same integer. Give `mask=` to attention or keras.layers.Softmax, "
+                f"or use a number near the others. Received: {masks}."
+            )
 
 
 def advice(function: Any, unknown: Collection[str]) -> str:
@@ -114,6 +122,24 @@ def found(function: Any, matches: Callable[[str], Any]) -> str:
     functions = [one for one in graph.library.function if "api_implements" not in one.attr]
     nodes = [*graph.node, *(node for one in functions for node in one.node_def)]
     names = [f"{node.op} in {layer_of(node.name)}" for node in nodes if matches(node.op)]
+    return ", ".join(list(dict.fromkeys(names))[:3])
+
+
+def very_negative(function: Any) -> str:
+    """Finds constants below -1e6, which are masks, and their layers, at most three.
+
+    >>> @tf.function(input_signature=[tf.TensorSpec((None, 2))])
+    ... def masked(x):
+    ...     return tf.where(x > 0, x, -1e9)
+    >>> very_negative(masked.get_concrete_function())
+    '-1e+09 in SelectV2'
+    """
+    names = []
+    for node in function.graph.as_graph_def().node:
+        if node.op == "Const" and tf.as_dtype(node.attr["dtype"].type).is_floating:
+            lowest = np.min(tf.make_ndarray(node.attr["value"].tensor), initial=0)
+            if lowest < VERY_NEGATIVE:
+                names.append(f"{lowest:g} in {layer_of(node.name)}")
     return ", ".join(list(dict.fromkeys(names))[:3])
 
 
