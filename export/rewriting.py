@@ -16,6 +16,7 @@ from kerascompact.tflite.passes import (
     kernels,
     known_words,
     nibbles,
+    one_hots,
     word_logits,
 )
 
@@ -50,6 +51,8 @@ def rewrite(
         int4.store_tables_as_int4(parsed)
     if recipe.kernels not in OF_INTEGERS:  # a file of integers alone stays one
         nibbles.read_codes_as_int4(parsed)
+    else:
+        one_hots.share_scales(parsed)
     if recipe.kernels in ("int8", "dynamic"):
         scales = metadata.column_scales(forms)
         kernels.store_kernels_as_int8(parsed, rounded, recipe.kernels == "dynamic", scales)

@@ -9,9 +9,9 @@ import tensorflow as tf
 from kerascompact.core import checks
 from kerascompact.core.keras_graph import (
     batch_of_one,
+    for_integer_files,
     fourier_by_matrices,
     is_graph,
-    masks_for_integers,
     readers_of_inputs,
     takers_of,
 )
@@ -120,7 +120,7 @@ def signature(
     elif options.max_bytes is not None or max_words is not None:
         checks.fail("text", "a vocabulary, with `max_bytes` or `max_words`", options.text)
     averaged = [form for form in forms if _is_averaged(model, form)]
-    masks = masks_for_integers() if recipe.kernels in OF_INTEGERS else contextlib.nullcontext()
+    masks = for_integer_files() if recipe.kernels in OF_INTEGERS else contextlib.nullcontext()
     tracing = preconditions.traced(sizes.batch_size)
     with tracing, batch_of_one(), fourier_by_matrices(), masks, averaging(averaged):
         module = Serve(model, forms, specs, text_in, name)

@@ -5,6 +5,7 @@ from kerascompact.core.keras_graph.calls import called, is_shape, named_outputs
 from kerascompact.core.keras_graph.copies import compile_like, copy_with, reached_layers
 from kerascompact.core.keras_graph.fitting import evaluate_validation_data, has_validation_data
 from kerascompact.core.keras_graph.fourier import fourier_by_matrices
+from kerascompact.core.keras_graph.integer_files import for_integer_files
 from kerascompact.core.keras_graph.kinds import (
     build_shapes,
     graph_inputs,
@@ -28,7 +29,6 @@ from kerascompact.core.keras_graph.layers import (
     own_variables,
     seed_generators,
 )
-from kerascompact.core.keras_graph.masks_for_integers import masks_for_integers
 from kerascompact.core.keras_graph.optimizers import (
     OpenOptimizer,
     batches_seen,
@@ -95,7 +95,7 @@ __all__ = [
     "maker_of",
     "mask_of",
     "named_outputs",
-    "masks_for_integers",
+    "for_integer_files",
     "output_names",
     "operations_of",
     "own_variables",

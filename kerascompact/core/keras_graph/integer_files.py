@@ -1,4 +1,4 @@
-"""Masks of Keras' layers for a TFLite file of integers, while a model is traced for it."""
+"""Keras' layers as a TFLite file of integers can hold them, while a model is traced for it."""
 
 import contextlib
 import functools
@@ -17,17 +17,17 @@ _ONE_AT_A_TIME = threading.RLock()
 
 
 @contextlib.contextmanager
-def masks_for_integers() -> Iterator[None]:
-    """Context in which masks need no numbers that 8 bits cannot hold beside others.
+def for_integer_files() -> Iterator[None]:
+    """Context in which Keras' layers compute what tensors of integers can hold.
 
-    Attention writes `min(scores) - 16` to masked scores, not -1e9: a softmax gives them nothing
-    either way, but a tensor of integers has one scale, and beside -1e9 all scores would be the same
-    integer. The mean of no vectors is zero, as that of `MaskedMean`, in place of `0 / 0`, which an
-    integer runtime refuses to compute.
+    - Attention writes `min(scores) - 16` to masked scores, not -1e9. A softmax gives them nothing
+      either way, but a tensor has one scale, and beside -1e9 all scores are the same integer.
+    - The mean of no vectors is zero, as that of `MaskedMean`, in place of `0 / 0`, which the
+      runtime refuses to compute with integers.
 
     >>> x, mask = keras.ops.array([[3.0, 4.0, 5.0]]), keras.ops.array([[True, True, False]])
     >>> wanted = keras.layers.Softmax()(x, mask=mask)
-    >>> with masks_for_integers():
+    >>> with for_integer_files():
     ...     found = keras.layers.Softmax()(x, mask=mask)
     >>> bool(keras.ops.all(keras.ops.abs(found - wanted) < 1e-6))
     True

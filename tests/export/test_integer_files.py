@@ -1,4 +1,4 @@
-"""Masks of Keras' layers for files of integers: equal to Keras' own, and in such files."""
+"""Keras' layers as files of integers can hold them: equal to Keras' own, and in such files."""
 
 import keras
 import numpy as np
@@ -6,7 +6,7 @@ import pytest
 from keras import ops
 
 from kerascompact import export
-from kerascompact.core.keras_graph import masks_for_integers
+from kerascompact.core.keras_graph import for_integer_files
 from kerascompact.runtime.interpreter import Interpreter
 
 RNG = np.random.default_rng(0)
@@ -60,7 +60,7 @@ def test_masked_scores_count_for_nothing_as_in_keras(kind, scale):
     call, x = layers(kind), ops.convert_to_tensor(scale * RNG.uniform(1, 2, (2, 4, 4)), "float32")
     mask = ops.convert_to_tensor(MASK)
     wanted = call(x, mask)
-    with masks_for_integers():
+    with for_integer_files():
         inside = call(x, mask)
     np.testing.assert_allclose(inside, wanted, atol=1e-5 * abs(scale))
     np.testing.assert_array_equal(call(x, mask), wanted)  # it is over
@@ -69,7 +69,7 @@ def test_masked_scores_count_for_nothing_as_in_keras(kind, scale):
 def test_all_masked_is_as_in_keras():  # but for a mean, which is 0 / 0 there
     x, softmax = np.array([[1.0, 5.0]], "float32"), keras.layers.Softmax()
     wanted = softmax(x, mask=np.zeros((1, 2), bool))
-    with masks_for_integers():
+    with for_integer_files():
         np.testing.assert_allclose(softmax(x, mask=np.zeros((1, 2), bool)), wanted, atol=1e-6)
 
 
@@ -112,6 +112,24 @@ def test_a_mask_that_is_added_at_a_batch_of_one(length):
     found = np.concatenate([Interpreter(data).run({"ids": row[None]})["out"] for row in texts])
     np.testing.assert_allclose(found, wanted, atol=1e-6)
     assert export.verify(frozen, data, texts).largest_difference < 1e-6
+
+
+@pytest.mark.parametrize(
+    "columns_of",
+    [
+        lambda ids: ops.one_hot(ids, 8, axis=1),
+        lambda ids: ops.multi_hot(ids, 8),
+        lambda ids: 3 * ops.cast(ops.equal(ids[..., None], ops.arange(8)), "float32") - 1,
+    ],
+)
+def test_a_one_hot_in_a_file_of_integers(columns_of):
+    ids = keras.Input((5,), dtype="int32", name="ids")
+    columns = columns_of(ids)
+    model = keras.Model(ids, keras.layers.Identity(name="out")(columns))
+    texts = RNG.integers(0, 8, (30, 5)).astype("int32")
+    file = Interpreter(export.convert(model, "full_int8", representative=texts))
+    found = np.concatenate([file.run({"ids": row[None]})["out"] for row in texts])
+    np.testing.assert_allclose(found, model(texts), atol=0.02)
 
 
 def test_masks_by_large_numbers_are_refused_in_files_of_integers():
