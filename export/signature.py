@@ -120,9 +120,9 @@ def signature(
     elif options.max_bytes is not None or max_words is not None:
         checks.fail("text", "a vocabulary, with `max_bytes` or `max_words`", options.text)
     averaged = [form for form in forms if _is_averaged(model, form)]
-    masks = for_integer_files() if recipe.kernels in OF_INTEGERS else contextlib.nullcontext()
+    integers = for_integer_files() if recipe.kernels in OF_INTEGERS else contextlib.nullcontext()
     tracing = preconditions.traced(sizes.batch_size)
-    with tracing, batch_of_one(), fourier_by_matrices(), masks, averaging(averaged):
+    with tracing, batch_of_one(), fourier_by_matrices(), integers, averaging(averaged):
         module = Serve(model, forms, specs, text_in, name)
     traced_operators.check_operators(module.function, recipe, forms)
     specs = specs if text_in is None else text_in.specs

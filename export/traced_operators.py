@@ -117,11 +117,8 @@ def found(function: Any, matches: Callable[[str], Any]) -> str:
     >>> found(function, "MatrixInverse".__eq__)
     'MatrixInverse in MatrixInverse'
     """
-    graph = function.graph.as_graph_def()
-    # The inside of a function that becomes one operator does not count: see `lstm_fusion.fused`.
-    functions = [one for one in graph.library.function if "api_implements" not in one.attr]
-    nodes = [*graph.node, *(node for one in functions for node in one.node_def)]
-    names = [f"{node.op} in {layer_of(node.name)}" for node in nodes if matches(node.op)]
+    nodes = [node for node in _nodes(function) if matches(node.op)]
+    names = [f"{node.op} in {layer_of(node.name)}" for node in nodes]
     return ", ".join(list(dict.fromkeys(names))[:3])
 
 
@@ -135,12 +132,20 @@ def very_negative(function: Any) -> str:
     '-1e+09 in SelectV2'
     """
     names = []
-    for node in function.graph.as_graph_def().node:
+    for node in _nodes(function):
         if node.op == "Const" and tf.as_dtype(node.attr["dtype"].type).is_floating:
             lowest = np.min(tf.make_ndarray(node.attr["value"].tensor), initial=0)
             if lowest < VERY_NEGATIVE:
                 names.append(f"{lowest:g} in {layer_of(node.name)}")
     return ", ".join(list(dict.fromkeys(names))[:3])
+
+
+def _nodes(function: Any) -> list[Any]:
+    """The operators of a traced function and of those in it."""
+    graph = function.graph.as_graph_def()
+    # The inside of a function that becomes one operator does not count: see `lstm_fusion.fused`.
+    functions = [one for one in graph.library.function if "api_implements" not in one.attr]
+    return [*graph.node, *(node for one in functions for node in one.node_def)]
 
 
 def open_lists(function: Any) -> list[str]:

@@ -1,5 +1,6 @@
 """Predictions of a file and of Keras for the examples of a data set."""
 
+import contextlib
 import functools
 import time
 from typing import Any
@@ -101,7 +102,7 @@ def of_keras(model: Any, data: Examples, names: list[str], batch_size: int = 256
     if len(groups) > EAGER:
         call = tf.function(call, reduce_retracing=True)
     for places in groups:
-        with batch_of_one():
+        with batch_of_one() if len(places) == 1 else contextlib.nullcontext():
             answer = call(_tensors(model, [data[place] for place in places]))
         outputs = _named(model, answer, names)
         for row, place in enumerate(places):

@@ -229,22 +229,21 @@ def _check_one_input(model: Any, tables: list[Any], size: int) -> None:
 
 def _check_no_one_hot(model: Any, tables: list[Any], size: int) -> None:
     """Refuses what counts or marks ids: its columns would be those of the former tokens."""
-    tokens, found = {one.name for table in tables for one in sources_of(model, table)}, []
-    for graph in filter(is_graph, [model, *all_layers(model)]):
-        for one in operations_of(graph):
-            named = getattr(one, ONE_HOT.get(type(one).__name__, ""), None) == size
-            read = {tensor.name for tensor in sources_of(graph, one)} if named else set()
-            if named and (graph is not model or not tokens or tokens & read):
-                found.append(one.name)
+    tokens = {one.name for table in tables for one in sources_of(model, table)}
+    found = [
+        one.name
+        for graph in filter(is_graph, [model, *all_layers(model)])
+        for one in operations_of(graph)
+        if getattr(one, ONE_HOT.get(type(one).__name__, ""), None) == size
+        and (graph is not model or not tokens or tokens & {x.name for x in sources_of(model, one)})
+    ]
     if found:
-        raise ValueError(
-            f"`model` must read its {size:,} tokens by tables alone: columns of a one-hot keep "
-            f"their places. Received: {model.name!r} with {found}."
-        )
+        checks.fail("model", f"one that reads its {size:,} tokens by tables, not a one-hot", found)
 
 
 def _resized(layer: Any, ids: np.ndarray, size: int) -> bool:
     """Tells a layer or model of keras-hub the new size; whether it has one."""
-    for name in (names := [name for name in SIZES if getattr(layer, name, None) == size]):
+    names = [name for name in SIZES if getattr(layer, name, None) == size]
+    for name in names:
         setattr(layer, name, len(ids))
     return bool(names)

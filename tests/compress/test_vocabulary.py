@@ -225,7 +225,7 @@ def test_ids_that_are_columns_are_refused(name, inside):
     if inside:
         again = keras.Input((2,), dtype="int32")
         model = keras.Model(again, model(again))
-    with pytest.raises(ValueError, match="`model` must read its 4 tokens by tables alone"):
+    with pytest.raises(ValueError, match="`model` must be one that reads its 4 tokens by tables"):
         with_rows(model, np.array([0, 1, 3]), 4)
     if not inside:  # of another input, which has four ids, too
         model = keras.Model([tokens, other], [both[0], marked(other)])

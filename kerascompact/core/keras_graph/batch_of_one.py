@@ -43,8 +43,11 @@ def batch_of_one() -> Iterator[None]:
 
 
 def _is_column(x1: Any, x2: Any) -> bool:
-    """Whether a tensor `(1, L, 1)` is added to one of as many axes."""
-    if not all(isinstance(x, tf.Tensor) for x in (x1, x2)):
+    """Whether a tensor `(1, L, 1)` that the batch decides is added to one of as many axes.
+
+    A constant is the same in a larger batch, and is added as it was in training.
+    """
+    if not all(isinstance(x, tf.Tensor) for x in (x1, x2)) or not x2.shape.rank:
         return False
-    last = x2.shape[-1] if x2.shape.rank else None
-    return bool(x1.shape.rank == x2.shape.rank and last == 1)
+    is_constant = tf.is_symbolic_tensor(x1) and not tf.is_symbolic_tensor(x2)
+    return bool(x1.shape.rank == x2.shape.rank and x2.shape[-1] == 1 and not is_constant)

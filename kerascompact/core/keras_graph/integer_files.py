@@ -92,7 +92,7 @@ def _low(scores: Any, axis: Any = -1) -> Any:
 
 @functools.cache
 def _leaves_none() -> bool:
-    """Whether `keras.layers.Softmax` gives 0 where all is masked, as it does from Keras 3.15 on."""
+    """Whether `keras.layers.Softmax` gives 0 where all is masked, as it does from Keras 3.14 on."""
     with tf.init_scope():
         x = tf.zeros((1, 2))
         return not bool(tf.reduce_any(keras.layers.Softmax()(x, mask=tf.cast(x, "bool")) != 0))

@@ -31,13 +31,13 @@ def share_scales(model: Any) -> None:
             if kind(model, operator) != OP.ONE_HOT:
                 continue
             output = graph.tensors[operator.outputs[0]]
-            if output.type != TYPE.INT8:
-                continue
+            if output.type != TYPE.INT8 or not _is_affine(output):
+                continue  # of floats, or of int8 that stand for themselves
             inputs = operator.inputs.tolist()
             for place in (2, 3):  # ones and zeros
                 own = graph.tensors[inputs[place]]
                 integers = constant(model, own, np.int8)
-                if integers is not None:
+                if integers is not None and _is_affine(own):
                     buffer = new_buffer(model, _rounded(_numbers(integers, own), output))
                     inputs[place] = new_tensor(graph, TYPE.INT8, integers.shape, buffer)
                     graph.tensors[inputs[place]].quantization = copy.deepcopy(output.quantization)
@@ -56,6 +56,10 @@ def _rounded(numbers: np.ndarray, tensor: Any) -> np.ndarray:
     """The integers that stand for numbers in a tensor."""
     scale, zero = _affine(tensor)
     return np.clip(np.round(numbers / scale) + zero, -128, 127).astype(np.int8)
+
+
+def _is_affine(tensor: Any) -> bool:
+    return tensor.quantization is not None and tensor.quantization.scale is not None
 
 
 def _affine(tensor: Any) -> tuple[float, int]:
