@@ -172,7 +172,7 @@ def convert(
             function = f"serve_{len(signatures):03}"
             options = options._replace(in_order=ordered)
             signatures[name] = signature(frozen, forms, recipe, sizes, options, function, **rest)
-        parsed = _parse(to_tflite(signatures, recipe.kernels))
+        parsed = _converted(signatures, recipe)
         every = [form for one in signatures.values() for form in one.forms]
         rewrite(parsed, recipe, every, known, fused_lstm)
         entries = {
@@ -217,9 +217,9 @@ def _in_order(
     return (made, False) if copy is None else (Frozen.of(copy, recipe), True)
 
 
-def _parse(data: bytes) -> Any:
+def _converted(signatures: dict[str, Signature], recipe: Recipe) -> Any:
     try:
-        return flatbuffer.parse(data)
+        return flatbuffer.parse(to_tflite(signatures, recipe.kernels))
     except TooLargeError as error:
         raise ValueError(
             "`model` must need no tensor of 2 GiB or more. Received: one for which the converter "

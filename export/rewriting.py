@@ -17,6 +17,7 @@ from kerascompact.tflite.passes import (
     known_words,
     nibbles,
     one_hots,
+    requantize,
     word_logits,
 )
 
@@ -53,6 +54,7 @@ def rewrite(
         nibbles.read_codes_as_int4(parsed)
     else:
         one_hots.share_scales(parsed)
+        requantize.use_quantize(parsed)
     if recipe.kernels in ("int8", "dynamic"):
         scales = metadata.column_scales(forms)
         kernels.store_kernels_as_int8(parsed, rounded, recipe.kernels == "dynamic", scales)

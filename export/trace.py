@@ -23,6 +23,7 @@ from kerascompact.core.keras_graph import (
     required_arguments,
 )
 from kerascompact.export import traced_operators
+from kerascompact.export.activation_ranges import true_ranges
 from kerascompact.export.embedding_forms import outermost
 from kerascompact.export.recipe import KERNELS
 from kerascompact.export.silence import quiet
@@ -127,7 +128,7 @@ def to_tflite(signatures: dict[str, Any], kernels: str = "float32") -> bytes:
     elif any(map(has_trained_ranges, functions)):
         converter.optimizations = [tf.lite.Optimize.DEFAULT]  # use the integers of training
     try:
-        with quiet(native=True), warnings.catch_warnings():
+        with quiet(native=True), true_ranges(), warnings.catch_warnings():
             # The converter runs the model on TensorFlow's interpreter, which warns of its age.
             warnings.filterwarnings("ignore", ".*tf.lite.Interpreter is deprecated")
             data = converter.convert()

@@ -212,6 +212,22 @@ def masks_of_attention():
     assert np.asarray(seen[0]).ravel().tolist() == [True, False]
 
 
+def functions_of_nn():
+    """What `keras.ops` and the layers compute with, by these names at each call."""
+    from keras.src.ops import nn
+
+    x, known = keras.ops.ones((1, 2)), ("_normalize", "_layer_normalization", "_rms_normalization")
+    layers = (keras.layers.UnitNormalization(), keras.layers.LayerNormalization())
+    for layer, name in zip((*layers, keras.layers.RMSNormalization()), known, strict=True):
+        own = getattr(nn, name)
+        setattr(nn, name, lambda x, *args, **kwargs: 0 * x)
+        try:
+            assert not np.asarray(layer(x)).any()
+        finally:
+            setattr(nn, name, own)
+        assert np.asarray(layer(x)).any() or name == "_layer_normalization"
+
+
 def parts_of_a_variable():
     variable = keras.Variable(np.zeros((3, 2), "float32"))
     assert (tuple(variable._shape), variable._ndim, variable._dtype) == ((3, 2), 2, "float32")
@@ -280,6 +296,7 @@ USES = {
     "_apply_weight_decay": hook("_apply_weight_decay"),
     "_average_gradients": slots(rms, "_average_gradients", centered=True),
     **dict.fromkeys(("_apply_masks", "_apply_scores", "_get_large_negative"), masks_of_attention),
+    **dict.fromkeys(("_layer_normalization", "_normalize", "_rms_normalization"), functions_of_nn),
     "_build_shapes_dict": build_shapes_dict,
     "_clip_gradients": hook("_clip_gradients"),
     "_could_use_gpu_kernel": gpu_kernel,
@@ -368,6 +385,7 @@ def names_of_keras():
     )
     found = {"_is_graph_network", "_could_use_gpu_kernel"}
     found |= {"_apply_masks", "_get_large_negative"}  # functions of a module
+    found |= {"_layer_normalization", "_normalize", "_rms_normalization"}
     for path in folder.rglob("*.py"):
         if not path.name.endswith("_test.py"):
             found |= set(pattern.findall(path.read_text(encoding="utf-8")))

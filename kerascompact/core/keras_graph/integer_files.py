@@ -10,7 +10,7 @@ import keras
 import tensorflow as tf
 from keras.src.backend.tensorflow import nn as backend
 
-from kerascompact.core.keras_graph.integer_norms import integer_norms
+from kerascompact.core.keras_graph.integer_functions import integer_functions
 from kerascompact.core.masked_mean import masked_mean
 
 MARGIN = 16.0  # below the least score: a masked one has at most e^-16 of its share
@@ -23,7 +23,7 @@ def for_integer_files() -> Iterator[None]:
 
     - Attention writes `min(scores) - 16` to masked scores, not -1e9. A softmax gives them nothing
       either way, but a tensor has one scale, and beside -1e9 all scores are the same integer.
-    - A vector is divided by its length without its squares: see `integer_norms`.
+    - Functions of `keras.ops` are those of `integer_functions`.
     - The mean of no vectors is zero, as that of `MaskedMean`, in place of `0 / 0`, which the
       runtime refuses to compute with integers.
 
@@ -39,7 +39,8 @@ def for_integer_files() -> Iterator[None]:
     with _ONE_AT_A_TIME:
         apply_masks, apply_scores = backend._apply_masks, attention._apply_scores
         call, average = softmax.call, pooling.call
-        norms = {kind: kind.call for kind in integer_norms()}
+        changed = integer_functions()
+        functions = {place: getattr(*place) for place in changed}
         leaves_none = _leaves_none()  # before the layer is another
 
         def masked_logits(logits: Any, mask: Any, is_causal: bool) -> Any:
@@ -81,15 +82,15 @@ def for_integer_files() -> Iterator[None]:
 
         backend._apply_masks, attention._apply_scores = masked_logits, masked_scores
         softmax.call, pooling.call = masked_softmax, masked_average
-        for kind, changed in integer_norms().items():
-            kind.call = changed
+        for place, function in changed.items():
+            setattr(*place, function)
         try:
             yield
         finally:
             backend._apply_masks, attention._apply_scores = apply_masks, apply_scores
             softmax.call, pooling.call = call, average
-            for kind, own in norms.items():
-                kind.call = own
+            for place, function in functions.items():
+                setattr(*place, function)
 
 
 def _low(scores: Any, axis: Any = -1) -> Any:

@@ -1,0 +1,149 @@
+"""Ranges of activations as calibration should find them, for the integers of a file."""
+
+import contextlib
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from tensorflow.lite.python.optimize import calibrator
+
+from kerascompact.tflite import flatbuffer
+from kerascompact.tflite.flatbuffer import schema
+from kerascompact.tflite.graph_edits import OP, TYPE, become, dims_of, kind, new_tensor
+
+READER = b"read at the end"  # name of what such an operator writes
+# Operators of several inputs that must all have the scale of the output.
+JOINS = {OP.CONCATENATION, OP.PACK, OP.MAXIMUM, OP.MINIMUM, OP.SELECT, OP.SELECT_V2}
+# Operators that write at any scale; what others write has that of their input, or a fixed one.
+ANY_SCALE = {
+    OP.ADD, OP.SUB, OP.MUL, OP.SUM, OP.MEAN, OP.SQUARED_DIFFERENCE, OP.FULLY_CONNECTED,
+    OP.BATCH_MATMUL, OP.CONV_2D, OP.DEPTHWISE_CONV_2D, OP.TRANSPOSE_CONV, OP.EXP, OP.LOG, OP.SQRT,
+    OP.RSQRT, OP.ABS, OP.ELU, OP.GELU, OP.LEAKY_RELU, OP.PRELU, OP.HARD_SWISH,
+}  # fmt: skip
+SAME = 0.02  # ranges that are closer, as a share of the wider one, have one scale
+_ONE_AT_A_TIME = threading.RLock()
+
+
+@contextlib.contextmanager
+def true_ranges() -> Iterator[None]:
+    """Context in which TensorFlow's converter finds the range of every activation.
+
+    Its calibration logs an operator's inputs before and after the operator runs. The runtime lets a
+    sum, a product or a softmax write over an input that nobody else reads, so that the range of the
+    input would be that of the output, too, and steps many times too large
+    (https://github.com/tensorflow/tensorflow/issues/127842, open in TensorFlow 2.21). Here every
+    activation has one more reader, at the end of its graph, while the converter calibrates.
+    """
+    tool = calibrator.Calibrator
+    with _ONE_AT_A_TIME:
+        prepared = calibrator.add_intermediate_tensors
+        calibrate, quantize = tool.calibrate, tool.calibrate_and_quantize
+
+        def ranges(self: Any, dataset_gen: Any) -> bytes:
+            """To int8: the file with the range of each tensor, which the converter then rounds."""
+            return with_own_scales(without_readers(calibrate(self, dataset_gen)))
+
+        def rounded(self: Any, dataset_gen: Any, *args: Any, **kwargs: Any) -> bytes:
+            """To int16: the same, and rounded by what finds no other ranges in no data."""
+            file = without_readers(calibrate(self, dataset_gen))
+            return quantize(tool(file), lambda: iter(()), *args, **kwargs)
+
+        calibrator.add_intermediate_tensors = lambda content: with_readers(prepared(content))
+        tool.calibrate, tool.calibrate_and_quantize = ranges, rounded
+        try:
+            yield
+        finally:
+            calibrator.add_intermediate_tensors = prepared
+            tool.calibrate, tool.calibrate_and_quantize = calibrate, quantize
+
+
+def with_readers(data: bytes) -> bytes:
+    """Adds an operator that reads the shape of a tensor for each that operators write."""
+    model = flatbuffer.parse(data)
+    for graph in model.subgraphs:
+        written = [int(n) for operator in graph.operators for n in operator.outputs if n >= 0]
+        for index in [*map(int, graph.inputs), *written]:
+            if graph.tensors[index].type != TYPE.FLOAT32:
+                continue
+            output = new_tensor(graph, TYPE.INT32, [len(dims_of(graph.tensors[index]))], 0)
+            graph.tensors[output].name = READER
+            reader, options = schema.OperatorT(), schema.ShapeOptionsT()
+            options.outType = TYPE.INT32
+            become(model, reader, OP.SHAPE, 1, schema.BuiltinOptions.ShapeOptions, options)
+            reader.inputs, reader.outputs = [index], [output]
+            graph.operators.append(reader)
+    return flatbuffer.pack(model)
+
+
+def without_readers(data: bytes) -> bytes:
+    """Removes what `with_readers` added."""
+    model = flatbuffer.parse(data)
+    for graph in model.subgraphs:
+        ours = {n for n, tensor in enumerate(graph.tensors) if tensor.name == READER}
+        graph.operators = [one for one in graph.operators if ours.isdisjoint(map(int, one.outputs))]
+        graph.tensors = [one for n, one in enumerate(graph.tensors) if n not in ours]  # the last
+    used = {one.opcodeIndex for graph in model.subgraphs for one in graph.operators}
+    while len(model.operatorCodes) - 1 not in used:
+        model.operatorCodes.pop()
+    return flatbuffer.pack(model)
+
+
+def with_own_scales(data: bytes) -> bytes:
+    """Keeps the range of a tensor that is joined with others and read elsewhere, too.
+
+    All inputs of a concatenation or a maximum have the scale of its output. The converter gives it
+    to the operators that write them, so that `max(x, -x)` would read an `x` of the range of the
+    maximum, where what is negative is cut off, and its `-x` would be 0. Here such an input is a
+    copy: a leaky ReLU of slope 1, which `passes.requantize` makes a change of scales.
+
+    Args:
+        data: A file of floats with the range of each tensor.
+    """
+    model = flatbuffer.parse(data)
+    for graph in model.subgraphs:
+        writers = {int(n): kind(model, one) for one in graph.operators for n in one.outputs}
+        readers = Counter(int(n) for one in graph.operators for n in one.inputs)
+        readers.update(map(int, graph.outputs))
+        operators = []
+        for operator in graph.operators:
+            if kind(model, operator) in JOINS:
+                inputs = list(map(int, operator.inputs))
+                for place, n in enumerate(inputs):
+                    alone = writers.get(n) in ANY_SCALE and readers[n] == 1
+                    if not alone and _differ(graph.tensors[n], graph.tensors[operator.outputs[0]]):
+                        operators.append(_copy(model, graph, n, int(operator.outputs[0])))
+                        inputs[place] = int(operators[-1].outputs[0])
+                operator.inputs = inputs
+            operators.append(operator)
+        graph.operators = operators
+    return flatbuffer.pack(model)
+
+
+def _range(tensor: Any) -> tuple[float, float] | None:
+    found = tensor.quantization
+    if tensor.type != TYPE.FLOAT32 or found is None or found.min is None or found.max is None:
+        return None
+    return (float(found.min[0]), float(found.max[0])) if len(found.min) else None
+
+
+def _differ(tensor: Any, output: Any) -> bool:
+    """Whether a tensor has a range that is not that of an output."""
+    own, wanted = _range(tensor), _range(output)
+    if own is None or wanted is None:
+        return False
+    off = max(abs(a - b) for a, b in zip(own, wanted, strict=True))
+    return off > SAME * max(own[1] - own[0], wanted[1] - wanted[0])
+
+
+def _copy(model: Any, graph: Any, tensor: int, output: int) -> Any:
+    """An operator that copies a tensor into a new one, of the range of an output."""
+    made, options = schema.OperatorT(), schema.LeakyReluOptionsT()
+    own, options.alpha = graph.tensors[tensor], 1.0
+    become(model, made, OP.LEAKY_RELU, 1, schema.BuiltinOptions.LeakyReluOptions, options)
+    copied = new_tensor(graph, TYPE.FLOAT32, own.shape, 0)
+    graph.tensors[copied].name = b"copy %d" % copied
+    graph.tensors[copied].shapeSignature = own.shapeSignature
+    graph.tensors[copied].quantization = graph.tensors[output].quantization
+    made.inputs, made.outputs = [tensor], [copied]
+    return made

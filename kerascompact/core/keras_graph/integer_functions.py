@@ -1,0 +1,138 @@
+"""Functions of `keras.ops` as tensors of integers, which have one scale each, can hold them."""
+
+import functools
+import math
+from collections.abc import Callable
+from typing import Any
+
+import keras
+import tensorflow as tf
+from keras.src.backend.tensorflow import nn as backend
+from keras.src.ops import nn
+
+SELU_ALPHA, SELU_SCALE = 1.6732632423543772, 1.0507009873554805  # of Klambauer et al., 2017
+SMALL = 1e-6  # an epsilon that counts for nothing beside what 8 bits can hold
+
+
+def integer_functions() -> dict[tuple[Any, str], Callable[..., Any]]:
+    """The function for tensors of integers in place of each module's attribute.
+
+    - Keras divides a vector by the root of a mean of squares. If one vector is 10 times as long as
+      another, their squares differ by 100, and integers of one scale leave two steps for the
+      smaller one. The runtime has an operator that divides by a length without such a tensor.
+    - `log(1 + exp(x))`, and what is `exp(x)` below 0, have no exponential of a positive number,
+      beside which all others would be zero.
+    """
+    return {
+        (nn, "_layer_normalization"): _where(_layer_norm, nn._layer_normalization),
+        (nn, "_rms_normalization"): _where(_rms_norm, nn._rms_normalization),
+        (nn, "_normalize"): _where(_normalized, nn._normalize),
+        (backend, "softplus"): softplus,
+        (backend, "log_sigmoid"): log_sigmoid,
+        (backend, "selu"): selu,
+    }
+
+
+def _where(function: Callable[..., Any], own: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that is Keras' own for other axes than the last one, where it gives `None`."""
+
+    @functools.wraps(own)
+    def either(x: Any, *args: Any, **kwargs: Any) -> Any:
+        found = function(keras.ops.cast(x, "float32"), *args, **kwargs)
+        return own(x, *args, **kwargs) if found is None else keras.ops.cast(found, x.dtype)
+
+    return either
+
+
+def _is_last(axis: Any, x: Any) -> bool:
+    axes = [axis] if isinstance(axis, int) else axis
+    return len(x.shape) > 1 and [n % len(x.shape) for n in axes] == [len(x.shape) - 1]
+
+
+def _layer_norm(
+    x: Any,
+    gamma: Any = None,
+    beta: Any = None,
+    axis: Any = -1,
+    epsilon: float | None = None,
+    rms_scaling: bool = False,
+) -> Any:
+    if rms_scaling or not _is_last(axis, x):
+        return None
+    found = over_rms(x - keras.ops.mean(x, axis=-1, keepdims=True), epsilon)
+    found = found if gamma is None else found * keras.ops.cast(gamma, found.dtype)
+    return found if beta is None else found + keras.ops.cast(beta, found.dtype)
+
+
+def _rms_norm(x: Any, scale: Any = None, axis: Any = -1, epsilon: float | None = None) -> Any:
+    if not _is_last(axis, x):
+        return None
+    found = over_rms(x, epsilon)
+    return found if scale is None else found * keras.ops.cast(scale, found.dtype)
+
+
+def _normalized(x: Any, axis: Any = -1, order: Any = 2, epsilon: float | None = None) -> Any:
+    epsilon = keras.config.epsilon() if epsilon is None else epsilon
+    if order != 2 or epsilon > SMALL or not _is_last(axis, x):
+        return None
+    return over_rms(x, 0.0) / math.sqrt(x.shape[-1])
+
+
+def over_rms(x: Any, epsilon: float | None) -> Any:
+    """`x / sqrt(mean(x^2) + epsilon)` over the last axis, by lengths of vectors alone.
+
+    What `L2_NORMALIZATION` gives has steps of 1/128, too large for the numbers of a wide vector of
+    length 1. So the vector is cut into `k` parts, about the root of its width: each number is
+    divided by the length of its part, and the length of the part by that of all lengths. `epsilon`
+    is as one more of them, `sqrt(width epsilon)`.
+
+    >>> x = keras.ops.array([[3.0, 4.0]])
+    >>> over_rms(x, 0.5).numpy().round(3).tolist()  # divided by the root of 12.5 + 0.5
+    [[0.832, 1.109]]
+    """
+    epsilon = keras.config.epsilon() if epsilon is None else epsilon
+    width = x.shape[-1]
+    k = next(k for k in range(math.isqrt(width), 0, -1) if width % k == 0)
+    parts = keras.ops.reshape(x, (-1, k, width // k))
+    directions = _unit(parts)
+    lengths = keras.ops.sum(parts * directions, axis=-1)
+    if epsilon:
+        more = keras.ops.full_like(lengths[:, :1], math.sqrt(width * epsilon))
+        lengths = keras.ops.concatenate([lengths, more], axis=-1)
+    found = directions * _unit(lengths)[:, :k, None]
+    open_sizes = sum(size is None for size in x.shape)
+    shape = keras.ops.shape(x) if open_sizes > 1 else [-1 if n is None else n for n in x.shape]
+    return keras.ops.reshape(found, shape) * math.sqrt(width)
+
+
+def _unit(x: Any) -> Any:
+    """`x / |x|`, and 0 for 0; the converter knows TensorFlow's as `L2_NORMALIZATION`."""
+    return tf.math.l2_normalize(x, axis=-1, epsilon=1e-30)
+
+
+def softplus(x: Any) -> Any:
+    """`log(1 + exp(x))`.
+
+    >>> softplus(keras.ops.array([-1.0, 0.0, 50.0])).numpy().round(3).tolist()
+    [0.313, 0.693, 50.0]
+    """
+    return tf.nn.relu(x) + _log_of_more_than_one(x)
+
+
+def log_sigmoid(x: Any) -> Any:
+    """`-log(1 + exp(-x))`."""
+    return tf.minimum(x, 0) - _log_of_more_than_one(x)
+
+
+def _log_of_more_than_one(x: Any) -> Any:
+    """`log(1 + exp(-|x|))`; by a product, since the runtime has no `-x` of integers."""
+    return tf.math.log(1 + tf.exp(-1 * tf.abs(x)))
+
+
+def selu(x: Any) -> Any:
+    """`scale x` above 0, `scale alpha (exp(x) - 1)` below.
+
+    >>> selu(keras.ops.array([-1.0, 2.0])).numpy().round(3).tolist()
+    [-1.111, 2.101]
+    """
+    return SELU_SCALE * (tf.nn.relu(x) + SELU_ALPHA * (tf.exp(tf.minimum(x, 0)) - 1))
