@@ -59,50 +59,41 @@ def _layer_norm(
 ) -> Any:
     if rms_scaling or not _is_last(axis, x):
         return None
-    found = over_rms(x - keras.ops.mean(x, axis=-1, keepdims=True), epsilon)
-    found = found if gamma is None else found * keras.ops.cast(gamma, found.dtype)
-    return found if beta is None else found + keras.ops.cast(beta, found.dtype)
+    mean = keras.ops.mean(x, axis=-1, keepdims=True)
+    factor = over_rms(x - mean, epsilon)
+    factor = factor if gamma is None else factor * keras.ops.cast(gamma, x.dtype)
+    beta = 0.0 if beta is None else keras.ops.cast(beta, x.dtype)
+    return x * factor + (beta - mean * factor)  # as Keras has it: two roundings
 
 
 def _rms_norm(x: Any, scale: Any = None, axis: Any = -1, epsilon: float | None = None) -> Any:
     if not _is_last(axis, x):
         return None
-    found = over_rms(x, epsilon)
-    return found if scale is None else found * keras.ops.cast(scale, found.dtype)
+    factor = over_rms(x, epsilon)
+    return x * (factor if scale is None else factor * keras.ops.cast(scale, x.dtype))
 
 
 def _normalized(x: Any, axis: Any = -1, order: Any = 2, epsilon: float | None = None) -> Any:
     epsilon = keras.config.epsilon() if epsilon is None else epsilon
-    if order != 2 or epsilon > SMALL or not _is_last(axis, x):
-        return None
-    return over_rms(x, 0.0) / math.sqrt(x.shape[-1])
+    return _unit(x) if order == 2 and epsilon <= SMALL and _is_last(axis, x) else None
 
 
-def over_rms(x: Any, epsilon: float | None) -> Any:
-    """`x / sqrt(mean(x^2) + epsilon)` over the last axis, by lengths of vectors alone.
+def over_rms(x: Any, epsilon: float | None = None) -> Any:
+    """`1 / sqrt(mean(x^2) + epsilon)` over the last axis, from the length of a vector.
 
-    What `L2_NORMALIZATION` gives has steps of 1/128, too large for the numbers of a wide vector of
-    length 1. So the vector is cut into `k` parts, about the root of its width: each number is
-    divided by the length of its part, and the length of the part by that of all lengths. `epsilon`
-    is as one more of them, `sqrt(width epsilon)`.
+    The length is `x . (x / |x|)`, and `epsilon` one more number of the vector,
+    `sqrt(width epsilon)`.
 
     >>> x = keras.ops.array([[3.0, 4.0]])
-    >>> over_rms(x, 0.5).numpy().round(3).tolist()  # divided by the root of 12.5 + 0.5
-    [[0.832, 1.109]]
+    >>> over_rms(x, 12.5).numpy().round(3).tolist()  # of 12.5 + 12.5
+    [[0.2]]
     """
     epsilon = keras.config.epsilon() if epsilon is None else epsilon
-    width = x.shape[-1]
-    k = next(k for k in range(math.isqrt(width), 0, -1) if width % k == 0)
-    parts = keras.ops.reshape(x, (-1, k, width // k))
-    directions = _unit(parts)
-    lengths = keras.ops.sum(parts * directions, axis=-1)
-    if epsilon:
-        more = keras.ops.full_like(lengths[:, :1], math.sqrt(width * epsilon))
-        lengths = keras.ops.concatenate([lengths, more], axis=-1)
-    found = directions * _unit(lengths)[:, :k, None]
-    open_sizes = sum(size is None for size in x.shape)
-    shape = keras.ops.shape(x) if open_sizes > 1 else [-1 if n is None else n for n in x.shape]
-    return keras.ops.reshape(found, shape) * math.sqrt(width)
+    more = keras.ops.full_like(x[..., :1], math.sqrt(x.shape[-1] * epsilon))
+    whole = keras.ops.concatenate([x, more], axis=-1)
+    length = keras.ops.sum(whole * _unit(whole), axis=-1, keepdims=True)
+    root = keras.ops.rsqrt(length)
+    return root * root * math.sqrt(x.shape[-1])
 
 
 def _unit(x: Any) -> Any:
