@@ -6,11 +6,12 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 from tensorflow.lite.python.optimize import calibrator
 
 from kerascompact.tflite import flatbuffer
 from kerascompact.tflite.flatbuffer import schema
-from kerascompact.tflite.graph_edits import OP, TYPE, become, dims_of, kind, new_tensor
+from kerascompact.tflite.graph_edits import OP, TYPE, become, dims_of, kind, new_buffer, new_tensor
 
 READER = b"read at the end"  # name of what such an operator writes
 # Operators of several inputs that must all have the scale of the output.
@@ -97,6 +98,9 @@ def with_own_scales(data: bytes) -> bytes:
     maximum, where what is negative is cut off, and its `-x` would be 0. Here such an input is a
     copy: a leaky ReLU of slope 1, which `passes.requantize` makes a change of scales.
 
+    A divisor is at least one step: the runtime stops at integers that are 0, as those of the count
+    of no words plus 1e-7.
+
     Args:
         data: A file of floats with the range of each tensor.
     """
@@ -115,9 +119,29 @@ def with_own_scales(data: bytes) -> bytes:
                         operators.append(_copy(model, graph, n, int(operator.outputs[0])))
                         inputs[place] = int(operators[-1].outputs[0])
                 operator.inputs = inputs
+            elif kind(model, operator) == OP.DIV:
+                least = _least(model, graph, int(operator.inputs[1]))
+                if least is not None:
+                    operators.append(least)
+                    operator.inputs = [int(operator.inputs[0]), int(least.outputs[0])]
             operators.append(operator)
         graph.operators = operators
     return flatbuffer.pack(model)
+
+
+def _least(model: Any, graph: Any, divisor: int) -> Any:
+    """The maximum of a divisor and one step of its integers, if it can be less, but not below 0."""
+    found = _range(graph.tensors[divisor])
+    if found is None or not 0 <= found[0] < found[1] / 255:
+        return None
+    step = new_buffer(model, np.array(found[1] / 255, np.float32))
+    made = schema.OperatorT()
+    options = schema.BuiltinOptions.MaximumMinimumOptions
+    become(model, made, OP.MAXIMUM, 1, options, schema.MaximumMinimumOptionsT())
+    constant = new_tensor(graph, TYPE.FLOAT32, [], step)
+    graph.tensors[constant].name = b"step %d" % constant
+    made.inputs, made.outputs = [divisor, constant], [_like(graph, divisor, divisor)]
+    return made
 
 
 def _range(tensor: Any) -> tuple[float, float] | None:
@@ -139,11 +163,17 @@ def _differ(tensor: Any, output: Any) -> bool:
 def _copy(model: Any, graph: Any, tensor: int, output: int) -> Any:
     """An operator that copies a tensor into a new one, of the range of an output."""
     made, options = schema.OperatorT(), schema.LeakyReluOptionsT()
-    own, options.alpha = graph.tensors[tensor], 1.0
+    options.alpha = 1.0
     become(model, made, OP.LEAKY_RELU, 1, schema.BuiltinOptions.LeakyReluOptions, options)
-    copied = new_tensor(graph, TYPE.FLOAT32, own.shape, 0)
-    graph.tensors[copied].name = b"copy %d" % copied
-    graph.tensors[copied].shapeSignature = own.shapeSignature
-    graph.tensors[copied].quantization = graph.tensors[output].quantization
-    made.inputs, made.outputs = [tensor], [copied]
+    made.inputs, made.outputs = [tensor], [_like(graph, tensor, output)]
+    return made
+
+
+def _like(graph: Any, tensor: int, output: int) -> int:
+    """Adds a tensor of the shape of one and of the range of another."""
+    own = graph.tensors[tensor]
+    made = new_tensor(graph, TYPE.FLOAT32, own.shape, 0)
+    graph.tensors[made].name = b"copy %d" % made
+    graph.tensors[made].shapeSignature = own.shapeSignature
+    graph.tensors[made].quantization = graph.tensors[output].quantization
     return made

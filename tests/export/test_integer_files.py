@@ -9,6 +9,7 @@ from keras import ops
 
 from kerascompact import export
 from kerascompact.core.keras_graph import for_integer_files
+from kerascompact.layers import WeightedMean
 from kerascompact.runtime.interpreter import Interpreter
 from kerascompact.tflite import flatbuffer
 
@@ -163,6 +164,29 @@ def test_what_a_join_reads_keeps_its_own_range(kind):
     for name, wanted in model.predict(rows, verbose=0).items():
         error = np.concatenate([one[name].reshape(1, *wanted.shape[1:]) for one in found]) - wanted
         assert np.sqrt(np.mean(error**2)) < 0.07 * wanted.std()  # 0.01 to 0.05; without 0.2 to 1.5
+
+
+def mean_by_hand(vectors, mask):
+    kept = ops.cast(mask, "float32")[..., None]
+    return ops.sum(vectors * kept, axis=1) / (ops.sum(kept, axis=1) + 1e-7)
+
+
+@pytest.mark.parametrize(
+    "mean", [mean_by_hand, lambda vectors, mask: WeightedMean()(vectors, mask=mask)]
+)
+def test_means_of_texts_without_words(mean):
+    ids = keras.Input((6,), dtype="int32", name="ids")
+    table = keras.layers.Embedding(30, 5, embeddings_initializer="random_normal")
+    vectors = 20 * table(ids)
+    found = mean(vectors, ops.not_equal(ids, 0))
+    model = keras.Model(ids, keras.layers.Identity(name="out")(found))
+    texts = RNG.integers(1, 30, (50, 6)) * (np.arange(6) < RNG.integers(1, 7, (50, 1)))
+    texts[0] = 0
+    texts = texts.astype("int32")
+    file = Interpreter(export.convert(model, "full_int8", representative=texts))
+    found = np.concatenate([file.run({"ids": row[None]})["out"] for row in texts])
+    np.testing.assert_allclose(found, model(texts), atol=0.04 * np.ptp(model(texts)))
+    assert not found[0].any()
 
 
 @pytest.mark.parametrize("kernels", ["full_int8", "int16x8"])
