@@ -22,7 +22,6 @@ ANY_SCALE = {
     OP.BATCH_MATMUL, OP.CONV_2D, OP.DEPTHWISE_CONV_2D, OP.TRANSPOSE_CONV, OP.EXP, OP.LOG, OP.SQRT,
     OP.RSQRT, OP.ABS, OP.ELU, OP.GELU, OP.LEAKY_RELU, OP.PRELU, OP.HARD_SWISH,
 }  # fmt: skip
-SAME = 0.02  # ranges that are closer, as a share of the wider one, have one scale
 _ONE_AT_A_TIME = threading.RLock()
 
 
@@ -85,7 +84,7 @@ def without_readers(data: bytes) -> bytes:
         graph.operators = [one for one in graph.operators if ours.isdisjoint(map(int, one.outputs))]
         graph.tensors = [one for n, one in enumerate(graph.tensors) if n not in ours]  # the last
     used = {one.opcodeIndex for graph in model.subgraphs for one in graph.operators}
-    while len(model.operatorCodes) - 1 not in used:
+    while model.operatorCodes and len(model.operatorCodes) - 1 not in used:
         model.operatorCodes.pop()
     return flatbuffer.pack(model)
 
@@ -95,8 +94,9 @@ def with_own_scales(data: bytes) -> bytes:
 
     All inputs of a concatenation or a maximum have the scale of its output. The converter gives it
     to the operators that write them, so that `max(x, -x)` would read an `x` of the range of the
-    maximum, where what is negative is cut off, and its `-x` would be 0. Here such an input is a
-    copy: a leaky ReLU of slope 1, which `passes.requantize` makes a change of scales.
+    maximum, where what is negative is cut off, and its `-x` would be 0; and an LSTM whose input is
+    joined with its output would have a state of 8 bits. Here such an input is a copy: a leaky ReLU
+    of slope 1, which `passes.requantize` makes a change of scales.
 
     A divisor is at least one step: the runtime stops at integers that are 0, as those of the count
     of no words plus 1e-7.
@@ -115,7 +115,7 @@ def with_own_scales(data: bytes) -> bytes:
                 inputs = list(map(int, operator.inputs))
                 for place, n in enumerate(inputs):
                     alone = writers.get(n) in ANY_SCALE and readers[n] == 1
-                    if not alone and _differ(graph.tensors[n], graph.tensors[operator.outputs[0]]):
+                    if not alone and _range(graph.tensors[n]) is not None:
                         operators.append(_copy(model, graph, n, int(operator.outputs[0])))
                         inputs[place] = int(operators[-1].outputs[0])
                 operator.inputs = inputs
@@ -149,15 +149,6 @@ def _range(tensor: Any) -> tuple[float, float] | None:
     if tensor.type != TYPE.FLOAT32 or found is None or found.min is None or found.max is None:
         return None
     return (float(found.min[0]), float(found.max[0])) if len(found.min) else None
-
-
-def _differ(tensor: Any, output: Any) -> bool:
-    """Whether a tensor has a range that is not that of an output."""
-    own, wanted = _range(tensor), _range(output)
-    if own is None or wanted is None:
-        return False
-    off = max(abs(a - b) for a, b in zip(own, wanted, strict=True))
-    return off > SAME * max(own[1] - own[0], wanted[1] - wanted[0])
 
 
 def _copy(model: Any, graph: Any, tensor: int, output: int) -> Any:

@@ -147,6 +147,7 @@ JOINED = {
     "stack": lambda x: ops.stack([x[:, 0], 20 * x[:, 0]], axis=1),
     "where": lambda x: ops.where(ops.greater(x, 0), x, 0.1 * x) - 0.5 * x,
     "twice": lambda x: ops.maximum(ops.maximum(x, 0.5 * x), 0.1 * x) - x,
+    "fused lstm": lambda x: ops.concatenate([keras.layers.LSTM(4)(x), x[:, 0], x[:, 1]], -1),
     "an output, too": lambda x: ops.maximum(x, -1 * x),
     **{name: lambda x, name=name: keras.layers.Activation(name)(x) for name in ACTIVATIONS},
 }
@@ -159,7 +160,8 @@ def test_what_a_join_reads_keeps_its_own_range(kind):
     outputs = {"out": JOINED[kind](wide)} | ({"wide": wide} if "too" in kind else {})
     outputs = {name: keras.layers.Identity(name=name)(one) for name, one in outputs.items()}
     model, rows = keras.Model(x, outputs), 4 * RNG.normal(size=(60, 2, 3)).astype("float32")
-    file = Interpreter(export.convert(model, "full_int8", representative=rows))
+    options = {"representative": rows, "fused_lstm": "lstm" in kind}
+    file = Interpreter(export.convert(model, "full_int8", **options))
     found = [file.run({"x": row[None]}) for row in rows]
     for name, wanted in model.predict(rows, verbose=0).items():
         error = np.concatenate([one[name].reshape(1, *wanted.shape[1:]) for one in found]) - wanted
