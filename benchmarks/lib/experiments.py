@@ -93,6 +93,7 @@ FOLDERS: dict[str, dict[str, tuple[str, ...]]] = {
         "text_bytes": ("text_bytes",),
         "text_speed": ("text_speed",),
         "aware": ("aware",),
+        "integers": ("integers",),
         "few_bits": ("few_bits",),
         "parity": ("runtimes", "aarch64", "browser"),
         "reverify": ("reverify",),

@@ -41,6 +41,22 @@ def by_dynamic_range(model: keras.Model) -> bytes:
         return bytes(converter.convert())
 
 
+def by_integers(model: keras.Model, rows: np.ndarray) -> bytes:
+    """The converter's integers alone, with ranges of activations from some rows.
+
+    >>> model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
+    >>> by_integers(model, np.ones((3, 2), "float32"))[4:8]
+    b'TFL3'
+    """
+    with tempfile.TemporaryDirectory() as folder, quiet(native=True):
+        model.export(folder, format="tf_saved_model", verbose=False)
+        converter = tf.lite.TFLiteConverter.from_saved_model(folder)
+        converter.optimizations = [tf.lite.Optimize.DEFAULT]
+        converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS_INT8]
+        converter.representative_dataset = lambda: ([row[None]] for row in rows)
+        return bytes(converter.convert())
+
+
 def by_quantizer(
     model: keras.Model, recipe: str = "dynamic_wi8_afp32", rows: np.ndarray | None = None
 ) -> bytes:

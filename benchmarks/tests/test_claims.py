@@ -321,3 +321,26 @@ def test_from_bytes_to_class():
         assert max(times["fastText"], times["Keras, float32"]) < times["ours, ids"]
         assert 0.5 < times["ours, from ids to class"] / times["fastText"] < 0.95
         assert row["arms"]["ours, ids"]["accuracy"] == row["arms"]["ours, text in"]["accuracy"]
+
+
+def test_files_of_integers_alone():
+    lost, errors = {}, {}
+    for row in results.rows("integers"):
+        for name, file in row["files"].items():
+            lost.setdefault((name, row["label"]), []).append(100 * (row["test"] - file["test"]))
+            errors.setdefault((name, row["label"]), []).append(file["error"])
+    networks = {label for _, label in lost}
+
+    def losses(name):
+        return sorted(mean(lost[name, label]) for label in networks)
+
+    assert max(losses("ours, full_int8")) < 0.2 and all(len(one) == 3 for one in lost.values())
+    assert [round(one) for one in losses("TensorFlow's converter")] == [0, 0, 14, 47]
+    assert f"{losses('litert-quantizer, static int8')[-1]:.1f}" == "6.7"
+    assert "Ours within 0.2 points; TensorFlow's converter loses 14 and 47 on two" in RESULTS
+    assert "an eighth to half of the error, in fewer bytes" in RESULTS
+    shares = [
+        mean(errors["ours, int8 kernels", label]) / mean(errors["ours, full_int8", label])
+        for label in networks
+    ]
+    assert 1 / 8.5 < min(shares) and max(shares) < 0.5
