@@ -1,14 +1,13 @@
 """Ranges of activations as calibration should find them, for the integers of a file."""
 
 import contextlib
-import threading
 from collections import Counter
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from tensorflow.lite.python.optimize import calibrator
 
+from kerascompact.core.keras_graph import replaced
 from kerascompact.tflite import flatbuffer
 from kerascompact.tflite.flatbuffer import schema
 from kerascompact.tflite.graph_edits import OP, TYPE, become, dims_of, kind, new_buffer, new_tensor
@@ -22,11 +21,9 @@ ANY_SCALE = {
     OP.BATCH_MATMUL, OP.CONV_2D, OP.DEPTHWISE_CONV_2D, OP.TRANSPOSE_CONV, OP.EXP, OP.LOG, OP.SQRT,
     OP.RSQRT, OP.ABS, OP.ELU, OP.GELU, OP.LEAKY_RELU, OP.PRELU, OP.HARD_SWISH,
 }  # fmt: skip
-_ONE_AT_A_TIME = threading.RLock()
 
 
-@contextlib.contextmanager
-def true_ranges() -> Iterator[None]:
+def true_ranges() -> contextlib.AbstractContextManager[None]:
     """Context in which TensorFlow's converter finds the range of every activation.
 
     Its calibration logs an operator's inputs before and after the operator runs. The runtime lets a
@@ -35,27 +32,25 @@ def true_ranges() -> Iterator[None]:
     (https://github.com/tensorflow/tensorflow/issues/127842, open in TensorFlow 2.21). Here every
     activation has one more reader, at the end of its graph, while the converter calibrates.
     """
-    tool = calibrator.Calibrator
-    with _ONE_AT_A_TIME:
-        prepared = calibrator.add_intermediate_tensors
-        calibrate, quantize = tool.calibrate, tool.calibrate_and_quantize
+    tool, prepared = calibrator.Calibrator, calibrator.add_intermediate_tensors
+    calibrate, quantize = tool.calibrate, tool.calibrate_and_quantize
 
-        def ranges(self: Any, dataset_gen: Any) -> bytes:
-            """To int8: the file with the range of each tensor, which the converter then rounds."""
-            return with_own_scales(without_readers(calibrate(self, dataset_gen)))
+    def ranges(self: Any, dataset_gen: Any) -> bytes:
+        """To int8: the file with the range of each tensor, which the converter then rounds."""
+        return with_own_scales(without_readers(calibrate(self, dataset_gen)))
 
-        def rounded(self: Any, dataset_gen: Any, *args: Any, **kwargs: Any) -> bytes:
-            """To int16: the same, and rounded by what finds no other ranges in no data."""
-            file = without_readers(calibrate(self, dataset_gen))
-            return quantize(tool(file), lambda: iter(()), *args, **kwargs)
+    def rounded(self: Any, dataset_gen: Any, *args: Any, **kwargs: Any) -> bytes:
+        """To int16: the same, and rounded by what finds no other ranges in no data."""
+        file = without_readers(calibrate(self, dataset_gen))
+        return quantize(tool(file), lambda: iter(()), *args, **kwargs)
 
-        calibrator.add_intermediate_tensors = lambda content: with_readers(prepared(content))
-        tool.calibrate, tool.calibrate_and_quantize = ranges, rounded
-        try:
-            yield
-        finally:
-            calibrator.add_intermediate_tensors = prepared
-            tool.calibrate, tool.calibrate_and_quantize = calibrate, quantize
+    return replaced(
+        {
+            (calibrator, "add_intermediate_tensors"): lambda file: with_readers(prepared(file)),
+            (tool, "calibrate"): ranges,
+            (tool, "calibrate_and_quantize"): rounded,
+        }
+    )
 
 
 def with_readers(data: bytes) -> bytes:
@@ -130,9 +125,9 @@ def with_own_scales(data: bytes) -> bytes:
 
 
 def _least(model: Any, graph: Any, divisor: int) -> Any:
-    """The maximum of a divisor and one step of its integers, if it can be less, but not below 0."""
+    """The maximum of a divisor and one step of its integers, if it is never below 0."""
     found = _range(graph.tensors[divisor])
-    if found is None or not 0 <= found[0] < found[1] / 255:
+    if found is None or not 0 <= found[0] < found[1]:
         return None
     step = new_buffer(model, np.array(found[1] / 255, np.float32))
     made = schema.OperatorT()

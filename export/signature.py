@@ -12,6 +12,7 @@ from kerascompact.core.keras_graph import (
     for_integer_files,
     fourier_by_matrices,
     is_graph,
+    largest_by_value,
     readers_of_inputs,
     takers_of,
 )
@@ -122,7 +123,10 @@ def signature(
     averaged = [form for form in forms if _is_averaged(model, form)]
     integers = for_integer_files() if recipe.kernels in OF_INTEGERS else contextlib.nullcontext()
     tracing = preconditions.traced(sizes.batch_size)
-    with tracing, batch_of_one(), fourier_by_matrices(), integers, averaging(averaged):
+    functions = (batch_of_one(), fourier_by_matrices(), largest_by_value(), integers)
+    with tracing, contextlib.ExitStack() as stack, averaging(averaged):
+        for one in functions:
+            stack.enter_context(one)
         module = Serve(model, forms, specs, text_in, name)
     traced_operators.check_operators(module.function, recipe, forms)
     specs = specs if text_in is None else text_in.specs

@@ -19,6 +19,7 @@ from kerascompact.core.keras_graph.kinds import (
     required_arguments,
     stock_reversible,
 )
+from kerascompact.core.keras_graph.largest import largest_by_value
 from kerascompact.core.keras_graph.layers import (
     all_layers,
     computing_in_float32,
@@ -44,6 +45,7 @@ from kerascompact.core.keras_graph.quantized import (
     integers_of,
     quantized_kind,
 )
+from kerascompact.core.keras_graph.replacing import replaced
 from kerascompact.core.keras_graph.tf_keras import is_tf_keras_graph, without_gpu_kernel
 from kerascompact.core.keras_graph.twins import CannotCopyError, set_array
 from kerascompact.core.keras_graph.wiring import (
@@ -92,6 +94,7 @@ __all__ = [
     "is_shape",
     "is_stock_embedding",
     "is_tf_keras_graph",
+    "largest_by_value",
     "maker_of",
     "mask_of",
     "named_outputs",
@@ -102,6 +105,7 @@ __all__ = [
     "parts_of",
     "reached_layers",
     "readers_of_inputs",
+    "replaced",
     "required_arguments",
     "run_graph",
     "seed_generators",

@@ -1,19 +1,16 @@
 """Sums of a batch of one, which Keras takes for sums with a bias."""
 
 import contextlib
-import threading
-from collections.abc import Iterator
 from typing import Any
 
 import keras
 import tensorflow as tf
 from keras.src.backend.tensorflow import numpy as backend
 
-_ONE_AT_A_TIME = threading.RLock()
+from kerascompact.core.keras_graph.replacing import replaced
 
 
-@contextlib.contextmanager
-def batch_of_one() -> Iterator[None]:
+def batch_of_one() -> contextlib.AbstractContextManager[None]:
     """Context in which `keras.ops.add` of a batch of one is that of a larger batch.
 
     Numbers `(1, L, 1)`, such as a mask, look like a bias of `L` channels to it. Added to
@@ -26,20 +23,15 @@ def batch_of_one() -> Iterator[None]:
     ...     keras.ops.add(x, mask).numpy().tolist()
     [[[0.0, 0.0], [1.0, 1.0]]]
     """
-    with _ONE_AT_A_TIME:
-        before = backend.add
+    before = backend.add
 
-        def add(x1: Any, x2: Any) -> Any:
-            if not _is_column(x1, x2):
-                return before(x1, x2)
-            dtype = keras.backend.result_type(x1.dtype, x2.dtype)
-            return tf.add(tf.cast(x1, dtype), tf.cast(x2, dtype))
+    def add(x1: Any, x2: Any) -> Any:
+        if not _is_column(x1, x2):
+            return before(x1, x2)
+        dtype = keras.backend.result_type(x1.dtype, x2.dtype)
+        return tf.add(tf.cast(x1, dtype), tf.cast(x2, dtype))
 
-        backend.add = add
-        try:
-            yield
-        finally:
-            backend.add = before
+    return replaced({(backend, "add"): add})
 
 
 def _is_column(x1: Any, x2: Any) -> bool:

@@ -1,8 +1,6 @@
 """Fourier transforms as products with matrices, while a model is traced for a TFLite file."""
 
 import contextlib
-import threading
-from collections.abc import Iterator
 from typing import Any
 
 import keras
@@ -11,12 +9,10 @@ import tensorflow as tf
 from keras.src.backend.tensorflow import math as backend
 
 from kerascompact.core import checks
+from kerascompact.core.keras_graph.replacing import replaced
 
-_ONE_AT_A_TIME = threading.RLock()
 
-
-@contextlib.contextmanager
-def fourier_by_matrices() -> Iterator[None]:
+def fourier_by_matrices() -> contextlib.AbstractContextManager[None]:
     """Context in which `keras.ops.fft` and `fft2` multiply with matrices of cosines and sines.
 
     `F = (R + i I)(C - i S)` along each axis, with `C[j, k] = cos(2 pi j k / n)` and `S` the same
@@ -33,14 +29,11 @@ def fourier_by_matrices() -> Iterator[None]:
     >>> bool(np.abs(found - expected).max() < 1e-5)
     True
     """
-    with _ONE_AT_A_TIME:
-        before = backend.fft, backend.fft2
-        backend.fft = lambda x: _along(tuple(map(keras.ops.convert_to_tensor, x)), -1)
-        backend.fft2 = lambda x: _along(backend.fft(x), -2)
-        try:
-            yield
-        finally:
-            backend.fft, backend.fft2 = before
+
+    def fft(x: Any) -> Any:
+        return _along(tuple(map(keras.ops.convert_to_tensor, x)), -1)
+
+    return replaced({(backend, "fft"): fft, (backend, "fft2"): lambda x: _along(fft(x), -2)})
 
 
 def _along(x: tuple[Any, Any], axis: int) -> tuple[Any, Any]:

@@ -2,8 +2,6 @@
 
 import contextlib
 import functools
-import threading
-from collections.abc import Iterator
 from typing import Any
 
 import keras
@@ -11,14 +9,13 @@ import tensorflow as tf
 from keras.src.backend.tensorflow import nn as backend
 
 from kerascompact.core.keras_graph.integer_functions import integer_functions
+from kerascompact.core.keras_graph.replacing import replaced
 from kerascompact.core.masked_mean import masked_mean
 
 MARGIN = 16.0  # below the least score: a masked one has at most e^-16 of its share
-_ONE_AT_A_TIME = threading.RLock()
 
 
-@contextlib.contextmanager
-def for_integer_files() -> Iterator[None]:
+def for_integer_files() -> contextlib.AbstractContextManager[None]:
     """Context in which Keras' layers compute what tensors of integers can hold.
 
     - Attention writes `min(scores) - 16` to masked scores, not -1e9. A softmax gives them nothing
@@ -36,61 +33,52 @@ def for_integer_files() -> Iterator[None]:
     """
     attention, softmax = keras.layers.Attention, keras.layers.Softmax
     pooling = keras.layers.GlobalAveragePooling1D
-    with _ONE_AT_A_TIME:
-        apply_masks, apply_scores = backend._apply_masks, attention._apply_scores
-        call, average = softmax.call, pooling.call
-        changed = integer_functions()
-        functions = {place: getattr(*place) for place in changed}
-        leaves_none = _leaves_none()  # before the layer is another
+    apply_masks, apply_scores = backend._apply_masks, attention._apply_scores
+    call, average = softmax.call, pooling.call
+    leaves_none = _leaves_none()  # before the layer is another
 
-        def masked_logits(logits: Any, mask: Any, is_causal: bool) -> Any:
-            """In `keras.ops.dot_product_attention`."""
-            number = backend._get_large_negative
-            backend._get_large_negative = lambda dtype: _low(logits)
-            try:
-                return apply_masks(logits, mask, is_causal)
-            finally:
-                backend._get_large_negative = number
+    def masked_logits(logits: Any, mask: Any, is_causal: bool) -> Any:
+        """In `keras.ops.dot_product_attention`."""
+        with replaced({(backend, "_get_large_negative"): lambda dtype: _low(logits)}):
+            return apply_masks(logits, mask, is_causal)
 
-        def masked_scores(
-            self: Any, scores: Any, value: Any, scores_mask: Any = None, training: bool = False
-        ) -> Any:
-            """In `keras.layers.Attention`."""
-            if scores_mask is not None:
-                if len(scores_mask.shape) == 2:
-                    scores_mask = keras.ops.expand_dims(scores_mask, axis=-2)
-                scores = keras.ops.where(scores_mask, scores, _low(scores))
-            return apply_scores(self, scores, value, None, training)
+    def masked_scores(
+        self: Any, scores: Any, value: Any, scores_mask: Any = None, training: bool = False
+    ) -> Any:
+        """In `keras.layers.Attention`."""
+        if scores_mask is not None:
+            if len(scores_mask.shape) == 2:
+                scores_mask = keras.ops.expand_dims(scores_mask, axis=-2)
+            scores = keras.ops.where(scores_mask, scores, _low(scores))
+        return apply_scores(self, scores, value, None, training)
 
-        def masked_softmax(self: Any, inputs: Any, mask: Any = None) -> Any:
-            """In `keras.layers.Softmax`, which `MultiHeadAttention` and keras-hub call."""
-            if mask is None:
-                return call(self, inputs)
-            if keras.backend.standardize_dtype(mask.dtype) != "bool":
-                mask = keras.ops.greater(mask, keras.ops.cast(0.5, mask.dtype))
-            found = call(self, keras.ops.where(mask, inputs, _low(inputs, self.axis)))
-            return keras.ops.where(mask, found, 0.0) if leaves_none else found
+    def masked_softmax(self: Any, inputs: Any, mask: Any = None) -> Any:
+        """In `keras.layers.Softmax`, which `MultiHeadAttention` and keras-hub call."""
+        if mask is None:
+            return call(self, inputs)
+        if keras.backend.standardize_dtype(mask.dtype) != "bool":
+            mask = keras.ops.greater(mask, keras.ops.cast(0.5, mask.dtype))
+        found = call(self, keras.ops.where(mask, inputs, _low(inputs, self.axis)))
+        return keras.ops.where(mask, found, 0.0) if leaves_none else found
 
-        def masked_average(self: Any, inputs: Any, mask: Any = None) -> Any:
-            """In `keras.layers.GlobalAveragePooling1D`."""
-            if mask is None:
-                return average(self, inputs)
-            first = self.data_format == "channels_first"
-            mean = masked_mean(keras.ops.swapaxes(inputs, 1, 2) if first else inputs, mask)
-            axis = 2 if first else 1
-            return keras.ops.expand_dims(mean, axis) if self.keepdims else mean
+    def masked_average(self: Any, inputs: Any, mask: Any = None) -> Any:
+        """In `keras.layers.GlobalAveragePooling1D`."""
+        if mask is None:
+            return average(self, inputs)
+        first = self.data_format == "channels_first"
+        mean = masked_mean(keras.ops.swapaxes(inputs, 1, 2) if first else inputs, mask)
+        axis = 2 if first else 1
+        return keras.ops.expand_dims(mean, axis) if self.keepdims else mean
 
-        backend._apply_masks, attention._apply_scores = masked_logits, masked_scores
-        softmax.call, pooling.call = masked_softmax, masked_average
-        for place, function in changed.items():
-            setattr(*place, function)
-        try:
-            yield
-        finally:
-            backend._apply_masks, attention._apply_scores = apply_masks, apply_scores
-            softmax.call, pooling.call = call, average
-            for place, function in functions.items():
-                setattr(*place, function)
+    return replaced(
+        {
+            **integer_functions(),
+            (backend, "_apply_masks"): masked_logits,
+            (attention, "_apply_scores"): masked_scores,
+            (softmax, "call"): masked_softmax,
+            (pooling, "call"): masked_average,
+        }
+    )
 
 
 def _low(scores: Any, axis: Any = -1) -> Any:
