@@ -101,7 +101,7 @@ def with_own_scales(data: bytes) -> bytes:
     """
     model = flatbuffer.parse(data)
     for graph in model.subgraphs:
-        writers = {int(n): kind(model, one) for one in graph.operators for n in one.outputs}
+        writers = {int(n): one for one in graph.operators for n in one.outputs}
         readers = Counter(int(n) for one in graph.operators for n in one.inputs)
         readers.update(map(int, graph.outputs))
         operators = []
@@ -109,13 +109,15 @@ def with_own_scales(data: bytes) -> bytes:
             if kind(model, operator) in JOINS:
                 inputs = list(map(int, operator.inputs))
                 for place, n in enumerate(inputs):
-                    alone = writers.get(n) in ANY_SCALE and readers[n] == 1
+                    alone = n in writers and kind(model, writers[n]) in ANY_SCALE
+                    alone = alone and readers[n] == 1
                     if not alone and _range(graph.tensors[n]) is not None:
                         operators.append(_copy(model, graph, n, int(operator.outputs[0])))
                         inputs[place] = int(operators[-1].outputs[0])
                 operator.inputs = inputs
             elif kind(model, operator) == OP.DIV:
-                least = _least(model, graph, int(operator.inputs[1]))
+                divisor = int(operator.inputs[1])
+                least = _least(model, graph, divisor, writers.get(divisor))
                 if least is not None:
                     operators.append(least)
                     operator.inputs = [int(operator.inputs[0]), int(least.outputs[0])]
@@ -124,11 +126,19 @@ def with_own_scales(data: bytes) -> bytes:
     return flatbuffer.pack(model)
 
 
-def _least(model: Any, graph: Any, divisor: int) -> Any:
-    """The maximum of a divisor and one step of its integers, if it is never below 0."""
+def _least(model: Any, graph: Any, divisor: int, writer: Any) -> Any:
+    """The maximum of a divisor and one step of its integers, if it is never below 0.
+
+    `None` for other divisors, and for what is such a maximum.
+    """
     found = _range(graph.tensors[divisor])
     if found is None or not 0 <= found[0] < found[1]:
         return None
+    if writer is not None and kind(model, writer) == OP.MAXIMUM:
+        buffers = (model.buffers[graph.tensors[n].buffer].data for n in writer.inputs)
+        constants = [np.frombuffer(bytes(one), np.float32) for one in buffers if one is not None]
+        if any(one.size and one.min() >= found[1] / 255 for one in constants):
+            return None
     step = new_buffer(model, np.array(found[1] / 255, np.float32))
     made = schema.OperatorT()
     options = schema.BuiltinOptions.MaximumMinimumOptions

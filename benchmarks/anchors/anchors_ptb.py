@@ -100,6 +100,8 @@ WHOLE = (
     "ANT 1,000",
     "LR 1/5",
     "SparseVD",
+    "ANT 100, knowledge",
+    "TT 1/5",
 )
 STRENGTHS = ("l1_weight", "group_lasso_weight", "kl_weight")
 

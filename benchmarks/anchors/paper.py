@@ -53,7 +53,9 @@ def language(
     ]
 
 
-def entire(row: str, perplexity: float, numbers: float, method: str, differs: str) -> list[Line]:
+def entire(
+    row: str, perplexity: float | None, numbers: float | None, method: str, differs: str
+) -> list[Line]:
     """The same row, trained on all of the text."""
     part = "all of the text, LSTM 200"
     return language(row, perplexity, numbers, method, differs, part, "ant_ptb_whole")
@@ -129,6 +131,8 @@ LINES: tuple[Line, ...] = (
             f"{WHOLE}; 200 units, where the paper has AWD-LSTM"),
     *entire("ANT 1,000", 79.4, 0.41, "ANT 1,000", f"{WHOLE}; signed T"),
     *entire("ANT 100", 106.6, 0.05, "ANT 100", f"{WHOLE}; signed T"),
+    *entire("ANT 100, knowledge", None, None, "ANT 100, knowledge",
+            f"{WHOLE}; signed T; the paper has knowledge with AWD-LSTM alone"),
     *language("full table", 77.1, 2.00, "SE", f"{PTB} (paper 500), Zaremba's settings"),
     *language("LR", 112.1, 1.26, "LR 1/5", f"{PTB}; the embedding alone has low rank"),
     *language("TT", 116.6, 1.16, "TT 1/5", f"{PTB}; the embedding alone is a tensor train"),
