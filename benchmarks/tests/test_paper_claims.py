@@ -56,6 +56,17 @@ def test_start_of_low_rank_explains_part_of_its_loss():
     assert apart == sorted(apart, reverse=True)
 
 
+def test_codes_of_the_medium_model_are_above_its_table_as_in_the_paper():
+    full, codes = results.rows("ptb_medium")
+    above = [
+        100 * (ours / table - 1)
+        for ours, table in ((codes["test_perplexity"], full["test_perplexity"]), (89.03, 83.38))
+    ]
+    said = "are {:.1f} % above the table in a twelfth of its bits, where the paper's are {:.1f} %"
+    assert said.format(*above) in RESULTS
+    assert round(full["paper_bits"] / codes["paper_bits"]) == 12
+
+
 def test_guided_codes_are_said_to_be():
     names = {"kd_text": kd_paper.name_of, "graph": lambda row: graph.Spec(**row["spec"]).label}
     for name, said in names.items():
