@@ -125,6 +125,7 @@ LINES: tuple[Line, ...] = (
     ),
     *entire("full table", 77.1, 2.0, "SE", f"{WHOLE}, Zaremba's settings"),
     *entire("LR", 112.1, 1.26, "LR 1/5", f"{WHOLE}; the embedding alone has low rank"),
+    *entire("TT", 116.6, 1.16, "TT 1/5", f"{WHOLE}; the embedding alone is a tensor train"),
     *entire("SparseVD (paper: LSTM 256)", 109.2, 1.34, "SparseVD",
             f"{WHOLE}; the embedding alone is sparse"),
     *entire("Post-SH + k-SVD 1,000", 78.0, 0.60, "Post-SH + k-SVD 1,000",
