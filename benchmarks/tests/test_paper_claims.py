@@ -174,6 +174,19 @@ def test_anchors_of_all_of_penn_treebank_are_below_the_table_more_of_them_furthe
     assert [ours < theirs for ours, theirs in pairs] == [False] * 6 + [True] * 4
 
 
+def test_anchors_and_low_rank_of_a_third_of_penn_treebank():
+    found = {}
+    for row in results.rows("ant_ptb"):
+        if row["spec"]["epochs"] == 4:
+            found.setdefault(row["label"], []).append(row["test_perplexity"])
+    full, few, low = (mean(found[label]) for label in ("SE", "ANT 100", "LR 1/10"))
+    assert all(len(found[label]) == 3 for label in ("SE", "ANT 100", "LR 1/10", "LR 1/5"))
+    said = "100 of them lose {:.1f} of perplexity in a tenth of the numbers, low rank {:.1f}."
+    assert said.format(few - full, low - full) in RESULTS
+    said = f"{low:.1f} ± 0.6 and with twice as many at {mean(found['LR 1/5']):.1f} ± 0.8"
+    assert said in RESULTS
+
+
 def test_shares_of_imdb():
     found = {
         (row["spec"]["method"], row["spec"].get("share", 1.0)): 100 * row["file_accuracy"]
