@@ -54,7 +54,7 @@ def true_ranges() -> contextlib.AbstractContextManager[None]:
 
 
 def with_readers(data: bytes) -> bytes:
-    """Adds an operator that reads the shape of a tensor for each that operators write."""
+    """Adds an operator that reads the shape of each input and of each tensor that is written."""
     model = flatbuffer.parse(data)
     for graph in model.subgraphs:
         written = [int(n) for operator in graph.operators for n in operator.outputs if n >= 0]

@@ -1,5 +1,6 @@
 """TensorFlow function of a frozen model, and its conversion to TFLite."""
 
+import contextlib
 import keyword
 import re
 import warnings
@@ -122,13 +123,15 @@ def to_tflite(signatures: dict[str, Any], kernels: str = "float32") -> bytes:
     converter = tf.lite.TFLiteConverter.from_concrete_functions(functions, module)
     converter.target_spec.supported_ops = [OPS[kernels]]
     converter.exclude_conversion_metadata = True
+    ranges: contextlib.AbstractContextManager[None] = contextlib.nullcontext()
     if any(one.runs for one in signatures.values()):
+        ranges = true_ranges()
         converter.optimizations = [tf.lite.Optimize.DEFAULT]
         converter.representative_dataset = lambda: _runs(list(signatures.values()))
     elif any(map(has_trained_ranges, functions)):
         converter.optimizations = [tf.lite.Optimize.DEFAULT]  # use the integers of training
     try:
-        with quiet(native=True), true_ranges(), warnings.catch_warnings():
+        with quiet(native=True), ranges, warnings.catch_warnings():
             # The converter runs the model on TensorFlow's interpreter, which warns of its age.
             warnings.filterwarnings("ignore", ".*tf.lite.Interpreter is deprecated")
             data = converter.convert()

@@ -1,5 +1,6 @@
 """One run: train an embedding on a task, pick the epoch on dev, measure test once, keep a row."""
 
+import functools
 import math
 import time
 from collections.abc import Callable
@@ -93,6 +94,13 @@ def load(spec: Spec, data_dir: str | None = None) -> TextData:
     """The data of a run as ids."""
     loaded = datasets.load(spec.dataset, data_dir)
     return encode(loaded, spec.size, spec.length, spec.rules)
+
+
+def loader(data_dir: str | None) -> Callable[[str, int, int], TextData]:
+    """A function of data set, words and length of texts, which encodes each once."""
+    return functools.cache(
+        lambda dataset, size, length: encode(datasets.load(dataset, data_dir), size, length)
+    )
 
 
 def trained(

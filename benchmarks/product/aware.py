@@ -15,8 +15,9 @@ import keras
 
 from benchmarks.clusters.cluster_paper import SEEDS
 from benchmarks.lib import results, runner
-from kerascompact import datasets, export, models
-from kerascompact.tasks.classification import TextData, encode, train
+from benchmarks.lib.text_runs import loader
+from kerascompact import export, models
+from kerascompact.tasks.classification import TextData, train
 from kerascompact.tasks.measure import accuracy
 from kerascompact.tasks.methods import METHODS, build_embedding, logit_scale
 
@@ -103,13 +104,11 @@ def _measured(model: keras.Model, recipe: str, data: TextData) -> dict[str, Any]
 
 def benchmark(name: str, arguments: argparse.Namespace) -> list[dict[str, Any]]:
     """Runs what has no row yet."""
-    loaded: dict[tuple[Any, ...], TextData] = {}
+    load = loader(arguments.data)
 
     def one(spec: Spec) -> dict[str, Any]:
-        key = (spec.dataset, spec.size, spec.length)
-        if key not in loaded:
-            loaded[key] = encode(datasets.load(spec.dataset, arguments.data), *key[1:])
-        return run(spec, loaded[key], arguments.verbose)
+        data = load(spec.dataset, spec.size, spec.length)
+        return run(spec, data, arguments.verbose)
 
     return runner.benchmark(name, RUNS, arguments, one, table, SEEDS)
 

@@ -15,11 +15,12 @@ import numpy as np
 
 from benchmarks.clusters.cluster_paper import SEEDS
 from benchmarks.lib import results, runner
+from benchmarks.lib.text_runs import loader
 from benchmarks.product import phone
-from kerascompact import datasets, export
+from kerascompact import export
 from kerascompact.compress import ProductCodes, compress_model
 from kerascompact.core.storage import total_bits
-from kerascompact.tasks.classification import TextData, encode
+from kerascompact.tasks.classification import TextData
 
 RECIPES = ("float32", "int8", "int4", "codes4", "codes3", "codes2")
 VALUES = "16 values"  # codes of four bits, each of one number
@@ -90,15 +91,11 @@ def _vectors(model: keras.Model, spec: Spec) -> np.ndarray:
 
 def benchmark(name: str, arguments: argparse.Namespace) -> list[dict[str, Any]]:
     """Runs what has no row yet."""
-    loaded: dict[tuple[Any, ...], TextData] = {}
+    load = loader(arguments.data)
 
     def one(spec: Spec) -> dict[str, Any]:
-        if spec.arm == NORMAL:
-            return run(spec, None)
-        key = (spec.dataset, spec.words, spec.length)
-        if key not in loaded:
-            loaded[key] = encode(datasets.load(spec.dataset, arguments.data), *key[1:])
-        return run(spec, loaded[key])
+        drawn = spec.arm == NORMAL
+        return run(spec, None if drawn else load(spec.dataset, spec.words, spec.length))
 
     return runner.benchmark(name, RUNS, arguments, one, table, SEEDS)
 

@@ -16,10 +16,11 @@ from keras import layers, ops
 
 from benchmarks.clusters.cluster_paper import SEEDS
 from benchmarks.lib import results, runner
+from benchmarks.lib.text_runs import loader
 from benchmarks.product.other_exporters import by_integers, by_quantizer
-from kerascompact import datasets, export
+from kerascompact import export
 from kerascompact.runtime.interpreter import Interpreter
-from kerascompact.tasks.classification import TextData, encode
+from kerascompact.tasks.classification import TextData
 from kerascompact.tflite import flatbuffer
 
 
@@ -148,13 +149,11 @@ def run(spec: Spec, data: TextData, verbose: int = 0) -> dict[str, Any]:
 
 def benchmark(name: str, arguments: argparse.Namespace) -> list[dict[str, Any]]:
     """Runs what has no row yet."""
-    loaded: dict[tuple[Any, ...], TextData] = {}
+    load = loader(arguments.data)
 
     def one(spec: Spec) -> dict[str, Any]:
-        key = (spec.dataset, spec.size, spec.length)
-        if key not in loaded:
-            loaded[key] = encode(datasets.load(spec.dataset, arguments.data), *key[1:])
-        return run(spec, loaded[key], arguments.verbose)
+        data = load(spec.dataset, spec.size, spec.length)
+        return run(spec, data, arguments.verbose)
 
     return runner.benchmark(name, [Spec(one) for one in NETWORKS], arguments, one, table, SEEDS)
 

@@ -6,12 +6,13 @@ import pytest
 
 from benchmarks.product import aware
 from benchmarks.product.aware import RECIPES, TUNED, Spec
+from kerascompact import datasets
 from tiny_task import dataset
 
 
 def test_rows_and_their_table(tmp_path, monkeypatch):
     monkeypatch.setenv("KERASCOMPACT_RESULTS", str(tmp_path))
-    monkeypatch.setattr(aware.datasets, "load", lambda *_: dataset())
+    monkeypatch.setattr(datasets, "load", lambda *_: dataset())
     spec = Spec("standard", 4, {}, "tiny", 30, 8, epochs=2, tuning_epochs=2)
     monkeypatch.setattr(aware, "RUNS", [spec])
     arguments = argparse.Namespace(data=None, seeds=[1], epochs=None, verbose=0)

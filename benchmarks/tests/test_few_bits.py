@@ -7,6 +7,7 @@ import pytest
 from benchmarks.lib import results
 from benchmarks.product import few_bits, phone
 from benchmarks.product.few_bits import NORMAL, RECIPES, VALUES, Spec
+from kerascompact import datasets
 from tiny_task import dataset
 
 TINY = {"SE": phone.Arm("standard", {}), "LR": phone.Arm("low_rank", {"ratio": 0.9})}
@@ -14,7 +15,7 @@ TINY = {"SE": phone.Arm("standard", {}), "LR": phone.Arm("low_rank", {"ratio": 0
 
 def test_rows_and_their_table(tmp_path, monkeypatch):
     monkeypatch.setenv("KERASCOMPACT_RESULTS", str(tmp_path))
-    monkeypatch.setattr(few_bits.datasets, "load", lambda *_: dataset())
+    monkeypatch.setattr(datasets, "load", lambda *_: dataset())
     monkeypatch.setattr(phone, "ARMS", TINY)
     for name, size in {"WORDS": 30, "WIDTH": 16, "LENGTH": 8, "RUNS": 20}.items():
         monkeypatch.setattr(phone, name, size)

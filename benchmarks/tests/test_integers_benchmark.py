@@ -6,12 +6,13 @@ import numpy as np
 
 from benchmarks.product import integers
 from benchmarks.product.integers import EXPORTERS, NETWORKS, Spec
+from kerascompact import datasets
 from tiny_task import dataset
 
 
 def test_rows_and_their_table(tmp_path, monkeypatch):
     monkeypatch.setenv("KERASCOMPACT_RESULTS", str(tmp_path))
-    monkeypatch.setattr(integers.datasets, "load", lambda *_: dataset())
+    monkeypatch.setattr(datasets, "load", lambda *_: dataset())
     tiny = {"rows": 4, "dataset": "tiny", "size": 30, "length": 8, "width": 4, "epochs": 1}
     monkeypatch.setattr(integers, "NETWORKS", dict([*NETWORKS.items()][::3]))
     monkeypatch.setattr(integers, "Spec", lambda network: Spec(network, **tiny))

@@ -170,6 +170,10 @@ def test_anchors_of_all_of_penn_treebank_are_below_the_table_more_of_them_furthe
     shares = [full["embedding_parameters"] / rows[name]["embedding_parameters"] for name in order]
     assert round(shares[1]) == 16 and shares[0] > 6
     assert f"{found[-1] - low['test_perplexity']:.1f}" == "2.6"
+    apart = rows["TT 1/5"]["test_perplexity"] - low["test_perplexity"]
+    assert f"in a fifth, {apart:.1f} above low rank of as many numbers" in RESULTS
+    knowing = rows["ANT 100, knowledge"]["test_perplexity"]
+    assert f"{knowing:.1f}, {knowing - found[1]:.1f} above those without" in RESULTS
     pairs = zip(few["dev_by_epoch"], full["dev_by_epoch"], strict=True)
     assert [ours < theirs for ours, theirs in pairs] == [False] * 6 + [True] * 4
 
