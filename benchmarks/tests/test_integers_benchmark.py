@@ -3,6 +3,7 @@
 import argparse
 
 import numpy as np
+import pytest
 
 from benchmarks.product import integers
 from benchmarks.product.integers import EXPORTERS, NETWORKS, Spec
@@ -36,6 +37,7 @@ def test_rows_and_their_table(tmp_path, monkeypatch):
 
 
 def test_integers_of_an_output_stand_for_numbers():
+    pytest.importorskip("litert_quantizer")
     model = integers.keras.Sequential(
         [integers.keras.Input((3,), dtype="int32", name="ids"), integers.layers.Embedding(9, 2)]
     )
