@@ -1,5 +1,6 @@
 """Trainings that take hours and may be killed: a checkpoint after each epoch."""
 
+import csv
 import time
 from pathlib import Path
 from typing import Any
@@ -44,7 +45,7 @@ def fit(
         callbacks=callbacks,
         verbose=verbose,
     )
-    done = _epochs(log)
+    done = logged(log)
     dev_perplexity = [float(row["val_perplexity"]) for row in done]
     return {
         "dev_perplexity": min(dev_perplexity),
@@ -66,12 +67,16 @@ class Timed(keras.callbacks.Callback):
             logs["seconds"] = time.perf_counter() - self.start
 
 
-def _epochs(log: Path) -> list[dict[str, str]]:
+def logged(log: Path) -> list[dict[str, str]]:
+    """Rows of a `CSVLogger`: none before the first epoch has ended.
+
+    Of an epoch written twice, by a run killed between its line and its checkpoint, the later.
+    """
     if not log.exists():
         return []
-    head, *lines = log.read_text("utf-8").splitlines()
-    return [dict(zip(head.split(","), line.split(","), strict=True)) for line in lines]
+    with log.open(encoding="utf-8", newline="") as file:
+        return [*{row["epoch"]: row for row in csv.DictReader(file)}.values()]
 
 
 def _best_so_far(log: Path) -> float | None:
-    return min((float(row["val_perplexity"]) for row in _epochs(log)), default=None)
+    return min((float(row["val_perplexity"]) for row in logged(log)), default=None)

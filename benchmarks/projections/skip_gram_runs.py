@@ -9,6 +9,7 @@ import keras
 import numpy as np
 
 from benchmarks.data.wikipedia import Words
+from benchmarks.lib import checkpoints
 from kerascompact import layers, models
 from kerascompact.core.files import write_bytes
 from kerascompact.optimizers import LazyAdam
@@ -250,8 +251,7 @@ def load(spec: Spec, work: Path) -> keras.layers.Layer:
 
 
 def _measured(log: Path) -> dict[str, Any]:
-    head, *lines = log.read_text("utf-8").splitlines()
-    rows = [dict(zip(head.split(","), line.split(","), strict=True)) for line in lines]
+    rows = checkpoints.logged(log)
     last = rows[-1]
     return {
         "loss": round(float(last["negative_sampling"]), 4),

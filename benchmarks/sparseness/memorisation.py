@@ -5,7 +5,6 @@ number of parameters, without any regularization, until the text is known or the
 """
 
 import argparse
-import csv
 from collections import Counter
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -151,8 +150,7 @@ def run(spec: Spec, corpus: ptb.Corpus, work: Path, verbose: int = 2) -> dict[st
     )
     folder = spec.folder(work)
     found = checkpoints.fit(model, batches, batches, folder, spec.epochs, verbose)
-    with (folder / "epochs.csv").open(encoding="utf-8") as file:
-        recited = [float(row["val_accuracy"]) for row in csv.DictReader(file)]
+    recited = [float(row["val_accuracy"]) for row in checkpoints.logged(folder / "epochs.csv")]
     embedding = model.get_layer("embedding")
     return {
         "spec": spec._asdict(),

@@ -37,7 +37,11 @@ def test_a_killed_training_goes_on_after_its_last_epoch(tmp_path):
     assert len(whole["dev_by_epoch"]) == 4
     assert whole["dev_perplexity"] == pytest.approx(min(whole["dev_by_epoch"]), abs=0.01)
     assert whole["best_epoch"] == 4 and whole["dev_perplexity"] < V  # better than a guess
+    (tmp_path / "cut").mkdir()
+    log = tmp_path / "cut" / "epochs.csv"
+    log.touch()  # as one killed in its first epoch leaves it
     fit(model(), tmp_path / "cut", 2)
+    log.write_text(log.read_text() + "2,9,99,9,99,9\n")  # and one killed before a checkpoint
     again = fit(model(), tmp_path / "cut", 4)
     # the same steps from the same weights and moments, sums in another order
     np.testing.assert_allclose(again["dev_by_epoch"], whole["dev_by_epoch"], rtol=1e-3)
