@@ -48,7 +48,8 @@ def compact(
         seed: Seed of the sample and of k-means.
         verbose: Whether to show progress.
 
-    Returns: A `Compacted`, whose file is never over the budget.
+    Returns: A `Compacted`, whose file is never over the budget. Its inner tensors have the names of
+        `export.convert` if these fit, else none.
 
     Raises: ValueError, if an argument is wrong, the model cannot be converted, or the budget is
         below the smallest file found; the error names the bytes of its parts.

@@ -5,21 +5,19 @@ from math import inf
 from typing import Any, NamedTuple, Self
 
 import keras
-import numpy as np
 
 from kerascompact import export
 from kerascompact.core import checks
 from kerascompact.core.keras_graph import copy_with
 from kerascompact.export.embedding_forms import is_embedding
 from kerascompact.search.compacted import Choice, Compacted
+from kerascompact.search.file_lengths import Lengths, Pick, bytes_of
 from kerascompact.search.measuring import loss_of, measured, recipe_of, sample
 from kerascompact.search.parts import KEPT, Candidate, Part, parts_of
 from kerascompact.search.tuning import compile_with_loss, tuned
 
 VERIFIED = 32  # examples on which the file is compared with the model
-NEAR = 512  # bytes by which files of the same kinds of forms may differ, besides their arrays
 MOST = 4096  # picks that are kept while parts are added
-Pick = tuple[Candidate, ...]  # a candidate for each part, then one for each layer of other kernels
 Made = tuple[Pick, export.Frozen, bytes]
 
 
@@ -92,6 +90,8 @@ class Plan(NamedTuple):
             if self.loss_with(after[1]) < loss and len(after[2]) <= budget:
                 loss, made = self.loss_with(after[1]), after
         pick, frozen, file = made
+        named = frozen.convert(**self.options)
+        file = named if len(named) <= budget else file
         pairs = zip(self.names, pick, strict=True)
         rows = [Choice(name, one.name, one.bytes, one.loss) for name, one in pairs]
         few = keras.tree.map_structure(lambda array: array[:VERIFIED], self.measured_on[0])
@@ -113,7 +113,7 @@ class Plan(NamedTuple):
         True
         """
         frozen = export.freeze(*self.with_forms(pick))
-        return pick, frozen, frozen.convert(**self.options)
+        return pick, frozen, frozen.convert(**self.options, names=False)
 
     def with_forms(self, pick: Pick) -> tuple[keras.Model, export.Recipe]:
         """The model with the forms of a pick, and the recipe of its kernels."""
@@ -129,7 +129,7 @@ class Plan(NamedTuple):
 
     def _fitting(self, budget: int, joint: int) -> list[Made]:
         """The `joint` best combinations whose files fit; at least the smallest."""
-        picks, lengths = combinations(self.choices), _Lengths(self.choices)
+        picks, lengths = combinations(self.choices), Lengths(self.choices)
         files: dict[int, int] = {}  # place of a pick -> bytes of its file
 
         def built(place: int) -> Made:
@@ -138,8 +138,8 @@ class Plan(NamedTuple):
             lengths.learn(picks[place], files[place])
             return made
 
-        plain = tuple(_plain(candidates) for candidates in self.choices)
-        lengths.learn(plain, len(self.built(plain)[2]))
+        for formless in dict.fromkeys((self._formless(KEPT), self._formless("int8"))):
+            lengths.learn(formless, len(self.built(formless)[2]))
         found: list[Made] = []
         for place in reversed(range(len(picks))):
             if len(found) < joint and lengths.least(picks[place]) <= budget:
@@ -148,21 +148,34 @@ class Plan(NamedTuple):
                     found.append(made)
         if found:
             return found
-        for place, pick in enumerate(picks):  # none fits: the error names the smallest
+        for place, pick in enumerate(picks):  # none fits, or one whose graph is plainer than known
             if place not in files and lengths.least(pick) < min(files.values(), default=inf):
-                built(place)
+                made = built(place)
+                if files[place] <= budget:
+                    return [made]
         place = min(files, key=lambda one: files[one])
-        smallest, pick = files[place], picks[place]
+        least, pick = files[place], picks[place]
         sizes = ", ".join(f"{n} {c.bytes:,}" for n, c in zip(self.names, pick, strict=True))
-        rest = smallest - _bytes(pick)  # graph, biases, metadata
-        expected = f"at least {smallest:,} bytes ({sizes}, the rest {rest:,})"
+        rest = least - bytes_of(pick)  # graph, biases, metadata
+        expected = f"at least {least:,} bytes ({sizes}, the rest {rest:,})"
         return checks.fail("budget", expected, budget)
+
+    def _formless(self, kernels: str) -> Pick:
+        """The pick of the plainest graph: tables as they are, kernels as `kernels` says.
+
+        An LSTM of rounded kernels may be one operator that it is not as it was.
+        """
+        named = [{one.name: one for one in candidates} for candidates in self.choices]
+        return tuple(
+            found.get(kernels, found.get(KEPT, first))
+            for found, (first, *_) in zip(named, self.choices, strict=True)
+        )
 
     def _tuned(self, pick: Pick, epochs: int) -> Made:
         """A pick after fine-tuning."""
         copy, recipe = self.with_forms(pick)
         frozen = export.freeze(tuned(self.model, copy, recipe, *self.others, epochs), recipe)
-        return pick, frozen, frozen.convert(**self.options)
+        return pick, frozen, frozen.convert(**self.options, names=False)
 
 
 def combinations(choices: Sequence[Sequence[Candidate]]) -> list[Pick]:
@@ -187,55 +200,3 @@ def combinations(choices: Sequence[Sequence[Candidate]]) -> list[Pick]:
                 found.append(entry)
         found = found[:: -(-len(found) // MOST)]
     return [pick for _, _, pick in found]
-
-
-class _Lengths:
-    """The least bytes that files can have, from the files of other picks.
-
-    What a file has besides its arrays is taken as a sum over the kinds of its forms. A pick is
-    predicted only if that sum follows from files that were built; of others, the bytes are those of
-    the arrays and of the plainest graph.
-    """
-
-    def __init__(self, choices: Sequence[Sequence[Candidate]]) -> None:
-        every = [(i, one) for i, candidates in enumerate(choices) for one in candidates]
-        self.kinds = {id(one): (i, *_kind(one)) for i, one in every}
-        columns = {kind: 1 + i for i, kind in enumerate(dict.fromkeys(self.kinds.values()))}
-        self.columns = {one: columns[kind] for one, kind in self.kinds.items()}
-        self.width = 1 + len(columns)
-        self.rows: list[np.ndarray] = []
-        self.beside: list[int] = []  # bytes besides the arrays
-
-    def learn(self, pick: Pick, size: int) -> None:
-        """Takes the bytes of the file of a pick; the first is the one with the plainest graph."""
-        self.rows.append(self._row(pick))
-        self.beside.append(size - _bytes(pick))
-
-    def least(self, pick: Pick) -> float:
-        """The least bytes that the file of a pick can have, as far as built ones tell."""
-        row, known = self._row(pick), np.array(self.rows).T
-        shares = np.linalg.lstsq(known, row, rcond=None)[0]
-        beside = float(min(self.beside))
-        if np.allclose(known @ shares, row, atol=1e-6):
-            beside = max(beside, shares @ self.beside - NEAR * np.abs(shares).sum())
-        return _bytes(pick) + beside
-
-    def _row(self, pick: Pick) -> np.ndarray:
-        row = np.zeros(self.width)
-        row[[0, *(self.columns[id(one)] for one in pick)]] = 1
-        return row
-
-
-def _kind(one: Candidate) -> tuple[Any, ...]:
-    """What candidates with the same operators have in common."""
-    if one.form is None:
-        return (one.name,)
-    return type(one.form), *((array.name, array.bits) for array in one.form.storage())
-
-
-def _plain(candidates: Sequence[Candidate]) -> Candidate:
-    return next((one for one in candidates if one.name == KEPT), candidates[0])
-
-
-def _bytes(pick: Pick) -> int:
-    return sum(one.bytes for one in pick)

@@ -15,19 +15,24 @@ WAYS = {
 }
 
 
-def plan_of(monkeypatch, names=("words",)):
+def plan_of(monkeypatch, names=("words",), kernels=()):
     """A plan with stubs for files, which have the bytes of arrays and graphs."""
     built = []
 
     def build(self, pick):
         built.append([one.name for one in pick])
-        return pick, None, bytes(sum(one.bytes + WAYS[one.name][2] for one in pick))
+        floats = sum(2000 for one in pick[len(names) :] if one.name == KEPT)  # not one operator
+        graphs = sum(WAYS[one.name][2] for one in pick[: len(names)]) + floats
+        return pick, None, bytes(sum(one.bytes for one in pick) + graphs)
 
     monkeypatch.setattr(Plan, "built", build)
     choices = [
         [Candidate(name, None, size, loss) for name, (size, loss, _) in WAYS.items()] for _ in names
     ]
-    return Plan(None, [], list(names), choices), built
+    choices += [
+        [Candidate(KEPT, None, 4000, 0.0), Candidate("int8", None, 1000, 0.1)] for _ in kernels
+    ]
+    return Plan(None, [], [*names, *kernels], choices), built
 
 
 def test_a_file_that_fits_is_found_beside_a_smallest_table_with_a_large_graph(monkeypatch):
@@ -48,3 +53,12 @@ def test_the_error_names_the_smallest_file(monkeypatch):
     with pytest.raises(ValueError, match=r"at least 3,400 bytes \(words 900, the rest 2,500\)"):
         plan._fitting(3399, joint=1)
     assert len(plan._fitting(3400, joint=1)[0][2]) == 3400
+
+
+def test_rounded_kernels_may_have_the_plainer_graph(monkeypatch):
+    plan, _ = plan_of(monkeypatch, kernels=["lstm"])
+    ((pick, _, file),) = plan._fitting(5500, joint=1)
+    assert [one.name for one in pick] == ["integers", "int8"] and len(file) == 5500
+    assert len(plan._fitting(4400, joint=1)[0][2]) == 4400  # factors
+    with pytest.raises(ValueError, match="at least 4,400 bytes"):
+        plan._fitting(4399, joint=1)
