@@ -78,7 +78,7 @@ def shrink(
     - `int8`: integers with a scale for each column, 8 bits a number;
     - `int4`: the same in 4 bits a number; needs runtime 2.15 or newer;
     - `codes`: product codes of 8 bits for `numbers_per_code` neighbouring numbers each, with
-      codebooks of 256 float16 vectors; needs `pip install 'kerascompact[compress]'`. A table
+      codebooks of 256 int8 vectors; needs `pip install 'kerascompact[compress]'`. A table
       that this would make no smaller than int4, for its width has no such divisor, is int4.
 
     Kernels (of `FULLY_CONNECTED`, convolutions, `BATCH_MATMUL`, fused LSTMs) become int8 in every

@@ -166,7 +166,7 @@ def _num_codes(values: np.ndarray, options: Options) -> int:
 
 
 def _codes(values: np.ndarray, counts: np.ndarray | None, options: Options) -> _Stored:
-    """A table as product codes of 8 bits, with float16 codebooks."""
+    """A table as product codes of 8 bits, with codebooks of int8."""
     from kerascompact.ops.product_codes import product_codes
 
     rows, length = len(values), _num_codes(values, options)
@@ -179,14 +179,15 @@ def _codes(values: np.ndarray, counts: np.ndarray | None, options: Options) -> _
         max_points=16_384,
         steps=options.steps,
     )
-    small = books.astype(np.float16)
-    found = np.concatenate([small[j][codes[:, j]] for j in range(length)], axis=1)
-    now = f"{length} codes of 8 bits, float16 codebooks"
+    small, scale = quantize_columns(books)
+    scale = scale.reshape(-1)
+    found = scale * np.concatenate([small[j][codes[:, j]] for j in range(length)], axis=1)
+    now = f"{length} codes of 8 bits, int8 codebooks"
 
     def write(model: Any, graph: Any, use: Use, finer: Finer | None) -> None:
-        store_as_codes(model, graph, use.tensor, codes, small, finer)
+        store_as_codes(model, graph, use.tensor, codes, small, scale, finer)
 
-    return _Stored(now, codes.size + 2 * small.size, found.astype(np.float32), write)
+    return _Stored(now, codes.size + small.size + scale.nbytes, found, write)
 
 
 def _finer(values: np.ndarray, stored: np.ndarray, counts: np.ndarray) -> Finer | None:

@@ -87,7 +87,7 @@ def test_codes_select_vectors_of_codebooks_for_open_shapes_too(shape):
     found = tools.shrink(gather(values, shape), "codes", numbers_per_code=4)
     stored = {one.dtype: one.values() for one in constants(flatbuffer.parse(found.data))}
     codes = stored["uint8"].reshape(V, 2)
-    books = stored["float16"].reshape(2, 256, 4).astype(np.float32)
+    books = stored["int8"].reshape(2, 256, 4) * stored["float32"].reshape(2, 1, 4)
     wanted = np.concatenate([books[j][codes[:, j]] for j in range(2)], axis=1)
     np.testing.assert_array_equal(answers(found.data), wanted[IDS])
     nearest = np.argmin(np.square(values[:, None, :4] - books[0][None]).sum(axis=2), axis=1)

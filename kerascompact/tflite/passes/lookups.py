@@ -89,42 +89,42 @@ def store_as_codes(
     table: int,
     codes: np.ndarray,
     codebooks: np.ndarray,
+    scale: np.ndarray,
     finer: Finer | None = None,
 ) -> None:
-    """Stores a table as codes of 8 bits: `E[i] = [W_1[c_i1]; ...; W_D[c_iD]]`.
+    """Stores a table as codes of 8 bits: `E[i] = scale * [W_1[c_i1]; ...; W_D[c_iD]]`.
 
-    Each lookup becomes a `GATHER` of codes and one of the codebooks, which are float16 in the file;
-    the runtime turns them into float32 once.
+    Each lookup becomes a `GATHER` of codes and one of the codebooks, a `CAST` and a `MUL`.
 
     Args:
         model: `ModelT` of the schema, changed in place.
         graph: Subgraph of the table.
         table: Index of the table's tensor, `(V, d)`.
         codes: `(V, D)`, integers below `K <= 256`.
-        codebooks: `(D, K, d / D)` float16.
+        codebooks: int8 `(D, K, d / D)`.
+        scale: float32, one for each of the `d` columns.
         finer: What is added to the first rows.
     """
-    count, cardinality, width = codebooks.shape
+    count, size, width = codebooks.shape
     small = new_tensor(graph, TYPE.UINT8, codes.shape, new_buffer(model, codes.astype(np.uint8)))
-    books = codebooks.reshape(-1, width)
-    stored = new_tensor(graph, TYPE.FLOAT16, books.shape, new_buffer(model, books))
-    unpacked = new_tensor(graph, TYPE.FLOAT32, books.shape, 0)
-    first = _constant(model, graph, np.arange(count, dtype=np.int32) * cardinality)
+    stored = new_tensor(graph, TYPE.INT8, [count * size, width], new_buffer(model, codebooks))
+    first = _constant(model, graph, np.arange(count, dtype=np.int32) * size)
+    factors = _constant(model, graph, scale)
 
     def chain(ids: int, result: int) -> list[Any]:
         found = _like(graph, result, TYPE.UINT8, count)
         wide, placed = (_like(graph, result, TYPE.INT32, count) for _ in range(2))
-        parts = _like(graph, result, TYPE.FLOAT32, count, width)
+        parts, rows = _like(graph, result, TYPE.INT8, count, width), _like(graph, result, TYPE.INT8)
         return [
             _gather(model, small, ids, found, version=1),
             _cast(model, found, wide, version=1),
             _node(model, OP.ADD, 1, [wide, first], placed, OPTIONS.AddOptions),
-            _gather(model, unpacked, placed, parts, version=1),
-            *_reshape(model, graph, parts, result),
+            _gather(model, stored, placed, parts, version=2),
+            *_reshape(model, graph, parts, rows),
+            *_scaled(model, graph, rows, factors, result),
         ]
 
     _rewrite(model, graph, table, chain, finer)
-    graph.operators.insert(0, _node(model, OP.DEQUANTIZE, 3, [stored], unpacked))
 
 
 def _rewrite(
@@ -149,10 +149,9 @@ def _rewrite(
             last = _constant(model, graph, np.array(len(finer.codes), _dtype(graph.tensors[ids])))
             near = new_tensor(graph, graph.tensors[ids].type, graph.tensors[ids].shape, 0)
             graph.tensors[near].shapeSignature = graph.tensors[ids].shapeSignature
-            low = OPTIONS.MaximumMinimumOptions
             made = [
                 *chain(ids, coarse),
-                _node(model, OP.MINIMUM, 1, [ids, last], near, low),
+                _node(model, OP.MINIMUM, 1, [ids, last], near, OPTIONS.MaximumMinimumOptions),
                 *_scaled_rows(model, graph, added, factors, near, fine),
                 _node(model, OP.ADD, 1, [coarse, fine], result, OPTIONS.AddOptions),
             ]
@@ -164,9 +163,15 @@ def _scaled_rows(
     model: Any, graph: Any, stored: int, factors: int, ids: int, result: int
 ) -> list[Any]:
     """Operators that look up int8 rows and multiply them with a scale for each column."""
-    rows, numbers = (_like(graph, result, one) for one in (TYPE.INT8, TYPE.FLOAT32))
+    rows = _like(graph, result, TYPE.INT8)
+    made = _gather(model, stored, ids, rows, version=2)
+    return [made, *_scaled(model, graph, rows, factors, result)]
+
+
+def _scaled(model: Any, graph: Any, rows: int, factors: int, result: int) -> list[Any]:
+    """Operators that multiply int8 rows with a scale for each column."""
+    numbers = _like(graph, result, TYPE.FLOAT32)
     return [
-        _gather(model, stored, ids, rows, version=2),
         _cast(model, rows, numbers, version=3),
         _node(model, OP.MUL, 1, [numbers, factors], result, OPTIONS.MulOptions),
     ]
