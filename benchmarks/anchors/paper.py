@@ -131,6 +131,7 @@ LINES: tuple[Line, ...] = (
     *entire("Post-SH + k-SVD 1,000", 78.0, 0.60, "Post-SH + k-SVD 1,000",
             f"{WHOLE}; 200 units, where the paper has AWD-LSTM"),
     *entire("ANT 1,000", 79.4, 0.41, "ANT 1,000", f"{WHOLE}; signed T"),
+    *entire("ANT 500", 84.5, 0.27, "ANT 500", f"{WHOLE}; signed T"),
     *entire("ANT 100", 106.6, 0.05, "ANT 100", f"{WHOLE}; signed T"),
     *entire("ANT 100, knowledge", None, None, "ANT 100, knowledge",
             f"{WHOLE}; signed T; the paper has knowledge with AWD-LSTM alone"),
