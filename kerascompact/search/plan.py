@@ -104,7 +104,9 @@ class Plan(NamedTuple):
         return loss_of(self.model, frozen.model, *self.measured_on)
 
     def built(self, pick: Pick) -> Made:
-        """The model with the forms of a pick, frozen, and its file.
+        """The model with the forms of a pick, frozen, and its file, without names of tensors.
+
+        Names would be in files from 64 KiB on alone, whose bytes then say little of smaller ones.
 
         >>> ids = keras.Input((4,), dtype="int32")
         >>> model = keras.Model(ids, keras.layers.Embedding(500, 16, name="words")(ids))
@@ -138,8 +140,8 @@ class Plan(NamedTuple):
             lengths.learn(picks[place], files[place])
             return made
 
-        for formless in dict.fromkeys((self._formless(KEPT), self._formless("int8"))):
-            lengths.learn(formless, len(self.built(formless)[2]))
+        plain = tuple(_plain(candidates) for candidates in self.choices)
+        lengths.learn(plain, len(self.built(plain)[2]))
         found: list[Made] = []
         for place in reversed(range(len(picks))):
             if len(found) < joint and lengths.least(picks[place]) <= budget:
@@ -159,17 +161,6 @@ class Plan(NamedTuple):
         rest = least - bytes_of(pick)  # graph, biases, metadata
         expected = f"at least {least:,} bytes ({sizes}, the rest {rest:,})"
         return checks.fail("budget", expected, budget)
-
-    def _formless(self, kernels: str) -> Pick:
-        """The pick of the plainest graph: tables as they are, kernels as `kernels` says.
-
-        An LSTM of rounded kernels may be one operator that it is not as it was.
-        """
-        named = [{one.name: one for one in candidates} for candidates in self.choices]
-        return tuple(
-            found.get(kernels, found.get(KEPT, first))
-            for found, (first, *_) in zip(named, self.choices, strict=True)
-        )
 
     def _tuned(self, pick: Pick, epochs: int) -> Made:
         """A pick after fine-tuning."""
@@ -200,3 +191,7 @@ def combinations(choices: Sequence[Sequence[Candidate]]) -> list[Pick]:
                 found.append(entry)
         found = found[:: -(-len(found) // MOST)]
     return [pick for _, _, pick in found]
+
+
+def _plain(candidates: Sequence[Candidate]) -> Candidate:
+    return next((one for one in candidates if one.name == KEPT), candidates[0])

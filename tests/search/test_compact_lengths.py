@@ -1,9 +1,12 @@
 """Which combinations `search.compact` builds: none that fits is left out for its graph's bytes."""
 
+import keras
 import pytest
 
-from kerascompact.search.parts import KEPT, Candidate
+from kerascompact import export
+from kerascompact.search.parts import KEPT, Candidate, parts_of
 from kerascompact.search.plan import Plan
+from kerascompact.tflite import flatbuffer
 
 # name -> bytes of arrays, loss, bytes of the graph
 WAYS = {
@@ -55,10 +58,22 @@ def test_the_error_names_the_smallest_file(monkeypatch):
     assert len(plan._fitting(3400, joint=1)[0][2]) == 3400
 
 
-def test_rounded_kernels_may_have_the_plainer_graph(monkeypatch):
+def test_what_fits_is_not_refused_where_rounded_kernels_have_the_plainer_graph(monkeypatch):
     plan, _ = plan_of(monkeypatch, kernels=["lstm"])
-    ((pick, _, file),) = plan._fitting(5500, joint=1)
-    assert [one.name for one in pick] == ["integers", "int8"] and len(file) == 5500
-    assert len(plan._fitting(4400, joint=1)[0][2]) == 4400  # factors
+    for budget in (4400, 5500):
+        ((pick, _, file),) = plan._fitting(budget, joint=1)
+        assert pick[1].name == "int8" and 4400 <= len(file) <= budget
     with pytest.raises(ValueError, match="at least 4,400 bytes"):
         plan._fitting(4399, joint=1)
+
+
+def test_files_are_compared_without_names_which_those_from_64_kib_on_have():
+    ids = keras.Input((4,), dtype="int32")
+    model = keras.Model(ids, keras.layers.Embedding(4200, 4, name="words")(ids))
+    large = Plan(model, parts_of(model), [], []).built((Candidate(KEPT, None, 67_200, 0.0),))[2]
+
+    def names(file):
+        (graph,) = flatbuffer.parse(file).subgraphs
+        return sum(bool(tensor.name) for tensor in graph.tensors)
+
+    assert names(large) == 2 < names(export.convert(model, "float32"))  # input and output
