@@ -29,6 +29,12 @@ def unique_ids(ids: tf.Tensor, num_rows: int | None = None) -> tuple[tf.Tensor, 
     """
     ids = tf.convert_to_tensor(ids)
     flat = tf.reshape(ids, [-1])
+    if ids.shape.rank == 1 and _is_padded(ids):
+        # A reshape, and a cumulative sum alone, would count what XLA has padded.
+        if _is_distinct(ids):
+            return ids, tf.cumsum(tf.ones_like(ids, tf.int32)) - 1 + tf.zeros_like(ids, tf.int32)
+        unique, inverse = tf.unique(_without_padding(ids)[0])
+        return unique, inverse + tf.zeros_like(ids, tf.int32)
     if num_rows is not None and compiles_with_xla() and not _is_padded(ids):
         unique, inverse = static_unique(flat, num_rows)
         return unique, tf.reshape(inverse, tf.shape(ids))
@@ -59,43 +65,55 @@ def sum_by_id(
     if num_rows is not None and compiles_with_xla() and not _is_padded(ids):
         known = distinct_rows(ids)  # the gradient of what `unique_ids` named
         return static_sums(ids, values, num_rows) if known is None else (known, values)
-    if _makers(ids)[:1] == ["Unique"]:  # such as the gradient of what `unique_ids` named
+    if _is_distinct(ids):  # such as the gradient of what `unique_ids` named
         return ids, values
     if _is_padded(ids):
-        # XLA's `tf.unique` takes the padding after such ids for ids. Running numbers tell them
-        # apart: the padding becomes the largest id, with zeros to add.
-        real = tf.cumsum(tf.ones_like(ids)) <= tf.size(ids, ids.dtype)
-        ids = tf.where(real, ids, tf.reduce_max(ids))
+        ids, real = _without_padding(ids)
         real = tf.reshape(real, [-1] + [1] * (len(values.shape) - 1))
         values = tf.where(real, values, tf.zeros([], values.dtype))
     unique, place = tf.unique(ids)
     return unique, tf.math.unsorted_segment_sum(values, place, tf.size(unique))
 
 
+def _without_padding(ids: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    """Ids `(n,)` that XLA pads, with the largest of them as the padding, and which are real.
+
+    XLA's `tf.unique` takes the padding for ids; running numbers tell them apart.
+    """
+    real = tf.cumsum(tf.ones_like(ids)) <= tf.size(ids, ids.dtype)
+    return tf.where(real, ids, tf.reduce_max(ids)), real
+
+
+_COPIES = ("Reshape", "Identity", "IdentityN")
+
+
+def _is_distinct(ids: tf.Tensor) -> bool:
+    """Whether ids in a graph are what `tf.unique` found, and not the places of those."""
+    if tf.executing_eagerly():
+        return False
+    while ids.op.type in _COPIES:
+        ids = ids.op.inputs[ids.value_index]
+    return ids.op.type == "Unique" and ids.value_index == 0
+
+
 def _is_padded(ids: tf.Tensor) -> bool:
-    """Whether XLA pads ids to a size that it knows, as it does with what `tf.unique` returns."""
-    makers = _makers(ids)
-    return "Unique" in makers or "Where" in makers
+    """Whether XLA pads ids to a size that it knows, as it does with what `tf.unique` returns.
 
-
-def _makers(tensor: tf.Tensor) -> list[str]:
-    """The kinds of operations that a tensor in a graph comes from, the nearest first.
-
-    Without those that only reshape or copy; none outside a graph, where nothing is padded.
+    That is whatever depends on a result of `tf.unique` or `tf.where` in the graph.
     """
     if tf.executing_eagerly():
-        return []
-    kinds, seen, queue = [], set(), [tensor.op]
+        return False
+    seen, queue = set(), [ids.op]
     while queue:
-        op = queue.pop(0)
+        op = queue.pop()
         if op.name in seen:
             continue
+        if op.type in ("Unique", "Where"):
+            return True
         seen.add(op.name)
-        if op.type not in ("Reshape", "Identity", "IdentityN"):
-            kinds.append(op.type)
         # The first input of a reshape is the tensor, the second its shape.
         queue += [source.op for source in list(op.inputs)[: 1 if op.type == "Reshape" else None]]
-    return kinds
+    return False
 
 
 def occurrences(unique: tf.Tensor, inverse: tf.Tensor, mask_zero: bool = False) -> tf.Tensor:

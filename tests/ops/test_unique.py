@@ -129,3 +129,59 @@ def test_sum_by_id_is_the_same_compiled_or_not(where_from):
         ids, sums = run(tf.constant(batch))
         assert len(set(ids.numpy())) == len(ids) == np.sum(expected.any(axis=1))
         np.testing.assert_allclose(sums, expected, rtol=1e-6)
+
+
+@pytest.mark.few(2)
+@pytest.mark.parametrize("made", ["unique ids", "unique ids + 1", "kept ids"])
+@pytest.mark.parametrize("num_rows", [None, 12])
+def test_unique_ids_of_padded_ids(made, num_rows):
+    """An embedding within `SkipGram` was given what `tf.unique` had found: XLA counted 8 ids."""
+    batch = np.array([7, 3, 7, 9, 3, 2, 5, 7], np.int32)
+    table = np.random.default_rng(3).normal(size=(12, 2)).astype(np.float32)
+    make = {
+        "unique ids": lambda ids: tf.unique(ids)[0],
+        "unique ids + 1": lambda ids: tf.unique(ids)[0] + 1,
+        "kept ids": lambda ids: tf.boolean_mask(ids, ids > 2),  # 7 occurs three times
+    }[made]
+    given = make(tf.constant(batch)).numpy()
+
+    def found(ids):
+        ids = make(ids)
+        rows = tf.constant(table)
+        with tf.GradientTape() as tape:
+            tape.watch(rows)
+            unique, inverse = unique_ids(ids, num_rows)
+            vectors = tf.gather(tf.gather(rows, unique), inverse)
+            total = tf.reduce_sum(tf.square(vectors))
+        gradient = tape.gradient(total, rows)
+        _, sums = sum_by_id(gradient.indices, gradient.values)
+        counts = occurrences(unique, inverse)
+        shape = tf.shape(vectors)[0], tf.shape(unique)[0]
+        squares = tf.reduce_sum(tf.square(sums))
+        return unique, counts, total, shape, tf.convert_to_tensor(gradient), squares
+
+    times = {
+        int(one): count for one, count in zip(*np.unique(given, return_counts=True), strict=True)
+    }
+    expected = 2 * table * np.bincount(given, minlength=12)[:, None]
+    for run in runs(found):
+        unique, counts, total, shape, gradient, squares = run(tf.constant(batch))
+        assert dict(zip(unique.numpy(), counts.numpy(), strict=True)) == times
+        assert [int(size) for size in shape] == [len(given), len(times)]
+        np.testing.assert_allclose(total, (table[given] ** 2).sum(), rtol=1e-5)
+        np.testing.assert_allclose(gradient, expected, rtol=1e-5)
+        np.testing.assert_allclose(squares, (expected**2).sum(), rtol=1e-5)
+
+
+@pytest.mark.few(1)
+@pytest.mark.parametrize("jit_compile", [False, True])
+def test_sum_by_id_sums_rows_at_places_of_unique_ids(jit_compile):
+    """`tf.unique` returns ids and places; only the ids are distinct."""
+
+    @tf.function(jit_compile=jit_compile, autograph=False)
+    def summed(ids):
+        ids, sums = sum_by_id(tf.unique(ids)[1], tf.ones((4, 1)))
+        return tf.math.unsorted_segment_sum(sums, ids, 4), tf.size(ids)
+
+    sums, count = summed(tf.constant([7, 7, 7, 3]))
+    assert sums.numpy()[:, 0].tolist() == [3, 1, 0, 0] and int(count) == 2
