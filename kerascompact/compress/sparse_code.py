@@ -99,7 +99,8 @@ class SparseCode(Compressor):
 
 def _largest_eigenvalue(matrix: np.ndarray) -> np.float32:
     """An upper bound of the largest eigenvalue of a symmetric matrix, by power iterations."""
+    tiny = np.finfo(np.float32).tiny
     vector = np.random.default_rng(0).random(len(matrix), np.float32) + np.float32(0.1)
     for _ in range(100):
-        vector = matrix @ (vector / np.linalg.norm(vector))
-    return np.float32(max(1.02 * np.linalg.norm(vector), np.finfo(np.float32).tiny))
+        vector = matrix @ (vector / max(np.linalg.norm(vector), tiny))
+    return np.float32(max(1.02 * np.linalg.norm(vector), tiny))

@@ -14,6 +14,7 @@ from kerascompact.forms.tables import TABLE_BITS, at_most
 from kerascompact.ops.vocabulary_chunks import columns_in_chunks
 
 INTEGERS = ("int8", "int4")
+LEAST = float(np.finfo(np.float16).smallest_subnormal)
 
 
 @register
@@ -84,6 +85,8 @@ class RowScaledForm(Form):
             if not np.isfinite(scale).all():  # float16 ends at 65,504
                 expected = "numbers up to 458,000, for scales of blocks are float16"
                 checks.fail("table", expected, np.abs(table).max())
+            # Of a block that is not zeros, no scale below the least float16, 6e-8.
+            scale = np.maximum(scale, LEAST * np.abs(blocks).any(axis=1))
             scale = np.where(scale > 0, scale, 1).astype(np.float32)
             codes = np.clip(np.rint(blocks.T / scale), -7, 7)
         form.table.assign(codes.T.reshape(wide.shape).astype(np.int8))

@@ -1,7 +1,9 @@
 """Scales of scalar quantization with the smallest squared error.
 
 An entry `x` becomes `s (q - (2^b - 1) / 2)`, `q` in `[0, 2^b - 1]`. Among scales `s`
-that clip at a tenth to all of the largest entry, the best is taken, then fitted to its codes.
+that clip at a tenth to all of the largest entry, the best is taken, then fitted to its codes. If
+the largest entry of a table is beyond 20 times the root of the mean square, the least limit is at
+twice this root.
 """
 
 from typing import Any
@@ -36,7 +38,12 @@ def table_scale(table: np.ndarray, bits: int, weights: np.ndarray | None = None)
     parts = _parts(table)
     weights = np.ones(len(table)) if weights is None else weights
     weighted = list(zip(parts, np.split(weights, range(ROWS, len(table), ROWS)), strict=True))
-    tried = max(float(np.abs(rows).max()) for rows in parts) * _steps(bits)
+    largest = max(float(np.abs(rows[w > 0]).max(initial=0)) for rows, w in weighted)
+    if largest:
+        shares = [w @ np.square(rows / largest).mean(axis=1) for rows, w in weighted]
+        tried = largest * _steps(bits, 2 * np.sqrt(sum(shares) / weights.sum()))
+    else:
+        tried = np.zeros(1)
     errors = [sum(w @ _errors(rows, scale, bits) for rows, w in weighted) for scale in tried]
     scale = tried[int(np.argmin(errors))]
     moments = [np.stack(_moments(rows, scale, bits)) @ w for rows, w in weighted]
@@ -59,8 +66,14 @@ def _parts(table: np.ndarray) -> list[np.ndarray]:
     return [table[start : start + ROWS] for start in range(0, len(table), ROWS)]
 
 
-def _steps(bits: int) -> np.ndarray:
-    return 2 * FRACTIONS / (2**bits - 1)
+def _steps(bits: int, least: float = FRACTIONS[0]) -> np.ndarray:
+    """Scales to try, as shares of the largest entry, that clip at `least` of it or more."""
+    fractions = FRACTIONS
+    if least < fractions[0]:
+        apart = fractions[1] / fractions[0]
+        more = 1 + int(np.log(fractions[0] / max(least, 1e-9)) / np.log(apart))
+        fractions = np.concatenate([fractions[0] / apart ** np.arange(more, 0, -1), fractions])
+    return 2 * fractions / (2**bits - 1)
 
 
 def _units(rows: np.ndarray, scale: Any, bits: int) -> np.ndarray:

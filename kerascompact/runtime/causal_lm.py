@@ -161,8 +161,9 @@ def _drawn(
     """
     if not temperature:
         return int(np.argmax(logits))
-    scores = logits.astype(np.float64) / temperature
-    if top_k is not None and top_k < len(scores):
-        scores[scores < np.partition(scores, -top_k)[-top_k]] = -np.inf
-    shares = np.exp(scores - scores.max())
-    return int(random.choice(len(scores), p=shares / shares.sum()))
+    below = logits.astype(np.float64) - logits.max()
+    if top_k is not None:
+        below[np.argsort(-below, kind="stable")[top_k:]] = -np.inf  # of equal ones the first
+    with np.errstate(over="ignore"):  # at a very low temperature only the likeliest are left
+        shares = np.exp(np.where(below < 0, below / temperature, 0.0))
+    return int(random.choice(len(logits), p=shares / shares.sum()))

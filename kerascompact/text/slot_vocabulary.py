@@ -106,8 +106,9 @@ class SlotVocabulary(Vocabulary):
             if not mistaken:
                 break
         assert best is not None
+        taken = set(ranked)
         names = [
-            ranked[word] if word >= 0 else f"<slot{slot}>"
+            ranked[word] if word >= 0 else _free_name(slot, taken)
             for slot, word in enumerate(best[2].tolist())
         ]
         return cls(names, rules, best[1], tag_bits)
@@ -175,3 +176,11 @@ class SlotVocabulary(Vocabulary):
 
     def _first_line(self) -> str:
         return f"{PAD}\t{self.rules}\t{len(self)}\t{TAGS}\t{self.seed}\t{self.tag_bits}"
+
+
+def _free_name(slot: int, taken: set[str]) -> str:
+    """The name of an empty slot, which no word has."""
+    name = f"<slot{slot}>"
+    while name in taken:
+        name = f"<{name}>"
+    return name

@@ -90,7 +90,9 @@ def lines_of(words: Sequence[str]) -> bytes:
     for word in words:
         if "\n" in word:
             checks.fail("words", "words without a line break, one for each line", word)
-    return "".join(f"{word}\n" for word in words).encode()
+    mark = "\ufeff" if words and words[0].startswith("\ufeff") else ""  # the first is no word's
+    end = "\r\n" if all(word.endswith("\r") for word in words) else "\n"
+    return (mark + "".join(word + end for word in words)).encode()
 
 
 def _text_rows(file: IO[bytes], path: Path, limit: int | None) -> Iterator[tuple[str, np.ndarray]]:

@@ -56,5 +56,9 @@ class NearestWords:
 
 
 def _unit(vectors: np.ndarray) -> np.ndarray:
-    lengths = np.linalg.norm(vectors.astype(np.float32), axis=1, keepdims=True)
-    return vectors.astype(np.float32) / np.maximum(lengths, 1e-12)
+    vectors = vectors.astype(np.float32)
+    # By the largest entry first: squares of very small or large numbers are 0 or infinite.
+    largest = np.abs(vectors).max(axis=1, keepdims=True, initial=0)
+    vectors = vectors / np.where(largest > 0, largest, 1)
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return vectors / np.where(lengths > 0, lengths, 1)

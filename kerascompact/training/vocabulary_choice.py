@@ -33,7 +33,8 @@ def choose_words(
     Args:
         vocabulary: Vocabulary of the trained model.
         vectors: Trained table, `(V, d)`, a row per id of the vocabulary.
-        size: Size of the new vocabulary in ids, with padding and the unknown word.
+        size: Size of the new vocabulary in ids, with padding and the unknown word; without `slots`
+            at most the words that there are, for empty slots of a `SlotVocabulary` hold none.
         counts: Occurrences of each id, `(V,)`. `None`: the norm alone.
         file_order: Whether to sort the words as a file that takes text searches them (`TextToIds`),
             which saves up to 3 bytes a word. Not for layers that need frequent words first, such as
@@ -69,13 +70,17 @@ def choose_words(
     scores = np.linalg.norm(checks.finite("vectors", table), axis=1)
     if counts is not None:
         scores *= np.sqrt(weights_of("counts", counts, len(table)))
+    # The name of an empty slot has the id of an unknown word.
+    ids = np.array([0, 1, *vocabulary.token_ids(vocabulary.words)])
+    without = [*range(NUM_RESERVED), *np.flatnonzero(ids != np.arange(len(table)))]
     if checks.boolean("slots", slots):
         if file_order:
             checks.fail("file_order", "False with `slots`, which have an order of their own", True)
-        order = strongest_rows(scores, len(table) - NUM_RESERVED, exclude=range(NUM_RESERVED))
+        order = strongest_rows(scores, len(table) - len(without), exclude=without)
         ranked = [vocabulary.words[id - NUM_RESERVED] for id in order.tolist()]
         return SlotVocabulary.from_ranked(ranked, size, vocabulary.rules, seed, tag_bits)
-    ids = np.sort(strongest_rows(scores, size - NUM_RESERVED, exclude=range(NUM_RESERVED)))
+    count = min(size - NUM_RESERVED, len(table) - len(without))
+    ids = np.sort(strongest_rows(scores, count, exclude=without))
     words = [vocabulary.words[id - NUM_RESERVED] for id in ids.tolist()]
     if file_order:
         words = [words[place] for place in index(words).order]

@@ -94,6 +94,16 @@ def test_counts_choose_the_scale_of_the_table():
     np.testing.assert_allclose(values(plain, 2)[0], [4.55, -4.55], rtol=1e-5)
 
 
+@pytest.mark.parametrize("count", [0.0, 1e-9])
+def test_large_rows_that_hardly_count_do_not_set_the_scale(count):
+    outliers = 100 * RANDOM.normal(size=(5, d))
+    counts = np.r_[np.ones(V), np.full(5, count)]
+    form = ScalarQuantization(4, "table").fit(np.concatenate([TABLE, outliers]), counts)
+    alone = ScalarQuantization(4, "table").fit(TABLE)
+    errors = [np.square(values(one) - TABLE).sum() for one in (form, alone)]
+    assert errors[0] < 1.05 * errors[1]  # before 20 times
+
+
 def test_rows_of_zeros_stay_zero():
     for scale in ("column", "row", "table"):
         form = ScalarQuantization(8, scale).fit(np.zeros((3, 2)))

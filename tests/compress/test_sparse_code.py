@@ -45,6 +45,13 @@ def test_more_strength_leaves_fewer_entries():
     assert np.count_nonzero(nothing.transform()) == 20  # the base words
 
 
+@pytest.mark.parametrize("sum_to_one_weight", [0, 0.1])
+def test_base_words_of_zeros_give_zeros(sum_to_one_weight):
+    table = np.concatenate([np.zeros((4, d)), TABLE[:9]])
+    form = SparseCode(4, sum_to_one_weight=sum_to_one_weight).fit(table)
+    np.testing.assert_array_equal(form(np.arange(13)), np.zeros((13, d)))
+
+
 def test_rejects_arguments():
     with pytest.raises(ValueError, match="`l1_weight` must be a finite number > 0"):
         SparseCode(5, l1_weight=0)

@@ -97,3 +97,12 @@ def test_numbers_too_large_for_scales_of_16_bits_are_refused():
     np.testing.assert_allclose(rows, table, rtol=1e-3)
     with pytest.raises(ValueError, match=r"`table` must be numbers up to 458,000.*5e\+06"):
         RowScaledForm.from_table(np.float32([[5e6] * 32]), "int4", 32)
+
+
+def test_blocks_of_small_numbers_are_not_zeros():
+    """Scales of float16 below 3e-8 were 0, then 1, and all codes 0."""
+    table = np.random.default_rng(4).uniform(-1, 1, (5, 32)).astype(np.float32)
+    found = RowScaledForm.from_table(1e-7 * table, "int4", 32)(np.arange(5)).numpy()
+    np.testing.assert_allclose(found, 1e-7 * table, atol=3.1e-8)  # half of float16's least number
+    zeros = RowScaledForm.from_table(0 * table, "int4", 32)
+    np.testing.assert_array_equal(zeros(np.arange(5)).numpy(), 0 * table)

@@ -78,6 +78,8 @@ def test_reads_binary(tmp_path, end):
         (b"a\r\nb\r\n", ["a", "b"]),
         (b"a\r\nb", ["a", "b"]),
         (lines_of(["a\rb", "c\r", "d"]), ["a\rb", "c\r", "d"]),
+        (lines_of(["a\r", "\r"]), ["a\r", "\r"]),
+        (lines_of(["\ufeffa", "\ufeff"]), ["\ufeffa", "\ufeff"]),
     ],
 )
 def test_reads_a_word_on_each_line(tmp_path, content, words):

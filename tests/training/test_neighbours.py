@@ -50,3 +50,9 @@ def test_rejects():
         nearest.of(["a"], np.zeros((1, 4)))
     with pytest.raises(ValueError, match="`top` must be an integer >= 1"):
         nearest.of(["a"], np.zeros((1, 5)), top=0)
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1e30])
+def test_any_length_has_a_direction(scale):
+    near = NearestWords(WORDS, scale * VECTORS).of(["new"], scale * VECTORS[3:4], top=1)
+    assert near == [[("w3", 1.0)]]

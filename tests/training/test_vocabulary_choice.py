@@ -114,3 +114,21 @@ def test_slots_for_the_strongest_words(vocabulary):
     assert len({*kept.words} & {*chosen.words}) >= 87  # of 90
     with pytest.raises(ValueError, match="`file_order` must be False with `slots`"):
         choose_words(vocabulary, vectors, 102, slots=True, file_order=True)
+
+
+def test_empty_slots_are_no_words():
+    """Chosen again from words in slots, their names took slots, or a file had one name twice."""
+    rng = np.random.default_rng(5)
+    words = Vocabulary([f"w{number}" for number in range(1000)])
+    first = choose_words(words, rng.normal(size=(1002, 4)), 900, slots=True)
+    vectors = rng.normal(size=(900, 4))
+    held = set(first.words) & set(words.words)
+    assert len(held) < 890  # some slots are empty
+    for size in (600, 870, 1200):
+        again = choose_words(first, vectors, size, slots=True)
+        assert len(again) == size
+        named = [f"<slot{slot}>" for slot in range(size - 2)]
+        assert all(a in held or a == b for a, b in zip(again.words, named, strict=True))
+    assert set(choose_words(first, vectors, 900).words) == held
+    slots = SlotVocabulary.from_ranked(["<slot0>", "<slot1>", "<slot2>"], size=22)
+    assert {"<slot0>", "<slot1>", "<slot2>"} < set(slots.words)
