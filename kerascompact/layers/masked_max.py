@@ -14,8 +14,8 @@ BELOW = -1e4  # below any activation, and a float16
 class MaskedMax(keras.layers.Layer):
     """Takes the largest entry of each column over time, without padding.
 
-    `m_j = max_t e_tj` over the steps that the mask keeps; the maximum of no vectors is zero. In
-    training the entries must be above -10,000.
+    `m_j = max_t e_tj` over the steps that the mask keeps; the maximum of none of them is zero. In
+    training the entries must be above -10,000. Without a mask there must be a step.
 
     Args:
         **kwargs: Arguments of `keras.layers.Layer`, such as `name`.
@@ -35,6 +35,8 @@ class MaskedMax(keras.layers.Layer):
         self.supports_masking = True
 
     def call(self, vectors: Any, mask: Any = None, training: bool | None = None) -> Any:
+        if vectors.shape[-2] == 0:  # eager execution refuses a maximum of nothing
+            return ops.sum(vectors, axis=-2)
         if mask is None:
             return ops.max(vectors, axis=-2)
         kept = ops.expand_dims(ops.cast(mask, "bool"), -1)
@@ -42,7 +44,7 @@ class MaskedMax(keras.layers.Layer):
         # of a file in integers (`full_int8`), a range down to -10,000 would leave one step to all.
         below = BELOW if training else ops.min(vectors, axis=-2, keepdims=True)
         largest = ops.max(ops.where(kept, vectors, below), axis=-2)
-        return largest * ops.cast(ops.any(kept, axis=-2), largest.dtype)
+        return ops.where(ops.any(kept, axis=-2), largest, 0.0)
 
     def compute_mask(self, vectors: Any, mask: Any = None) -> None:
         return None

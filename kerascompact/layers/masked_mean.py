@@ -15,7 +15,7 @@ class MaskedMean(keras.layers.Layer):
 
     `m = sum_t mask_t e_t / max(sum_t mask_t, 1)`: the mean of no vectors is zero, where
     `keras.layers.GlobalAveragePooling1D` divides by zero and one empty text turns all weights into
-    NaN.
+    NaN. Without a mask there must be a step.
 
     Args:
         **kwargs: Arguments of `keras.layers.Layer`, such as `name`.

@@ -13,9 +13,10 @@ from kerascompact.core.registration import register
 class WeightedMean(keras.layers.Layer):
     """Averages vectors over time, each with a weight that its last entry gives.
 
-    `m = sum_t w_t e_t / sum_t w_t` over the steps that the mask keeps, with `w_t = sigmoid(a_t)`
-    and `(e_t, a_t)` the `d` first entries and the last one of vector `t`. A mean of no vectors is
-    zero. An embedding before it is one column wider; that column learns which words matter.
+    `m = sum_t w_t e_t / max(sum_t w_t, 0.0001)` over the steps that the mask keeps, with
+    `w_t = sigmoid(a_t)` and `(e_t, a_t)` the `d` first entries and the last one of vector `t`. A
+    mean of no vectors is zero, that of vectors which hardly count (`a_t < -9.2`) is shorter than
+    they are. An embedding before it is one column wider; that column learns which words matter.
 
     Args:
         **kwargs: Arguments of `keras.layers.Layer`, such as `name`.

@@ -32,6 +32,17 @@ def test_equals_numpy(layer, expected):
     assert shape[:2] == (None, 7) and shape[2] == len(expected(VECTORS[0]))
 
 
+@pytest.mark.parametrize("layer", [WeightedMean, MaskedMax, MaskedMean])
+@pytest.mark.parametrize("training", [False, True])
+def test_texts_without_a_step_give_zeros(layer, training):
+    ids = keras.Input((None,), dtype="int32")
+    vectors = keras.layers.Embedding(9, 3, mask_zero=True)(ids)
+    model = keras.Model(ids, layer()(vectors))
+    found = keras.ops.convert_to_numpy(model(np.zeros((2, 0), np.int32), training=training))
+    assert found.shape[0] == 2 and not found.any()
+    assert not model.predict(np.zeros((2, 0), np.int32), verbose=0).any()
+
+
 def test_a_weight_needs_a_column_of_its_own():
     with pytest.raises(ValueError, match="`vectors` must have at least 2 entries"):
         WeightedMean()(np.ones((1, 3, 1), np.float32))

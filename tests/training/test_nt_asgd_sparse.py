@@ -155,6 +155,27 @@ def test_any_optimizer_and_rule(optimizer, rule, jit_compile):
     assert (averaged[changed] != 0).all() and changed.any()  # it would have lost zeros
 
 
+def test_averages_in_the_metric_of_the_optimizer_that_is_in_use():
+    """Begun before the first step names a metric, and used again after another `compile`."""
+    keras.utils.set_random_seed(0)
+    embedding = AnchorTransformEmbedding(8, 3, 4, l1_weight=0.02, transform_initializer="ones")
+    layers = [keras.Input((2,), dtype="int32"), embedding, keras.layers.Flatten()]
+    model = keras.Sequential([*layers, keras.layers.Dense(1)])
+    averages = WeightAverages(model)
+    place = [v is embedding.transform for v in model.trainable_variables].index(True)
+    averages.add()
+    read = [caught_up(embedding.transform).numpy()]
+    for optimizer in (adaptive(), Proximal(keras.optimizers.SGD(RATE))):
+        model.compile(optimizer, "mse")
+        for _ in range(3):  # words 4 to 7 are never met: they owe
+            model.train_on_batch(np.array([[1, 2], [3, 1]]), np.ones((2, 1)))
+            averages.add()
+            read.append(caught_up(embedding.transform).numpy())
+    # float32 means of numbers below 1
+    np.testing.assert_allclose(averages.arrays()[place], np.mean(read, axis=0), atol=1e-6)
+    assert np.ptp(read, axis=0)[7].max() > 0.01
+
+
 def test_an_entry_in_a_new_column_was_zero_before():
     """Against the mean of the dense rows; the averages are stored and loaded halfway."""
     layer = keras.layers.Layer()

@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from kerascompact.core import checks
 from kerascompact.core.registration import register
+from kerascompact.forms.composed import rows_of_the_batch
 from kerascompact.forms.dense import DenseForm
 from kerascompact.forms.remapped import RemappedForm
 from kerascompact.layers.embeddings.base import CompactEmbedding
@@ -110,9 +111,9 @@ class SelectedEmbedding(CompactEmbedding):
         place = tf.gather(self.places.value, ids)
         if self.others == "shared":
             return tf.gather(self.table.value, place)
-        found = tf.expand_dims(place < self.selected, -1)
-        rows = tf.gather(self.table.value, tf.minimum(place, self.selected - 1))
-        return tf.where(found, rows, 0.0)
+        found = place < self.selected
+        rows = tf.gather(self.table.value, rows_of_the_batch(place, found))
+        return tf.where(tf.expand_dims(found, -1), rows, 0.0)
 
     def kept_ids(self) -> np.ndarray:
         """The selected ids, `(n,)` in ascending order."""

@@ -5,6 +5,7 @@ import pytest
 from contracts import check_embedding
 from kerascompact.core.storage import total_bits
 from kerascompact.layers import SelectedEmbedding
+from kerascompact.optimizers import lazy
 
 
 def test_keeps_the_embedding_contract():
@@ -39,6 +40,19 @@ def test_only_selected_words_learn(tmp_path):
     again = keras.models.load_model(tmp_path / "model.keras")
     np.testing.assert_array_equal(again(np.arange(9)[None, :3]), model(np.arange(9)[None, :3]))
     assert again.layers[0].kept_ids().tolist() == [5, 7]
+
+
+@pytest.mark.parametrize("others", ["shared", "zeros"])
+def test_a_step_moves_no_row_that_the_batch_does_not_have(others):
+    """Words without a row had read the last one, whose momentum then moved it."""
+    embedding = SelectedEmbedding(10, 3, selected=[2, 5, 7], others=others)
+    model = keras.Sequential([keras.Input((2,), dtype="int32"), embedding])
+    model.compile(lazy("adam"), "mse", run_eagerly=True)
+    model.train_on_batch(np.array([[2, 7]]), np.ones((1, 2, 3)))
+    before = embedding.table.numpy()[:3]
+    model.train_on_batch(np.array([[2, 3]]), np.ones((1, 2, 3)))
+    moved = np.any(embedding.table.numpy()[:3] != before, axis=1)
+    assert moved.tolist() == [True, False, False]
 
 
 def test_a_number_selects_the_first_ids():
