@@ -73,10 +73,9 @@ def run(arguments: argparse.Namespace) -> int:
     from kerascompact.text.rules import RULES
 
     budget.refuse(arguments)
-    for name, low in dict(
-        epochs=1, batch_size=1, seed=0, sequence_length=1, vocabulary_size=3
-    ).items():
+    for name, low in dict(epochs=1, batch_size=1, sequence_length=1, vocabulary_size=3).items():
         checks.integer_in(name, getattr(arguments, name), low)
+    checks.seed(arguments.seed)
     if arguments.learning_rate is None:
         arguments.learning_rate = {"mean": 1e-2, "lstm": 1e-3}[arguments.model]
     checks.number("learning_rate", arguments.learning_rate, above=0)

@@ -42,6 +42,15 @@ def integer_in(name: str, value: Any, low: int, high: int | None = None) -> int:
     return int(value)
 
 
+def seed(value: Any) -> int:
+    """Returns a seed of random numbers, in `[0, 2^32)` as Keras and scikit-learn take it.
+
+    >>> seed(7)
+    7
+    """
+    return integer_in("seed", value, 0, 2**32 - 1)
+
+
 def number(
     name: str,
     value: Any,

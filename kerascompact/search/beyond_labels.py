@@ -94,7 +94,7 @@ def _vectors_of(value: Vectors) -> WordVectors:
         checks.fail("vectors", EXPECTED, value)
     if isinstance(value, str) and value in PACKAGES:
         return WordVectors.installed(value)
-    if not Path(value).exists():
+    if not str(value) or not Path(value).exists():  # "" would be the folder one is in
         names = ", ".join(repr(name) for name in PACKAGES)
         checks.fail("vectors", f"a file or folder of vectors, or one of {names}", str(value))
     return WordVectors.load(value)

@@ -70,6 +70,7 @@ def compact(
     checks.integer_in("joint", joint, 1)
     checks.integer_in("samples", samples, 1)
     checks.integer_in("epochs", epochs, 0)
+    checks.seed(seed)
     if not isinstance(model, keras.Model) or not is_graph(model):
         checks.fail("model", "a functional or Sequential keras.Model that is built", model)
     plan = Plan.of(model, data, samples, sequence_length, seed, verbose)

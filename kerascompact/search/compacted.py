@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import keras
 from rich import box
+from rich.markup import escape
 from rich.table import Table
 
 from kerascompact import export
@@ -60,7 +61,7 @@ class Compacted(NamedTuple):
         for head in ("bytes", "loss alone"):
             table.add_column(head, justify="right", no_wrap=True)
         for one in self.choices:
-            table.add_row(one.part, one.chosen, f"{one.bytes:,}", f"{one.loss:.4f}")
+            table.add_row(escape(one.part), one.chosen, f"{one.bytes:,}", f"{one.loss:.4f}")
         table.add_row("file", f"budget {self.budget:,}", f"{len(self.file):,}", f"{self.loss:.4f}")
         return table
 

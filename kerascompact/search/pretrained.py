@@ -81,7 +81,7 @@ def probe(corpus: Corpus, tables: Sequence[np.ndarray], fold: int = 0, seed: int
     linear, classes = require("sklearn.linear_model", "vectors"), len(corpus.label_names)
     ids, (rows, _) = corpus.tokens(corpus.rules).ids, corpus.rows(fold)
     rows = np.random.default_rng(seed).permutation(rows)
-    few, many = rows[:MOST_COMPARED], rows[:MOST_FITTED]
+    few, many = (of_all_classes(rows, corpus.labels, most) for most in (MOST_COMPARED, MOST_FITTED))
     one_thread = require("threadpoolctl", "vectors").threadpool_limits(1)  # more are slower
     with one_thread, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of a fit that is nearly at its end: it is good enough
@@ -126,6 +126,16 @@ def means(ids: np.ndarray, table: np.ndarray) -> np.ndarray:
     for column in ids.T:  # a slot after the other: no (rows, slots, d)
         total += np.where(column[:, None] > 1, table[column], 0)
     return total / np.maximum((ids > 1).sum(axis=1), 1)[:, None]
+
+
+def of_all_classes(rows: np.ndarray, labels: np.ndarray, most: int) -> np.ndarray:
+    """The first `most` rows, and all those of classes that have none among them.
+
+    >>> of_all_classes(np.array([3, 1, 0, 2]), np.array([5, 5, 8, 5]), 2).tolist()
+    [3, 1, 2]
+    """
+    kept, rest = rows[:most], rows[most:]
+    return np.concatenate([kept, rest[~np.isin(labels[rest], labels[kept])]])
 
 
 def compared(features: Any, labels: np.ndarray, priors: Sequence[float]) -> tuple[float, float]:

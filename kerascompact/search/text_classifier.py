@@ -115,12 +115,15 @@ def text_classifier(
     """
     sizes = budgets.several(budget)
     checks.number("minutes", minutes, above=0)
-    checks.integer_in("seed", seed, 0)
+    checks.seed(seed)
     workers = min(os.cpu_count() or 1, MOST_WORKERS) if workers is None else workers
     checks.integer_in("workers", workers, 1)
     if trials is not None:
         checks.integer_in("trials", trials, 1)
     dataset = data if isinstance(data, Dataset) else held_out(data, seed)
+    for name, part in (("train", dataset.train), ("dev", dataset.dev)):
+        if not len(part.texts):
+            checks.fail("data", f"a dataset with rows in {name}", dataset.name)
     metric = metric or ("micro_f1" if dataset.multi_label else "accuracy")
     checks.choice("metric", metric, METRICS)
     for name, value in (("distil", distil), ("refit", refit)):

@@ -14,6 +14,7 @@ from kerascompact.search.pretrained import (
     Probe,
     compared,
     means,
+    of_all_classes,
     output_layer,
 )
 
@@ -58,7 +59,7 @@ def probe(corpus: Corpus, rules: str, fold: int = 0, seed: int = 0) -> Probe:
     rows, dev = corpus.rows(fold)
     weighted, features = _features(ids, len(tokens.vocabulary), dev)
     rows = np.random.default_rng(seed).permutation(rows)
-    few, many = rows[:MOST_COMPARED], rows[:MOST_FITTED]
+    few, many = (of_all_classes(rows, corpus.labels, most) for most in (MOST_COMPARED, MOST_FITTED))
     seen = np.flatnonzero(features[many].getnnz(axis=0))  # the weights of others stay 0
     read, labels = features[:, seen], corpus.labels
     outputs, bias = np.zeros((len(ids), classes)), np.zeros(classes)

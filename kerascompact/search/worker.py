@@ -197,7 +197,7 @@ class Worker:
         picked: Sequence[int] = (),
     ) -> Trained:
         """Trains a setting on the corpus; each repeat has a seed of its own."""
-        seed, start = self.task.seed + 7919 * repeat, None
+        seed, start = (self.task.seed + 7919 * repeat) % 2**32, None
         if setting.start != "random" and isinstance(vocabulary, Vocabulary):
             tokens = self.corpus.tokens(setting.rules)
             whole = self.guides.whole(setting.rules, 0 if fold == WHOLE else fold, setting.start)

@@ -136,7 +136,7 @@ def _dress(axes: Any, groups: dict[str, list[tuple[float, float, float]]], title
 
 def plain(axes: Any, title: str) -> None:
     """What all pictures have: a title at the left, a light grid, a legend without a frame."""
-    axes.set_title(title, loc="left", fontsize=11)
+    axes.set_title(title, loc="left", fontsize=11, parse_math=False)  # it may name a file
     axes.grid(True, color="#dddddd", linewidth=0.8)
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)

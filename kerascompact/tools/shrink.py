@@ -124,6 +124,7 @@ def shrink(
     """
     checks.choice("recipe", recipe, tuple(MAX_ERROR))
     checks.integer_in("numbers_per_code", numbers_per_code, 1)
+    checks.seed(seed)
     limit = MAX_ERROR[recipe] if max_error is None else max_error
     checks.number("max_error", limit, above=0)
     if min_agreement != 0:

@@ -114,7 +114,7 @@ def _shrink_table(
     tied = found.is_kernel or found.values.ndim != 2
     reason = ""
     for way in ("int8",) if tied else WAYS[options.recipe]:
-        if way == "codes" and _no_smaller_than_int4(found.values, options):
+        if way == "codes" and _no_smaller_than_integers(found.values, options):
             continue
         if way == "int4" and found.values.shape[1] == 1:
             continue  # a row is a byte in int8, too
@@ -165,10 +165,16 @@ def _num_codes(values: np.ndarray, options: Options) -> int:
     return next(length for length in range(least, width + 1) if width % length == 0)
 
 
-def _no_smaller_than_int4(values: np.ndarray, options: Options) -> bool:
-    """Whether codes take 4 bits a number or more, unless their numbers are those asked for."""
-    length, width = _num_codes(values, options), values.shape[1]
-    return 2 * length >= width != length * options.numbers_per_code
+def _no_smaller_than_integers(values: np.ndarray, options: Options) -> bool:
+    """Whether codes take 4 bits a number or more, unless their numbers are those asked for.
+
+    Or, in a table of few rows, as much as int8 with their codebooks.
+    """
+    length, (rows, width) = _num_codes(values, options), values.shape
+    if 2 * length >= width != length * options.numbers_per_code:
+        return True
+    books = min(CARDINALITY, rows) * width
+    return rows * length + books + GRAPH["codes"] >= rows * width + GRAPH["int8"]
 
 
 def _codes(values: np.ndarray, counts: np.ndarray | None, options: Options) -> _Stored:

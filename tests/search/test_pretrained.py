@@ -246,6 +246,24 @@ def test_a_class_without_a_text_has_no_share_of_tf_idf(tmp_path, monkeypatch):
     assert found.bias[3] == pretrained.NEVER and not found.table[:, 3].any()
 
 
+def test_a_class_of_few_texts_is_among_those_compared(tmp_path, monkeypatch):
+    """Of two classes one had no text among the first of many, so that no search ended."""
+    monkeypatch.setattr(pretrained, "MOST_COMPARED", 9)
+    monkeypatch.setattr(tf_idf, "MOST_COMPARED", 9)
+    monkeypatch.setattr(tf_idf, "MOST_FITTED", 20)
+    labels = np.zeros(150, np.int64)
+    labels[[40, 41, 120]] = 1
+    found = corpus(tmp_path, ("good", "bad"), labels)
+    pretrained.write(tmp_path, found, [VECTORS])
+    for seed in range(4):
+        rows = found.rows()[0]
+        chosen = pretrained.of_all_classes(np.random.default_rng(seed).permutation(rows), labels, 9)
+        assert set(labels[chosen]) == {0, 1} and len(set(chosen)) == len(chosen) <= 11
+        tables = pretrained.tables_of(tmp_path)
+        for probe in (tf_idf.probe(found, "wordpunct", 0, seed), pretrained.probe(found, tables)):
+            assert 0 < probe.outputs[:, 1].mean() < 0.5
+
+
 @pytest.mark.parametrize("better", ["vectors", "tf-idf pairs", "pairs", None])
 def test_teachers_no_better_than_labels_alone_judge_no_trial(guides, better):
     """Agreement counts where the mixture has more of dev right."""

@@ -1,12 +1,14 @@
 """A search on a small task: files within their budgets, that give Keras' answers."""
 
 import json
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import optuna
 import pytest
 
+from kerascompact.datasets import Split
 from kerascompact.runtime import TextClassifier
 from kerascompact.search import sizes, text_classifier
 from kerascompact.search.found import importances
@@ -102,6 +104,11 @@ def test_goes_on_with_the_trials_it_has(found):
         ({"minutes": 0}, "`minutes` must be"),
         ({"metric": "f1"}, "`metric` must be one of"),
         ({"workers": 0}, "`workers` must be"),
+        ({"seed": 2**32}, r"`seed` must be an integer in \[0, 4294967295\]"),
+        (
+            {"data": replace(dataset(60), dev=Split([], dataset(60).dev.labels[:0]))},
+            "`data` must be a dataset with rows in dev",
+        ),
         ({"trials": 0}, "`trials` must be"),
         ({"data": ["a", "b"]}, "`data` must be a Dataset, or a tuple"),
         ({"resume": True}, "`folder` must be"),

@@ -31,6 +31,11 @@ def test_shows_methods_sizes_and_accuracies(tmp_path):
         assert word in picture, word
 
 
+def test_a_title_with_dollars_is_no_formula(tmp_path):
+    path = accuracy_against_bytes(ROWS, tmp_path / "a.png", "p$x_$.csv")
+    assert path.exists()
+
+
 def test_one_row_is_enough(tmp_path):
     accuracy_against_bytes(ROWS[:1], tmp_path / "a.png", "title")
 

@@ -315,6 +315,8 @@ def test_keeps_what_is_named():
 
 def test_refuses_what_it_cannot_keep(tmp_path):
     file = gather(table())
+    with pytest.raises(ValueError, match="`seed` must be an integer in"):
+        tools.shrink(file, seed=-1)
     with pytest.raises(ValueError, match="`max_error` is 1e-06.*largest error is"):
         tools.shrink(file, max_error=1e-6)
     with pytest.raises(ValueError, match="`min_agreement` is 100.00%"):
@@ -398,6 +400,13 @@ def test_codes_are_never_larger_than_int4():
     file = gather(table(2000, 25))
     codes, small = (tools.shrink(file, recipe) for recipe in ("codes", "int4"))
     assert len(codes.data) == len(small.data) and "int4" in codes.changes[0].now
+
+
+@pytest.mark.parametrize("rows", [20, 66, 300])
+def test_codes_of_few_rows_are_never_larger_than_integers(rows):
+    file = gather(table(rows, 32))
+    codes, integers = (len(tools.shrink(file, recipe).data) for recipe in ("codes", "int8"))
+    assert codes <= integers
 
 
 def test_ids_may_be_floats_as_in_files_of_keras_2():
