@@ -86,7 +86,8 @@ def _texts(path: Path | None) -> list[str] | None:
     from kerascompact.tasks.folder import naming
 
     with naming(path):
-        texts = [line for line in path.read_bytes().decode().splitlines() if line.strip()]
+        lines = path.read_bytes().decode("utf-8-sig").split("\n")
+        texts = [line.removesuffix("\r") for line in lines if line.strip()]
         if not texts:
             raise ValueError("it has no text")
     return texts

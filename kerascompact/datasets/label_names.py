@@ -50,7 +50,8 @@ def _alike(names: Sequence[str]) -> list[list[str]]:
     for name in names:
         text = " ".join(unicodedata.normalize("NFKC", name).casefold().split())
         try:
-            number = Decimal(text)  # a float would round the long numbers of an id
+            # A float would round the long numbers of an id; "1_12" is no number in a label.
+            number = Decimal(text.replace("_", "x"))
         except InvalidOperation:
             number = Decimal("nan")
         key = number if number.is_finite() else text  # no NaN is equal to another

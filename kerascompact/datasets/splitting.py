@@ -16,8 +16,8 @@ def hold_out(split: Split, count: int, seed: int = 0, balanced: bool = True) -> 
         count: Number of rows to take.
         seed: Seed of the choice.
         balanced: Whether to take from each class in proportion to its size, rounded by largest
-            remainder (the smaller label first among equals), and to leave at least one row of each.
-            `False`: take any rows.
+            remainder (the smaller label first among equals), and to leave at least one row of each:
+            what a class cannot give, the others do, in proportion. `False`: take any rows.
     Returns: The remaining split, and the split taken. With several labels a row, a row that is the
         last with one of its labels goes back, so that the second may lack a few.
     Raises: ValueError, if `count` is below 1 or leaves too few rows.
@@ -75,13 +75,19 @@ def take(split: Split, mask: np.ndarray) -> Split:
 
 
 def _quotas(sizes: np.ndarray, count: int) -> np.ndarray:
-    share = sizes * count  # in units of 1 / sizes.sum(), so that all is exact
-    quotas = np.minimum(share // sizes.sum(), sizes - 1)
-    order = np.argsort(-(share - quotas * sizes.sum()), kind="stable")
-    while missing := count - quotas.sum():  # one more of each class that has rows, again and again
-        open_ = order[quotas[order] < sizes[order] - 1]
-        rounds = min((sizes[open_] - 1 - quotas[open_]).min(), missing // len(open_))
-        quotas[open_ if rounds else open_[:missing]] += max(rounds, 1)
+    """Rows of each class: `min(c n, n - 1)` of `n`, with the `c` that gives `count`, rounded."""
+    quotas, left = sizes - 1, np.ones(len(sizes), bool)
+    while True:  # classes that cannot give their part leave it to the others
+        missing = count - quotas[~left].sum()
+        share = sizes * missing  # in units of 1 / total, so that all is exact
+        total = sizes[left].sum()
+        few = left & (share > (sizes - 1) * total)
+        if not few.any():
+            break
+        left &= ~few
+    quotas = np.where(left, share // max(total, 1), quotas)
+    rest = np.where(left, share % max(total, 1), -1)
+    quotas[np.argsort(-rest, kind="stable")[: count - quotas.sum()]] += 1
     return quotas
 
 

@@ -104,9 +104,11 @@ def related_names(reader: Any, word: str, relations: Collection[str] = RELATIONS
 
 
 def _is_name_of(name: str, word: str, reader: Any, pos: str) -> bool:
-    """Whether a lemma of a synset is the word itself, or the base that the word was found by."""
+    """Whether a lemma of a synset is the word itself, or a base that the word was found by."""
     word = word.lower().replace(" ", "_")
-    return name.lower() == word or name.lower() == reader.morphy(word, pos)
+    # `morphy` gives the first base, which of "found" is "found"; `synsets` takes them all.
+    bases = reader._morphy(word, pos) if hasattr(reader, "_morphy") else [reader.morphy(word, pos)]
+    return name.lower() in (word, *bases)
 
 
 def _of_nltk(download: bool) -> Any:

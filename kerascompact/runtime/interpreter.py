@@ -1,5 +1,6 @@
 """Interpreter of `.tflite` files: LiteRT, the runtime of phones, with checks before each run."""
 
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,7 +22,8 @@ class Interpreter:
     The runtime trusts a file, and a damaged one may crash the process; so it is checked first, see
     `flatbuffer.read`. In a file of kerascompact, the checksum detects any damage. In other files,
     every kind of damage is refused that crashed the runtime in thousands of trials; run a file that
-    may have been made to do harm in a process of its own.
+    may have been made to do harm in a process of its own. Threads may share an interpreter: one
+    runs after the other.
 
     Args:
         file: Path or bytes of a `.tflite` file.
@@ -78,6 +80,7 @@ class Interpreter:
         if [one.subgraphIndex for one in defined] == [0] and not self._unread:
             self._call = primary = Primary(self._runtime, self.inputs, self.outputs)
             self._only = primary.only
+        self._one_at_a_time = threading.Lock()  # a run sets inputs, runs and reads outputs
         self._ports = {name: _Port.of(details) for name, details in found.items()}
         computed = (self.metadata or {}).get("computed_ids")  # as of `ids % 100`: inputs are free
         size = self.vocabulary_size if len(found) == 1 and not computed else None
@@ -153,7 +156,8 @@ class Interpreter:
             checks.fail("inputs", f"a dictionary with the keys {sorted(self.inputs)}", inputs)
         fitted = {name: self._fitted(name, value) for name, value in inputs.items()}
         try:
-            return self._call(fitted)
+            with self._one_at_a_time:
+                return self._call(fitted)
         except (RuntimeError, MemoryError) as error:  # the file is damaged: ids are checked above
             raise _cannot_run(error) from error
 
@@ -169,7 +173,8 @@ class Interpreter:
         Returns: The output.
         """
         try:
-            return self._only(value)
+            with self._one_at_a_time:
+                return self._only(value)
         except (RuntimeError, MemoryError) as error:
             raise _cannot_run(error) from error
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from kerascompact.cli import main
+from kerascompact.commands.bench import _texts
 
 
 @pytest.fixture(scope="module")
@@ -37,6 +38,13 @@ def test_json(files, tmp_path, capsys):
     (found,) = json.loads(capsys.readouterr().out)
     assert found["name"] == "text.tflite" and found["runs"] == 20
     assert found["p50_us"] <= found["p90_us"] <= found["p99_us"]
+
+
+def test_only_line_breaks_part_texts(tmp_path):
+    (tmp_path / "texts.txt").write_bytes(
+        "\ufeffraise\u2028the\x0cmusic\r\n\r\nhalt\x85now".encode()
+    )
+    assert _texts(tmp_path / "texts.txt") == ["raise\u2028the\x0cmusic", "halt\x85now"]
 
 
 def test_refuses(files, tmp_path, fails):

@@ -146,6 +146,7 @@ def test_labels_that_are_not_what_was_meant(labels, line):
         ["1", "2"],
         [["a"], ["a", "b"]],
         [2**53, 2**53 + 1],  # the same as floats
+        ["1_12", "11_2"],  # codes of a hierarchy, which Python reads as 112
     ],
 )
 def test_labels_that_are_meant(labels):

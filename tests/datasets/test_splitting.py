@@ -27,6 +27,7 @@ def split_of(*sizes):
         ((2, 2, 2), 3, [1, 1, 1]),
         ((1, 9), 8, [0, 8]),
         ((50, 2), 50, [49, 1]),
+        ((*[1] * 500, 100, 1000), 159, [*[0] * 500, 14, 145]),  # 14.45 and 144.55
     ],
 )
 def test_hold_out_is_in_proportion(sizes, count, quotas):
@@ -70,15 +71,18 @@ def test_hold_out_rejects():
         hold_out(split_of(3, 3), 1, balanced=1)
 
 
-def quotas_one_by_one(sizes, count):
-    """Largest remainders, then one row of each class in turn, as long as there are any."""
-    exact = sizes * count / sizes.sum()
-    found = np.minimum(np.floor(exact), sizes - 1).astype(int)
+def quotas_by_bisection(sizes, count):
+    """`sum(min(c n, n - 1)) = count`, with the `c` found by bisection; then largest remainders."""
+    low, high = 0.0, 1.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        less = np.minimum(middle * sizes, sizes - 1).sum() < count
+        low, high = (middle, high) if less else (low, middle)
+    exact = np.round(np.minimum(high * sizes, sizes - 1), 9)
+    found = np.floor(exact).astype(int)
     order = sorted(range(len(sizes)), key=lambda label: (found[label] - exact[label], label))
-    while found.sum() < count:
-        for label in order:
-            if found.sum() < count and found[label] < sizes[label] - 1:
-                found[label] += 1
+    for label in order[: count - found.sum()]:
+        found[label] += 1
     return found.tolist()
 
 
@@ -89,7 +93,7 @@ def test_hold_out_of_many_classes(seed):
     sizes[0] += 256 - sizes.sum() if sizes.sum() < 256 else 512 - sizes.sum()
     count = int(random.integers(1, sizes.sum() - 20))
     _, held = hold_out(split_of(*sizes), count)
-    assert np.bincount(held.labels, minlength=20).tolist() == quotas_one_by_one(sizes, count)
+    assert np.bincount(held.labels, minlength=20).tolist() == quotas_by_bisection(sizes, count)
 
 
 def test_hold_out_is_fast():

@@ -1,5 +1,6 @@
 """WordNet from a tiny database in the format of the real one, through nltk's own reader."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -133,6 +134,16 @@ def test_all_relations_from_a_path_or_a_reader(folder):
         assert related_names(reader, "new york", ["hypernyms"]) == {"city"}
         assert related_names(reader, "street") == set()
     assert nltk.data.path == before
+
+
+def test_an_inflected_word_that_is_a_word_of_its_own_has_the_antonyms_of_its_base(tmp_path, folder):
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
+    find = {"find": (["find"], [("!", "lose", 1, 1)]), "lose": (["lose"], [("!", "find", 1, 1)])}
+    write_part(tmp_path, "verb", "v", {**find, "found": (["found", "establish"], [])})
+    (tmp_path / "verb.exc").write_text("found find\n")
+    with open_wordnet(tmp_path) as reader:
+        assert related_names(reader, "found", ["antonyms"]) == {"lose"}
+        assert related_names(reader, "establish", ["antonyms"]) == set()
 
 
 def test_says_where_to_get_it(tmp_path):

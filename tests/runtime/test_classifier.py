@@ -1,5 +1,7 @@
 """Text in, prediction out, and everything that can be wrong with a text, a file or a vocabulary."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import keras
 import numpy as np
 import pytest
@@ -193,3 +195,15 @@ def test_ids_of_any_type_one_label_and_outputs_that_are_no_probabilities():
         else:
             assert "no probabilities" in found.notes[0]
             assert file.labels == ("0", "1")
+
+
+@pytest.mark.parametrize("text_in", [False, True])
+def test_threads_share_a_reader(folder, model, text_in):
+    """One thread's input was run for another, or the runtime blamed the file."""
+    file = export.convert(model, text=VOCABULARY) if text_in else folder / "open.tflite"
+    reader = TextClassifier(file)
+    said = ["turn it up", "music off now please", "turn down", "stop it", "up up up off"]
+    expected = [reader.predict(text).probabilities for text in said]
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda text: reader.predict(text).probabilities, said * 300))
+    np.testing.assert_array_equal(found, expected * 300)
