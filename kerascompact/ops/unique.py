@@ -29,12 +29,16 @@ def unique_ids(ids: tf.Tensor, num_rows: int | None = None) -> tuple[tf.Tensor, 
     """
     ids = tf.convert_to_tensor(ids)
     flat = tf.reshape(ids, [-1])
-    if ids.shape.rank == 1 and _is_padded(ids):
+    if ids.shape.rank and _is_padded(ids):
         # A reshape, and a cumulative sum alone, would count what XLA has padded.
-        if _is_distinct(ids):
-            return ids, tf.cumsum(tf.ones_like(ids, tf.int32)) - 1 + tf.zeros_like(ids, tf.int32)
-        unique, inverse = tf.unique(_without_padding(ids)[0])
-        return unique, inverse + tf.zeros_like(ids, tf.int32)
+        none = tf.zeros_like(ids, tf.int32)
+        if ids.shape.rank == 1 and _is_distinct(ids):
+            return ids, tf.cumsum(tf.ones_like(ids, tf.int32)) - 1 + none
+        real = _without_padding(ids)[0]
+        unique, inverse = tf.unique(real if ids.shape.rank == 1 else tf.reshape(real, [-1]))
+        return unique, (
+            inverse if ids.shape.rank == 1 else tf.reshape(inverse, tf.shape(ids))
+        ) + none
     if num_rows is not None and compiles_with_xla() and not _is_padded(ids):
         unique, inverse = static_unique(flat, num_rows)
         return unique, tf.reshape(inverse, tf.shape(ids))
@@ -76,11 +80,13 @@ def sum_by_id(
 
 
 def _without_padding(ids: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-    """Ids `(n,)` that XLA pads, with the largest of them as the padding, and which are real.
+    """Ids that XLA pads, with the largest of them as the padding, and which are real.
 
     XLA's `tf.unique` takes the padding for ids; running numbers tell them apart.
     """
-    real = tf.cumsum(tf.ones_like(ids)) <= tf.size(ids, ids.dtype)
+    real = tf.ones_like(ids, tf.bool)
+    for axis, size in enumerate(tf.unstack(tf.shape(ids, ids.dtype))):
+        real = tf.logical_and(real, tf.cumsum(tf.ones_like(ids), axis=axis) <= size)
     return tf.where(real, ids, tf.reduce_max(ids)), real
 
 
@@ -129,9 +135,8 @@ def occurrences(unique: tf.Tensor, inverse: tf.Tensor, mask_zero: bool = False) 
     >>> occurrences(*unique_ids(tf.constant([7, 0, 0])), mask_zero=True).numpy().tolist()
     [1.0, 0.0]
     """
-    places = tf.reshape(inverse, [-1])
-    ones = tf.ones_like(places, tf.float32)
-    counts = tf.math.unsorted_segment_sum(ones, places, tf.size(unique))
+    ones = tf.ones_like(inverse, tf.float32)  # not reshaped: XLA would count what it pads
+    counts = tf.math.unsorted_segment_sum(ones, inverse, tf.size(unique))
     return counts * tf.cast(unique != 0, tf.float32) if mask_zero else counts
 
 

@@ -132,7 +132,7 @@ def test_sum_by_id_is_the_same_compiled_or_not(where_from):
 
 
 @pytest.mark.few(2)
-@pytest.mark.parametrize("made", ["unique ids", "unique ids + 1", "kept ids"])
+@pytest.mark.parametrize("made", ["unique ids", "unique ids + 1", "kept ids", "rows", "column"])
 @pytest.mark.parametrize("num_rows", [None, 12])
 def test_unique_ids_of_padded_ids(made, num_rows):
     """An embedding within `SkipGram` was given what `tf.unique` had found: XLA counted 8 ids."""
@@ -142,6 +142,8 @@ def test_unique_ids_of_padded_ids(made, num_rows):
         "unique ids": lambda ids: tf.unique(ids)[0],
         "unique ids + 1": lambda ids: tf.unique(ids)[0] + 1,
         "kept ids": lambda ids: tf.boolean_mask(ids, ids > 2),  # 7 occurs three times
+        "rows": lambda ids: tf.boolean_mask(tf.reshape(ids, [4, 2]), ids[::2] > 5),
+        "column": lambda ids: tf.unique(ids)[0][:, None],
     }[made]
     given = make(tf.constant(batch)).numpy()
 
@@ -163,7 +165,7 @@ def test_unique_ids_of_padded_ids(made, num_rows):
     times = {
         int(one): count for one, count in zip(*np.unique(given, return_counts=True), strict=True)
     }
-    expected = 2 * table * np.bincount(given, minlength=12)[:, None]
+    expected = 2 * table * np.bincount(given.ravel(), minlength=12)[:, None]
     for run in runs(found):
         unique, counts, total, shape, gradient, squares = run(tf.constant(batch))
         assert dict(zip(unique.numpy(), counts.numpy(), strict=True)) == times

@@ -124,14 +124,19 @@ class SparseRecurrent(keras.layers.RNN):
         # Split by lengths, since Keras' `split` refuses an empty list of positions.
         lengths = list(self.lengths)
         parts = zip(*(tf.split(state, lengths, axis=-1) for state in initial_state), strict=True)
+        # Keras' unrolled loop reverses the mask of what it reads, but not of what it makes 0.
+        late = self.zero_output_for_mask and self.unroll and self.go_backwards
         found = []
         for segment, start, states in zip(self.segments, self.cell.starts, parts, strict=True):
-            segment.zero_output_for_mask = self.zero_output_for_mask  # Bidirectional sets it late
+            # Bidirectional sets it after the segments were made.
+            segment.zero_output_for_mask = self.zero_output_for_mask and not late
             window = sequences[..., start : start + self.cell.width]
             found.append(
                 segment(window, initial_state=list(states), mask=mask, training=bool(training))
             )
         outputs, *ends = (ops.concatenate(parts, axis=-1) for parts in zip(*found, strict=True))
+        if late and mask is not None and self.return_sequences:
+            outputs = ops.where(ops.expand_dims(ops.flip(mask, axis=1), -1), outputs, 0.0)
         return outputs, outputs, ends
 
     def call(

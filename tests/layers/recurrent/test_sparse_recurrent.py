@@ -99,6 +99,24 @@ def test_masks_states_and_statefulness_are_those_of_the_dense_layer(kind):
     assert np.abs(found[0] - first[0]).max() > 0.01
 
 
+@pytest.mark.few(1)
+@pytest.mark.parametrize("kind", KINDS)
+def test_backwards_unrolled_skips_padding(kind):
+    """Keras' unrolled loop makes the wrong steps 0, in `Bidirectional` of padded texts."""
+    x, found = texts(), []
+    for unroll in (False, True):
+        keras.utils.set_random_seed(3)
+        layer = KINDS[kind][0](6, 2, 0.5, return_sequences=True, unroll=unroll)
+        both = keras.layers.Bidirectional(layer)
+        found.append(both(x, mask=np.arange(5)[None] < np.array([[5], [3]])))
+    np.testing.assert_allclose(found[1], found[0], atol=1e-6)
+    assert np.all(np.any(found[1][1, :3, 6:] != 0, axis=-1)) and not np.any(found[1][1, 3:])
+    backward, mask = both.backward_layer, np.array([[True] * 3 + [False] * 2])
+    np.testing.assert_allclose(
+        backward.to_form()(x[:1], mask=mask), backward(x[:1], mask=mask), atol=1e-6
+    )
+
+
 @pytest.mark.slow  # masks are those of the dense layer, above; saved below
 @pytest.mark.parametrize("kind", KINDS)
 def test_bidirectional_skips_padding_and_is_saved(kind, tmp_path):
