@@ -109,6 +109,8 @@ def round_kernels(
     if unknown:
         checks.fail("float_layers", f"names of layers of {model.name!r}", sorted(unknown))
     for layer in _others(model, float_layers):
+        if isinstance(layer, keras.layers.Normalization):
+            continue  # means and variances of data: small ones would become 0
         for variable in own_variables(layer):
             if variable.dtype != "float32":
                 continue

@@ -83,6 +83,11 @@ class Serve(tf.Module):
                 for name, argument in arguments.items()
             }
         )
+        # A graph may read a variable of a layer that is not in it, such as a table as its head.
+        known = {id(constant) for constant in self.constants}
+        self.constants = [
+            *self.constants, *(v for v in self.function.variables if id(v) not in known)
+        ]  # fmt: skip
         outputs = self.function.structured_outputs.items()
         self.output_shapes = [output.shape for name, output in outputs if name != SPANS]
 

@@ -25,8 +25,8 @@ def quantize_columns(table: np.ndarray, bits: int = 8) -> tuple[np.ndarray, np.n
         table: `(rows, d)` finite floats; or several such tables `(..., rows, d)`, each for itself.
         bits: Bits of an integer, 2 to 8; the array is int8 for any number of bits.
 
-    Returns: codes `(..., rows, d)` int8 in [-m, m] and scales `(..., d)` float32. A column of zeros
-    gets scale 1.
+    Returns: codes `(..., rows, d)` int8 in [-m, m] and scales `(..., d)` float32. A column of
+    zeros, or of numbers below 1e-36, gets scale 1.
 
     Raises: ValueError, if an entry is NaN or infinite.
 
@@ -37,7 +37,8 @@ def quantize_columns(table: np.ndarray, bits: int = 8) -> tuple[np.ndarray, np.n
     table = checks.finite("table", np.asarray(table, np.float32))
     largest = 2 ** (checks.integer_in("bits", bits, 2, 8) - 1) - 1
     scale = np.max(np.abs(table), axis=-2, initial=0.0) / largest
-    scale = np.where(scale > 0, scale, 1).astype(np.float32)
+    # XNNPACK refuses scales below the least normal number: such a column becomes zeros.
+    scale = np.where(scale >= np.finfo(np.float32).tiny, scale, 1).astype(np.float32)
     if bits < 8 and table.size:
         sample = table[..., :: -(-table.shape[-2] // SAMPLE), :]
         choices = np.stack([scale * np.float32(fraction) for fraction in FRACTIONS])

@@ -1,0 +1,48 @@
+"""Models whose variables are not where a recipe looks for kernels and tables."""
+
+import keras
+import numpy as np
+import pytest
+
+from kerascompact import export
+from kerascompact.runtime.interpreter import Interpreter
+
+RANDOM = np.random.default_rng(0)
+
+
+@pytest.mark.parametrize("recipe", ["float32", "int8", "dynamic"])
+def test_a_graph_that_reads_the_variable_of_another_layer(recipe):
+    """The converter wrote a file without a signature: it did not know the table."""
+    ids = keras.Input((6,), dtype="int32")
+    embedding = keras.layers.Embedding(50, 8)
+    hidden = keras.layers.Dense(50)(keras.ops.mean(embedding(ids), 1))
+    model = keras.Model(ids, keras.ops.matmul(hidden, embedding.embeddings))
+    file = export.convert(model, recipe)
+    found = export.verify(model, file, RANDOM.integers(0, 50, (9, 6)))
+    assert found.file_bytes == len(file) < 8000
+
+
+@pytest.mark.parametrize("recipe", ["int8", "dynamic"])
+def test_statistics_of_data_are_no_kernels(recipe, tmp_path):
+    """Small variances became 0, and a loaded model divided by them."""
+    x = RANDOM.normal(2, 1, (20, 16, 8)) * np.logspace(-2, 2, 16)[:, None]
+    scaled = keras.layers.Normalization(axis=(1, 2))
+    scaled.adapt(x)
+    inputs = keras.Input((16, 8))
+    model = keras.Model(inputs, keras.layers.Flatten()(scaled(inputs)))
+    export.freeze(model, recipe).model.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    np.testing.assert_allclose(loaded(x), model(x), rtol=1e-5)
+
+
+@pytest.mark.parametrize("recipe", ["int8", "dynamic", "full_int8"])
+@pytest.mark.parametrize("factor", [0, 1e-34, 1e-37])
+def test_a_dead_unit_has_a_scale(recipe, factor):
+    inputs, dense = keras.Input((8,), name="x"), keras.layers.Dense(24)
+    model = keras.Model(inputs, dense(inputs))
+    kernel = RANDOM.normal(size=(8, 24))
+    kernel[:, 5] *= factor
+    dense.set_weights([kernel, np.zeros(24)])
+    x = RANDOM.normal(size=(20, 8)).astype(np.float32)
+    options = {"representative": x} if recipe == "full_int8" else {}
+    assert Interpreter(export.convert(model, recipe, **options)).run({"x": x[:1]})
