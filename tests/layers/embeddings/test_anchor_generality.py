@@ -111,5 +111,5 @@ def test_compositional_codes():
 def test_one_entry_of_a_huge_penalty_is_all_that_is_left():
     """What the appendix says of the other entries: exact zeros after the first step."""
     layer = AnchorTransformEmbedding(V, D, 4, l1_weight=1e3, positive_pairs=[[2, 3]])
-    trained(layer, Proximal("adam"), epochs=1)
+    trained(layer, Proximal("adam"), steps=1)
     assert layer.sparse_transform().nonzero() == (np.array([2]), np.array([3]))
