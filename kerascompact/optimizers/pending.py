@@ -54,6 +54,11 @@ class Pending:
         self.metric = metric
         return True
 
+    @property
+    def optimizers(self) -> frozenset[Any]:
+        """Weak references to the optimizers in whose metric rows owe steps."""
+        return frozenset(map(weakref.ref, self._deferring))
+
     def owed(self, ids: tf.Tensor | None, metric: Metric) -> tf.Tensor:
         """Thresholds of rows `ids` `(...)` (`None`: of all) that broadcast against these rows."""
         last = self.last.value if ids is None else tf.gather(self.last.value, ids)

@@ -48,7 +48,7 @@ class WeightAverages:
             if pending is not None and isinstance(pending.rule, EntryRule)
         }
         self._held: list[tf.Tensor] | None = None
-        self._metrics: list[Any] | None = None  # in which rows owe steps, as `_update` was traced
+        self._optimizers: list[Any] | None = None  # in whose metric `_update` was traced
 
     def are_of(self, model: keras.Model) -> bool:
         """Whether they are averages of the weights of a model that are trainable now."""
@@ -59,9 +59,9 @@ class WeightAverages:
     def add(self) -> None:
         """Adds the weights as they are now."""
         self.steps += 1
-        metrics = [pending and pending.metric for pending in map(pending_of, self._variables)]
-        if metrics != self._metrics:  # another optimizer, or its first step is only now behind it
-            self._metrics = metrics
+        found = [pending and pending.optimizers for pending in map(pending_of, self._variables)]
+        if found != self._optimizers:  # another one, or its first step is only now behind it
+            self._optimizers = found
             self._update = tf.function(self._move, autograph=False)
         self._update(tf.constant(float(self.steps)))
 
