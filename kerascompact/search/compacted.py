@@ -10,6 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from kerascompact import export
+from kerascompact.tasks.folder import write_model
 
 
 class Choice(NamedTuple):
@@ -78,5 +79,5 @@ class Compacted(NamedTuple):
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
         export.save(self.file, folder / "model.tflite")
-        self.model.save(folder / "model.keras")
+        write_model(self.model, folder / "model.keras")
         return folder

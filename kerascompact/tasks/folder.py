@@ -80,6 +80,11 @@ def save_model(model: "keras.Model", path: Path) -> None:
 
     if model.compiled:
         compile_like(model, model)
+    write_model(model, path)
+
+
+def write_model(model: "keras.Model", path: Path) -> None:
+    """Saves a Keras model with all that it has; never leaves half a file."""
     with tempfile.TemporaryDirectory() as scratch:
         model.save(Path(scratch) / MODEL)
         files.write_bytes(path, (Path(scratch) / MODEL).read_bytes())

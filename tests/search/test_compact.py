@@ -1,15 +1,18 @@
 """A trained model within a budget: never over, near the model, refused when impossible."""
 
+import io
 import itertools
 
 import keras
 import numpy as np
 import pytest
+import rich.console
 import tensorflow as tf
 
 import few_settings
 from kerascompact import export, models, search
 from kerascompact.search import parts, plan, tuning
+from kerascompact.search.compacted import Choice
 from kerascompact.search.parts import Candidate
 from kerascompact.search.plan import combinations
 
@@ -74,6 +77,27 @@ def test_a_language_model_fits_and_its_file_agrees(tmp_path, every_twelfth):
     for old, new in zip(before, model.get_weights(), strict=True):
         np.testing.assert_array_equal(old, new)
     assert found.table().row_count == 4
+
+
+def test_a_save_that_fails_leaves_the_former_model(tmp_path, monkeypatch):
+    """And a name in brackets is no markup of its table."""
+    rows = [Choice("[bold]words", "int8", 5, 0.1)]
+    found = search.Compacted(b"file", next_word(), rows, 0.5, 0.4, 8, None)
+    monkeypatch.setattr(export, "save", lambda *args: None)  # which has tests of its own
+    found.save(tmp_path)
+    former = (tmp_path / "model.keras").read_bytes()
+
+    def half(self, path):
+        path.write_bytes(b"half")
+        raise OSError("no space")
+
+    monkeypatch.setattr(keras.Model, "save", half)
+    with pytest.raises(OSError, match="no space"):
+        found.save(tmp_path)
+    assert (tmp_path / "model.keras").read_bytes() == former
+    terminal = rich.console.Console(file=io.StringIO(), width=80)
+    terminal.print(found.table())
+    assert "[bold]words" in terminal.file.getvalue()
 
 
 @pytest.mark.slow
@@ -189,6 +213,7 @@ def test_combinations_are_the_pareto_front_of_all():
         (dict(data=np.ones(3)), "`data` must be a pair"),
         (dict(joint=0), "`joint` must be"),
         (dict(samples=0), "`samples` must be"),
+        (dict(seed=2**32), "`seed` must be"),
         (
             dict(
                 model=keras.Sequential([keras.Input((3,)), keras.layers.Dense(2)]),
