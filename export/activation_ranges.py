@@ -94,7 +94,8 @@ def with_own_scales(data: bytes) -> bytes:
     of slope 1, which `passes.requantize` makes a change of scales.
 
     A divisor is at least one step: the runtime stops at integers that are 0, as those of the count
-    of no words plus 1e-7.
+    of no words plus 1e-7. The second factor of a product of activations, as in attention, is a copy
+    whose zero point is 0: `tf.lite.Interpreter` of TensorFlow 2.21 with XNNPACK takes it for that.
 
     Args:
         data: A file of floats with the range of each tensor.
@@ -121,6 +122,14 @@ def with_own_scales(data: bytes) -> bytes:
                 if least is not None:
                     operators.append(least)
                     operator.inputs = [int(operator.inputs[0]), int(least.outputs[0])]
+            elif kind(model, operator) == OP.BATCH_MATMUL:
+                second = int(operator.inputs[1])
+                found = _range(graph.tensors[second])
+                if found is not None:
+                    operators.append(_copy(model, graph, second, second))
+                    copy = int(operators[-1].outputs[0])
+                    graph.tensors[copy].quantization = _around_zero(max(map(abs, found)))
+                    operator.inputs = [int(operator.inputs[0]), copy]
             operators.append(operator)
         graph.operators = operators
     return flatbuffer.pack(model)
@@ -147,6 +156,13 @@ def _least(model: Any, graph: Any, divisor: int, writer: Any) -> Any:
     graph.tensors[constant].name = b"step %d" % constant
     made.inputs, made.outputs = [divisor, constant], [_like(graph, divisor, divisor)]
     return made
+
+
+def _around_zero(largest: float) -> Any:
+    """A range whose integers are as those of a kernel: from -128, with 0 for 0."""
+    found = schema.QuantizationParametersT()
+    found.min, found.max = [-largest * 128 / 127], [largest]
+    return found
 
 
 def _range(tensor: Any) -> tuple[float, float] | None:

@@ -239,13 +239,25 @@ def _recipe_of(models: dict[str, Any], recipe: str | Recipe | None) -> Recipe:
 
 
 def _check_runs(data: bytes, specs: dict[str, tf.TensorSpec], name: str) -> None:
-    """Runs the file once, so that `convert` never returns one that the runtime cannot run."""
+    """Runs the file once, so that `convert` never returns one that the runtime cannot run.
+
+    On zeros, or, where a model reads a row of no table then, as `Embedding(ids - 1)`, on larger
+    numbers. One that reads none with any of these cannot be told from one that is right.
+    """
     file = Interpreter(data, signature=name)
     shapes = {key: spec.shape.as_list() for key, spec in specs.items()}
     any_batch = any(shape[:1] == [None] for shape in shapes.values())
     for batch in (1, 2) if any_batch else (1,):
-        zeros = {}
-        for key, shape in shapes.items():
-            sizes = [(4 if axis else batch) if n is None else n for axis, n in enumerate(shape)]
-            zeros[key] = np.zeros(sizes, specs[key].dtype.as_numpy_dtype)
-        file.run(zeros)
+        for number in (0, *(2**power for power in range(15))):
+            given = {}
+            for key, shape in shapes.items():
+                sizes = [(4 if axis else batch) if n is None else n for axis, n in enumerate(shape)]
+                dtype = specs[key].dtype
+                fits = dtype.is_integer and number <= dtype.max
+                given[key] = np.full(sizes, number if fits else 0, dtype.as_numpy_dtype)
+            try:
+                file.run(given)
+                break
+            except ValueError as error:
+                if "out of bounds" not in str(error):
+                    raise

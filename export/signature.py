@@ -4,6 +4,7 @@ import contextlib
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import keras
 import tensorflow as tf
 
 from kerascompact.core import checks
@@ -32,10 +33,20 @@ from kerascompact.text.wordpiece import WordPiece
 SINGLE = "serving_default"  # TensorFlow's name for the only signature of a file
 OF_INTEGERS = ("full_int8", "int16x8")
 
-# Operations of `keras.ops` that bring large integers into a smaller range, and comparisons, which
-# masks are made of.
-BOUNDS = {"Mod", "FloorDivide", "Minimum", "Clip", "BitwiseAnd", "BitwiseRightShift", "RightShift"}
-COMPARES = {"Equal", "NotEqual", "Greater", "GreaterEqual", "Less", "LessEqual"}
+# Operations of `keras.ops` that hand integers on as they are, or a part of them.
+HAND_ON = {
+    "BroadcastTo", "Cast", "Concatenate", "Copy", "ExpandDims", "Flip", "GetItem", "Moveaxis",
+    "Pad", "Ravel", "Repeat", "Reshape", "Roll", "Slice", "Squeeze", "Stack", "Swapaxes", "Take",
+    "Tile", "Transpose",
+}  # fmt: skip
+COMPARES = {
+    "Equal",
+    "NotEqual",
+    "Greater",
+    "GreaterEqual",
+    "Less",
+    "LessEqual",
+}  # as masks are made
 
 
 class Sizes(NamedTuple):
@@ -165,14 +176,22 @@ def _num_ids(model: Any, forms: list[Form]) -> int | None:
 
 
 def _computed_ids(model: Any, forms: list[Form]) -> bool:
-    """Whether every layer that reads an input as it is brings larger numbers into a table.
+    """Whether the ids of every table are computed from the inputs, whose numbers may be larger.
 
-    As does `ids % 100`: such inputs may be larger than the tables.
+    As of `ids % 100`, `ids - 1` or a `Lambda`; or of one part of an input whose other parts may be
+    other numbers.
     """
     if not is_graph(model) or not any(form.input_dim for form in forms):
         return False
-    readers = {type(one).__name__ for found in readers_of_inputs(model).values() for one in found}
-    return bool(readers & BOUNDS) and readers <= BOUNDS | COMPARES
+    found = [one for readers in readers_of_inputs(model).values() for one in readers]
+    names = [type(one).__name__ for one in found]
+    if any(
+        isinstance(one, keras.Layer) and not isinstance(one, keras.layers.Lambda) for one in found
+    ):
+        return False
+    changing = [name for name in names if name not in HAND_ON | COMPARES]
+    handed_on = [name for name in names if name in HAND_ON]
+    return bool(changing and not handed_on) or names.count("GetItem") > 1
 
 
 def for_each(argument: str, value: Any, models: dict[str, Any], several: bool) -> dict[str, Any]:

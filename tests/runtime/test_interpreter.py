@@ -168,11 +168,12 @@ def test_only_tables_that_read_the_ids_limit_them():
     ("makes", "bound"),
     [
         (lambda ids: [ids % 9], None),
+        (lambda ids: [keras.ops.where(ids < 30, ids, 1)], None),
         (lambda ids: [ids % 9, ids], 30),  # read as it is by another table
         pytest.param(lambda ids: [keras.ops.cast(ids, "int32")], 30, marks=pytest.mark.slow),
         pytest.param(lambda ids: [ids[:, 1:]], 30, marks=pytest.mark.slow),
     ],
-    ids=["computed", "read too", "cast", "cut"],
+    ids=["computed", "unknown", "read too", "cast", "cut"],
 )
 def test_ids_that_the_model_bounds_do_not_limit_the_input(makes, bound):
     ids = keras.Input((4,), dtype="int32", name="ids")
@@ -188,6 +189,20 @@ def test_ids_that_the_model_bounds_do_not_limit_the_input(makes, bound):
     if bound:
         with pytest.raises(ValueError, match=rf"\[0, {bound}\)"):
             file.run({"ids": given + 1})
+
+
+def test_ids_that_begin_above_0_beside_other_numbers():
+    """Ids of 0 have no row here, and the last number of the input is no id."""
+    ids = keras.Input((4,), dtype="int32", name="ids")
+    vectors = keras.layers.Embedding(30, 2)(ids[:, :3] - 100)
+    found = keras.ops.mean(vectors, axis=1) + keras.ops.cast(ids[:, 3:], "float32")
+    model = keras.Model(ids, found)
+    file = Interpreter(export.convert(model, "float32"))
+    given = np.array([[100, 129, 107, 5000]])
+    (found,) = file.run({"ids": given}).values()
+    np.testing.assert_allclose(found, model(given), rtol=1e-6)
+    with pytest.raises(ValueError, match="out of bounds"):
+        file.run({"ids": given - 1})
 
 
 def test_integers_that_are_no_ids_may_be_negative():
