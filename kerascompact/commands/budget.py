@@ -101,6 +101,7 @@ def run(arguments: argparse.Namespace, defaults: dict[str, object]) -> int:
     folder.check_writable(arguments.out)
     places = [arguments.out / budget.shown(size) for size in sizes]
     for place in places if len(sizes) > 1 else [arguments.out]:
+        folder.check_writable(place, folder.FILE, folder.MODEL, folder.VOCABULARY, folder.REPORT)
         vocabulary_file.check(place / folder.FILE, None)  # before hours of work
     teacher = _teacher(arguments.teacher)
     loaded = source.dataset(arguments, arguments.seed, False, dev_share)

@@ -60,9 +60,9 @@ def run(arguments: argparse.Namespace) -> int:
     from kerascompact.text import SlotVocabulary, Vocabulary
 
     out = arguments.out or arguments.folder / folder.FILE
-    if out.is_dir():
-        raise ValueError(f"{out} is a folder, and must be a file to write.")
-    folder.check_writable(out.parent)
+    if out.suffix.lower() != ".tflite":  # as would be the model and its words
+        raise ValueError(f"--out must end in .tflite. Received: {str(out)!r}.")
+    folder.check_writable(out.parent, out.name)
     vocabulary = folder.load_words(arguments.folder / folder.VOCABULARY)
     labels = folder.read_labels(arguments.folder / folder.LABELS)
     report = arguments.folder / folder.REPORT

@@ -86,7 +86,9 @@ def run(arguments: argparse.Namespace) -> int:
             "`rules` must not form word pairs: a projection hashes single words. "
             f"Received: rules={arguments.rules!r}."
         )
-    folder.check_writable(arguments.out)
+    _check_options(arguments)
+    written = (folder.FILE, folder.MODEL, folder.VOCABULARY, folder.LABELS, folder.REPORT)
+    folder.check_writable(arguments.out, *written)
     loaded = source.dataset(arguments, arguments.seed)
 
     from kerascompact.runtime import vocabulary_file
@@ -105,6 +107,21 @@ def run(arguments: argparse.Namespace) -> int:
             setattr(arguments, name, option.value(len(data.vocabulary), len(data.train.labels)))
     model = _model(arguments, data)
     return _train_and_write(arguments, data, model, loaded.test.texts if projected else None)
+
+
+def _check_options(arguments: argparse.Namespace) -> None:
+    """Refuses an option that the method does not read."""
+    from kerascompact.tasks.methods import METHODS
+    from kerascompact.tasks.options import OPTIONS
+
+    read = METHODS[arguments.method].options
+    unread = [name for name in OPTIONS if name not in read]
+    if arguments.method == "projection":
+        unread.append("vocabulary_size")
+    for name in unread:
+        if getattr(arguments, name) != arguments.by_hand[name]:
+            option = f"--{name.replace('_', '-')}"
+            raise ValueError(f"{option} is not an option of --method {arguments.method}.")
 
 
 def _model(arguments: argparse.Namespace, data: "TextData") -> "keras.Model":

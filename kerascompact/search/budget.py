@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from decimal import Decimal
 from numbers import Integral
 
 from kerascompact.core import checks
@@ -31,7 +32,7 @@ def in_bytes(budget: int | str) -> int:
     found = _BUDGET.fullmatch(budget)
     if found is None or found[2].upper() not in UNITS:
         checks.fail("budget", _EXPECTED, budget)
-    size = int(float(found[1]) * UNITS[found[2].upper()])
+    size = int(Decimal(found[1]) * UNITS[found[2].upper()])  # 64.1 KB are 64,100, not one less
     if size < 1:
         checks.fail("budget", _EXPECTED, budget)
     return size

@@ -29,21 +29,26 @@ def naming(path: str | os.PathLike[str]) -> Iterator[None]:
         raise ValueError(f"{path}: {error}") from error
 
 
-def check_writable(folder: Path) -> None:
+def check_writable(folder: Path, *names: str) -> None:
     """Checks that files can be written into a folder, before any work is done.
 
     This writes nothing; the first file creates a folder that does not exist yet.
 
     Args:
         folder: Folder to write into.
+        *names: Names of the files.
 
-    Raises: ValueError, if it is a file, or if its nearest existing folder is not writable.
+    Raises: ValueError, if it is a file, if its nearest existing folder is not writable, or if a
+        name is that of a folder.
     """
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"{folder} is a file, and must be a folder to write into.")
     there = next(parent for parent in (folder, *folder.absolute().parents) if parent.exists())
     if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
         raise ValueError(f"{folder} cannot be written: {there} is not a writable folder.")
+    for name in names:
+        if (folder / name).is_dir():
+            raise ValueError(f"{folder / name} is a folder, and must be a file to write.")
 
 
 def load_model(path: Path) -> "keras.Model":

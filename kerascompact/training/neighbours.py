@@ -11,7 +11,8 @@ class NearestWords:
     """Finds the words whose vectors have the largest cosine with a given vector.
 
     Args:
-        words: Words to find, most frequent first; the first of equally near words wins.
+        words: Words to find, most frequent first; the first of equally near words wins, as does
+            the nearest of a word that is listed twice.
         vectors: Vectors of the words, `(V, d)`, from a table or from `ProjectionEmbedding.vectors`.
 
     Raises: ValueError, if there is not one finite vector per word.
@@ -49,9 +50,13 @@ class NearestWords:
         found = []
         for word, vector in zip(words, _unit(checks.finite("vectors", vectors)), strict=True):
             cosines = self.unit @ vector
-            best = np.argsort(-cosines, kind="stable")[: top + 1]
-            near = [(self.words[i], round(float(cosines[i]), 4)) for i in best]
-            found.append([pair for pair in near if pair[0] != word][:top])
+            near: dict[str, float] = {}
+            for i in np.argsort(-cosines, kind="stable"):
+                if self.words[i] != word:
+                    near.setdefault(self.words[i], round(float(cosines[i]), 4))
+                if len(near) == top:
+                    break
+            found.append([*near.items()])
         return found
 
 

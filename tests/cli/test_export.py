@@ -103,10 +103,18 @@ def test_the_vocabulary_of_another_file_is_kept(folder, tmp_path, fails):
     assert not (tmp_path / "new.tflite").exists()
 
 
+def test_what_it_reads_is_not_overwritten(folder, fails):
+    for name in ("model.keras", "vocabulary.txt"):
+        before = (folder / name).read_bytes()
+        assert "--out must end in .tflite" in fails("export", folder, "--out", folder / name)
+        assert (folder / name).read_bytes() == before
+
+
 def test_what_is_missing_or_damaged_is_named(folder, tmp_path, fails):
     out = tmp_path / "new.tflite"
     assert "vocabulary.txt" in fails("export", tmp_path / "none", "--out", out)
-    assert "is a folder" in fails("export", folder, "--out", tmp_path)
+    (tmp_path / "taken.tflite").mkdir()
+    assert "is a folder" in fails("export", folder, "--out", tmp_path / "taken.tflite")
     for length in ("-2", "0"):
         line = fails("export", folder, "--sequence-length", length, "--out", out)
         assert (

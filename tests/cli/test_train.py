@@ -83,6 +83,9 @@ def test_a_text_may_have_several_labels(tmp_path, capsys):
         (["--learning-rate", "0"], "`learning_rate` must be a finite number > 0"),
         (["--dropout", "1"], "`dropout` must be a number in [0, 1)"),
         (["--seed", "-1"], "`seed` must be an integer in [0,"),
+        (["--method", "standard", "--clusters", "7"], "--clusters is not an option of --method standard"),
+        (["--method", "quantized", "--ratio", "0.2"], "--ratio is not an option of --method"),
+        (["--method", "projection", "--vocabulary-size", "9"], "--vocabulary-size is not an"),
         (["--rules", "words"], "`rules` must be one of 'wordpunct'"),
         (["--data-dir", "x"], "--data-dir is for named data sets"),
         (["--data", "none.csv"], "There is no file none.csv"),
@@ -123,6 +126,8 @@ def test_a_folder_that_cannot_be_written_is_refused(table, tmp_path, fails, monk
     assert "is a file" in fails("train", "--data", table, "--out", taken)
     assert "is not a writable folder" in fails("train", "--data", table, "--out", taken / "x")
     assert taken.read_text() == "mine"
+    (tmp_path / "out" / "model.tflite").mkdir(parents=True)
+    assert "is a folder" in fails("train", "--data", table, "--out", tmp_path / "out")
     monkeypatch.setattr(os, "access", lambda *_: False)
     assert "cannot be written" in fails("train", "--data", table, "--out", tmp_path / "new")
 

@@ -74,6 +74,14 @@ def test_words_of_another_file_stay(budgets, place, tmp_path, capsys):
     assert words.read_bytes() == before
 
 
+def test_a_file_in_the_place_of_a_folder_is_refused(tmp_path, capsys):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "30KB").write_text("mine")
+    arguments = ["train", "--data", str(table(tmp_path, 60)), "--budget", "20KB,30KB"]
+    assert cli.main([*arguments, "--minutes", "0.001", "--out", str(tmp_path / "out")]) == 1
+    assert "30KB is a file, and must be a folder" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     "option", [["--vectors", "glove50"], ["--minutes", "10"], ["--no-distil"], ["--distil"]]
 )

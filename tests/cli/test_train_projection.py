@@ -21,13 +21,13 @@ def test_the_model_that_is_trained(table, tmp_path, monkeypatch):
 
     monkeypatch.setattr(keras.Model, "fit", fit)
     arguments = ["--data", str(table), "--out", str(tmp_path / "out"), "--method", "projection"]
-    small = ["--vocabulary-size", "5", "--hidden", "12"]
+    small = ["--hidden", "12"]
     assert main(["train", *arguments, *small]) == 130
     (model,) = found
     (layer,) = [one for one in model.layers if isinstance(one, ProjectionEmbedding)]
     (cache,) = [one for one in model.layers if isinstance(one, BitCache)]
     assert layer.hidden_units == (12,) and cache.projection == layer.projection
-    assert cache.input_dim > 20  # every word, whatever --vocabulary-size says
+    assert cache.input_dim > 20  # every word
 
 
 @pytest.mark.slow
@@ -41,7 +41,7 @@ def test_trains_and_writes(projected, tmp_path, capsys):
     (cache,) = [one for one in model.layers if isinstance(one, BitCache)]
     assert layer.hidden_units == (12,) and cache.projection == layer.projection
     lines = (out / "vocabulary.txt").read_text().splitlines()
-    assert len(lines) == cache.input_dim  # every word, whatever --vocabulary-size says
+    assert len(lines) == cache.input_dim  # every word
     assert report["vocabulary_bytes"] == 0 and "vocabulary" not in tflite.read_metadata(
         out / "model.tflite"
     )

@@ -7,7 +7,17 @@ from kerascompact.search import budget
 
 @pytest.mark.parametrize(
     ("given", "expected"),
-    [("64KiB", 65_536), ("64kb", 64_000), (" 1.5 MiB ", 1_572_864), ("7B", 7), ("9", 9), (12, 12)],
+    [
+        ("64KiB", 65_536),
+        ("64kb", 64_000),
+        (" 1.5 MiB ", 1_572_864),
+        ("7B", 7),
+        ("9", 9),
+        (12, 12),
+        ("64.1KB", 64_100),
+        ("2.01kb", 2010),
+        ("0.0019KB", 1),
+    ],
 )
 def test_reads_units(given, expected):
     assert budget.in_bytes(given) == expected

@@ -34,6 +34,13 @@ def test_a_word_is_no_neighbour_of_itself_but_of_its_misspelling():
     assert own[0][0] != "w3" and other[0] == ("w3", 1.0) and len(own) == len(other) == 2
 
 
+def test_a_word_that_is_listed_twice_is_found_once():
+    nearest = NearestWords(["a", "a", "b", "a", "b", "c"], VECTORS[[3, 3, 4, 3, 4, 5]])
+    (found,) = nearest.of(["a"], VECTORS[3:4], top=2)
+    expected = {w: cosine(VECTORS[n], VECTORS[3]) for w, n in (("b", 4), ("c", 5))}
+    assert dict(found) == pytest.approx(expected, abs=6e-5)
+
+
 def test_few_words_and_vectors_of_zeros():
     nearest = NearestWords(["a", "b"], np.array([[0.0, 0.0], [1.0, 0.0]]))
     assert nearest.of(["c"], np.array([[2.0, 0.0]]), top=9) == [[("b", 1.0), ("a", 0.0)]]
