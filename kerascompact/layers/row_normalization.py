@@ -9,6 +9,7 @@ import tensorflow as tf
 from kerascompact.core.registration import register
 from kerascompact.layers.embeddings.starts import given
 from kerascompact.ops.normalization import normalized_columns
+from kerascompact.ops.replicas import taking_turns
 
 
 @register
@@ -108,7 +109,8 @@ class RowBatchNormalization(keras.layers.Layer):
         if track:
             for moving, new in ((self.moving_mean, mean), (self.moving_variance, variance)):
                 new = tf.reshape(new, moving.shape)
-                moving.assign(self.momentum * moving.value + (1 - self.momentum) * new)
+                with taking_turns():
+                    moving.assign(self.momentum * moving.value + (1 - self.momentum) * new)
         found = found if gamma is None else gamma * found
         return found if beta is None else found + beta
 

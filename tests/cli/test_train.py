@@ -83,7 +83,10 @@ def test_a_text_may_have_several_labels(tmp_path, capsys):
         (["--learning-rate", "0"], "`learning_rate` must be a finite number > 0"),
         (["--dropout", "1"], "`dropout` must be a number in [0, 1)"),
         (["--seed", "-1"], "`seed` must be an integer in [0,"),
-        (["--method", "standard", "--clusters", "7"], "--clusters is not an option of --method standard"),
+        (
+            ["--method", "standard", "--clusters", "7"],
+            "--clusters is not an option of --method standard",
+        ),
         (["--method", "quantized", "--ratio", "0.2"], "--ratio is not an option of --method"),
         (["--method", "projection", "--vocabulary-size", "9"], "--vocabulary-size is not an"),
         (["--rules", "words"], "`rules` must be one of 'wordpunct'"),

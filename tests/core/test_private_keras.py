@@ -9,6 +9,8 @@ from pathlib import Path
 import keras
 import numpy as np
 import pytest
+from keras import ops
+from keras.src.backend.common import global_state
 
 import kerascompact
 from kerascompact.core import keras_graph
@@ -252,6 +254,22 @@ def tracker():
     assert {id(layer.inner)} in layer._tracker.stored_ids.values()
 
 
+def losses_of_a_call():
+    """A call drops the losses of the layer that is called, and of those inside."""
+
+    class Outer(keras.Layer):
+        def call(self, x):
+            context = global_state.get_global_attribute("current_call_ctx")
+            assert context.entry_layer is self and not self._losses
+            self.add_loss(ops.sum(x))
+            return x
+
+    layer = Outer()
+    layer(ops.ones(2))
+    layer(ops.ones(3))
+    assert [float(loss) for loss in layer._losses] == [3.0]
+
+
 def nodes_of_a_layer():
     layer = graph().get_layer("hidden")
     assert len(layer._inbound_nodes) == len(layer._outbound_nodes) == 1
@@ -288,6 +306,7 @@ USES = {
     **dict.fromkeys(("_dtype", "_initialize", "_ndim", "_shape", "_value"), parts_of_a_variable),
     **dict.fromkeys(("_inbound_nodes", "_outbound_nodes"), nodes_of_a_layer),
     **dict.fromkeys(("_layers", "_metrics", "_seed_generators", "_tracker"), tracker),
+    "_losses": losses_of_a_call,
     "_accumulated_delta_vars": slots(adadelta, "_accumulated_delta_vars"),
     "_accumulated_grads": slots(adadelta, "_accumulated_grads"),
     "_kernel": kernel_without_lora,

@@ -30,6 +30,7 @@ from kerascompact.core.keras_graph.layers import (
     own_variables,
     seed_generators,
 )
+from kerascompact.core.keras_graph.losses import keeping_losses
 from kerascompact.core.keras_graph.optimizers import (
     OpenOptimizer,
     batches_seen,
@@ -94,6 +95,7 @@ __all__ = [
     "is_shape",
     "is_stock_embedding",
     "is_tf_keras_graph",
+    "keeping_losses",
     "largest_by_value",
     "maker_of",
     "mask_of",

@@ -11,7 +11,7 @@ from kerascompact.forms.packed_table import PackedTableForm
 from kerascompact.layers.embeddings.base import CompactEmbedding
 from kerascompact.layers.embeddings.starts import given
 from kerascompact.ops.fake_quantize import fake_quantize, quantize, step_size
-from kerascompact.ops.replicas import gathered
+from kerascompact.ops.replicas import gathered, taking_turns
 from kerascompact.ops.scalar_codes import row_scales, table_scale
 from kerascompact.ops.unique import unique_ids
 from kerascompact.ops.vocabulary_chunks import rows_in_chunks
@@ -112,8 +112,12 @@ class QuantizedEmbedding(CompactEmbedding):
         if reverse and training and self.trainable and self.scale == "table":
             # Every word is scored, and one beyond the limit would get no gradient.
             largest = tf.maximum(tf.reduce_max(self.table.value), -tf.reduce_min(self.table.value))
-            self.limit.assign(tf.maximum(self.limit.value, tf.stop_gradient(largest)))
+            self._raise_limit(largest)
         return super().call(inputs, training, reverse)
+
+    def _raise_limit(self, largest: tf.Tensor) -> None:
+        with taking_turns():
+            self.limit.assign(tf.maximum(self.limit.value, tf.stop_gradient(largest)))
 
     def reset_limit(self) -> None:
         """Sets the table's limit to its largest entry, such as after new numbers were assigned."""
@@ -125,8 +129,8 @@ class QuantizedEmbedding(CompactEmbedding):
         unique, inverse = unique_ids(ids, self.input_dim)
         rows = tf.gather(self.table.value, unique)
         if training and self.trainable and self.scale == "table":
-            seen = tf.reduce_max(gathered(tf.reduce_max(tf.abs(rows), keepdims=True)))
-            self.limit.assign(tf.maximum(self.limit.value, tf.stop_gradient(seen)))
+            largest = tf.reduce_max(tf.abs(rows), keepdims=True)
+            self._raise_limit(tf.reduce_max(gathered(largest)))
         limit = tf.stop_gradient(self.limit_of(rows))
         return tf.gather(fake_quantize(rows, limit, self.bits), inverse)
 

@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from kerascompact.core import checks
 from kerascompact.layers.embeddings.base import CompactEmbedding
-from kerascompact.ops.replicas import gathered, replicas
+from kerascompact.ops.replicas import gathered, replicas, taking_turns
 from kerascompact.ops.unique import occurrences
 
 CHARGES = ("batch", "all")
@@ -109,11 +109,12 @@ class VariationalEmbedding(CompactEmbedding):
         """
         # Keras drops the losses of a model when it is called again.
         first = not any(loss is self._charged for loss in self.losses)
-        if first:
-            self.steps.assign_add(1)
+        with taking_turns():
+            if first:
+                self.steps.assign_add(1)
+            of_all = gathered(unique)
         steps = tf.convert_to_tensor(self.steps.value)
         owed = tf.cast(steps - tf.gather(self.paid.value, unique), tf.float32)
-        of_all = gathered(unique)
         if replicas() > 1:  # those that have the word share its charge; Keras averages over all
             owed *= replicas() / _counts(unique, of_all)
         # `steps` once per row, for any shape that XLA gives `unique`.
@@ -122,7 +123,8 @@ class VariationalEmbedding(CompactEmbedding):
             now = tf.where(tf.not_equal(of_all, 0), now, 0)
         charged = occurrences(unique, inverse, self.mask_zero) > 0
         divergence = tf.where(charged, divergence, 0.0)
-        self.paid.value.scatter_update(tf.IndexedSlices(now, of_all))
+        with taking_turns():
+            self.paid.value.scatter_update(tf.IndexedSlices(now, of_all))
         weight = self.kl_weight * tf.minimum(
             1.0, tf.cast(steps, tf.float32) / float(max(self.warmup, 1))
         )
