@@ -24,7 +24,8 @@ class Distiller(keras.losses.Loss):
 
     `distiller = Distiller(weight=0.8, temperature=2.0)`, `student.compile("adam", distiller,
     metrics=[training.LabelAccuracy()])`, `student.fit(x, distiller.targets(teacher, x, labels))`.
-    Everything else is as with any loss: callbacks, `jit_compile`, saving and loading.
+    Everything else is as with any loss: callbacks, `jit_compile`, saving and loading; but Keras
+    has `class_weight` for labels alone: give `sample_weight` here.
 
     Args:
         weight: Weight `w` of the teacher, in [0, 1].
@@ -80,12 +81,15 @@ class Distiller(keras.losses.Loss):
         """
         if isinstance(teacher, keras.Model):
             teacher = teacher.predict(inputs, verbose=0)
-        answers = np.asarray(teacher(inputs) if callable(teacher) else teacher, np.float32)
+        answers = np.asarray(teacher(inputs) if callable(teacher) else teacher)
+        # Probabilities of half precision add up to 1 but for a rounding of each.
+        above = 1e-3 if answers.dtype.itemsize > 2 else 0.02
+        answers = answers.astype(np.float32)
         if answers.ndim != 2:
             checks.fail("teacher", "answers of shape (examples, classes)", answers.shape)
         checks.finite("teacher", answers)
         if not logits:
-            if (answers < 0).any() or (answers.sum(axis=1) > 1 + 1e-3).any():
+            if (answers < 0).any() or (answers.sum(axis=1) > 1 + above).any():
                 checks.fail("teacher", "probabilities, or `logits=True`", answers[0])
             answers = np.log(np.maximum(answers, LEAST))
         count, classes = answers.shape

@@ -107,6 +107,21 @@ def test_embeddings_of_nested_models_and_in_mixed_precision():
     assert compress_model(model, WHOLE)(IDS).dtype == "float16"
 
 
+class OfOneOrTwo(keras.layers.Layer):
+    def call(self, one, two=None):
+        return one if two is None else one + two
+
+
+def test_a_copy_takes_what_the_model_takes():
+    ids = keras.Input((9,), dtype="int32")
+    more = keras.Input((4,), optional=True)
+    rows = keras.ops.mean(standard()(ids), axis=1)
+    model = keras.Model([ids, more], OfOneOrTwo()(rows[:, :4], more))
+    copy = compress_model(model, WHOLE)
+    for second in (None, np.ones((len(IDS), 4), "float32")):
+        np.testing.assert_allclose(copy([IDS, second]), model([IDS, second]), 1e-4)
+
+
 def test_rejects_models():
     with pytest.raises(ValueError, match="`model` must be a keras.Model"):
         compress_model(standard(), WHOLE)

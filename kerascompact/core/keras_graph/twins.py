@@ -8,7 +8,7 @@ import keras
 import tensorflow as tf
 
 from kerascompact.core.keras_graph.kinds import is_graph
-from kerascompact.core.keras_graph.layers import SMALL_FLOATS, inner_layers
+from kerascompact.core.keras_graph.layers import SMALL_FLOATS, inner_layers, maker_of
 from kerascompact.core.keras_graph.wiring import run_graph
 
 # What Keras makes for each object, and what belongs to the graph that a layer was called in.
@@ -79,10 +79,7 @@ class Twins:
 
     def _graph(self, model: Any) -> keras.Model:
         """The twin of a functional or Sequential model."""
-        given = [
-            keras.Input(batch_shape=x.shape, dtype=x.dtype, name=x.name, sparse=x.sparse)
-            for x in model.inputs
-        ]
+        given = [_input_like(x) for x in model.inputs]
         if isinstance(model, keras.Sequential):
             layers = [self.of(layer) for layer in model.layers]
             return self._keep(model, keras.Sequential([*given, *layers], name=model.name))
@@ -271,3 +268,10 @@ def set_array(variable: keras.Variable, array: Any) -> None:
     found: Any = variable
     found._shape, found._ndim, found._value = tuple(array.shape), array.ndim, None
     found._initialize(tf.cast(array, found.dtype))
+
+
+def _input_like(tensor: Any) -> Any:
+    """An input that takes what another one does: sparse, ragged, or none at all."""
+    layer = maker_of(tensor)
+    kinds = {name: getattr(layer, name, False) for name in ("sparse", "ragged", "optional")}
+    return keras.Input(batch_shape=tensor.shape, dtype=tensor.dtype, name=tensor.name, **kinds)

@@ -28,9 +28,10 @@ class Embedding(_Keras):
     sparse ids. `from_config`, `set_weights` and `load_weights` take what Keras' layer has saved; in
     a model that is loaded, `keras.models.clone_model` with a `clone_function` replaces the layer.
     From Keras 3.13 on it is a `keras.layers.ReversibleEmbedding` as well: `reverse=True` gives the
-    logits of all words, and `training.SampledSoftmaxCrossEntropy` trains it by some of them, in
-    mixed precision if `reverse_dtype="float32"` or a bias makes them float32. It freezes
-    and exports as Keras' layer does.
+    logits of all words, with the mask of the vectors, which Keras' layer drops, so that a loss
+    leaves padding out; `training.SampledSoftmaxCrossEntropy` trains it by some of them, in mixed
+    precision if `reverse_dtype="float32"` or a bias makes them float32. It freezes and exports as
+    Keras' layer does.
 
     Args:
         input_dim: Vocabulary size `V`, in tokens.
