@@ -3,24 +3,23 @@
 from typing import Any
 
 import keras
-import numpy as np
 
 from kerascompact.core.keras_graph import copy_with
 from kerascompact.export.embedding_forms import as_form, is_embedding
-from kerascompact.export.kernel_rounding import round_kernels
+from kerascompact.export.kernel_rounding import Rounded, round_kernels
 from kerascompact.export.quantized_layers import form_of_quantized
 from kerascompact.export.recipe import Recipe
 from kerascompact.layers.recurrent.base import SparseRecurrent
 
 
-def frozen_copy(model: keras.Model, recipe: Recipe) -> tuple[keras.Model, list[np.ndarray]]:
+def frozen_copy(model: keras.Model, recipe: Recipe) -> tuple[keras.Model, list[Rounded]]:
     """Copies a functional or Sequential model with its compact layers frozen.
 
     Args:
         model: Built model; its layers do not change.
         recipe: Recipe for tables and kernels.
 
-    Returns: The copy, and the int8 numbers of its rounded kernels.
+    Returns: The copy, and its rounded kernels.
     """
 
     def replace(layer: keras.layers.Layer) -> keras.layers.Layer | None:
@@ -31,8 +30,7 @@ def frozen_copy(model: keras.Model, recipe: Recipe) -> tuple[keras.Model, list[n
     frozen = copy_with(model, replace, float32=True)
     if recipe.kernels == "float32":
         return frozen, []
-    rounded = round_kernels(frozen, recipe.kernels != "dynamic", recipe.float_layers)
-    return frozen, [one.codes for one in rounded]
+    return frozen, round_kernels(frozen, recipe.kernels != "dynamic", recipe.float_layers)
 
 
 def _one_loop(layer: Any) -> keras.layers.Layer | None:

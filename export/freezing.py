@@ -92,6 +92,7 @@ class Frozen:
         self.recipe = resolve(recipe)
         self.file: bytes | None = None
         self.kernels: list[np.ndarray] = []
+        self._bits: dict[int, int] = {}  # of rounded kernels
         self._model = None
         if not trained.built:
             self._no_model = "it is not built: call it on data, or train it"
@@ -99,9 +100,10 @@ class Frozen:
             self._no_model = "a subclassed model has no graph to copy"
         else:
             try:
-                copy, kernels = frozen_copy(trained, self.recipe)
+                copy, rounded = frozen_copy(trained, self.recipe)
                 if (name := unreached(copy)) is None:
-                    self._model, self.kernels = copy, kernels
+                    self._model, self.kernels = copy, [one.codes for one in rounded]
+                    self._bits = {id(one.variable): one.stored_bits for one in rounded}
                 else:
                     self._no_model = f"its embedding {name!r} is inside a layer's own function"
             except (CannotCopyError, NotImplementedError, TypeError) as error:
@@ -240,9 +242,15 @@ class Frozen:
                 compile_like(self.trained, model)  # never trained
             return model.evaluate(*args, **kwargs, return_dict=True)
 
-    def summary(self) -> "size.Summary":
-        """Counts the stored bits of each layer, see `kerascompact.size.summary`."""
-        return size.summary(self.model)
+    def summary(self, model: keras.Model | None = None) -> "size.Summary":
+        """Counts the stored bits of each layer, see `kerascompact.size.summary`.
+
+        A rounded kernel has 8 bits a number, and 96 for each scale with its zero point.
+
+        Args:
+            model: Another model around the same layers. Default: the frozen one.
+        """
+        return size.summary(self.model if model is None else model, self._bits)
 
 
 def _checksum(model: keras.Model) -> int:

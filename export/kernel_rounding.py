@@ -82,11 +82,18 @@ def _fits(columns: np.ndarray, scale: np.ndarray) -> np.ndarray:
 
 
 class Rounded(NamedTuple):
-    """Rounded kernel: its variable, its numbers before rounding, and its int8 numbers."""
+    """Rounded kernel: its variable, its numbers before rounding, its int8 numbers and their axis
+    of scales."""
 
     variable: Any
     before: np.ndarray
     codes: np.ndarray
+    axis: int
+
+    @property
+    def stored_bits(self) -> int:
+        """Bits of integers, scales and zero points in the file."""
+        return 8 * self.codes.size + 96 * self.codes.shape[self.axis]
 
 
 def round_kernels(
@@ -126,7 +133,7 @@ def round_kernels(
             before = keras.ops.convert_to_numpy(variable)
             codes, values = rounded(before, axis)
             variable.assign(values)
-            found[id(variable)] = Rounded(variable, before, codes)
+            found[id(variable)] = Rounded(variable, before, codes, axis)
     return list(found.values())
 
 
@@ -136,7 +143,7 @@ def _integers_of(variable: Any) -> dict[int, Rounded]:
     for axis in range(values.ndim):
         codes = as_integers(values, axis) if kernels.pays(values.shape, axis) else None
         if codes is not None:
-            return {id(variable): Rounded(variable, values, codes[0])}
+            return {id(variable): Rounded(variable, values, codes[0], axis)}
     return {}
 
 

@@ -1,5 +1,6 @@
 """Size table of a model: for each layer, stored bits, the paper's count and float32 bits."""
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import keras
@@ -18,7 +19,8 @@ class LayerSize(NamedTuple):
     Args:
         layer: Name of the layer.
         kind: Class of the layer.
-        paper_bits: Bits by the formula of the method's paper; the stored bits if it has none.
+        paper_bits: Bits by the formula of the method's paper; if it has none, the stored bits of a
+            table, and those that Keras holds of other layers.
         stored_bits: Bits that the exported file stores.
         float32_bits: Bits of the float32 table that the layer replaces.
 
@@ -78,7 +80,7 @@ class Summary(NamedTuple):
         return "\n".join(lines)
 
 
-def summary(model: keras.Model) -> Summary:
+def summary(model: keras.Model, rounded: Mapping[int, int] | None = None) -> Summary:
     """Counts the bits that each layer of a model stores when it is exported.
 
     A compact embedding counts as its form, a form as its arrays, any other layer as its weights.
@@ -88,6 +90,8 @@ def summary(model: keras.Model) -> Summary:
 
     Args:
         model: Built Keras model, trained or frozen.
+        rounded: Bits of the kernels that a file has as integers, by the `id` of their variables:
+            `export.freeze(model, recipe).summary()` knows them. Default: all are as in Keras.
 
     Returns: A `Summary`; `print(summary(model))` shows the table.
 
@@ -108,10 +112,12 @@ def summary(model: keras.Model) -> Summary:
             "`model` must be built before its size is known: call it on data, or train it. "
             f"Received: model={model.name!r} without weights."
         )
-    return Summary(_sizes(model, set()))
+    return Summary(_sizes(model, set(), rounded or {}))
 
 
-def _sizes(layer: keras.layers.Layer, seen: set[int]) -> list[LayerSize]:
+def _sizes(
+    layer: keras.layers.Layer, seen: set[int], rounded: Mapping[int, int]
+) -> list[LayerSize]:
     """Sizes of the layers inside `layer`; layers that contain an embedding are split up."""
     sizes: list[LayerSize] = []
     for inner in direct_layers(layer):
@@ -121,17 +127,21 @@ def _sizes(layer: keras.layers.Layer, seen: set[int]) -> list[LayerSize]:
         if isinstance(inner, BaseEmbedding):
             sizes.append(_embedding_size(inner))
         elif any(isinstance(deep, BaseEmbedding) for deep in all_layers(inner)):
-            sizes.extend(_sizes(inner, seen))
+            sizes.extend(_sizes(inner, seen, rounded))
         elif inner.weights:
-            sizes.append(_plain_size(inner, inner.weights))
+            sizes.append(_plain_size(inner, inner.weights, rounded))
     inside = {id(w) for inner in inner_layers(layer) for w in inner.weights}
     own = [weight for weight in layer.weights if id(weight) not in inside]
-    return [*sizes, _plain_size(layer, own)] if own else sizes
+    return [*sizes, _plain_size(layer, own, rounded)] if own else sizes
 
 
-def _plain_size(layer: keras.layers.Layer, weights: list[keras.Variable]) -> LayerSize:
-    bits = sum(8 * _item_size(weight) * int(np.prod(weight.shape)) for weight in weights)
-    return LayerSize(layer.name, type(layer).__name__, bits, bits, bits)
+def _plain_size(
+    layer: keras.layers.Layer, weights: list[keras.Variable], rounded: Mapping[int, int]
+) -> LayerSize:
+    sizes = [8 * _item_size(weight) * int(np.prod(weight.shape)) for weight in weights]
+    pairs = zip(weights, sizes, strict=True)
+    stored = sum(rounded.get(id(weight), bits) for weight, bits in pairs)
+    return LayerSize(layer.name, type(layer).__name__, sum(sizes), stored, sum(sizes))
 
 
 def _embedding_size(layer: keras.layers.Layer) -> LayerSize:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from kerascompact import export, layers, models, size
+from kerascompact.tflite import flatbuffer
 
 MB = 8 * 2**20  # bits; the paper's MB is 2^20 bytes
 
@@ -86,6 +87,26 @@ def test_int8_changes_what_is_stored_and_nothing_else():
     (row,) = [row for row in found.layers if row.layer == "embedding"]
     assert row.stored_bits == (v - u) * POINTER + 8 * 5 * (k + u) + 2 * 32 * 5
     assert row.paper_bits == BY_HAND[ME]
+
+
+def test_rounded_kernels_count_as_the_file_has_them():
+    model = models.mean_classifier(embedding(ME), 40)
+    frozen = export.freeze(model, "int8")
+    (head,) = [row for row in frozen.summary().layers if row.layer != "embedding"]
+    file = flatbuffer.parse(frozen.convert())
+    (kernel,) = [
+        tensor
+        for tensor in file.subgraphs[0].tensors
+        if tensor.type == flatbuffer.schema.TensorType.INT8 and tensor.quantization
+    ]
+    parts = [file.buffers[kernel.buffer].data, kernel.quantization.scale]
+    held = sum(8 * np.asarray(part).nbytes for part in [*parts, kernel.quantization.zeroPoint])
+    assert head.stored_bits == held + 32 * 40  # and the bias
+    assert head.paper_bits == head.float32_bits == 32 * 40 * (WIDTH[ME] + 1)
+    unrounded = export.freeze(model, "int8_tables").summary()
+    assert [row.stored_bits for row in unrounded.layers if row.layer == head.layer] == [
+        head.float32_bits
+    ]
 
 
 def test_plain_layers_count_by_their_weights():

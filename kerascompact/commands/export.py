@@ -89,7 +89,6 @@ def run(arguments: argparse.Namespace) -> int:
     from kerascompact import export, tflite
     from kerascompact.models import with_bit_input
     from kerascompact.runtime.interpreter import Interpreter
-    from kerascompact.size import summary
 
     options: dict[str, Any] = {"labels": labels, "sequence_length": length}
     options |= {"names": arguments.names, "batch_size": arguments.batch_size}
@@ -111,7 +110,7 @@ def run(arguments: argparse.Namespace) -> int:
         given = vocabulary.encode_all(texts, int(port["shape"][1]))
     report = frozen.verify(given, vocabulary=vocabulary)
     export.save(data, out, vocabulary=None if text_in else listed)
-    print(summary(with_bit_input(frozen.model) if projection else frozen.model))
+    print(frozen.summary(with_bit_input(frozen.model) if projection else None))
     size = f"{out}: {len(data):,} bytes"
     if text_in:
         inside = tflite.read_metadata(data)["text"]["bytes"]

@@ -157,7 +157,6 @@ def _train_and_write(
     from kerascompact import export
     from kerascompact.core import files
     from kerascompact.models import with_bit_input
-    from kerascompact.size import summary
     from kerascompact.tasks import classification, folder, methods
     from kerascompact.tasks.measure import measure
     from kerascompact.tasks.progress import TrainingProgress
@@ -187,7 +186,7 @@ def _train_and_write(
     }
     del report["arguments"]["run"], report["arguments"]["by_hand"]
     # What takes text ships without ids and the bits of their words.
-    sizes = summary(frozen.model if texts is None else with_bit_input(frozen.model))
+    sizes = frozen.summary(None if texts is None else with_bit_input(frozen.model))
     folder.save_model(model, arguments.out / folder.MODEL)
     data.vocabulary.save(arguments.out / folder.VOCABULARY)
     folder.write_labels(data.label_names, arguments.out / folder.LABELS)
