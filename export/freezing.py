@@ -169,18 +169,18 @@ class Frozen:
         if self._model is not None:
             yield self._model, list(outermost(self._model))
             return
-        trained, recipe = self.trained, self.recipe
-        rounded = []
-        if recipe.kernels != "float32":
-            rounded = round_kernels(trained, recipe.kernels != "dynamic", recipe.float_layers)
-            self.kernels = [one.codes for one in rounded]
-        try:
-            with computing_in_float32(trained), lent(trained, self._lent):
-                yield trained, [form for _, form in self._lent]
-        finally:
-            for one in rounded:
-                one.variable.assign(one.before)
-            self.kernels = []
+        trained, recipe, forms = self.trained, self.recipe, self._lent
+        with lent(trained, forms), computing_in_float32(trained):
+            rounded = []
+            if recipe.kernels != "float32":
+                rounded = round_kernels(trained, recipe.kernels != "dynamic", recipe.float_layers)
+                self.kernels = [one.codes for one in rounded]
+            try:
+                yield trained, [form for _, form in forms]
+            finally:
+                for one in rounded:
+                    one.variable.assign(one.before)
+                self.kernels = []
 
     def convert(self, **options: Any) -> bytes:
         """Converts the model to the bytes of a `.tflite` file and keeps them in `file`.

@@ -57,3 +57,34 @@ def test_a_subclassed_model_of_mixed_precision_ships_in_float32():
     file = export.convert(model, "float32", sequence_length=4)
     assert export.verify(model, file, IDS).largest_difference < 1e-5
     assert model.lstm.cell.compute_dtype == model.compute_dtype == "float16"  # given back
+
+
+class Half(keras.Model):
+    """A subclassed model whose weights are of half precision, too."""
+
+    def __init__(self):
+        super().__init__()
+        self.embedding = keras.layers.Embedding(9, 16)
+        self.conv = keras.layers.Conv1D(40, 3)
+        self.scores = keras.layers.Dense(30)
+
+    def call(self, ids):
+        return self.scores(keras.ops.max(self.conv(self.embedding(ids)), axis=1))
+
+
+def test_kernels_of_half_precision_are_rounded_to_int8():
+    keras.utils.set_random_seed(0)
+    keras.config.set_dtype_policy("bfloat16")
+    try:
+        model = Half()
+        model(IDS)
+    finally:
+        keras.config.set_dtype_policy("float32")
+    before = [keras.ops.convert_to_numpy(weight) for weight in model.weights]
+    frozen = export.freeze(model, "int8")
+    file = frozen.convert(sequence_length=4)
+    assert frozen.verify(IDS).agreement == 1
+    assert len(file) < len(export.convert(model, "float32", sequence_length=4)) / 2
+    assert {weight.dtype for weight in model.weights} == {"bfloat16"}  # given back
+    for weight, value in zip(model.weights, before, strict=True):
+        np.testing.assert_array_equal(keras.ops.convert_to_numpy(weight), value)

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import keras
+import tensorflow as tf
 
 SMALL_FLOATS = ("float16", "bfloat16")
 
@@ -84,9 +85,10 @@ def seed_generators(model: Any) -> list[keras.random.SeedGenerator]:
 
 @contextlib.contextmanager
 def computing_in_float32(model: Any) -> Iterator[None]:
-    """Context in which the layers of a model of mixed precision compute in float32.
+    """Context in which the layers of a model of half or mixed precision compute in float32.
 
-    Quantized layers keep their policies, which say how their integers are read.
+    Their weights of half precision are float32 in it. Quantized layers keep their policies, which
+    say how their integers are read.
 
     >>> dense = keras.layers.Dense(2, dtype="mixed_float16")
     >>> with computing_in_float32(keras.Sequential([dense])):
@@ -100,10 +102,19 @@ def computing_in_float32(model: Any) -> Iterator[None]:
         for layer in all_layers(model)
         if layer.compute_dtype in SMALL_FLOATS and layer.quantization_mode is None
     ]
+    weights = {id(one): one for layer, _ in mixed for one in own_variables(layer)}
+    halves = [
+        (one, one._value, one.dtype) for one in weights.values() if one.dtype in SMALL_FLOATS
+    ]
     try:
         for layer, _ in mixed:
             layer.dtype_policy = "float32"
+        for variable, value, _ in halves:
+            variable._value = tf.Variable(tf.cast(value, tf.float32), trainable=variable.trainable)
+            variable._dtype = "float32"
         yield
     finally:
+        for variable, value, dtype in halves:
+            variable._value, variable._dtype = value, dtype
         for layer, policy in mixed:
             layer.dtype_policy = policy
