@@ -124,7 +124,8 @@ def with_rows(
             expected = f"names of its embeddings of {size:,} rows, {', '.join(map(repr, names))}"
             checks.fail("layers", expected, layers)
         chosen = [layer for layer in chosen if layer.name in layers]
-    _check_one_input(model, chosen, size)
+    else:
+        _check_one_input(model, chosen, size)
     _check_not_packed(model, heads, size)
     _check_no_one_hot(model, chosen, size)
 
@@ -218,12 +219,16 @@ def _check_outputs(model: Any, copy: Any, tables: list[Any], size: int) -> None:
 
 
 def _check_one_input(model: Any, tables: list[Any], size: int) -> None:
-    """Refuses tables of one size that read different inputs: not all are of tokens."""
-    read = {table.name: [one.name for one in sources_of(model, table)] for table in tables}
-    if len({*map(tuple, filter(None, read.values()))}) > 1:
+    """Refuses tables of one size that may read different inputs: not all are of tokens.
+
+    What a table inside another layer reads is not known: it may be positions.
+    """
+    read = {id(table): [one.name for one in sources_of(model, table)] for table in tables}
+    if len({*map(tuple, read.values())}) > 1 or (len(read) > 1 and not all(read.values())):
+        found = {table.name: read[id(table)] or "unknown" for table in tables}
         raise ValueError(
             f"`layers` must name the tables of tokens: several have {size:,} rows, and read "
-            f"different inputs. Received: {read}."
+            f"different inputs, or what is not known. Received: {found}."
         )
 
 

@@ -173,6 +173,33 @@ def test_refuses_what_does_not_fit():
             trim_vocabulary(*arguments)
 
 
+class WordsAndPlaces(keras.layers.Layer):
+    """Tables inside a layer: no graph tells which of them reads the tokens."""
+
+    def __init__(self, size):
+        super().__init__()
+        self.words = keras.layers.Embedding(size, 3, name="words")
+        self.places = keras.layers.Embedding(size, 3, name="places")
+
+    def call(self, ids):
+        return self.words(ids) + self.places(keras.ops.arange(ids.shape[1]))
+
+
+def test_tables_of_several_inputs_and_of_positions():
+    kept = np.array([0, 2, 3])
+    one, two = (keras.Input((3,), dtype="int32", name=name) for name in ("one", "two"))
+    tables = [keras.layers.Embedding(4, 3, name=name) for name in ("a", "b")]
+    both = keras.Model([one, two], tables[0](one) + tables[1](two))
+    inside = keras.Model(one, WordsAndPlaces(4)(one))
+    for model in (both, inside):
+        with pytest.raises(ValueError, match="`layers` must name the tables of tokens"):
+            with_rows(model, kept, 4)
+    given = np.array([[0, 1, 2], [2, 2, 0]])
+    small = with_rows(both, kept, 4, ["a", "b"])
+    np.testing.assert_allclose(small([given, given[::-1]]), both([kept[given], kept[given[::-1]]]))
+    np.testing.assert_allclose(with_rows(inside, kept, 4, "words")(given), inside(kept[given]))
+
+
 def words_and_head(after, size=4):
     ids = keras.Input((2,), dtype="int32", name="ids")
     states = keras.layers.Embedding(size, 3)(ids)

@@ -103,9 +103,7 @@ def computing_in_float32(model: Any) -> Iterator[None]:
         if layer.compute_dtype in SMALL_FLOATS and layer.quantization_mode is None
     ]
     weights = {id(one): one for layer, _ in mixed for one in own_variables(layer)}
-    halves = [
-        (one, one._value, one.dtype) for one in weights.values() if one.dtype in SMALL_FLOATS
-    ]
+    halves = [(one, one._value, one.dtype) for one in weights.values() if one.dtype in SMALL_FLOATS]
     try:
         for layer, _ in mixed:
             layer.dtype_policy = "float32"
