@@ -167,7 +167,8 @@ def convert(
             frozen, forms = stack.enter_context(one.shipped())
             known += one.kernels
             if fused_lstm:
-                stack.enter_context(lstm_fusion.fused(frozen))
+                lstms = stack.enter_context(lstm_fusion.fused(frozen))
+                preconditions.check_order(name, lstms, bool(signatures), recipe)
             rest = {key: values[name] for key, values in own.items()}
             function = f"serve_{len(signatures):03}"
             options = options._replace(in_order=ordered)

@@ -122,6 +122,23 @@ def check_fused(fused_lstm: bool, recipe: Recipe) -> None:
         )
 
 
+def check_order(name: str, lstms: list[str], later: bool, recipe: Recipe) -> None:
+    """Raises a `ValueError` for fused LSTMs in a model that is not the first of a file of integers.
+
+    Args:
+        name: Name of the model.
+        lstms: Names of its fused LSTMs.
+        later: Whether the file has a model before this one.
+        recipe: Recipe of the file.
+    """
+    if lstms and later and recipe.kernels == "full_int8":
+        raise ValueError(
+            "`model` must have fused LSTMs in its first model alone with kernels of 'full_int8': "
+            "the converter crashes on those of the others. Put that model first, or write two "
+            f"files. Received: {name!r} with {', '.join(map(repr, lstms))}."
+        )
+
+
 def check_batch(batch_size: Any, takes_text: bool, fused_lstm: bool) -> None:
     """Checks `batch_size`.
 

@@ -34,7 +34,8 @@ class Recipe(NamedTuple):
               With rows as `stock_table`, the words of a language model are scored so, too;
             - "full_int8": integers between the layers as well; needs `convert(representative=...)`
               and a model without loops;
-            - "int16x8": the same with int16 between the layers; for models without packed codes.
+            - "int16x8": the same with int16 between the layers; for models without packed codes,
+              `mask_zero=True` or another comparison of ids.
         stock_table: How a `keras.layers.Embedding` is stored: "columns", read by `GATHER`, with a
             scale for each column; "rows", read by `EMBEDDING_LOOKUP`, with a scale for each row (12
             bytes each in the file); or "blocks", read by `EMBEDDING_LOOKUP`, with a float16 scale

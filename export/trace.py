@@ -154,6 +154,11 @@ def _reason(message: str, functions: list[Any]) -> str:
     found = [traced_operators.found(function, unknown.__contains__) for function in functions]
     lines = [line for line in message.splitlines() if line.strip()]
     reason = ", ".join(filter(None, found))
+    if "Max and min for dynamic tensors should be recorded" in message:  # in int16x8 alone
+        return (
+            "a model with a comparison of ids, such as `mask_zero=True`, for which the converter "
+            "finds no int16; take 'full_int8'"
+        )
     advice = "".join(traced_operators.advice(function, unknown) for function in functions[:1])
     return f"{reason or f'a model for which the converter says: {lines[0]}'}{advice}"
 

@@ -46,8 +46,8 @@ def reader(layer, mask=False, length=STEPS):
     return model
 
 
-def outputs(data, ids):
-    file = Interpreter(data)
+def outputs(data, ids, signature=None):
+    file = Interpreter(data, signature=signature)
     return np.concatenate([file.run({"ids": row[None]})["out"] for row in ids])
 
 
@@ -135,6 +135,19 @@ def test_full_integer_needs_it():
         )
 
 
+@pytest.mark.slow
+def test_integers_of_several_models_have_lstms_in_the_first():
+    plain, data = reader(keras.layers.GlobalAveragePooling1D()), {"a": IDS, "b": IDS}
+    options = dict(representative=data, fused_lstm=True)
+    last = reader(keras.layers.LSTM(10))
+    file = export.convert({"a": last, "b": plain}, "full_int8", **options)
+    expected = answers(last, IDS)
+    found = outputs(file, IDS, "a")
+    assert np.abs(found - expected).max() < 0.05 * np.abs(expected).max()
+    with pytest.raises(ValueError, match="LSTMs in its first model alone.* Received: 'b' with"):
+        export.convert({"a": plain, "b": last}, "full_int8", **options)
+
+
 @pytest.mark.slow  # other lengths are fixed
 def test_an_open_length():
     model = reader(keras.layers.LSTM(10), mask=True, length=None)
@@ -189,6 +202,9 @@ def test_int16_between_layers_of_an_unrolled_lstm():
     found = outputs(export.convert(model, recipe, representative=IDS), IDS)
     expected = answers(model, IDS)
     assert np.abs(found - expected).max() < 0.02 * np.abs(expected).max()  # kernels of 8 bits
+    masked = reader(keras.layers.GlobalAveragePooling1D(), mask=True)
+    with pytest.raises(ValueError, match="comparison of ids, such as `mask_zero=True`"):
+        export.convert(masked, recipe, representative=IDS)
 
 
 def vectors(*shape):
