@@ -10,7 +10,7 @@ from tensorflow.lite.python.optimize import calibrator
 from kerascompact.core.keras_graph import replaced
 from kerascompact.tflite import flatbuffer
 from kerascompact.tflite.flatbuffer import schema
-from kerascompact.tflite.graph_edits import OP, TYPE, become, dims_of, kind, new_buffer, new_tensor
+from kerascompact.tflite.graph_edits import OP, TYPE, become, constant, dims_of, kind, new_tensor
 
 READER = b"read at the end"  # name of what such an operator writes
 # Operators of several inputs that must all have the scale of the output.
@@ -93,8 +93,9 @@ def with_own_scales(data: bytes) -> bytes:
     joined with its output would have a state of 8 bits. Here such an input is a copy: a leaky ReLU
     of slope 1, which `passes.requantize` makes a change of scales.
 
-    A divisor is at least one step: the runtime stops at integers that are 0, as those of the count
-    of no words plus 1e-7. The second factor of a product of activations, as in attention, is a copy
+    `a / b` is `(a / sqrt(b)) / sqrt(b)`: some runtimes stop at a `b` of about half its largest, and
+    all of them give the largest number in place of a very small one, see `_by_root`. The second
+    factor of a product of activations, as in attention, is a copy
     whose zero point is 0: `tf.lite.Interpreter` of TensorFlow 2.21 with XNNPACK takes it for that.
 
     Args:
@@ -116,12 +117,9 @@ def with_own_scales(data: bytes) -> bytes:
                         operators.append(_copy(model, graph, n, int(operator.outputs[0])))
                         inputs[place] = int(operators[-1].outputs[0])
                 operator.inputs = inputs
-            elif kind(model, operator) == OP.DIV:
-                divisor = int(operator.inputs[1])
-                least = _least(model, graph, divisor, writers.get(divisor))
-                if least is not None:
-                    operators.append(least)
-                    operator.inputs = [int(operator.inputs[0]), int(least.outputs[0])]
+            elif kind(model, operator) == OP.DIV and (made := _by_root(model, graph, operator)):
+                operators += made
+                continue
             elif kind(model, operator) == OP.BATCH_MATMUL:
                 second = int(operator.inputs[1])
                 found = _range(graph.tensors[second])
@@ -135,34 +133,50 @@ def with_own_scales(data: bytes) -> bytes:
     return flatbuffer.pack(model)
 
 
-def _least(model: Any, graph: Any, divisor: int, writer: Any) -> Any:
-    """The maximum of a divisor and one step of its integers, if it is never below 0.
+def _by_root(model: Any, graph: Any, division: Any) -> list[Any]:
+    """Two products with `1 / sqrt(b)` in place of `a / b`, if `b` is never below 0; else nothing.
 
-    `None` for other divisors, and for what is such a maximum.
+    The kernel of a division of integers shifts by more than 31 bits where `a` is one step below 0
+    and the scale of the quotient is not much finer: what should be 0 is then -128. That of
+    TensorFlow 2.21 also stops where the stored byte of `b`, and not the number, is 0.
     """
-    found = _range(graph.tensors[divisor])
-    if found is None or not 0 <= found[0] < found[1]:
-        return None
-    if writer is not None and kind(model, writer) == OP.MAXIMUM:
-        buffers = (model.buffers[graph.tensors[n].buffer].data for n in writer.inputs)
-        constants = [np.frombuffer(bytes(one), np.float32) for one in buffers if one is not None]
-        if any(one.size and one.min() >= found[1] / 255 for one in constants):
-            return None
-    step = new_buffer(model, np.array(found[1] / 255, np.float32))
-    made = schema.OperatorT()
-    options = schema.BuiltinOptions.MaximumMinimumOptions
-    become(model, made, OP.MAXIMUM, 1, options, schema.MaximumMinimumOptionsT())
-    constant = new_tensor(graph, TYPE.FLOAT32, [], step)
-    graph.tensors[constant].name = b"step %d" % constant
-    made.inputs, made.outputs = [divisor, constant], [_like(graph, divisor, divisor)]
+    first, second, output = (int(n) for n in (*division.inputs, division.outputs[0]))
+    divisor, found = _range(graph.tensors[second]), _range(graph.tensors[output])
+    if divisor is None or found is None or not 0 <= divisor[0] < divisor[1]:
+        return []
+    number = constant(model, graph.tensors[first], np.float32)
+    dividend = _range(graph.tensors[first]) if number is None else (number.min(), number.max())
+    if dividend is None:
+        return []
+    root, half = _like(graph, second, second), _like(graph, output, output)
+    least = max(divisor[0], divisor[1] / 255)  # a step
+    graph.tensors[root].quantization = _between(divisor[1] ** -0.5, least**-0.5)
+    # (a / sqrt(b))^2 is a times the quotient.
+    largest = [max(map(abs, one)) for one in (dividend, found)]
+    bound = float(np.sqrt(largest[0] * largest[1]))
+    low, high = (bound if wanted else 0.0 for wanted in (found[0] < 0, found[1] > 0))
+    graph.tensors[half].quantization = _between(-low, max(high, 1e-9))
+    made = [schema.OperatorT() for _ in range(3)]
+    become(model, made[0], OP.RSQRT, 1)
+    made[0].inputs, made[0].outputs = [second], [root]
+    for one, given, written in ((made[1], first, half), (made[2], half, output)):
+        options = schema.MulOptionsT()
+        if written == output and division.builtinOptions is not None:
+            options.fusedActivationFunction = division.builtinOptions.fusedActivationFunction
+        become(model, one, OP.MUL, 1, schema.BuiltinOptions.MulOptions, options)
+        one.inputs, one.outputs = [given, root], [written]
     return made
+
+
+def _between(low: float, high: float) -> Any:
+    found = schema.QuantizationParametersT()
+    found.min, found.max = [float(low)], [float(high)]
+    return found
 
 
 def _around_zero(largest: float) -> Any:
     """A range whose integers are as those of a kernel: from -128, with 0 for 0."""
-    found = schema.QuantizationParametersT()
-    found.min, found.max = [-largest * 128 / 127], [largest]
-    return found
+    return _between(-largest * 128 / 127, largest)
 
 
 def _range(tensor: Any) -> tuple[float, float] | None:

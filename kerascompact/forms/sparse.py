@@ -8,7 +8,7 @@ import tensorflow as tf
 from kerascompact.core import checks
 from kerascompact.core.embedding import reshape_as
 from kerascompact.core.extras import require
-from kerascompact.core.masked_mean import number_of
+from kerascompact.core.masked_mean import over_number
 from kerascompact.core.quantize import quantize_columns
 from kerascompact.core.registration import register
 from kerascompact.forms.base import Form
@@ -155,7 +155,7 @@ class SparseForm(Form):
         starts, lengths = sparse.find_rows(self.lengths.value, self.starts.value, flat)
         place, _ = sparse.places_of_rows(starts, lengths * kept, self.longest_row)
         added = tf.reduce_sum(self._terms(place), axis=0, keepdims=True)
-        return self._unrounded(added / number_of(mask))
+        return self._unrounded(over_number(added, mask))
 
     def _terms(self, place: tf.Tensor) -> tf.Tensor:
         """Anchors `(m, d)` of the entries at some places, times the entries.

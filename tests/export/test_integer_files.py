@@ -10,7 +10,7 @@ from keras import ops
 
 from kerascompact import export
 from kerascompact.core.keras_graph import for_integer_files
-from kerascompact.layers import WeightedMean
+from kerascompact.layers import MaskedMean, WeightedMean
 from kerascompact.runtime.interpreter import Interpreter
 from kerascompact.tflite import flatbuffer
 
@@ -232,6 +232,35 @@ def test_files_of_integers_read_what_is_not_masked(kind):
     wanted = np.asarray(model(texts))
     found = np.concatenate([file.run({"ids": row[None].astype("int32")})["out"] for row in texts])
     assert np.abs(found - wanted).max() < 0.05 * np.ptp(wanted)
+
+
+def by_hand(vectors):
+    """As a user may write it: a division of integers."""
+    kept = ops.cast(ops.any(ops.not_equal(vectors, 0), axis=-1, keepdims=True), "float32")
+    return ops.sum(vectors, axis=1) / ops.maximum(ops.sum(kept, axis=1), 1)
+
+
+@pytest.mark.parametrize(
+    "mean, error",  # 0.02, 0.02, 0.11; before 0.98, 0.52, or the runtime stopped
+    [(keras.layers.GlobalAveragePooling1D(), 0.04), (MaskedMean(), 0.04), (by_hand, 0.2)],
+    ids=["Keras", "MaskedMean", "by hand"],
+)
+def test_means_of_short_texts_beside_long_ones(mean, error):
+    """A sum one step below 0, over many words, must not become the smallest number."""
+    length, drawn = 100, np.random.default_rng(0)
+    counts = np.r_[drawn.integers(1, length + 1, 60), length, np.repeat([1, 2, 3, 5], 2)]
+    ids = keras.Input((length,), dtype="int32", name="ids")
+    table = keras.layers.Embedding(500, 16, mask_zero=True)
+    model = keras.Model(ids, keras.layers.Identity(name="out")(mean(table(ids))))
+    table.embeddings.assign(drawn.normal(size=(500, 16)) * (np.arange(500) > 0)[:, None])
+    texts = drawn.integers(1, 500, (len(counts), length)) * (np.arange(length) < counts[:, None])
+    texts = texts.astype("int32")
+    data = export.convert(model, "full_int8", representative=texts)
+    wanted = np.asarray(model(texts))
+    own, other = Interpreter(data), tf.lite.Interpreter(model_content=data).get_signature_runner()
+    for run in (own.run, lambda row: other(**row)):
+        found = np.concatenate([run({"ids": row[None]})["out"] for row in texts])
+        assert np.sqrt(np.mean((found - wanted) ** 2)) < error * wanted.std()
 
 
 PRODUCTS = {

@@ -10,7 +10,7 @@ from keras.src.backend.tensorflow import nn as backend
 
 from kerascompact.core.keras_graph.integer_functions import integer_functions
 from kerascompact.core.keras_graph.replacing import replaced
-from kerascompact.core.masked_mean import masked_mean
+from kerascompact.core.masked_mean import masked_mean, means_of_integers
 
 MARGIN = 16.0  # below the least score: a masked one has at most e^-16 of its share
 
@@ -21,8 +21,8 @@ def for_integer_files() -> contextlib.AbstractContextManager[None]:
     - Attention writes `min(scores) - 16` to masked scores, not -1e9. A softmax gives them nothing
       either way, but a tensor has one scale, and beside -1e9 all scores are the same integer.
     - Functions of `keras.ops` are those of `integer_functions`.
-    - The mean of no vectors is zero, as that of `MaskedMean`, in place of `0 / 0`, which the
-      runtime refuses to compute with integers.
+    - The mean of no vectors is zero, as that of `MaskedMean`, and no mean is a sum of integers
+      divided by their number, see `core.integer_mean`.
 
     >>> x, mask = keras.ops.array([[3.0, 4.0, 5.0]]), keras.ops.array([[True, True, False]])
     >>> wanted = keras.layers.Softmax()(x, mask=mask)
@@ -73,6 +73,7 @@ def for_integer_files() -> contextlib.AbstractContextManager[None]:
     return replaced(
         {
             **integer_functions(),
+            **means_of_integers(),
             (backend, "_apply_masks"): masked_logits,
             (attention, "_apply_scores"): masked_scores,
             (softmax, "call"): masked_softmax,
