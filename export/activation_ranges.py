@@ -10,7 +10,7 @@ from tensorflow.lite.python.optimize import calibrator
 from kerascompact.core.keras_graph import replaced
 from kerascompact.tflite import flatbuffer
 from kerascompact.tflite.flatbuffer import schema
-from kerascompact.tflite.graph_edits import OP, TYPE, become, constant, dims_of, kind, new_tensor
+from kerascompact.tflite.graph_edits import OP, TYPE, become, dims_of, kind, new_tensor
 
 READER = b"read at the end"  # name of what such an operator writes
 # Operators of several inputs that must all have the scale of the output.
@@ -59,8 +59,8 @@ def with_readers(data: bytes) -> bytes:
     for graph in model.subgraphs:
         written = [int(n) for operator in graph.operators for n in operator.outputs if n >= 0]
         for index in [*map(int, graph.inputs), *written]:
-            if graph.tensors[index].type != TYPE.FLOAT32:
-                continue
+            if graph.tensors[index].type != TYPE.FLOAT32 or not dims_of(graph.tensors[index]):
+                continue  # a scalar has no shape to read
             output = new_tensor(graph, TYPE.INT32, [len(dims_of(graph.tensors[index]))], 0)
             graph.tensors[output].name = READER
             reader, options = schema.OperatorT(), schema.ShapeOptionsT()
@@ -141,12 +141,12 @@ def _by_root(model: Any, graph: Any, division: Any) -> list[Any]:
     TensorFlow 2.21 also stops where the stored byte of `b`, and not the number, is 0.
     """
     first, second, output = (int(n) for n in (*division.inputs, division.outputs[0]))
-    divisor, found = _range(graph.tensors[second]), _range(graph.tensors[output])
-    if divisor is None or found is None or not 0 <= divisor[0] < divisor[1]:
-        return []
-    number = constant(model, graph.tensors[first], np.float32)
-    dividend = _range(graph.tensors[first]) if number is None else (number.min(), number.max())
-    if dividend is None:
+    dividend, divisor, found = (_range(graph.tensors[n]) for n in (first, second, output))
+    data = model.buffers[graph.tensors[first].buffer].data
+    if data is not None and len(data):  # a constant
+        numbers = np.frombuffer(bytes(data), np.float32)
+        dividend = float(numbers.min()), float(numbers.max())
+    if dividend is None or divisor is None or found is None or not 0 <= divisor[0] < divisor[1]:
         return []
     root, half = _like(graph, second, second), _like(graph, output, output)
     least = max(divisor[0], divisor[1] / 255)  # a step
@@ -198,7 +198,7 @@ def _copy(model: Any, graph: Any, tensor: int, output: int) -> Any:
 def _like(graph: Any, tensor: int, output: int) -> int:
     """Adds a tensor of the shape of one and of the range of another."""
     own = graph.tensors[tensor]
-    made = new_tensor(graph, TYPE.FLOAT32, own.shape, 0)
+    made = new_tensor(graph, TYPE.FLOAT32, [] if own.shape is None else own.shape, 0)
     graph.tensors[made].name = b"copy %d" % made
     graph.tensors[made].shapeSignature = own.shapeSignature
     graph.tensors[made].quantization = graph.tensors[output].quantization
