@@ -35,10 +35,13 @@ def over_number(added: Any, mask: Any) -> Any:
 
 
 def factors(mask: Any) -> tuple[Any, Any]:
-    """Two factors `(..., 1)` whose product is `1 / n`, or 1 for none: `2^-k`, and what is left."""
+    """Two factors `(..., 1)` whose product is `1 / n`: `2^-k`, and what is left; 0 and 1 for none.
+
+    A sum of no integers is whatever there was in memory, in the runtime of TensorFlow 2.21.
+    """
     numbers = np.maximum(np.arange(mask.shape[-1] + 1), 1)
     weight = 0.5 ** np.minimum(np.floor(np.log2(numbers)), HALVINGS)
     kept = tf.reduce_sum(tf.cast(mask, tf.int32), axis=-1, keepdims=True)
-    tables = (weight, 1 / (numbers * weight))
+    tables = (weight * np.minimum(np.arange(len(weight)), 1), 1 / (numbers * weight))
     first, second = (tf.gather(tf.constant(one, tf.float32), kept) for one in tables)
     return first, second

@@ -154,7 +154,9 @@ class SparseForm(Form):
         flat, kept = tf.reshape(ids, [-1]), tf.reshape(tf.cast(mask, tf.int32), [-1])
         starts, lengths = sparse.find_rows(self.lengths.value, self.starts.value, flat)
         place, _ = sparse.places_of_rows(starts, lengths * kept, self.longest_row)
-        added = tf.reduce_sum(self._terms(place), axis=0, keepdims=True)
+        # TensorFlow's runtime (2.21) gives a sum of no entries whatever there was in memory.
+        terms = tf.pad(self._terms(place), [[0, 1], [0, 0]])
+        added = tf.reduce_sum(terms, axis=0, keepdims=True)
         return self._unrounded(over_number(added, mask))
 
     def _terms(self, place: tf.Tensor) -> tf.Tensor:

@@ -23,6 +23,7 @@ def test_means_are_those_of_numpy(length):
 def test_factors_are_powers_of_two_and_the_rest():
     mask = np.tril(np.ones((301, 300), bool), -1)  # none, one, ... 300
     weight, rest = (np.asarray(one)[:, 0] for one in factors(tf.constant(mask)))
-    assert {*np.log2(weight)} == {*range(-7, 1)}
+    assert weight[0] == 0 and rest[0] == 1
+    assert {*np.log2(weight[1:])} == {*range(-7, 1)}
     few = np.arange(301) < 256
     assert rest[few].min() > 0.5 and rest.max() == 1 and rest.min() > 128 / 301
