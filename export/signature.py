@@ -10,6 +10,7 @@ import tensorflow as tf
 from kerascompact.core import checks
 from kerascompact.core.keras_graph import (
     batch_of_one,
+    for_inference,
     for_integer_files,
     fourier_by_matrices,
     is_graph,
@@ -134,7 +135,9 @@ def signature(
     averaged = [form for form in forms if _is_averaged(model, form)]
     integers = for_integer_files() if recipe.kernels in OF_INTEGERS else contextlib.nullcontext()
     tracing = preconditions.traced(sizes.batch_size)
-    functions = (batch_of_one(), fourier_by_matrices(), largest_by_value(), integers)
+    functions = (
+        batch_of_one(), fourier_by_matrices(), largest_by_value(), for_inference(), integers
+    )  # fmt: skip
     with tracing, contextlib.ExitStack() as stack, averaging(averaged):
         for one in functions:
             stack.enter_context(one)

@@ -156,10 +156,16 @@ class SkipGram(keras.Model):
         """The vectors `(n, d)` of ids `(n,)`, as float32."""
         if self.bits is not None:
             ids = self.bits(ids)
-        elif type(self.embedding) is keras.layers.Embedding and self.embedding.built:
+        elif self._has_plain_table():
             # as the layer does, but without the copy of the table that its `take` makes in a step
             return tf.gather(self.embedding.embeddings.value, ids)
         return tf.cast(self.embedding(ids), tf.float32)
+
+    def _has_plain_table(self) -> bool:
+        made = self.embedding
+        if type(made) is not keras.layers.Embedding or not made.built:
+            return False
+        return not made.lora_enabled and made.quantization_mode is None
 
     def call(self, words: Any, training: bool | None = None) -> tf.Tensor:
         words = tf.cast(words, tf.int32)

@@ -1,5 +1,6 @@
 """Guards of weights: constraints that only those optimizers accept that can train them."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import keras
@@ -42,6 +43,16 @@ kerascompact.optimizers.Proximal around the optimizer: `model.compile(Proximal("
             "kerascompact.optimizers.Proximal around the optimizer: "
             '`model.compile(Proximal("adam"), ...)`.'
         )
+
+    def before_copy(self) -> None:
+        """Takes the steps that are owed in the metric of an optimizer, which a copy has not."""
+        if self.pending is not None and self.pending.metric is not None:
+            self.pending.settle_in_chunks()
+
+    def of_copy(self, variable: keras.Variable, copied: Callable[[Any], Any]) -> "ProxGuard":
+        """The guard of a copy of the variable, given what makes a copy of each other one."""
+        pending = None if self.pending is None else self.pending.of_copy(variable, copied)
+        return ProxGuard(variable.path, pending)
 
     def get_config(self) -> dict[str, Any]:
         return {"path": self.path}

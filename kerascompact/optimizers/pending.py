@@ -1,5 +1,6 @@
 """Deferred proximal steps of rows that were not in the batch."""
 
+import copy
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -42,6 +43,8 @@ class Pending:
         self.variable, self.rule, self.total, self.last = variable, rule, total, last
         self.metric: Metric = None
         self._deferring: Any = weakref.WeakSet()  # optimizers that may defer steps
+        self._count, self._number = 0, 0  # of metrics taken, and of the one in use; 0: plain
+        self._traced: set[int] = set()  # numbers of the metrics that graphs compute with
 
     def take(self, optimizer: Any, metric: Metric) -> bool:
         """Lets an optimizer defer steps in its metric, and says whether it may.
@@ -51,8 +54,21 @@ class Pending:
         if {*self._deferring} - {optimizer} and not (self.metric is None is metric):
             return False
         self._deferring.add(optimizer)
-        self.metric = metric
+        self._count += 1
+        self.metric, self._number = metric, 0 if metric is None else self._count
         return True
+
+    def of_copy(self, variable: keras.Variable, copied: Callable[[Any], Any]) -> "Pending":
+        """That of a copy of the variable, which shares nothing with this one."""
+        rule = copy.copy(self.rule)
+        for name, value in vars(rule).items():
+            if isinstance(value, keras.Variable):
+                vars(rule)[name] = copied(value)
+        return Pending(variable, rule, copied(self.total), copied(self.last))
+
+    def was_traced_beside(self, metric: Metric) -> bool:
+        """Whether a graph reads rows that owe steps in another metric than this new one."""
+        return bool(self._traced - {0} if metric is None else self._traced)
 
     @property
     def optimizers(self) -> frozenset[Any]:
@@ -75,6 +91,8 @@ class Pending:
 
     def caught_up(self, values: tf.Tensor, ids: tf.Tensor | None) -> tf.Tensor:
         """Applies the deferred steps to stored rows `ids`."""
+        if not tf.executing_eagerly():
+            self._traced.add(self._number)
         return self.rule.prox(values, self.owed(ids, self.metric), ids)
 
     def advance(self, step: tf.Tensor, ids: tf.Tensor | None) -> None:

@@ -70,7 +70,11 @@ class ProximalStep(LazyStep):
                 )
             with tf.init_scope():
                 pending.settle_in_chunks()  # steps deferred by another optimizer, in its metric
-            if not pending.take(self, self.metric_at(index)):
+            metric = self.metric_at(index)
+            # Functions that were traced before, as for `predict`, can only read rows that owe
+            # nothing.
+            stale = pending.was_traced_beside(metric)
+            if not pending.take(self, metric) or stale:
                 self._beside_another.add(index)
 
     def apply(self, grads: Any, trainable_variables: Any = None) -> None:

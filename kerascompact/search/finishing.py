@@ -134,7 +134,8 @@ def _kept(worker: Worker, run: Run) -> Trained:
         vocabulary = load_words(folder / WORDS)
         return Trained(run.setting, load_model(folder / "model.keras"), vocabulary, run.dev)
     _, vocabulary = worker.fitting.words(run.setting, run.budget, run.fold)
-    return worker.train(run.setting, vocabulary, run.fold, run.repeat)
+    held = worker.held(run.fold)
+    return worker.train(run.setting, vocabulary, run.fold, run.repeat, held=held)
 
 
 def _again(worker: Worker, run: Run, refit: bool) -> Trained:

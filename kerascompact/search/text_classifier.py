@@ -79,7 +79,8 @@ def text_classifier(
             words occur together (latent semantic analysis), worth most with few labels.
         distil: Whether trials may learn from soft labels, of the teacher and of models of all
             words. Default: with `vectors`, `teacher` or `unlabelled`, or fewer than 4,000 texts to
-            train on; with more texts and nothing else, soft labels brought nothing on dev.
+            train on; with more texts and nothing else, soft labels brought nothing on dev. Never
+            where a text may have several labels.
         refit: Whether the chosen setting is trained again on train and dev together. Default: if
             dev has fewer than 2,000 rows.
         workers: Processes that train at once, each with one thread. Default: one for each core, at

@@ -168,8 +168,7 @@ class Worker:
         trial.set_user_attr("setting", setting.facts())
         trial.set_user_attr("bytes", self.fitting.bytes(setting, vocabulary))
         watch = Watch(trial, self.task.metric, until, prunes=not repeat)
-        held = self.guides.held(fold) if self.facts.unlabelled else None
-        found = self.train(setting, vocabulary, fold, repeat, watch, held=held)
+        found = self.train(setting, vocabulary, fold, repeat, watch, held=self.held(fold))
         if watch.late:
             raise optuna.TrialPruned
         self.keep(found, budget, trial.number)
@@ -185,6 +184,10 @@ class Worker:
         if self.corpus.num_dev >= SMALL:
             return 1
         return min(FOLDS, 1 + int(FOR_GUIDES * self.seconds / max(self.guides.seconds, 0.1)))
+
+    def held(self, fold: int) -> np.ndarray | None:
+        """What the teachers say of texts without a label that a trial holds out, if any."""
+        return self.guides.held(fold) if self.facts.unlabelled else None
 
     def train(
         self,

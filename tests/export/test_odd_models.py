@@ -46,3 +46,22 @@ def test_a_dead_unit_has_a_scale(recipe, factor):
     x = RANDOM.normal(size=(20, 8)).astype(np.float32)
     options = {"representative": x} if recipe == "full_int8" else {}
     assert Interpreter(export.convert(model, recipe, **options)).run({"x": x[:1]})
+
+
+@pytest.mark.parametrize("layer", ["LSTM", "GRU", "SimpleRNN"])
+def test_recurrent_layers_with_dropout(layer):
+    """Keras draws its masks in each call, and uses them in training alone."""
+    ids = keras.Input((5,), dtype="int32", name="ids")
+    vectors = keras.layers.Embedding(9, 4, mask_zero=True)(ids)
+    made = getattr(keras.layers, layer)(3, dropout=0.2, recurrent_dropout=0.1)
+    model = keras.Model(ids, keras.layers.Bidirectional(made)(vectors))
+    frozen = export.freeze(model, "float32")
+    assert frozen.verify(np.array([[1, 2, 3, 4, 5], [6, 7, 0, 0, 0]])).agreement == 1
+
+
+def test_a_number_for_each_step():
+    """Keras adds it as a bias of channels in front, which TFLite has for images."""
+    ids = keras.Input((5,), dtype="int32", name="ids")
+    vectors = keras.layers.Embedding(9, 4)(ids) + np.arange(5.0, dtype="float32")[:, None]
+    frozen = export.freeze(keras.Model(ids, vectors), "float32")
+    assert frozen.verify(np.array([[1, 2, 3, 4, 5]])).largest_difference < 1e-5

@@ -121,3 +121,14 @@ def test_an_embedding_out_of_reach_is_refused():
     model = keras.Model(ids, keras.layers.Add()([Holder(name="holder")(ids), beside]))
     with pytest.raises(ValueError, match="must have its embeddings in layers that can be copied"):
         export.quantization_aware(model)
+
+
+def test_frozen_tables_stay_and_tables_by_rows_are_refused():
+    ids = keras.Input((4,), dtype="int32")
+    fixed = keras.layers.Embedding(9, 4, trainable=False, name="fixed")
+    both = [fixed(ids), keras.layers.Embedding(9, 4, name="own")(ids)]
+    model = keras.Model(ids, keras.layers.Concatenate()(both))
+    aware = export.quantization_aware(model, "int4")
+    assert [weight.path for weight in aware.trainable_weights] == ["own/latent_table"]
+    with pytest.raises(ValueError, match="stock_table='columns'.* Received: .*'dynamic_int4'"):
+        export.quantization_aware(model, "dynamic_int4")

@@ -286,3 +286,19 @@ def test_rejects_weights():
     model.compile("sgd", run_eagerly=True)
     with pytest.raises(ValueError, match="`sample_weight` must be None"):
         model.fit(WORDS, CONTEXTS, sample_weight=np.ones(5), verbose=0)
+
+
+def test_a_plain_table_under_lora_or_quantized():
+    for kind in ("lora", "int8"):
+        table = keras.layers.Embedding(9, 4, embeddings_initializer="random_normal")
+        table.build(None)
+        if kind == "lora":
+            table.enable_lora(2)
+            table.lora_embeddings_a.assign(np.ones((9, 2)))
+            table.lora_embeddings_b.assign(np.ones((2, 4)))
+        else:
+            table.quantize("int8")
+        model = SkipGram(table, 9)
+        found = model.vectors(tf.constant([1, 3]))
+        assert found.dtype == tf.float32
+        np.testing.assert_allclose(found, table(np.array([1, 3])), rtol=1e-6)

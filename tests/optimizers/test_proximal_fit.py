@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from kerascompact import compress, layers
 from kerascompact.layers import AnchorTransformEmbedding, GroupLassoEmbedding
 from kerascompact.optimizers import LazyAdam, Proximal, lazy
 from kerascompact.optimizers.pending import caught_up, pending_of
@@ -289,3 +290,54 @@ def test_two_replicas_train_as_one():
     # Devices are set up before TensorFlow starts, so in a process of its own.
     run = subprocess.run([sys.executable, "-c", MIRRORED], capture_output=True, text=True)
     assert run.returncode == 0, run.stderr[-3000:]
+
+
+def pruned(seed=1):
+    """A group lasso beside a plain table, in a functional model."""
+    keras.utils.set_random_seed(seed)
+    normal = keras.initializers.RandomNormal(stddev=1.0, seed=4)
+    ids = keras.Input((4,), dtype="int32")
+    lasso = layers.GroupLassoEmbedding(12, 3, 0.5, embeddings_initializer=normal)(ids)
+    plain = keras.layers.Embedding(12, 4, embeddings_initializer=normal)(ids)
+    joined = keras.layers.Flatten()(keras.layers.Concatenate()([lasso, plain]))
+    return keras.Model(ids, keras.layers.Dense(1)(joined))
+
+
+def test_a_copy_owes_its_own_steps(tmp_path):
+    """Training a copy leaves the model alone, and is that of the copy saved and loaded."""
+    random = np.random.default_rng(0)
+    ids, labels = random.integers(0, 6, (20, 4)), random.normal(size=(20, 1))
+    every = np.arange(12).reshape(3, 4)
+    model = pruned()
+    copy = compress.compress_model(model, compress.ScalarQuantization(8))
+    copy.save(tmp_path / "copy.keras")
+    loaded = keras.models.load_model(tmp_path / "copy.keras")
+    before = [model(every).numpy(), *model.get_weights()]
+    for one in (copy, loaded):
+        one.compile(Proximal(keras.optimizers.SGD(0.05)), "mse")
+        one.fit(ids, labels, batch_size=5, shuffle=False, epochs=3, verbose=0)
+    for a, b in zip([model(every).numpy(), *model.get_weights()], before, strict=True):
+        np.testing.assert_array_equal(a, b)
+    np.testing.assert_allclose(copy(every), loaded(every), atol=1e-6)
+    assert np.abs(copy(every) - before[0]).max() > 0.01
+
+
+def test_what_was_traced_before_the_optimizer_reads_rows_that_owe_nothing():
+    random = np.random.default_rng(0)
+    ids, labels = random.integers(0, 9, (24, 4)), random.normal(size=(24, 1))
+    held = random.integers(0, 12, (16, 4)), random.normal(size=(16, 1))
+    losses = []
+    for early in (False, True):
+        keras.utils.set_random_seed(1)
+        normal = keras.initializers.RandomNormal(stddev=1.0, seed=2)
+        options = dict(l1_weight=0.3, nonnegative=False, transform_initializer=normal)
+        table = layers.AnchorTransformEmbedding(12, 4, 5, **options)
+        head = [keras.layers.Flatten(), keras.layers.Dense(1)]
+        model = keras.Sequential([keras.Input((4,), dtype="int32"), table, *head])
+        model.compile(Proximal(keras.optimizers.Adam(0.02), "adaptive"), "mse")
+        if early:
+            model.evaluate(*held, verbose=0)
+        model.optimizer.build(model.trainable_variables)
+        options = dict(batch_size=4, epochs=3, shuffle=False, verbose=0)
+        losses.append(model.fit(ids, labels, validation_data=held, **options).history["val_loss"])
+    np.testing.assert_allclose(losses[1], losses[0], rtol=1e-5)

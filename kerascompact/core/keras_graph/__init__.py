@@ -5,6 +5,7 @@ from kerascompact.core.keras_graph.calls import called, is_shape, named_outputs
 from kerascompact.core.keras_graph.copies import compile_like, copy_with, reached_layers
 from kerascompact.core.keras_graph.fitting import evaluate_validation_data, has_validation_data
 from kerascompact.core.keras_graph.fourier import fourier_by_matrices
+from kerascompact.core.keras_graph.inference import for_inference
 from kerascompact.core.keras_graph.integer_files import for_integer_files
 from kerascompact.core.keras_graph.kinds import (
     build_shapes,
@@ -100,6 +101,7 @@ __all__ = [
     "maker_of",
     "mask_of",
     "named_outputs",
+    "for_inference",
     "for_integer_files",
     "output_names",
     "operations_of",

@@ -174,6 +174,9 @@ class Twins:
         """A variable of its own with an equal number, or such a seed."""
         if isinstance(value, tf.Variable):
             return tf.Variable(value, trainable=value.trainable)
+        guard = getattr(value, "constraint", None)
+        if hasattr(guard, "before_copy"):
+            guard.before_copy()
         twin = object.__new__(type(value))
         vars(twin).update(vars(value))
         if isinstance(value, keras.random.SeedGenerator):
@@ -184,6 +187,9 @@ class Twins:
         if self._float32 and value.dtype in SMALL_FLOATS:
             twin._dtype = "float32"
         twin._initialize(tf.cast(tf.convert_to_tensor(value.value), twin._dtype))
+        if hasattr(guard, "of_copy"):  # it knows variables beside its own
+            self._keep(value, twin)
+            twin.constraint = guard.of_copy(twin, lambda other: self._value(other, owner))
         return twin
 
 

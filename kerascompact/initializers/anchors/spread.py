@@ -145,6 +145,7 @@ def _points(table: Any) -> tuple[Any, np.ndarray]:
     if points.ndim != 2 or not np.issubdtype(points.dtype, np.number) or not len(points):
         checks.fail("table", "numbers of the shape (objects, width)", points.shape)
     points = points if np.issubdtype(points.dtype, np.floating) else points.astype(np.float64)
+    points = points.astype(np.float32) if points.dtype.itemsize < 4 else points
     checks.finite("table", points)
     return points, np.einsum("ij,ij->i", points, points, dtype=np.float64)
 
