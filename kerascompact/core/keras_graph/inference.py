@@ -27,7 +27,7 @@ def for_inference() -> contextlib.AbstractContextManager[None]:
     add = backend.add
 
     def plain_add(x1: Any, x2: Any) -> Any:
-        first, second = getattr(x1, "shape", ()), getattr(x2, "shape", ())
+        first, second = (list(getattr(one, "shape", ())) for one in (x1, x2))
         if len(first) > 2 and len(second) > 1 and second[-1] == 1:
             dtype = keras.backend.result_type(*(one.dtype for one in (x1, x2)))
             return tf.add(*(keras.ops.convert_to_tensor(one, dtype) for one in (x1, x2)))

@@ -174,7 +174,7 @@ class Twins:
         """A variable of its own with an equal number, or such a seed."""
         if isinstance(value, tf.Variable):
             return tf.Variable(value, trainable=value.trainable)
-        guard = getattr(value, "constraint", None)
+        guard: Any = getattr(value, "constraint", None)
         if hasattr(guard, "before_copy"):
             guard.before_copy()
         twin = object.__new__(type(value))
