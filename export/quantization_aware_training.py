@@ -7,6 +7,7 @@ import keras
 from kerascompact.core.keras_graph import copy_with
 from kerascompact.export.embedding_forms import as_form, is_embedding, unreached
 from kerascompact.export.recipe import Recipe, resolve
+from kerascompact.forms.base import Form
 from kerascompact.forms.logits import LogitsForm
 from kerascompact.forms.row_scaled_table import RowScaledForm
 from kerascompact.forms.trainable_form import TrainableForm, has_integers
@@ -63,7 +64,8 @@ def quantization_aware(model: keras.Model, recipe: str | Recipe = "int4") -> ker
             found.append(form.with_part(TrainableForm.over(form.part), trainable=True))
         else:
             found.append(TrainableForm.over(form))
-        found[-1].trainable = layer.trainable
+        if not isinstance(layer, Form):  # these are fixed, unless they are trained here
+            found[-1].trainable = layer.trainable
         return found[-1]
 
     aware = copy_with(model, replace)
