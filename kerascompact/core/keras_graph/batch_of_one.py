@@ -16,7 +16,8 @@ def batch_of_one() -> contextlib.AbstractContextManager[None]:
     Numbers `(1, L, 1)`, such as a mask, look like a bias of `L` channels to it. Added to
     `(1, L, d)`, they become an operator that TFLite does not have; and with `d = L` they are added
     along the wrong axis (Keras 3.12 to 3.15). A file has a batch of one, and its model was trained
-    with more.
+    with more. A constant `(L, 1)` is such a bias in training, too: it is added as one, but by the
+    operator of a sum.
 
     >>> x, mask = keras.ops.zeros((1, 2, 2)), keras.ops.array([[[0.0], [1.0]]])
     >>> with batch_of_one():
@@ -27,11 +28,20 @@ def batch_of_one() -> contextlib.AbstractContextManager[None]:
 
     def add(x1: Any, x2: Any) -> Any:
         if not _is_column(x1, x2):
-            return before(x1, x2)
+            if not _is_bias_in_front(x1, x2):
+                return before(x1, x2)
+            x2 = keras.ops.reshape(x2, [-1] + [1] * (len(x1.shape) - 2))
         dtype = keras.backend.result_type(x1.dtype, x2.dtype)
         return tf.add(tf.cast(x1, dtype), tf.cast(x2, dtype))
 
     return replaced({(backend, "add"): add})
+
+
+def _is_bias_in_front(x1: Any, x2: Any) -> bool:
+    """Whether Keras adds `x2` along the second axis of `x1`, of three or more."""
+    first, second = (list(getattr(one, "shape", ())) for one in (x1, x2))
+    sizes = [size for size in second if size != 1]
+    return len(first) > 2 and sizes == first[1:2] and None not in sizes and sizes != first[-1:]
 
 
 def _is_column(x1: Any, x2: Any) -> bool:

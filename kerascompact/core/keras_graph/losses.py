@@ -18,14 +18,14 @@ def keeping_losses() -> Iterator[None]:
 
     >>> class Adds(keras.layers.Layer):
     ...     def call(self, x):
-    ...         self.add_loss(1.0)
+    ...         self.add_loss(keras.ops.sum(x))
     ...         with keeping_losses():
     ...             self._losses.clear()  # by another replica
     ...         return x
     >>> layer = Adds()
-    >>> _ = layer(np.zeros(3))
-    >>> layer.losses
-    [1.0]
+    >>> _ = layer(np.ones(3))
+    >>> [float(loss) for loss in layer.losses]
+    [3.0]
     """
     context = global_state.get_global_attribute("current_call_ctx")
     called = [] if context is None else all_layers(context.entry_layer)
