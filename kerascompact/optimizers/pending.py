@@ -9,6 +9,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from kerascompact.core.keras_graph import in_symbolic_scope
 from kerascompact.ops import double_float
 from kerascompact.optimizers.guard import ProxGuard
 from kerascompact.optimizers.rules import Rule
@@ -91,7 +92,7 @@ class Pending:
 
     def caught_up(self, values: tf.Tensor, ids: tf.Tensor | None) -> tf.Tensor:
         """Applies the deferred steps to stored rows `ids`."""
-        if not tf.executing_eagerly():
+        if not tf.executing_eagerly() and not in_symbolic_scope():  # nothing runs shapes
             self._traced.add(self._number)
         return self.rule.prox(values, self.owed(ids, self.metric), ids)
 
