@@ -93,10 +93,9 @@ def with_own_scales(data: bytes) -> bytes:
     joined with its output would have a state of 8 bits. Here such an input is a copy: a leaky ReLU
     of slope 1, which `passes.requantize` makes a change of scales.
 
-    `a / b` is `(a / sqrt(b)) / sqrt(b)`: some runtimes stop at a `b` of about half its largest, and
-    all of them give the largest number in place of a very small one, see `_by_root`. The second
-    factor of a product of activations, as in attention, is a copy
-    whose zero point is 0: `tf.lite.Interpreter` of TensorFlow 2.21 with XNNPACK takes it for that.
+    `a / b` is `(a / sqrt(b)) / sqrt(b)`, see `_by_root`. The second factor of a `BATCH_MATMUL`, as
+    in attention, is a copy whose zero point is 0: `tf.lite.Interpreter` of TensorFlow 2.21 with
+    XNNPACK takes it for that.
 
     Args:
         data: A file of floats with the range of each tensor.
@@ -122,7 +121,7 @@ def with_own_scales(data: bytes) -> bytes:
                 continue
             elif kind(model, operator) == OP.BATCH_MATMUL:
                 second = int(operator.inputs[1])
-                found = _range(graph.tensors[second])
+                found = _range_or_constant(model, graph.tensors[second])
                 if found is not None:
                     operators.append(_copy(model, graph, second, second))
                     copy = int(operators[-1].outputs[0])
@@ -141,11 +140,9 @@ def _by_root(model: Any, graph: Any, division: Any) -> list[Any]:
     TensorFlow 2.21 also stops where the stored byte of `b`, and not the number, is 0.
     """
     first, second, output = (int(n) for n in (*division.inputs, division.outputs[0]))
-    dividend, divisor, found = (_range(graph.tensors[n]) for n in (first, second, output))
-    data = model.buffers[graph.tensors[first].buffer].data
-    if data is not None and len(data):  # a constant
-        numbers = np.frombuffer(bytes(data), np.float32)
-        dividend = float(numbers.min()), float(numbers.max())
+    dividend, divisor, found = (
+        _range_or_constant(model, graph.tensors[n]) for n in (first, second, output)
+    )
     if dividend is None or divisor is None or found is None or not 0 <= divisor[0] < divisor[1]:
         return []
     root, half = _like(graph, second, second), _like(graph, output, output)
@@ -184,6 +181,15 @@ def _range(tensor: Any) -> tuple[float, float] | None:
     if tensor.type != TYPE.FLOAT32 or found is None or found.min is None or found.max is None:
         return None
     return (float(found.min[0]), float(found.max[0])) if len(found.min) else None
+
+
+def _range_or_constant(model: Any, tensor: Any) -> tuple[float, float] | None:
+    """The range of an activation, or that of the numbers of a constant."""
+    data = model.buffers[tensor.buffer].data
+    if tensor.type != TYPE.FLOAT32 or data is None or not len(data):
+        return _range(tensor)
+    numbers = np.frombuffer(bytes(data), np.float32)
+    return float(numbers.min()), float(numbers.max())
 
 
 def _copy(model: Any, graph: Any, tensor: int, output: int) -> Any:

@@ -82,8 +82,7 @@ def _fits(columns: np.ndarray, scale: np.ndarray) -> np.ndarray:
 
 
 class Rounded(NamedTuple):
-    """Rounded kernel: its variable, its numbers before rounding, its int8 numbers and their axis
-    of scales."""
+    """Rounded kernel: variable, numbers before rounding, int8 numbers, and their axis of scales."""
 
     variable: Any
     before: np.ndarray

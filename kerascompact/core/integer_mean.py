@@ -1,11 +1,27 @@
 """Means of vectors as tensors of integers, which have one scale each, can hold them."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
+from kerascompact.core import masked_mean
+
 HALVINGS = 7  # a weight is at least one of 128 steps
+
+
+def integer_means() -> dict[tuple[Any, str], Callable[..., Any]]:
+    """The functions for tensors of integers in place of those of `core.masked_mean`."""
+
+    def where_known(function: Callable[..., Any], own: Callable[..., Any]) -> Callable[..., Any]:
+        """For masks of a known length: the factors of each number of steps are in a table."""
+        return lambda x, mask: (own if mask.shape[-1] is None else function)(x, mask)
+
+    return {
+        (masked_mean, "averaged"): where_known(integer_mean, masked_mean.averaged),
+        (masked_mean, "over_number"): where_known(over_number, masked_mean.over_number),
+    }
 
 
 def integer_mean(vectors: Any, mask: Any) -> Any:

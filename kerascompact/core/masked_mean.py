@@ -1,15 +1,12 @@
 """Means of vectors, by whoever made them where that is faster than to make each of them."""
 
 import contextlib
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import keras
 import tensorflow as tf
 from keras import ops
-
-from kerascompact.core import integer_mean
 
 
 def attach_mean(vectors: tf.Tensor, mean: Callable[[tf.Tensor], tf.Tensor]) -> tf.Tensor:
@@ -35,10 +32,15 @@ def masked_mean(vectors: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
     if attached is not None:
         return ops.cast(attached(ops.cast(mask, "bool")), vectors.dtype)
     exact = type_of_sums(vectors)
-    return ops.cast(_averaged(ops.cast(vectors, exact), mask), vectors.dtype)
+    return ops.cast(averaged(ops.cast(vectors, exact), mask), vectors.dtype)
 
 
-def _averaged(vectors: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
+def averaged(vectors: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
+    """The sum of the vectors that a mask keeps over their number.
+
+    >>> averaged(tf.constant([[[6.0], [2.0]]]), tf.constant([[True, False]])).numpy().tolist()
+    [[6.0]]
+    """
     kept = ops.expand_dims(ops.cast(mask, vectors.dtype), -1)
     return over_number(ops.sum(vectors * kept, axis=len(mask.shape) - 1), mask)
 
@@ -49,25 +51,7 @@ def over_number(added: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
     >>> over_number(tf.constant([[6.0]]), tf.constant([[True, False, True]])).numpy().tolist()
     [[3.0]]
     """
-    return _divided(added, mask)
-
-
-def _divided(added: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
     return added / number_of(mask, added.dtype)
-
-
-def means_of_integers() -> dict[tuple[Any, str], Callable[..., Any]]:
-    """The functions for tensors of integers in place of this module's own."""
-
-    def where_known(function: Callable[..., Any], own: Callable[..., Any]) -> Callable[..., Any]:
-        """For masks of a known length: its numbers of steps are in a table."""
-        return lambda x, mask: (own if mask.shape[-1] is None else function)(x, mask)
-
-    module = sys.modules[__name__]
-    return {
-        (module, "_averaged"): where_known(integer_mean.integer_mean, _averaged),
-        (module, "_divided"): where_known(integer_mean.over_number, _divided),
-    }
 
 
 def type_of_sums(vectors: tf.Tensor) -> str:

@@ -6,9 +6,8 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from kerascompact.core import checks
+from kerascompact.core import checks, masked_mean
 from kerascompact.core.embedding import reshape_as
-from kerascompact.core.masked_mean import over_number
 from kerascompact.core.quantize import quantize_columns
 from kerascompact.core.registration import register
 from kerascompact.core.storage import Stored
@@ -128,7 +127,7 @@ class PrefixTableForm(Form):
         start, length = self.ragged.find(self._positions(ids))
         length *= tf.reshape(tf.cast(mask, tf.int32), [-1])
         added = tf.reduce_sum(self._prefixes(start, length), axis=0, keepdims=True)
-        return self._scaled(over_number(added, mask))
+        return self._scaled(masked_mean.over_number(added, mask))
 
     def _positions(self, ids: tf.Tensor) -> tf.Tensor:
         """Positions of ids among the bins, `(n,)`."""

@@ -5,10 +5,9 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from kerascompact.core import checks
+from kerascompact.core import checks, masked_mean
 from kerascompact.core.embedding import reshape_as
 from kerascompact.core.extras import require
-from kerascompact.core.masked_mean import over_number
 from kerascompact.core.quantize import quantize_columns
 from kerascompact.core.registration import register
 from kerascompact.forms.base import Form
@@ -157,7 +156,7 @@ class SparseForm(Form):
         # TensorFlow's runtime (2.21) gives a sum of no entries whatever there was in memory.
         terms = tf.pad(self._terms(place), [[0, 1], [0, 0]])
         added = tf.reduce_sum(terms, axis=0, keepdims=True)
-        return self._unrounded(over_number(added, mask))
+        return self._unrounded(masked_mean.over_number(added, mask))
 
     def _terms(self, place: tf.Tensor) -> tf.Tensor:
         """Anchors `(m, d)` of the entries at some places, times the entries.

@@ -113,6 +113,15 @@ def test_sparse_tables_give_the_same_anchors():
         np.testing.assert_array_equal(choose(sparse.csr_matrix(table), 8, seed=3), expected)
 
 
+def test_long_rows_of_float16_are_as_far_apart_as_in_float32():
+    """Their squares are more than float16 holds, and would be infinite."""
+    table = 200 * np.random.default_rng(0).normal(size=(12, 9))
+    half = table.astype(np.float16)
+    wanted = kmeans_anchors(half.astype(np.float32), 12, seed=0)
+    np.testing.assert_array_equal(kmeans_anchors(half, 12, seed=0), wanted)
+    assert {*wanted} == {*range(12)}
+
+
 def test_equal_rows_are_one_anchor():
     table = np.repeat(np.random.default_rng(0).normal(size=(3, 50)), 20, axis=0) + 100
     found = kmeans_anchors(table.astype(np.float32), 3)

@@ -322,6 +322,25 @@ def test_a_copy_owes_its_own_steps(tmp_path):
     assert np.abs(copy(every) - before[0]).max() > 0.01
 
 
+def test_a_copy_of_a_model_whose_rows_owe_adaptive_steps_reads_them():
+    keras.utils.set_random_seed(1)
+    normal, ids = keras.initializers.RandomNormal(stddev=1.0, seed=2), keras.Input((4,), dtype=int)
+    options = dict(l1_weight=0.3, nonnegative=False, transform_initializer=normal)
+    both = [layers.AnchorTransformEmbedding(12, 4, 5, **options), keras.layers.Embedding(12, 3)]
+    model = keras.Model(ids, keras.layers.Concatenate()([one(ids) for one in both]))
+    model.compile(Proximal(keras.optimizers.Adam(0.02), "adaptive"), "mse")
+    model.optimizer.build(model.trainable_variables)
+    for batch in np.random.default_rng(0).integers(0, 9, (3, 4, 4)):
+        model.train_on_batch(batch, np.zeros((4, 4, 7)))
+    pending = pending_of(both[0].transform)
+    assert (sums(pending.last) < sums(pending.total)).any()
+    every = np.arange(12).reshape(3, 4)
+    before = model(every).numpy()
+    copy = compress.compress_model(model, compress.ScalarQuantization(8))
+    np.testing.assert_allclose(copy(every)[..., :4], before[..., :4], atol=1e-6)
+    np.testing.assert_allclose(model(every), before, atol=1e-6)
+
+
 def test_what_was_traced_before_the_optimizer_reads_rows_that_owe_nothing():
     random = np.random.default_rng(0)
     ids, labels = random.integers(0, 9, (24, 4)), random.normal(size=(24, 1))

@@ -1,4 +1,4 @@
-"""End of a search: what is said if no file fits."""
+"""End of a search: what is said if no file fits, and what is trained again."""
 
 import types
 
@@ -20,3 +20,18 @@ def test_a_file_that_came_out_too_large_is_the_cause(monkeypatch):
     monkeypatch.setattr(finishing, "converted", lambda worker, found: bytes(5120))
     with pytest.raises(ValueError, match="of at most 5,100 bytes: the last one tried has 5,120"):
         finishing.finish(worker, 5100, refit=False)
+
+
+def test_a_model_of_another_machine_is_trained_as_its_trial_was(monkeypatch, tmp_path):
+    """Without the texts that the trial held out, by which its epoch was picked, too."""
+    run = Run(9, 0, Setting(5, 2), 9, 0.9, 1, 2, 0, 1.0, 0.9)
+    asked = []
+    worker = types.SimpleNamespace(
+        place=lambda run: tmp_path,
+        fitting=types.SimpleNamespace(words=lambda setting, budget, fold: (setting, "words")),
+        held=lambda fold: f"held out of {fold}",
+        train=lambda *args, **options: asked.append((args, options)),
+    )
+    finishing._kept(worker, run)
+    wanted = (run.setting, "words", run.fold, run.repeat), {"held": f"held out of {run.fold}"}
+    assert asked == [wanted]

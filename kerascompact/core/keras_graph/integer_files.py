@@ -8,9 +8,10 @@ import keras
 import tensorflow as tf
 from keras.src.backend.tensorflow import nn as backend
 
+from kerascompact.core.integer_mean import integer_means
 from kerascompact.core.keras_graph.integer_functions import integer_functions
 from kerascompact.core.keras_graph.replacing import replaced
-from kerascompact.core.masked_mean import masked_mean, means_of_integers
+from kerascompact.core.masked_mean import masked_mean
 
 MARGIN = 16.0  # below the least score: a masked one has at most e^-16 of its share
 
@@ -73,7 +74,7 @@ def for_integer_files() -> contextlib.AbstractContextManager[None]:
     return replaced(
         {
             **integer_functions(),
-            **means_of_integers(),
+            **integer_means(),
             (backend, "_apply_masks"): masked_logits,
             (attention, "_apply_scores"): masked_scores,
             (softmax, "call"): masked_softmax,

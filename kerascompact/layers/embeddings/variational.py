@@ -109,10 +109,10 @@ class VariationalEmbedding(CompactEmbedding):
         """
         # Keras drops the losses of a model when it is called again.
         first = not any(loss is self._charged for loss in self.losses)
-        with taking_turns():
-            if first:
+        if first:
+            with taking_turns():
                 self.steps.assign_add(1)
-            of_all = gathered(unique)
+        of_all = gathered(unique)
         steps = tf.convert_to_tensor(self.steps.value)
         owed = tf.cast(steps - tf.gather(self.paid.value, unique), tf.float32)
         if replicas() > 1:  # those that have the word share its charge; Keras averages over all
