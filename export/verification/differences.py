@@ -9,7 +9,8 @@ from kerascompact.core import checks
 from kerascompact.core.answers import chosen, unequal
 from kerascompact.training.scores import score
 
-# Float32 sums in another order may differ by this much after an LSTM of hundreds of steps.
+# Float32 sums in another order may differ by this much after an LSTM of hundreds of steps, if they
+# are up to 1; larger ones, as logits are, by as much more.
 ROUNDING = 1e-5
 
 
@@ -44,8 +45,8 @@ class Difference(NamedTuple):
         agreement: Share of examples with the same argmax in every output; with the same set of
             labels, if the file's metadata say that an example may have several; with close numbers,
             if the outputs are single ones, see `unequal`.
-        ties: Examples with another answer although no output differs by more than `ROUNDING`, so
-            that both answers are equally good.
+        ties: Examples with another answer although no output differs by more than `ROUNDING`, times
+            the largest number of that output if it is above 1, so that both are equally good.
         largest: Largest absolute difference of an output.
         mean: Mean absolute difference of the outputs.
         worst_example: Index of the example with the largest difference.
@@ -89,17 +90,20 @@ def difference(
     0.0
     """
     largest, total, size = np.zeros(len(next(iter(one.values())))), 0.0, 0
+    close = np.ones(len(largest), bool)
     for name, array in one.items():
         both = array.astype(np.float64), other[name].astype(np.float64)
         alike = (both[0] == both[1]) | np.isnan(both).all(axis=0)  # infinity, too, is alike
         apart = np.abs(np.subtract(*both, where=~alike, out=np.zeros_like(both[0])))
         apart = apart.reshape(len(array), -1)
+        sizes = np.abs(both[0], where=np.isfinite(both[0]), out=np.zeros_like(both[0]))
+        close &= apart.max(axis=1) <= ROUNDING * sizes.reshape(apart.shape).max(axis=1, initial=1.0)
         largest = np.maximum(largest, apart.max(axis=1))  # a NaN of one of them stays one
         total, size = total + apart.sum(), size + apart.size
     same = ~differ(one, other, multi_label)
     return Difference(
         agreement=float(np.mean(same)),
-        ties=int(np.count_nonzero(~same & (largest <= ROUNDING))),
+        ties=int(np.count_nonzero(~same & close)),
         largest=float(largest.max()),
         mean=float(total / size),
         worst_example=int(np.argmax(np.nan_to_num(largest, nan=np.inf))),

@@ -24,6 +24,13 @@ def test_a_difference_is_numpys():
     assert np.isnan(difference({"x": np.array([[np.nan, 0]])}, {"x": np.zeros((1, 2))}).largest)
 
 
+def test_rounding_grows_with_the_size_of_logits():
+    one = np.array([[30.0, 30.0 + 2e-5, -40.0], [0.5, 0.5 + 2e-5, 0.0], [-np.inf, 0.5, 0.5 + 2e-5]])
+    other = np.stack([one[0, [1, 0, 2]], one[1, [1, 0, 2]], one[2, [0, 2, 1]]])
+    found = difference({"logits": one}, {"logits": other})
+    assert (found.agreement, found.ties) == (0.0, 1)  # the first; 2e-5 is no rounding of 0.5
+
+
 def test_nan_is_within_no_bounds():
     found = difference({"x": np.array([[np.nan, 1.0]])}, {"x": np.array([[0.0, 1.0]])})
     assert not found.within(Bounds(np.inf, 0.0), 1)
