@@ -1,6 +1,7 @@
 """Parts of a trained model that can be stored smaller: its tables and large kernels."""
 
 import functools
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -22,6 +23,7 @@ from kerascompact.compress.tables import values_of
 from kerascompact.core.keras_graph import is_one_table, own_variables, reached_layers
 from kerascompact.core.storage import total_bits
 from kerascompact.export.code_tables import in_codes
+from kerascompact.export.embedding_forms import is_embedding
 from kerascompact.forms import Form, LogitsForm
 
 FEW = 8192  # rows that a search for codes or anchors learns from
@@ -87,13 +89,16 @@ class Part(NamedTuple):
 def parts_of(model: keras.Model) -> list[Part]:
     """Embeddings and large dense kernels, each once; tables of a few numbers stay as they are.
 
+    Dense layers of one name, as two sub-models may have, are none: a recipe goes by names.
+
     >>> ids = keras.Input((4,), dtype="int32")
     >>> model = keras.Model(ids, keras.layers.Embedding(90, 20, name="words")(ids))
     >>> [part.layer.name for part in parts_of(model)]
     ['words']
     """
-    found = {id(layer): Part(layer) for layer in reached_layers(model) if _is_part(layer)}
-    return list(found.values())
+    layers = {id(layer): layer for layer in reached_layers(model)}.values()
+    names = Counter(layer.name for layer in layers if not is_embedding(layer))
+    return [Part(one) for one in layers if _is_part(one) and names[one.name] < 2]
 
 
 def _is_part(layer: Any) -> bool:

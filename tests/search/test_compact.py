@@ -175,6 +175,21 @@ def test_each_kernel_has_a_precision_of_its_own():
     assert small.choices[0].chosen == "int8" and small.loss > 100 * found.loss
 
 
+def test_kernels_of_one_name_are_stored_as_the_choices_say():
+    """A recipe goes by names: both layers called dense are rounded, or none."""
+
+    def part(name):
+        x = keras.Input((64,))
+        return keras.Model(x, keras.layers.Dense(64, name="dense")(x), name=name)
+
+    x = keras.Input((64,))
+    model = keras.Model(x, part("b")(part("a")(x)))
+    made = plan.Plan.of(model, (RANDOM.normal(size=(64, 64)).astype("float32"), None))
+    assert made.names == ["dense"]
+    for kernels, one in zip((8 * 64 * 64, 2 * 64 * 64), made.choices[0], strict=True):
+        assert kernels == one.bytes < len(made.built((one,))[2]) < kernels + 6000
+
+
 def test_what_cannot_be_converted_is_refused_before_the_work(monkeypatch):
     monkeypatch.setattr(plan, "measured", None)  # is not reached
     x = keras.Input((4, 4))
