@@ -61,19 +61,21 @@ def code_points(data: tf.Tensor) -> tf.Tensor:
     data = tf.minimum(tf.maximum(data, 0), 255)
     shifts = np.full(256, _DROPPED, np.uint8)
     shifts[0x80:0xC0] = _GOES_ON
-    offsets = np.zeros(_DROPPED + 1, np.int32)
+    offsets, smallest = np.zeros((2, _DROPPED + 1), np.int32)
     limits = np.zeros(_DROPPED + 1, np.int32)  # of the bytes that are missing, as bits 4, 2 and 1
     for begin, end, shift in ((0, 0x80, 18), (0xC2, 0xE0, 12), (0xE0, 0xF0, 6), (0xF0, 0xF5, 0)):
         shifts[begin:end] = shift
         offsets[shift] = begin >> 4 << 22 - shift if begin else 0
         limits[shift] = 1 << shift // 6
+        smallest[shift] = {12: 0x80, 6: 0x800, 0: 0x10000}.get(shift, 0)  # fewer bytes would do
     shift = _read(shifts, data)
     first, second, third = _after(tf.math.floormod(data, 64))
     joined = ((data * 64 + first) * 64 + second) * 64 + third
     points = tf.bitwise.right_shift(joined, shift) - tf.gather(offsets, shift)
     first, second, third = _after(tf.cast(tf.not_equal(shift, _GOES_ON), tf.int32))
     complete = tf.less(4 * first + 2 * second + third, tf.gather(limits, shift))
-    return tf.where(complete, tf.minimum(points, POINTS - 1), 0)
+    valid = complete & tf.greater_equal(points, tf.gather(smallest, shift)) & (points < POINTS)
+    return tf.where(valid, points, 0)
 
 
 def _after(numbers: tf.Tensor) -> list[tf.Tensor]:

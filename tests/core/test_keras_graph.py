@@ -144,6 +144,8 @@ def test_plain_embeddings():
             return inputs != 3
 
     assert is_stock_embedding(keras.layers.Embedding(9, 2)) and is_stock_embedding(Named(9))
+    exported = type("Exported", (keras.layers.Embedding,), {"_api_export_path": "hub.Exported"})
+    assert is_stock_embedding(exported(9, 2))  # as keras-hub's own name for it
     assert not any(map(is_stock_embedding, (Scaled(9), Masked(9), None)))
     quantized = keras.layers.Embedding(9, 2)
     quantized.build()

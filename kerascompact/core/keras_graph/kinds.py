@@ -54,7 +54,7 @@ def _works_as(kind: type, stock: type) -> bool:
     if not issubclass(kind, stock):
         return False
     own = {name for one in kind.mro()[: kind.mro().index(stock)] for name in vars(one)}
-    own -= {"get_config", "from_config"}
+    own -= {"get_config", "from_config", "_api_export_path", "_api_export_symbol_id"}
     return not any(hasattr(stock, name) for name in own if name == "__call__" or name[:2] != "__")
 
 
