@@ -88,7 +88,9 @@ def run(arguments: argparse.Namespace, defaults: dict[str, object]) -> int:
     from kerascompact.core import checks
     from kerascompact.runtime import vocabulary_file
     from kerascompact.search import budget, text_classifier
+    from kerascompact.search.found import FRONTIER, TRIALS
     from kerascompact.search.preparing import dev_share
+    from kerascompact.search.text_classifier import MOST_MINUTES
     from kerascompact.tasks import folder
 
     for name, default in defaults.items():
@@ -97,11 +99,11 @@ def run(arguments: argparse.Namespace, defaults: dict[str, object]) -> int:
             raise ValueError(f"{option} cannot be given with --budget: the search chooses it.")
     sizes = budget.several(arguments.budget)
     minutes = MINUTES if arguments.minutes is None else arguments.minutes
-    checks.number("minutes", minutes, above=0)
-    folder.check_writable(arguments.out)
+    checks.number("minutes", minutes, above=0, up_to=MOST_MINUTES)
+    folder.check_writable(arguments.out, TRIALS, FRONTIER)
     places = [arguments.out / budget.shown(size) for size in sizes]
     for place in places if len(sizes) > 1 else [arguments.out]:
-        folder.check_writable(place, folder.FILE, folder.MODEL, folder.VOCABULARY, folder.REPORT)
+        folder.check_writable(place, *folder.NAMES)
         vocabulary_file.check(place / folder.FILE, None)  # before hours of work
     teacher = _teacher(arguments.teacher)
     loaded = source.dataset(arguments, arguments.seed, False, dev_share)

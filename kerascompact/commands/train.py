@@ -87,8 +87,7 @@ def run(arguments: argparse.Namespace) -> int:
             f"Received: rules={arguments.rules!r}."
         )
     _check_options(arguments)
-    written = (folder.FILE, folder.MODEL, folder.VOCABULARY, folder.LABELS, folder.REPORT)
-    folder.check_writable(arguments.out, *written)
+    folder.check_writable(arguments.out, *folder.NAMES)
     loaded = source.dataset(arguments, arguments.seed)
 
     from kerascompact.runtime import vocabulary_file
@@ -154,8 +153,10 @@ def _train_and_write(
     texts: "Sequence[str] | None",
 ) -> int:
     """Trains, exports and writes; with texts of the test split, the file takes text."""
+    import numpy as np
+
     from kerascompact import export
-    from kerascompact.core import files
+    from kerascompact.core import checks, files
     from kerascompact.models import with_bit_input
     from kerascompact.tasks import classification, folder, methods
     from kerascompact.tasks.measure import measure
@@ -175,6 +176,9 @@ def _train_and_write(
             callbacks=[progress],
             optimizer=methods.optimizer_of(arguments.method),
         )
+    if not all(np.isfinite(weight).all() for weight in model.get_weights()):
+        expected = "one at which training does not diverge: the trained weights are not finite"
+        checks.fail("learning_rate", expected, arguments.learning_rate)
     row, frozen = measure(model, data, arguments.recipe, arguments.sequence_length, True, texts)
     report: dict[str, Any] = {
         "data": data.name,

@@ -24,7 +24,7 @@ from kerascompact.tasks import folder as names
 
 WHY = 5  # settings that are named
 LEAST = 8  # trials of a budget that say something of its settings
-TRIALS = "trials.jsonl"
+TRIALS, FRONTIER = "trials.jsonl", "frontier.png"
 
 # Parameters that the search draws as a multiple of a usual value -> that number of the setting.
 MULTIPLES = {
@@ -130,7 +130,7 @@ class Found:
         text = "".join(json.dumps(line) + "\n" for line in lines)
         files.write_bytes(folder / TRIALS, text.encode())
         with contextlib.suppress(ImportError):
-            self.plot(folder / "frontier.png")
+            self.plot(folder / FRONTIER)
         return folder
 
     def _save(self, folder: Path, best: Best) -> None:

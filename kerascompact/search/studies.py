@@ -14,7 +14,9 @@ from typing import Any
 import optuna
 from optuna.storages.journal import JournalFileBackend, JournalFileSymlinkLock
 from optuna.trial import FrozenTrial, TrialState
+from sqlalchemy.exc import SQLAlchemyError
 
+from kerascompact.core import checks
 from kerascompact.search.evidence import Known, estimates
 from kerascompact.search.locks import entire_lines, hold, is_held
 from kerascompact.search.runs import Ranked, Run, run_of
@@ -30,9 +32,16 @@ OPEN = (TrialState.COMPLETE, TrialState.RUNNING, TrialState.WAITING)
 
 def storage_of(address: str, folder: Path) -> optuna.storages.BaseStorage:
     """Opens the storage of a search: of an address, such as `sqlite:///search.db`, or the journal
-    in its folder; an address without `://` is the path of a shared journal."""
+    in its folder; an address without `://` is the path of a shared journal.
+
+    Raises: ValueError, if a database cannot be opened; OSError.
+    """
     if "://" in address:
-        return optuna.storages.get_storage(address)
+        try:
+            return optuna.storages.get_storage(address)
+        except (SQLAlchemyError, ImportError, ValueError) as error:
+            expected = f"a database that can be opened ({str(error).splitlines()[0]})"
+            checks.fail("storage", expected, address.partition("://")[0] + "://...")
     path = Path(address) if address else folder / JOURNAL
     path.parent.mkdir(parents=True, exist_ok=True)
     lock = JournalFileSymlinkLock(str(path))

@@ -19,11 +19,13 @@ from kerascompact.search.finishing import MOST_TRIED, finish, score_of
 from kerascompact.search.found import Found, importances
 from kerascompact.search.preparing import folder_of, held_out, prepare
 from kerascompact.search.processes import Processes
+from kerascompact.search.studies import storage_of
 from kerascompact.search.task import TASK
 from kerascompact.search.worker import SMALL, Worker
 from kerascompact.text import inputs
 from kerascompact.training.scores import METRICS
 
+MOST_MINUTES = 60 * 24 * 365
 MOST_WORKERS = 4  # by default
 SHARE = 0.9  # of the time for trials; the rest makes the files
 SHARE_OF_FEWER = 0.65  # where trials train on a part of the rows, and the files on more
@@ -115,7 +117,7 @@ def text_classifier(
     bytes is that of fastText's `autotuneModelSize`.
     """
     sizes = budgets.several(budget)
-    checks.number("minutes", minutes, above=0)
+    checks.number("minutes", minutes, above=0, up_to=MOST_MINUTES)
     checks.seed(seed)
     workers = min(os.cpu_count() or 1, MOST_WORKERS) if workers is None else workers
     checks.integer_in("workers", workers, 1)
@@ -138,6 +140,8 @@ def text_classifier(
     with folder_of(folder, resume) as place:
         seconds = 60 * minutes
         used = rows_in_time(dataset.train.texts, seconds * workers, len(sizes))
+        if storage and not resume:
+            storage_of(storage, place)  # an error before the search is written
         task = prepare(
             dataset, beyond, place, resume, budgets=sizes, metric=metric, seed=seed, distil=distil,
             storage=storage, used=used,

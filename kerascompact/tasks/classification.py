@@ -115,11 +115,11 @@ def fit(
 
     The learning rate falls linearly to zero over the epochs: without that the dev accuracy of an
     LSTM jumps by two points from epoch to epoch, for every method alike. The optimizer is the
-    same for every method: stock Keras 3 Adam is another optimizer on embeddings than on dense
-    tables (see `kerascompact.optimizers.LazyAdam`). Another `optimizer`, such as one that takes
-    proximal steps, is called with the rate and `global_clipnorm`. `start_from_epoch` leaves that
-    many epochs out of the choice: those in which a penalty has not made its zeros yet. Labels of
-    batches that are floats, `(batch, classes)`, are probabilities, such as a teacher's.
+    same for every method: on embeddings Keras 3's Adam is not Adam (see
+    `kerascompact.optimizers.LazyAdam`). Another `optimizer`, such as one that takes proximal steps,
+    is called with the rate and `global_clipnorm`. `start_from_epoch` leaves that many epochs out of
+    the choice: those in which a penalty has not made its zeros yet. Labels of batches that are
+    floats, `(batch, classes)`, are probabilities, such as a teacher's.
 
     The loss is the cross-entropy; of a model made with `multi_label=True`, the sum of the classes'
     binary ones, and its biases, as long as they are zero, start at the log-odds of the classes: on

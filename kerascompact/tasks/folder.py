@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 MODEL, VOCABULARY, LABELS = "model.keras", "vocabulary.txt", "labels.txt"
 FILE, REPORT = "model.tflite", "report.json"
+NAMES = (FILE, MODEL, VOCABULARY, LABELS, REPORT)
 
 
 @contextlib.contextmanager

@@ -106,6 +106,13 @@ def test_wrong_arguments_are_refused_before_anything_is_written(
     assert not out.exists()
 
 
+def test_a_rate_at_which_training_diverges_is_named(table, tmp_path, fails):
+    arguments = ["--method", "standard", "--width", "4", "--epochs", "1", "--learning-rate", "1e30"]
+    out = tmp_path / "out"
+    assert "training does not diverge" in fails("train", "--data", table, "--out", out, *arguments)
+    assert not out.exists()
+
+
 def test_tables_that_are_damaged_are_refused(tmp_path, fails):
     path = tmp_path / "bad.csv"
     for content, message in (

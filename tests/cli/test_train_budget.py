@@ -74,6 +74,14 @@ def test_words_of_another_file_stay(budgets, place, tmp_path, capsys):
     assert words.read_bytes() == before
 
 
+@pytest.mark.parametrize("name", ["labels.txt", "trials.jsonl", "frontier.png"])
+def test_a_folder_in_the_place_of_a_file_is_refused(name, tmp_path, capsys):
+    (tmp_path / "out" / name).mkdir(parents=True)
+    arguments = ["train", "--data", str(table(tmp_path, 60)), "--budget", "20KB"]
+    assert cli.main([*arguments, "--minutes", "0.001", "--out", str(tmp_path / "out")]) == 1
+    assert f"{name} is a folder, and must be a file" in capsys.readouterr().err
+
+
 def test_a_file_in_the_place_of_a_folder_is_refused(tmp_path, capsys):
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "30KB").write_text("mine")

@@ -102,6 +102,7 @@ def test_goes_on_with_the_trials_it_has(found):
     [
         ({"budget": "big"}, "`budget` must be bytes"),
         ({"minutes": 0}, "`minutes` must be"),
+        ({"minutes": 1e308}, r"`minutes` must be a number in \(0, 525,?600|5\\.256e\\+05"),
         ({"metric": "f1"}, "`metric` must be one of"),
         ({"workers": 0}, "`workers` must be"),
         ({"seed": 2**32}, r"`seed` must be an integer in \[0, 4294967295\]"),
@@ -131,6 +132,14 @@ def test_a_refused_budget_leaves_no_search(tmp_path, monkeypatch):
         message = f"`budget` must be at least .* operators and metadata .*Received: {received}"
         with pytest.raises(ValueError, match=message):
             text_classifier(dataset(60), budget, workers=1, verbose=False, folder=tmp_path)
+
+
+@pytest.mark.parametrize("address", ["foo://bar", "sqlite:///nowhere/at/all.db"])
+def test_a_refused_storage_leaves_no_search(address, tmp_path):
+    options = {"workers": 1, "verbose": False, "folder": tmp_path, "storage": address}
+    for _ in range(2):
+        with pytest.raises(ValueError, match="`storage` must be a database that can be opened"):
+            text_classifier(dataset(60), "20KB", **options)
 
 
 @pytest.mark.parametrize(("trials", "values"), [(7, 7), (24, 1)])
