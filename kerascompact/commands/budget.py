@@ -26,7 +26,7 @@ def add_budget(parser: argparse.ArgumentParser) -> None:
     add(
         "--budget", metavar="BYTES",
         help="size of the entire file, text in: 64KiB, 64KB or 65536; several: 16KiB,64KiB. The "
-        "settings below are then chosen by a search",
+        "method, the model and the other settings are then chosen by a search",
     )  # fmt: skip
     add("--minutes", type=float, help=f"time of the search ({MINUTES:g})")
     add(

@@ -28,7 +28,7 @@ class ProductCodes(Compressor):
     `RowScaledForm`, and the values lie where the numbers are. For 4,000 x 32 normal numbers, the
     relative error is 0.086 at 4 bits (0.096 with `group=1`, a list of 16 values, and 0.115 with
     `ScalarQuantization(4)`), 0.16 at 3 and 0.30 at 2; without lengths of rows, 0.089 and 0.099. For
-    words of a trained classifier, whose lengths differ much, it is 0.067 in place of 0.18 at 4
+    words of a trained classifier, whose lengths differ much, it is 0.068 in place of 0.18 at 4
     bits.
 
     Args:

@@ -16,8 +16,8 @@ class ScalarQuantization(Compressor):
     """Stores each entry of a table in a few bits.
 
     With a scale for each column (8 or 4 bits), `E[i, j] ~ s[j] q[i, j]`, `q` in [-127, 127] or
-    [-7, 7], as `Form.quantize` does: with 8 bits `s[j] = max_i |E[i, j]| / 127`, so that an entry
-    is off by at most `s[j] / 2`, and zero is exact.
+    [-7, 7], as `form.stored_as("int8")` does: with 8 bits `s[j] = max_i |E[i, j]| / 127`, so that
+    an entry is off by at most `s[j] / 2`, and zero is exact.
 
     With a scale for each row or one for the table (1 to 8 bits), `E[i, j] ~ s (q - (2^b - 1) / 2)`,
     `q` in `[0, 2^b - 1]`, as `QuantizedEmbedding` does: `2^b` values around zero. Entries beyond

@@ -17,9 +17,9 @@ class SparseLSTM(SparseRecurrent):
 
     In training it runs Keras LSTMs, so that a GPU uses cuDNN; in a file it is one loop over all
     segments, see `to_form`. A step of 20 texts of 32 vectors, 300 -> 256 with 4 segments and
-    `gamma` 0.4, takes 29 ms of a CPU (dense: 67), with `jit_compile` 23 ms (dense: 42). The loop
-    would take 31 and 20 ms, not worth a second path. In a file the loop reads a text in 266 us,
-    separate layers in 565, the dense layer in 1,122 (`python -m benchmarks.run recurrent_speed`).
+    `gamma` 0.4, takes 20 ms of a CPU (dense: 35), with `jit_compile` 16 ms (dense: 35). The loop
+    would take 18 and 15 ms, not worth a second path. In a file the loop reads a text in 226 us,
+    separate layers in 426, the dense layer in 923 (`python -m benchmarks.run recurrent_speed`).
 
     `equal_parameters` finds `N` and `gamma` for the size of a dense layer.
 
