@@ -1,6 +1,6 @@
 """Random inputs that fit a `.tflite` file of any exporter."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,8 @@ from kerascompact.tflite.layout import TYPE_NAMES
 from kerascompact.tflite.metadata import metadata_of
 
 SAME_NUMBERS = (OP.CAST, OP.RESHAPE, OP.SQUEEZE, OP.EXPAND_DIMS)
+SELECTS = (OP.SELECT, OP.SELECT_V2)
+COMPARED = (OP.NOT_EQUAL, OP.EQUAL, OP.GREATER, OP.LESS, OP.SHAPE)  # read ids, and look up nothing
 LETTERS = "etaoinshrdlucmfwypvbgkjqxz"
 
 
@@ -35,7 +37,8 @@ def random_inputs(
         sequence_length: Size of dimensions that the file leaves open, except for the batch, which
             is 1; and words in a text.
         num_ids: Ids are below this number. Default: the vocabulary size in kerascompact's metadata,
-            or the number of rows of the smallest table that is looked up.
+            or the number of rows of the table that an input looks up; of the smallest table, if
+            that cannot be told.
         texts: Texts for a file that takes text. Default: made-up words.
         seed: Seed of the random numbers.
         graph: Number of the graph whose inputs are drawn, if the file has several models.
@@ -71,7 +74,7 @@ def random_inputs(
             found[name] = _encoded([given[i % len(given)] for i in range(count)], takes_text)
         else:
             shape = (count, *_shape(tensor, sequence_length))
-            most = num_ids or _num_ids(model, metadata)
+            most = num_ids or _num_ids(model, metadata, own, int(index))
             if _are_float_ids(model, own, int(index)):
                 found[name] = random.integers(0, most, shape).astype(np.float32)
             else:
@@ -165,30 +168,68 @@ def _numbers(
     return random.integers(0, min(num_ids, int(limits.max) + 1), shape).astype(dtype)
 
 
-def _are_float_ids(model: Any, graph: Any, index: int) -> bool:
-    """Whether a float tensor becomes the ids of a lookup, as in files of Keras 2."""
-    if graph.tensors[index].type != TYPE.FLOAT32:
-        return False
-    reached, found = [index], set[int]()
+def _readers(model: Any, graph: Any, index: int) -> Iterator[tuple[Any, Any, int]]:
+    """Operators that read the numbers of a tensor, in whatever shape, each with its kind and the
+    tensor that it reads them from."""
+    reached, found = [index], {index}
     while reached:
         tensor = reached.pop()
         for one in users(graph, tensor):
             which = kind(model, one)
-            is_lookup = which == OP.GATHER and one.inputs[1] == tensor
-            if is_lookup or (which == OP.EMBEDDING_LOOKUP and one.inputs[0] == tensor):
-                return True
-            if which in SAME_NUMBERS and one.inputs[0] == tensor and tensor not in found:
+            if which == OP.ADD and _is_for_negative(model, graph, one, tensor):
+                continue
+            chosen = which in SELECTS and tensor != one.inputs[0]
+            if not chosen and (which not in SAME_NUMBERS or one.inputs[0] != tensor):
+                yield which, one, tensor
+            elif int(one.outputs[0]) not in found:
                 reached.append(int(one.outputs[0]))
-        found.add(tensor)
-    return False
+                found.add(int(one.outputs[0]))
 
 
-def _num_ids(model: Any, metadata: dict[str, Any]) -> int:
-    sizes = [form["input_dim"] for form in metadata.get("embeddings", [])]
-    sizes = [size for size in sizes if size]
-    if not sizes:
-        sizes = [constant.num_rows for constant in constants(model) if constant.is_table]
-    return max(1, min(sizes, default=2))
+def _is_for_negative(model: Any, graph: Any, add: Any, tensor: int) -> bool:
+    """Whether a sum is for ids below 0 alone, in Keras' `where(ids < 0, ids + V, ids)`."""
+    after = users(graph, int(add.outputs[0]))
+    return bool(after) and all(
+        kind(model, one) in SELECTS and one.inputs[2] == tensor for one in after
+    )
+
+
+def _looked_up(graph: Any, which: Any, one: Any, tensor: int) -> int | None:
+    """Number of rows that an operator looks up by a tensor of ids; `None` if it does not."""
+    if which == OP.GATHER and one.inputs[1] == tensor:
+        rows = one.inputs[0]
+    elif which == OP.EMBEDDING_LOOKUP and one.inputs[0] == tensor:
+        rows = one.inputs[1]
+    else:
+        return None
+    shape = dims_of(graph.tensors[rows])
+    axis = getattr(one.builtinOptions, "axis", 0) or 0
+    return int(shape[axis]) if shape and shape[axis] > 0 else None
+
+
+def _are_float_ids(model: Any, graph: Any, index: int) -> bool:
+    """Whether a float tensor becomes the ids of a lookup, as in files of Keras 2."""
+    if graph.tensors[index].type != TYPE.FLOAT32:
+        return False
+    return any(_looked_up(graph, *read) is not None for read in _readers(model, graph, index))
+
+
+def _num_ids(model: Any, metadata: dict[str, Any], graph: Any, index: int) -> int:
+    """Ids of an input: rows of the table that it looks up, or of the smallest, if others read it.
+
+    Of a file of ours, a table counts if the metadata name its size: of others, as of lists one
+    behind another, rows are no ids.
+    """
+    own = [rows for form in metadata.get("embeddings", []) if (rows := form["input_dim"])]
+    found = set()
+    for which, one, tensor in _readers(model, graph, index):
+        if which not in COMPARED:
+            found.add(_looked_up(graph, which, one, tensor))
+    sizes = [rows for rows in found if rows is not None]
+    if len(sizes) == len(found) > 0 and (not own or set(sizes) <= set(own)):
+        return max(1, min(sizes))
+    others = [constant.num_rows for constant in constants(model) if constant.is_table]
+    return max(1, min(own or others, default=2))
 
 
 def _words(random: np.random.Generator, count: int) -> str:

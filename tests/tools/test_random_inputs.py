@@ -54,6 +54,27 @@ def test_ids_of_a_foreign_file_are_rows_of_its_smallest_table():
     assert ids.min() == 0 and ids.max() == 6
 
 
+def test_ids_of_each_input_are_rows_of_its_own_table():
+    """As of words and segments; what reads ids in another way leaves them to the smallest."""
+    small, large = (tf.zeros((rows, 4)) for rows in (2, 90))
+    specs = [tf.TensorSpec((1, 6), tf.int32)] * 2
+
+    def sums(x, y):
+        mask = tf.cast(tf.not_equal(x, 0), tf.float32)[..., None]
+        return mask * tf.gather(large, x) + tf.gather(small, y)
+
+    ids = [keras.Input((6,), dtype="int32") for _ in specs]
+    looked_up = keras.layers.Add()(
+        [keras.layers.Embedding(n, 4)(x) for n, x in zip((90, 2), ids, strict=True)]
+    )
+    keras_file = tf.lite.TFLiteConverter.from_keras_model(keras.Model(ids, looked_up)).convert()
+    for model in (foreign(sums, *specs), flatbuffer.parse(keras_file)):
+        segments, words = sorted(ids.max() for ids in random_inputs(model, 50).values())
+        assert words > 80 and segments == 1
+    shifted = foreign(lambda x, y: tf.gather(large, 2 * x) + tf.gather(small, y), *specs)
+    assert max(ids.max() for ids in random_inputs(shifted, 50).values()) == 1
+
+
 def test_numbers_of_other_types():
     specs = [tf.TensorSpec((1, 3), dtype) for dtype in (tf.float32, tf.bool)]
     model = foreign(lambda x, b: tf.where(b, x, -x), *specs)
