@@ -265,7 +265,7 @@ def test_no_seed_and_no_size_brings_the_mixture_to_the_papers_number_on_imdb():
         for row in results.rows("imdb_dev")
         if row["spec"]["epochs"] == 10
     }
-    said = "has {mixture} on dev, plain vectors {standard} (seed 0): it lifts neither"
+    said = "reach {mixture} on dev, plain vectors {standard} (seed 0): neither gains"
     assert said.format(**schedule) in RESULTS
 
 
