@@ -12,6 +12,7 @@ from kerascompact.forms.base import Form
 from kerascompact.tflite.passes import (
     bit_products,
     embedding_lookup,
+    gathered,
     int4,
     kernels,
     known_words,
@@ -57,6 +58,7 @@ def rewrite(
         requantize.use_quantize(parsed)
     if recipe.kernels in ("int8", "dynamic"):
         scales = metadata.column_scales(forms)
+        gathered.store_tables_as_int8(parsed, rounded)
         kernels.store_kernels_as_int8(parsed, rounded, recipe.kernels == "dynamic", scales)
     if fused_lstm:
         lstm_fusion.forget_states(parsed)

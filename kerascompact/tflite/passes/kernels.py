@@ -170,7 +170,7 @@ def _found(kernel: np.ndarray, known: Sequence[np.ndarray]) -> Found | None:
     for codes in (moved for one in known for moved in _layouts(one, kernel)):
         for axis in range(kernel.ndim):
             if pays(kernel.shape, axis):
-                found = _scaled(kernel, codes, axis)
+                found = scaled(kernel, codes, axis)
                 if found is not None:
                     return axis, *found
     return None
@@ -201,10 +201,14 @@ def _follows(shape: Sequence[int], other: Sequence[int]) -> bool:
     return ends[0] <= ends[1] or ends[1] <= ends[0]
 
 
-def _scaled(
+def scaled(
     kernel: np.ndarray, codes: np.ndarray, axis: int
 ) -> tuple[np.ndarray, np.ndarray] | None:
-    """The integers and their scales, if their product is the kernel; else `None`."""
+    """The integers and their scales, if their product is the kernel; else `None`.
+
+    >>> scaled(np.float32([[0.5, 6.0]]), np.int8([[1, 3]]), 1)
+    (array([[1, 3]], dtype=int8), array([0.5, 2. ], dtype=float32))
+    """
     columns, numbers = (
         np.moveaxis(array, axis, -1).reshape(-1, array.shape[axis]) for array in (kernel, codes)
     )
