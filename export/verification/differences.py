@@ -145,7 +145,8 @@ def accuracy(
             else sets, whose accuracy is the share of exactly right ones, see `score`.
         multi_label: Whether rows with a single one are sets, too.
 
-    Raises: ValueError, if the labels are no numbers, or their shape does not fit the output.
+    Raises: ValueError, if the labels are no numbers or no classes, or their shape does not fit the
+        output.
 
     >>> accuracy({"y": np.array([[0.2, 0.8], [0.7, 0.3]])}, [[1], [1]])
     0.5
@@ -163,4 +164,6 @@ def accuracy(
         if multi_label or not one_hot:
             return score(answers, given)
         given = given.argmax(axis=-1)
+    if classes > 1 and not np.all((given >= 0) & (given < classes) & (given == np.floor(given))):
+        checks.fail("labels", f"classes, integers in [0, {classes - 1}]", labels)
     return float(np.mean(chosen(answers) == given.reshape(shape)))

@@ -198,6 +198,8 @@ def _counts(path: Path, table: "Table") -> "np.ndarray":
     from kerascompact.core.arrays import load_npy
 
     counts = load_npy(path)
+    if counts.dtype.kind not in "iuf":
+        raise ValueError(f"{path} must hold numbers. Received: an array of {counts.dtype}.")
     if counts.shape != table.vectors.shape[:1]:
         raise ValueError(
             f"{path} must hold a number for each of the {len(table.vectors)} vectors. "

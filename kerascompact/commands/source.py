@@ -142,5 +142,9 @@ def _is_table(arguments: argparse.Namespace) -> bool:
 
 
 def _columns(arguments: argparse.Namespace) -> tuple[str, str, str | None]:
-    text, label = arguments.text_column or "text", arguments.label_column or "label"
-    return text, label, arguments.separator
+    text, label = arguments.text_column, arguments.label_column
+    return (
+        "text" if text is None else text,
+        "label" if label is None else label,
+        arguments.separator,
+    )

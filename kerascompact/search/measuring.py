@@ -1,10 +1,12 @@
 """Losses of a trained model with each part stored in each way, one at a time."""
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import keras
 import numpy as np
+import tensorflow as tf
 from rich.progress import track
 
 from kerascompact import export
@@ -47,11 +49,23 @@ def sample(
     def part(places: np.ndarray) -> tuple[Any, Any]:
         inputs = keras.tree.map_structure(lambda array: array[places], x)
         if not has_loss(model):
-            return inputs, model.predict(inputs, verbose=0)
+            with _naming_data():
+                return inputs, model.predict(inputs, verbose=0)
         targets = keras.tree.map_structure(lambda one: None if one is None else one[places], y)
         return inputs, targets
 
     return part(rows[:samples]), part(rest)
+
+
+@contextlib.contextmanager
+def _naming_data() -> Iterator[None]:
+    """Makes a `ValueError` of what TensorFlow says of an id beyond its table, or such a class."""
+    try:
+        yield
+    except tf.errors.InvalidArgumentError as error:
+        said = [one for one in str(error).splitlines() if "not in [" in one or "range" in one]
+        received = "; ".join(said) or type(error).__name__
+        raise ValueError(f"`data` must be what the model takes. Received: {received}") from error
 
 
 def _arrays(given: Any, ports: int) -> Any:
@@ -119,7 +133,8 @@ def measured(
     pairs = zip(reached_layers(model), reached_layers(copy), strict=True)
     twins = {id(layer): Part(twin) for layer, twin in pairs}
     graph = _on_data(model, copy)
-    base = _evaluated(graph, x, y)
+    with _naming_data():
+        base = _evaluated(graph, x, y)
     if not np.isfinite(base):
         checks.fail("data", "inputs and targets on which the model's loss is finite", base)
     found = []

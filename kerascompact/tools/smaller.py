@@ -217,6 +217,7 @@ def _finer(values: np.ndarray, stored: np.ndarray, counts: np.ndarray) -> Finer 
 
 def _error(values: np.ndarray, stored: np.ndarray) -> float:
     """Mean over the rows of their relative errors, so that a few large rows hide nothing."""
-    rows, apart = (array.reshape(len(values), -1) for array in (values, stored - values))
+    exact, close = (np.asarray(array, np.float64) for array in (values, stored))  # of any size
+    rows, apart = (array.reshape(len(values), -1) for array in (exact, close - exact))
     lengths, errors = (np.linalg.norm(array, axis=1) for array in (rows, apart))
     return float(np.mean(errors / np.where(lengths > 0, lengths, 1)))

@@ -202,6 +202,8 @@ def test_wrong_arguments_are_named_before_any_work(glove, classifier, tmp_path, 
     np.save(tmp_path / "counts.npy", np.ones(3))
     wrong = line(*scalar, "--counts", tmp_path / "counts.npy")
     assert "counts.npy must hold a number for each of the 40 vectors" in wrong
+    np.save(tmp_path / "counts.npy", np.full(40, "a"))
+    assert "counts.npy must hold numbers" in line(*scalar, "--counts", tmp_path / "counts.npy")
     (tmp_path / "counts.npy").write_bytes(b"")
     assert "counts.npy is not a .npy file" in line(*scalar, "--counts", tmp_path / "counts.npy")
     assert "one of 1, 2, 3, 6" in line(

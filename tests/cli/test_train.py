@@ -72,6 +72,7 @@ def test_a_text_may_have_several_labels(tmp_path, capsys):
         (["--clusters", "5000"], "`num_clusters` must be an integer in [2, "),
         (["--unique", "5000"], "`num_unique` must be an integer in [1, "),
         (["--clusters", "1"], "`num_clusters` must be an integer in [2, "),
+        (["--text-column", ""], "has no column ''"),
         (["--text-column", "query"], "has no column 'query'. Its columns are 'text', 'label'"),
         (["--label-column", "intent"], "has no column 'intent'"),
         (["--epochs", "0"], "`epochs` must be an integer >= 1"),

@@ -76,6 +76,12 @@ def test_refuses_labels_that_no_accuracy_has(labels):
         accuracy({"y": np.array([[0.4, 0.3], [0.1, 0.2]])}, labels)
 
 
+@pytest.mark.parametrize("labels", [[0, 2], [0, -1], [0.5, 1], [np.nan, 0]])
+def test_refuses_labels_that_are_no_classes(labels):
+    with pytest.raises(ValueError, match=r"`labels` must be classes, integers in \[0, 1\]"):
+        accuracy({"y": np.array([[0.4, 0.3], [0.1, 0.2]])}, labels)
+
+
 def test_a_number_for_each_example_is_one_output():
     one, other = {"y": np.array([0.9, 0.4, 0.6])}, {"y": np.array([0.8, 0.7, 0.5])}
     assert differ(one, other).tolist() == [False, True, False]

@@ -226,6 +226,7 @@ def test_combinations_are_the_pareto_front_of_all():
     [
         (dict(budget="much"), "`budget` must be"),
         (dict(data=np.ones(3)), "`data` must be a pair"),
+        (dict(data=([ids() + V] * 2, None)), "`data` must be what the model takes"),
         (dict(joint=0), "`joint` must be"),
         (dict(samples=0), "`samples` must be"),
         (dict(seed=2**32), "`seed` must be"),
