@@ -9,7 +9,9 @@ def step_size(limit: tf.Tensor, bits: int) -> tf.Tensor:
     >>> float(step_size(tf.constant(1.5), bits=2))
     1.0
     """
-    return 2.0 * limit / (2**bits - 1)
+    # One product: of a product and a quotient, TensorFlow's graphs would make one, which rounds in
+    # another way, so that a number between two codes would get another one than outside of graphs.
+    return limit * (2.0 / (2**bits - 1))
 
 
 def quantize(rows: tf.Tensor, limit: tf.Tensor, bits: int) -> tf.Tensor:

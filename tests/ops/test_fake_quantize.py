@@ -28,6 +28,17 @@ def test_gives_the_nearest_value(bits, limit):
     np.testing.assert_array_equal(dequantize(tf.constant(codes), tf.constant(limit), bits), found)
 
 
+@pytest.mark.parametrize("bits", range(1, 9))
+def test_a_graph_rounds_as_eager_code_does(bits):
+    """A graph may join a product and a quotient, which would move numbers between two codes."""
+    rows = np.random.default_rng(1).normal(size=(500, 60)).astype(np.float32)
+    limit = tf.reduce_max(tf.abs(rows), axis=-1, keepdims=True)
+    expected = fake_quantize(rows, limit, bits)
+    for compiled in (False, True):
+        found = tf.function(lambda x, most: fake_quantize(x, most, bits), jit_compile=compiled)
+        np.testing.assert_array_equal(found(rows, limit), expected)
+
+
 @pytest.mark.parametrize("bits", [1, 4, 8])
 def test_values_are_stable(bits):
     """Quantizing what has been quantized changes no code."""
