@@ -1,6 +1,6 @@
 """Compact embeddings for Keras: train in `model.fit`, ship a small `.tflite`.
 
-Rooms are modules and load on first use, so that reading a file on a machine without TensorFlow
+Its packages load on first use, so that reading a file on a machine without TensorFlow
 (`kerascompact predict`, `kerascompact inspect`) stays light, and works in the package
 kerascompact-runtime, which does not bring TensorFlow:
 
@@ -17,7 +17,7 @@ from kerascompact.core.extras import training_is_missing
 
 __version__ = "0.1.0"
 
-_ROOMS = (
+_PACKAGES = (
     "compress",
     "datasets",
     "export",
@@ -41,7 +41,7 @@ check_backend()
 
 
 def __getattr__(name: str) -> Any:
-    if name in _ROOMS:
+    if name in _PACKAGES:
         try:
             return importlib.import_module(f"kerascompact.{name}")
         except ModuleNotFoundError as error:
@@ -52,4 +52,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*(name for name in globals() if name.startswith("__")), *_ROOMS])
+    return sorted([*(name for name in globals() if name.startswith("__")), *_PACKAGES])

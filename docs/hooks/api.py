@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 
 def rooms():
     """Names of the public rooms, as the package lists them."""
-    return _assigned(ROOT / "kerascompact" / "__init__.py", "_ROOMS")
+    return _assigned(ROOT / "kerascompact" / "__init__.py", "_PACKAGES")
 
 
 def public_names(room):

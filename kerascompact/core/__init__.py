@@ -1,1 +1,1 @@
-"""What every room shares: checks, bits, files, registration. TensorFlow is not imported early."""
+"""What all packages share: checks, bits, files, registration. TensorFlow is not imported early."""

@@ -32,8 +32,8 @@ class _Batch(NamedTuple):
 class SkipGram(keras.Model):
     """Trains an embedding to distinguish words near a word from noise words.
 
-    `fit` takes words as `x` and a context of each as `y`, or `text.SkipGramBatches`. The loss of a
-    pair is
+    `fit` takes words as `x` and a context of each as `y`, or batches of
+    `text.skip_gram_batches.SkipGramBatches`. The loss of a pair is
 
     `-log sigma(v'(w_c)^T v(w_t)) - sum_{i=1}^k log sigma(-v'(w_i)^T v(w_t))`,  `w_i ~ U^{3/4}`,
 
@@ -276,6 +276,6 @@ class SkipGram(keras.Model):
 
 
 def _cumulative(counts: Any) -> np.ndarray:
-    """Rising sums of the noise's distribution, as integers: see `ops.draw_noise`."""
+    """Rising sums of the noise, as integers: see `ops.negative_sampling.draw_noise`."""
     rising = np.cumsum(noise_probabilities(counts))
     return (np.round(2.0**31 * rising / rising[-1]) - 1).astype(np.int32)

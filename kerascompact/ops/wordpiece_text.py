@@ -31,7 +31,7 @@ _DROPPED, _GOES_ON = 31, 30  # shifts of a byte that begins no character, or goe
 
 
 class Tables(NamedTuple):
-    """Arrays of a tokenizer, as `text.CharacterMap` and `text.Pieces` have them."""
+    """Arrays of a `text.character_map.CharacterMap` and of `text.pieces.Pieces`."""
 
     top: tf.Tensor
     middle: tf.Tensor

@@ -1,6 +1,6 @@
 """Token rules and vocabularies: from raw text to ids and to batches.
 
-Importing this room loads no TensorFlow, so that a tool that only reads a `.tflite` file starts
+Importing this package loads no TensorFlow, so that a tool that only reads a `.tflite` file starts
 fast. Modules that need TensorFlow are imported by name: `kerascompact.text.length_batches`,
 `kerascompact.text.bit_pipeline`, `kerascompact.text.tokenize`.
 

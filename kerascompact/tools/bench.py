@@ -74,7 +74,7 @@ def bench(
         num_threads: Threads that the runtime may use.
         sequence_length: Ids in an example, or words in a text, where the file leaves it open.
         num_ids: Random ids are below this number. Default: the vocabulary size of the file.
-        texts: Texts for files that take text. Default: made-up words.
+        texts: Texts for files that take text; at least one must. Default: made-up words.
         data: Examples to run on instead of random inputs, one in each run: an array, or for several
             inputs a list or tuple of arrays in the order of the model, or a dictionary of arrays by
             name.
@@ -109,9 +109,12 @@ def bench(
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         children = []
+        arrays = [_inputs(Path(file), data, options) for file in files]
+        if texts is not None and not any(_takes_text(Path(file)) for file in files):
+            checks.fail("texts", "None, if no file takes text", texts)
         for number, file in enumerate(files):
             inputs = folder / f"{number}.npz"
-            np.savez(inputs, **_inputs(Path(file), data, options))  # type: ignore[arg-type]
+            np.savez(inputs, **arrays[number])  # type: ignore[arg-type]
             children.append(stack.enter_context(_child(Path(file), inputs, num_threads)))
         found = [_measured(Path(file), child) for file, child in zip(files, children, strict=True)]
         seconds: list[list[float]] = [[] for _ in children]
@@ -134,11 +137,16 @@ def _inputs(file: Path, data: Any, options: dict[str, Any]) -> dict[str, np.ndar
             )
         if data is not None:
             return given_inputs(model, data)
-        if (metadata_of(model) or {}).get("text") is None:
+        if not _takes_text(file):
             options = {**options, "texts": None}
         return random_inputs(model, **options)
     except ValueError as error:
         raise ValueError(f"{file}: {error}") from error
+
+
+def _takes_text(file: Path) -> bool:
+    """Whether the inputs of a file are made from texts, as its metadata says."""
+    return (metadata_of(flatbuffer.read(file)[1]) or {}).get("text") is not None
 
 
 @contextlib.contextmanager

@@ -77,6 +77,8 @@ def test_rows_of_the_user_take_turns(files, monkeypatch):
         bench(files["text"], data=ids)
     with pytest.raises(ValueError, match="`texts` must be None, if `data` are given"):
         bench(files["text"], data=ids, texts=["a"])
+    with pytest.raises(ValueError, match="`texts` must be None, if no file takes text"):
+        bench(files["mean"], texts=["a"])
 
 
 def test_percentiles_are_those_of_all_runs():
