@@ -30,6 +30,7 @@ class Line(NamedTuple):
         base: Where the rows are that ours are compared with, seed by seed; with it our number is a
             gain over theirs, or, with `share`, a share of it.
         share: Whether ours is divided by that of `base`.
+        computed: Our number, where the code computes it and nothing is trained.
     """
 
     place: str
@@ -42,6 +43,7 @@ class Line(NamedTuple):
     scale: float = 100
     base: Mapping[str, Any] = {}
     share: bool = False
+    computed: float | None = None
 
 
 def value(row: Mapping[str, Any], key: str) -> Any:
@@ -61,6 +63,8 @@ def value(row: Mapping[str, Any], key: str) -> Any:
 
 def ours(line: Line) -> list[float]:
     """Our numbers for a line, one a seed."""
+    if line.computed is not None:
+        return [line.computed]
     if not line.rows:
         return []
     found = _numbers(line, line.where)
@@ -95,7 +99,7 @@ def table(lines: Sequence[Line]) -> str:
             if len(numbers) > 1:
                 cells[-1] += f" ± {deviation:.{digits}f}"
             cells.append("-" if line.paper is None else f"{average - line.paper:+.{digits}f}")
-            cells.append(str(len(numbers)))
+            cells.append("-" if line.computed is not None else str(len(numbers)))
         else:
             cells += ["-", "-", "-"]
         shown.append("| " + " | ".join([*cells, line.differs]) + " |")

@@ -21,6 +21,7 @@ FOLDER = ROOT / "benchmarks" / "sparseness"
 WORDS, WIDTH = 43_815, 20  # of the paper's tagger
 DENSITIES = (0.5, 0.2, 0.1, 0.05)
 BINS = 10  # of two dimensions each, so for densities above 0.1
+TOKENS = 10_000  # of the paper's language model
 SIZES = ((200, 575), 200, 1150)  # of the dense model; width and units of the sparse one
 COLOURS = "#0072B2", "#D55E00"
 
@@ -34,6 +35,15 @@ def lengths(density: float, bins: int | None) -> tuple[list[int], list[int]]:
     widths = bin_widths(WIDTH, bins, None)
     words, _ = words_per_bin(density, widths, WORDS)
     return words[::-1], [sum(widths[: place + 1]) for place in reversed(range(len(widths)))]
+
+
+def alpha(density: float) -> float:
+    """The base `alpha` of the numbers of words of Figure 2.
+
+    >>> round(alpha(0.2), 2)
+    0.75
+    """
+    return words_per_bin(density, bin_widths(WIDTH, None, None), WORDS)[1]
 
 
 class Part(NamedTuple):
@@ -79,6 +89,27 @@ def parameters(layer: Sequence[Part]) -> int:
     48
     """
     return sum(4 * part.outputs * (part.inputs + part.outputs + 1) for part in layer)
+
+
+def counts() -> list[tuple[str, float, int]]:
+    """Table 4's models: name, millions of parameters in the paper, and how many ours has.
+
+    The paper counts an LSTM with two biases, as PyTorch has it; the softmax is under the embedding
+    and has a bias.
+    """
+    found = []
+    for (width, units), dense, names in (
+        ((400, 1150), 24.22, ("24.22 M, dense",)),
+        ((200, 575), 7.07, ("7.07 M, dense", "7.07 M, sparse")),
+        ((133, 383), 3.59, ("3.59 M, dense", "3.59 M, sparse")),
+    ):
+        dims = width, units, units, width
+        rest = TOKENS * (width + 1) + 4 * (2 * units + width)  # and the second biases
+        layers = sum(4 * o * (i + o + 1) for i, o in zip(dims, dims[1:], strict=False))
+        sparse = sum(size.parameters for size in models.sparse_sizes((width, units), width, 1150))
+        pairs = zip(names, (layers, sparse), strict=False)
+        found += [(name, dense, rest + own) for name, own in pairs]
+    return found
 
 
 def draw_lengths(path: Path) -> Path:
