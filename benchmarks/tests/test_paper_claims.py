@@ -59,13 +59,17 @@ def test_order_of_five_kinds_of_codes():
 
 
 def test_start_of_low_rank_explains_part_of_its_loss():
-    rows = {row["label"]: row for row in results.rows("ptb_300k") if row["spec"]["seed"] == 0}
-    full, uniform = rows["SE"], rows["LR uniform 0.2"]
-    apart = [b - a for a, b in zip(full["dev_by_epoch"], uniform["dev_by_epoch"], strict=True)]
+    rows = {group[0]["label"]: group for group in results.by_seed(results.rows("ptb_300k"))}
+    full, ours, uniform = rows["SE"], rows["LR 0.2"], rows["LR uniform 0.2"]
+    epochs = range(len(full[0]["dev_by_epoch"]))
+    dev = [[mean(row["dev_by_epoch"][n] for row in of) for n in epochs] for of in (full, uniform)]
+    apart = [after - before for before, after in zip(*dev, strict=True)]
     said = ", ".join(f"{points:.1f}" for points in apart[:-1]) + f" and {apart[-1]:.1f} points"
-    test = uniform["test_perplexity"] - full["test_perplexity"]
-    assert said in RESULTS and f"at the end {test:.1f} on test" in RESULTS
-    assert apart == sorted(apart, reverse=True)
+    test, spread = results.spread(uniform, "test_perplexity")
+    of_full, of_ours = (results.spread(of, "test_perplexity")[0] for of in (full, ours))
+    assert said in RESULTS and f"at the end {test - of_full:.1f} on test" in RESULTS
+    assert f"and {test - of_ours:.1f} behind low rank with our start" in RESULTS
+    assert apart == sorted(apart, reverse=True) and 0 < test - of_full < spread
 
 
 def test_codes_of_the_medium_model_are_above_its_table_as_in_the_paper():
