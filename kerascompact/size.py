@@ -126,13 +126,26 @@ def _sizes(
         seen.add(id(inner))
         if isinstance(inner, BaseEmbedding):
             sizes.append(_embedding_size(inner))
+            seen.update(map(id, inner.weights))
         elif any(isinstance(deep, BaseEmbedding) for deep in all_layers(inner)):
             sizes.extend(_sizes(inner, seen, rounded))
-        elif inner.weights:
-            sizes.append(_plain_size(inner, inner.weights, rounded))
+        else:
+            sizes.extend(_new_weights(inner, inner.weights, seen, rounded))
     inside = {id(w) for inner in inner_layers(layer) for w in inner.weights}
     own = [weight for weight in layer.weights if id(weight) not in inside]
-    return [*sizes, _plain_size(layer, own, rounded)] if own else sizes
+    return [*sizes, *_new_weights(layer, own, seen, rounded)]
+
+
+def _new_weights(
+    layer: keras.layers.Layer,
+    weights: list[keras.Variable],
+    seen: set[int],
+    rounded: Mapping[int, int],
+) -> list[LayerSize]:
+    """The size of a layer's weights that are not seen yet, if there are any: layers may share."""
+    new = [weight for weight in weights if id(weight) not in seen]
+    seen.update(map(id, new))
+    return [_plain_size(layer, new, rounded)] if new else []
 
 
 def _plain_size(

@@ -157,6 +157,16 @@ def test_a_layer_shared_between_two_inner_models_counts_once():
     assert size.summary(model).stored_bits == 9 * 2 + 32 * 3 * 2
 
 
+@pytest.mark.parametrize("inside_first", [True, False])
+def test_a_plain_layer_within_an_inner_model_and_beside_it_counts_once(inside_first):
+    dense = keras.layers.Dense(8)
+    x = keras.Input((8,))
+    inner = keras.Model(x, keras.layers.Activation("tanh")(dense(x)))
+    calls = [inner, dense] if inside_first else [dense, inner]
+    model = keras.Model(x, keras.layers.Add()([call(x) for call in calls]))
+    assert size.summary(model).stored_bits == 32 * model.count_params() == 32 * 72
+
+
 def test_weights_of_a_model_itself_and_beside_inner_layers_count():
     class Scaled(keras.Model):
         def build(self, shape):

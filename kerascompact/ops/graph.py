@@ -66,7 +66,9 @@ def normalized_rows(matrix: Any) -> tuple[np.ndarray, np.ndarray]:
     if len(np.shape(matrix)) != 2:
         raise ValueError(f"`matrix` must have the shape (N, F). Received: {np.shape(matrix)}.")
     if hasattr(matrix, "tocsr"):
-        matrix = matrix.tocsr()  # not every sparse format can be read at places
+        # Not every sparse format can be read at places, and an entry may be a sum of several.
+        matrix = matrix.tocsr(copy=True)
+        matrix.sum_duplicates()
     rows, columns = matrix.nonzero()
     order = np.lexsort((columns, rows))
     rows, columns = rows[order], columns[order]

@@ -7,7 +7,7 @@ import keras
 import tensorflow as tf
 
 from kerascompact.core import checks
-from kerascompact.core.keras_graph import copy_weight_decay_exclusions
+from kerascompact.core.keras_graph import copy_weight_decay_exclusions, slots
 from kerascompact.optimizers.entry_rule import EntryRule
 from kerascompact.optimizers.lazy import (
     ELEMENTWISE,
@@ -128,13 +128,21 @@ class ProximalStep(LazyStep):
         """Moves entries that are 0 to other columns; their slots begin anew."""
         ids = tf.convert_to_tensor(rule.ids.value)
         moved = rule.regrow(tf.gather(variable, ids))
-        _, slots = at_rows(self, index, ids)
+        _, views = at_rows(self, index, ids)
         if self.use_ema:
             ruled = [i for i, v in enumerate(self.trained) if pending_of(v) is not None]
-            slots.append(RowView(self._whole_averages[ruled.index(index)].value, ids, index))
-        for slot in slots:
-            slot.assign(tf.where(moved, tf.zeros([], slot.dtype), slot))
+            views.append(RowView(self._whole_averages[ruled.index(index)].value, ids, index))
+        for slot in views:
+            start = tf.constant(self._start_of(slot.variable, index), slot.dtype)
+            slot.assign(tf.where(moved, start, slot))
             slot.flush()
+
+    def _start_of(self, slot: Any, index: int) -> float:
+        """What a slot of a variable has before the first step."""
+        if not isinstance(self, keras.optimizers.Adagrad):
+            return 0.0
+        accumulator = slots(self, "accumulators")[index].value
+        return self.initial_accumulator_value if slot is accumulator else 0.0
 
     def finalize_variable_values(self, var_list: Any) -> None:
         for variable in var_list:

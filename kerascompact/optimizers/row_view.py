@@ -51,7 +51,9 @@ class RowView:
 
     def __tf_tensor__(self, dtype: Any = None, name: str | None = None) -> tf.Tensor:
         if self._rows is None:
-            rows = self.variable if self.ids is None else tf.gather(self.variable, self.ids)
+            # `tf.cast` to its own dtype would return the variable, whose values change later.
+            whole = tf.convert_to_tensor(self.variable) if self.ids is None else None
+            rows = tf.gather(self.variable, self.ids) if whole is None else whole
             self._rows = tf.cast(rows, self.dtype)
             if self._subtracted is not None:
                 self._rows -= self._subtracted

@@ -14,7 +14,7 @@ class Annealing(CountedSteps):
     With `steps_per_execution`, all steps of a call use the number of the first.
 
     Args:
-        schedule: Function from the step (0 at the first batch of `fit`) to the number; any
+        schedule: Function from the step (0 at the first batch) to the number; any
             callable, such as `GeometricDecay` or one of Keras' learning-rate schedules.
     """
 
@@ -66,7 +66,7 @@ class TemperatureAnnealing(Annealing):
     temperature changes the gradient (and the entropy) only.
 
     Args:
-        schedule: Function from the step (0 at the first batch of `fit`) to a temperature above 0;
+        schedule: Function from the step (0 at the first batch) to a temperature above 0;
             any callable, such as `GeometricDecay` or one of Keras' learning-rate schedules.
 
     Raises: ValueError, if the model has no layer with a temperature, or one whose samples do not
@@ -105,7 +105,7 @@ class NoiseAnnealing(Annealing):
     ships.
 
     Args:
-        schedule: Step (0 at the first batch of `fit`) -> noise scale `s >= 0`; any callable, such
+        schedule: Step (0 at the first batch) -> noise scale `s >= 0`; any callable, such
             as `GeometricDecay` or one of Keras' learning-rate schedules.
 
     Raises: ValueError, if the model has no layer that draws noise, the schedule is no callable, or

@@ -49,12 +49,22 @@ class CountedSteps(keras.callbacks.Callback):
 
     With `steps_per_execution`, each call of `fit` trains on several. The last one of an epoch stops
     where the data end, and Keras counts it as if it had gone on.
+
+    A callback that has counted nothing yet begins at the first batch of the epoch at which `fit`
+    begins: a later one than 0 with `initial_epoch`, and when `keras.callbacks.BackupAndRestore`
+    goes on after an interruption.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.step = 0  # what a subclass adds up
         self._first = self._seen = 0
+
+    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+        if epoch and not self.step:
+            steps = self._steps_of_epoch()
+            before = batches_seen(self.model.optimizer) if steps is None else epoch * steps
+            self.step = before
 
     def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
         self._first = batch

@@ -20,8 +20,9 @@ class MagnitudePruning(CountedSteps):
     the cost of the entire matrix, and again when training ends (an optimizer that averages weights
     assigns the averages then).
 
-    A later `fit` continues with the same callback object; a new one, as after a restart, begins at
-    step 0 without zeros until it chooses.
+    A later `fit` continues with the same callback object. A new one begins at step 0 without zeros
+    until it chooses; if the first epoch is not 0, as with `initial_epoch` and after
+    `keras.callbacks.BackupAndRestore`, at the step of that epoch with the zeros that there are.
 
     Stored as its entries that are not zero, a pruned `keras.layers.Embedding` is smaller:
     `compress.compress_model(model, compress.Pruning())`. A `.tflite` file stores the zeros of other
@@ -75,6 +76,12 @@ class MagnitudePruning(CountedSteps):
                 "`MagnitudePruning` must be used with a model that has trainable matrices in the "
                 f"layers to prune. Received: model={self.model.name!r} without any."
             )
+
+    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+        if epoch and not self.step:
+            arrays = {id(weight): keras.ops.convert_to_numpy(weight) for weight in self.matrices}
+            self.masks = {key: array != 0 for key, array in arrays.items() if not array.all()}
+        super().on_epoch_begin(epoch, logs)
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         choose, sparsity = False, 0.0

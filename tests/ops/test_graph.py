@@ -74,6 +74,15 @@ def test_rows_are_divided_by_their_sums(kind):
     assert sorted(places.tolist()) == places.tolist()
 
 
+def test_an_entry_of_several_parts_is_their_sum():
+    sparse = pytest.importorskip("scipy.sparse")
+    parts = ([1.0, 2.0, 1.0], [0, 0, 1], [0, 3])
+    for given in (sparse.csr_matrix(parts, (1, 2)), sparse.csr_array(parts, (1, 2))):
+        places, values = normalized_rows(given)
+        np.testing.assert_array_equal(dense(places, values, (1, 2)), [[0.75, 0.25]])
+        assert given.nnz == 3  # the user's matrix stays
+
+
 def test_refuses_rows():
     with pytest.raises(ValueError, match="no negative entry. Received: -1"):
         normalized_rows(np.array([[1, -1]]))

@@ -36,6 +36,14 @@ def test_computes_as_the_rows_do(name):
     np.testing.assert_allclose(FORMULAS[name](rows), FORMULAS[name](TABLE[IDS]), rtol=1e-6)
 
 
+def test_what_was_read_of_all_rows_stays():
+    variable = tf.Variable(TABLE)
+    read = tf.convert_to_tensor(RowView(variable, None, 0))
+    read -= 1.0  # a variable would refuse
+    variable.assign(0 * TABLE)
+    np.testing.assert_allclose(read, TABLE - 1)
+
+
 def test_keras_takes_it_for_a_tensor():
     _, rows = view()
     found = keras.ops.maximum(keras.ops.square(rows), keras.ops.multiply(rows, 2.0))

@@ -7,7 +7,13 @@ import tensorflow as tf
 
 from kerascompact import layers
 from kerascompact.optimizers import Proximal
-from kerascompact.training import Backup, SampledSoftmaxCrossEntropy
+from kerascompact.training import (
+    Backup,
+    GeometricDecay,
+    MagnitudePruning,
+    SampledSoftmaxCrossEntropy,
+    TemperatureAnnealing,
+)
 
 IDS = np.random.default_rng(0).integers(1, 9, (8, 5))
 
@@ -38,6 +44,40 @@ def test_a_restarted_run_goes_on_where_it_was(tmp_path):
     for found, value in zip(fit(model(), again, 3), expected, strict=True):
         np.testing.assert_array_equal(found, value)
     assert sorted(path.name for path in again.directory.iterdir()) == ["2", "3"]
+
+
+def annealed(callbacks, epochs):
+    """Weights, logged temperatures and zeros of soft clusters and a kernel that is pruned."""
+    keras.utils.set_random_seed(3)
+    clusters = layers.ClusterEmbedding(9, 4, 3, straight_through=False, noise_scale=0.0)
+    dense = keras.layers.Dense(6)
+    parts = [keras.Input((5,), dtype="int32"), clusters, keras.layers.Flatten(), dense]
+    made = keras.Sequential([*parts, keras.layers.Dense(1)])
+    made.compile(keras.optimizers.SGD(0.1), "mse", run_eagerly=True)
+    heat = TemperatureAnnealing(GeometricDecay(1.0, 0.1, steps=12))
+    prune = MagnitudePruning(lambda step: (step < 2, 0.5), layers=[keras.layers.Dense])
+    options = {"batch_size": 2, "epochs": epochs, "shuffle": False, "verbose": 0}
+    history = made.fit(IDS, IDS[:, :1], callbacks=[heat, prune, *callbacks], **options).history
+    return made.get_weights(), history["temperature"], prune.sparsity()
+
+
+class Killed(keras.callbacks.Callback):
+    def on_epoch_begin(self, epoch, logs=None):
+        if epoch == 2:
+            raise KeyboardInterrupt
+
+
+def test_temperatures_and_zeros_go_on_after_keras_backup(tmp_path):
+    def backup():
+        return keras.callbacks.BackupAndRestore(tmp_path / "backup", delete_checkpoint=False)
+
+    weights, heat, zeros = annealed([], 3)
+    with pytest.raises(KeyboardInterrupt):
+        annealed([backup(), Killed()], 3)
+    again, rest, kept = annealed([backup()], 3)
+    assert rest == heat[2:] and kept == zeros == 0.5
+    for found, expected in zip(again, weights, strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-6)
 
 
 def test_what_does_not_fit_is_refused(tmp_path):
