@@ -36,9 +36,10 @@ class Graph:
 
     def __init__(self, matrix: Any) -> None:
         sparse = require("scipy.sparse", "compress")
-        found = sparse.coo_matrix(matrix)
+        found = sparse.coo_matrix(matrix, copy=True)
         if found.shape[0] != found.shape[1]:
             checks.fail("matrix", "square, a row and a column for each object", found.shape)
+        found.sum_duplicates()
         kept = (found.row != found.col) & (found.data != 0)
         rows, columns = found.row[kept], found.col[kept]
         rows, columns = np.concatenate([rows, columns]), np.concatenate([columns, rows])

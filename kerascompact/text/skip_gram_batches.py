@@ -106,9 +106,10 @@ class SkipGramBatches(keras.utils.PyDataset):
     def __getitem__(self, index: int) -> tuple[np.ndarray, np.ndarray]:
         """Batch `index` of the epoch, in any order of access; fast if that is chunk by chunk."""
         place = int(np.searchsorted(self.first, index, "right")) - 1
-        if self.held is None or self.held[0] != (self.epoch, place):
-            self.held = (self.epoch, place), self._dealt(place)
-        words, contexts, starts, stops = self.held[1]
+        held = self.held  # another worker of Keras may hold another chunk meanwhile
+        if held is None or held[0] != (self.epoch, place):
+            held = self.held = (self.epoch, place), self._dealt(place)
+        words, contexts, starts, stops = held[1]
         step = index - int(self.first[place])
         part = slice(starts[step], stops[step])
         return words[part], contexts[part]

@@ -1,13 +1,14 @@
 """Magnitude pruning: small weights become zeros during training."""
 
 from collections.abc import Callable, Sequence
+from itertools import chain
 from typing import Any
 
 import keras
 import numpy as np
 
 from kerascompact.core import checks
-from kerascompact.core.keras_graph import inner_layers
+from kerascompact.core.keras_graph import inner_layers, parts_of, slots, trained_by
 from kerascompact.ops.magnitude import entries_left, largest_entries
 from kerascompact.training.callbacks import CountedSteps
 
@@ -17,8 +18,8 @@ class MagnitudePruning(CountedSteps):
 
     After each batch the schedule says whether to choose new entries, and the share to set to zero;
     the largest entries of each matrix are kept. All others are set to zero after every batch, at
-    the cost of the entire matrix, and again when training ends (an optimizer that averages weights
-    assigns the averages then).
+    the cost of the entire matrix, also in the averages of an optimizer with `use_ema`, and again
+    when training ends (which assigns the averages).
 
     A later `fit` continues with the same callback object. A new one begins at step 0 without zeros
     until it chooses; if the first epoch is not 0, as with `initial_epoch` and after
@@ -101,7 +102,15 @@ class MagnitudePruning(CountedSteps):
     def _set_zeros(self) -> None:
         for weight in self.matrices:
             if id(weight) in self.masks:
-                weight.assign(keras.ops.where(self.masks[id(weight)], weight, 0.0))
+                for variable in (weight, *self._averages_of(weight)):
+                    variable.assign(keras.ops.where(self.masks[id(weight)], variable, 0.0))
+
+    def _averages_of(self, weight: Any) -> list[Any]:
+        """The average that an optimizer keeps of a weight, which `SwapEMAWeights` evaluates."""
+        parts = parts_of(self.model.optimizer)  # `None`, if the model trains without one
+        averaging = [one for one in parts if getattr(one, "use_ema", False) and one.built]
+        pairs = [zip(trained_by(one), slots(one, "averages"), strict=True) for one in averaging]
+        return [average for variable, average in chain(*pairs) if variable is weight]
 
     def _read(self, found: Any) -> tuple[bool, float]:
         if not isinstance(found, list | tuple) or len(found) != 2:

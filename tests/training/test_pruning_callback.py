@@ -91,6 +91,32 @@ def test_averages_keep_the_zeros():
     np.testing.assert_array_equal(built.get_weights()[0], found)  # the loss has fallen
 
 
+@pytest.mark.parametrize("by_weight", [False, True])
+def test_averages_of_the_optimizer_have_the_zeros(by_weight):
+    """What `SwapEMAWeights` evaluates is as sparse as what `fit` returns."""
+    built, shares = model(), []
+
+    class Watch(keras.callbacks.Callback):
+        def on_test_begin(self, logs=None):
+            shares.append(np.mean(self.model.get_weights()[0] == 0))
+
+    optimizer = keras.optimizers.SGD(0.1, use_ema=True, ema_momentum=0.5)
+    if by_weight:
+        of_table = keras.optimizers.SGD(0.2, use_ema=True, ema_momentum=0.5)
+        parts = keras.optimizers.OptimizerMap(optimizer, {"words/.*": of_table})
+        optimizer = keras.optimizers.MultiOptimizer(parts)
+    built.compile(optimizer, "mse", run_eagerly=True)
+    data, pruning = (IDS, np.ones((64, 3))), MagnitudePruning(lambda step: (step < 2, 0.5))
+    callbacks = [pruning, keras.callbacks.SwapEMAWeights(), Watch()]
+    if by_weight:  # which swaps nothing: the averages are looked at
+        callbacks.pop(1)
+    built.fit(*data, 16, 2, 0, callbacks=callbacks, validation_data=data)
+    (average,) = pruning._averages_of(built.layers[0].embeddings)
+    table = built.get_weights()[0]
+    assert shares == [0.5, 0.5] and np.mean(table == 0) == 0.5
+    np.testing.assert_array_equal(average.numpy() == 0, table == 0)
+
+
 def recurrent():
     keras.utils.set_random_seed(0)
     layers = [

@@ -116,6 +116,7 @@ SLOTS = {
     "average_gradients": "_average_gradients",  # RMSprop, centered
     "accumulated_grads": "_accumulated_grads",  # Adadelta
     "accumulated_steps": "_accumulated_delta_vars",  # Adadelta
+    "averages": "_model_variables_moving_average",  # any, with `use_ema`
 }
 
 
