@@ -43,12 +43,18 @@ def of_labels(labels: Any, shapes: Sequence[tf.TensorShape]) -> list[str] | None
     return labels
 
 
-def of_outputs(labels: Any, model: Any) -> bool | None:
+def of_outputs(labels: Any, model: Any, are_sigmoids: bool = False) -> bool | None:
     """Entry for labels of which a text may have several or none; `None` if it has one.
+
+    Args:
+        labels: Names of the classes, or `None`.
+        model: The model; a graph of layers says whether its outputs are sigmoids.
+        are_sigmoids: Whether they are those of any other model.
 
     >>> of_outputs(["a", "b"], keras.Sequential([keras.layers.Dense(2)]))
     """
-    return True if labels is not None and has_independent_outputs(model) else None
+    several = are_sigmoids or has_independent_outputs(model)
+    return True if labels is not None and several else None
 
 
 def of_batch(batch_size: int | None) -> int | str | None:

@@ -146,7 +146,9 @@ def signature(
     specs = specs if text_in is None else text_in.specs
     found = {
         "labels": metadata.of_labels(labels, module.output_shapes),
-        "multi_label": metadata.of_outputs(labels, model),
+        "multi_label": metadata.of_outputs(
+            labels, model, traced_operators.ends_in_sigmoids(module.function)
+        ),
         "inputs": [*specs] if len(specs) > 1 else None,  # the file has them in another order
         "text": None if text_in is None else text_in.facts(),
         "embeddings": metadata.of_embeddings(forms),

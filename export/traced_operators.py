@@ -140,6 +140,28 @@ def very_negative(function: Any) -> str:
     return ", ".join(list(dict.fromkeys(names))[:3])
 
 
+def ends_in_sigmoids(function: Any) -> bool:
+    """Whether a traced function has one output, of several sigmoids.
+
+    >>> @tf.function(input_signature=[tf.TensorSpec((None, 2))])
+    ... def likely(x):
+    ...     return tf.reshape(tf.sigmoid(x), (-1, 2))
+    >>> ends_in_sigmoids(likely.get_concrete_function())
+    True
+    """
+    outputs = [one for one in function.outputs if one.shape.rank is None or one.shape[-1:] != [1]]
+    return len(function.outputs) == len(outputs) == 1 and _are_sigmoids(outputs[0])
+
+
+def _are_sigmoids(tensor: tf.Tensor) -> bool:
+    operator = tensor.op
+    if operator.type == "ConcatV2":
+        return all(map(_are_sigmoids, list(operator.inputs)[:-1]))  # the last is the axis
+    if operator.type in ("Cast", "ExpandDims", "Identity", "Reshape", "Squeeze"):
+        return _are_sigmoids(operator.inputs[0])
+    return operator.type == "Sigmoid"
+
+
 def _nodes(function: Any) -> list[Any]:
     """The operators of a traced function and of those in it."""
     graph = function.graph.as_graph_def()

@@ -53,7 +53,7 @@ def _lines() -> Iterator[tuple[int, bytes]]:
     for number, line in enumerate(sys.stdin.buffer, start=1):
         if number == 1:
             line = line.removeprefix(codecs.BOM_UTF8)
-        yield number, line.removesuffix(b"\n")
+        yield number, line.removesuffix(b"\n").removesuffix(b"\r")
 
 
 def _show(prediction: "Prediction", top: int | None, where: str = "") -> None:

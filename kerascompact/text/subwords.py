@@ -88,8 +88,13 @@ def with_tokens(tokenizer: Any, wanted: Iterable[int]) -> tuple[Any, np.ndarray]
     tokens = tokens_of(tokenizer)
     special = {tokens.index(one) for one in tokenizer.special_tokens if one in tokens}
     if _is(tokenizer, "SentencePieceTokenizer"):
-        proto, ids = _of_sentencepiece(tokenizer.proto, set(wanted) | special)
-        return type(tokenizer).from_config({**config, "proto": proto}), ids
+        # By name: XLM-RoBERTa and DeBERTa have other ids than pieces have places, and some tokens
+        # that are no pieces.
+        names = {tokens[i] for i in set(wanted) | special}
+        proto = _of_sentencepiece(tokenizer.proto, names)
+        made = type(tokenizer).from_config({**config, "proto": proto})
+        ids = {token: i for i, token in enumerate(tokens)}
+        return made, np.array([ids[token] for token in tokens_of(made)])
     if _is(tokenizer, "BytePairTokenizer"):
         merges = [tuple(one.split(" ")) for one in tokenizer.merges if "#version:" not in one]
         end = "</w>" if _is(tokenizer, "CLIPTokenizer") else ""
@@ -181,12 +186,13 @@ def _merged(
         parts = [*parts[:at], join(parts[at], parts[at + 1]), *parts[at + 2 :]]
 
 
-def _of_sentencepiece(proto: bytes, wanted: set[int]) -> tuple[bytes, np.ndarray]:
+def _of_sentencepiece(proto: bytes, names: set[str]) -> bytes:
     """A SentencePiece model with wanted pieces, all that are special, and what they consist of."""
     parsed = require("sentencepiece.sentencepiece_model_pb2", "hub").ModelProto()
     parsed.ParseFromString(proto)
     pieces = list(parsed.pieces)
     ids = {one.piece: i for i, one in enumerate(pieces)}
+    wanted = {ids[name] for name in names if name in ids}
     kept = wanted | {i for i, one in enumerate(pieces) if one.type != SP_NORMAL}
     letters = {letter for i in wanted for letter in pieces[i].piece}
     kept |= {ids[letter] for letter in letters if letter in ids}
@@ -197,10 +203,21 @@ def _of_sentencepiece(proto: bytes, wanted: set[int]) -> tuple[bytes, np.ndarray
 
         for i in wanted:
             kept |= {ids[a + b] for a, b in _merged(list(pieces[i].piece), rank)}
-    places = sorted(kept)
+    else:
+        scores = {i: one.score for i, one in enumerate(pieces) if one.type == SP_NORMAL}
+        kept |= _least(scores)
     del parsed.pieces[:]
-    parsed.pieces.extend(pieces[i] for i in places)
-    return parsed.SerializeToString(), np.array(places)
+    parsed.pieces.extend(pieces[i] for i in sorted(kept))
+    return parsed.SerializeToString()
+
+
+def _least(scores: dict[int, float]) -> set[int]:
+    """A piece with the smallest score: an unknown character has that score less 10.
+
+    >>> _least({4: -1.5, 7: -3.0}), _least({})
+    ({7}, set())
+    """
+    return {min(scores, key=scores.__getitem__)} if scores else set()
 
 
 def _of_json(tokenizer: Any, wanted: set[int]) -> tuple[Any, np.ndarray]:
@@ -223,7 +240,9 @@ def _of_json(tokenizer: Any, wanted: set[int]) -> tuple[Any, np.ndarray]:
     elif kind == "Unigram":
         letters = {letter for i in wanted for letter in tokens[i]}
         kept = wanted | {old[letter] for letter in letters if letter in old}
-        kept |= {model["unk_id"]} - {None}
+        if model["unk_id"] is not None:
+            scores = {old[token]: score for token, score in model["vocab"]}
+            kept |= {model["unk_id"]} | _least(scores)
     else:
         checks.fail("tokenizer", "one with a WordPiece, BPE or Unigram model", kind)
     if model.get("byte_fallback"):  # which spells any other character

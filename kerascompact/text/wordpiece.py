@@ -49,7 +49,9 @@ class WordPiece:
     [Song et al., EMNLP 2021](https://aclanthology.org/2021.emnlp-main.160/), sec. 2.
     Differs: `[MASK]` and other special tokens that stand in a text are text, as with
     `encode_special_tokens` of `tokenizers`: what a user types cannot end a text for the model.
-    The tokenizer of keras-hub folds more characters (full-width letters, ligatures).
+    The tokenizer of keras-hub folds more characters (full-width letters, ligatures), cuts words at
+    invisible ones (soft hyphens, zero-width spaces), which are left out here as in BERT, and does
+    not cut at spaces that are not ASCII (no-break spaces), as here.
     """
 
     rules = "wordpiece"

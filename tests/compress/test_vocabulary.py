@@ -160,6 +160,55 @@ def test_of_keras_hub(kind, tmp_path):
     )
 
 
+@functools.cache
+def unigram(**ids):
+    written = io.BytesIO()
+    train = require("sentencepiece", "hub").SentencePieceTrainer.train
+    train(sentence_iterator=iter(TEXTS), model_writer=written, vocab_size=300, minloglevel=2, **ids)
+    return written.getvalue()
+
+
+BERTS = {name: f"[{name[:3].upper()}]" for name in ("pad_piece", "unk_piece")}
+BERTS |= {"bos_piece": "[CLS]", "eos_piece": "[SEP]"}
+NUMBERS = dict(pad_id=0, bos_id=1, eos_id=2, unk_id=3)
+
+
+@pytest.mark.parametrize("name", ["XLMRoberta", "DebertaV3"])
+def test_ids_that_are_no_places_of_pieces(name):
+    """Those of XLM-RoBERTa are one further; both have tokens that are no pieces."""
+    options = {**NUMBERS, **BERTS} if name == "DebertaV3" else dict(unk_id=0, bos_id=1, eos_id=2)
+    tokenizer = getattr(hub(), f"{name}Tokenizer")(unigram(**options))
+    size, names = tokenizer.vocabulary_size(), tokens_of(tokenizer)
+    counts = token_counts(tokenizer, GIVEN[:20], size)
+    small, ids = with_tokens(tokenizer, np.flatnonzero(counts))
+    assert tokens_of(small) == [names[i] for i in ids] and 100 < len(ids) < size
+    assert {"<mask>", "[MASK]"} & {names[ids[-1]]}
+    rows, new = ([list(row) for row in one(TEXTS)] for one in (tokenizer, small))
+    places = inside(rows, ids)
+    assert len(places) >= 20 and all(ids[new[place]].tolist() == rows[place] for place in places)
+    backbone = getattr(hub(), f"{name}Backbone")
+    more = {"bucket_size": 8} if name == "DebertaV3" else {}
+    sizes = dict(num_layers=1, hidden_dim=8, intermediate_dim=8, num_heads=2, **more)
+    model = backbone(vocabulary_size=size, max_sequence_length=32, **sizes)
+    trimmed = trim_vocabulary(model, tokenizer, GIVEN[:20])
+    assert trimmed.ids.tolist() == ids.tolist()
+    found, wanted = (
+        one({"token_ids": np.array([row]), "padding_mask": np.ones((1, len(row)))})
+        for one, row in ((trimmed.model, new[0]), (model, rows[0]))
+    )
+    np.testing.assert_allclose(found, wanted, atol=1e-6)
+
+
+def test_unknown_letters_cost_what_they_did():
+    """An unknown letter has the smallest score less 10: 'a' and 'bab' must not become cheaper."""
+    pieces = [("<unk>", 0.0), ("ab", -15.0), ("bab", -1.0), ("b", -3.0), ("c", -20.0), ("d", -4.0)]
+    whole = tokenizers.Tokenizer(tokenizers.models.Unigram(pieces, 0, False))
+    small, ids = with_tokens(whole, [1, 2])
+    assert ids.tolist() == [0, 1, 2, 3, 4]  # with "b", a letter of both, and the unlikely "c"
+    for one in (whole, small):
+        assert one.encode("abab").tokens == ["ab", "ab"]
+
+
 def test_refuses_what_does_not_fit():
     whole = trained("BPE")
     size = whole.get_vocab_size()

@@ -3,6 +3,7 @@
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from kerascompact import export, tflite
 from kerascompact.cli import main
@@ -67,7 +68,20 @@ def test_which_outputs_are_independent():
         keras.Model(x, keras.Sequential([keras.Input((4,)), sigmoid])(x))
     )
     logits = keras.layers.Dense(3)(x)
-    assert has_independent_outputs(keras.Model(x, keras.layers.Activation("sigmoid")(logits)))
+    three = [keras.layers.Dense(1, "sigmoid")(x) for _ in range(3)]
+    for output in (
+        keras.layers.Activation("sigmoid")(logits),
+        keras.ops.sigmoid(logits),
+        keras.layers.Activation("linear", dtype="float32")(sigmoid(x)),
+        keras.layers.Reshape((3, 1, 3))(keras.layers.Dense(9, "sigmoid")(x)),
+        keras.layers.Concatenate()(three),
+        keras.ops.cast(keras.layers.Dropout(0.5)(sigmoid(x)), "float16"),
+    ):
+        assert has_independent_outputs(keras.Model(x, output))
+    softmax = keras.layers.Softmax()(logits)
+    assert not has_independent_outputs(
+        keras.Model(x, keras.layers.Concatenate()([*three, softmax]))
+    )
     for output in (one(x), [sigmoid(x), sigmoid(x)], inner(x), keras.ops.relu(x)):
         assert not has_independent_outputs(keras.Model(x, output))
     assert not has_independent_outputs(keras.Sequential([keras.layers.Dense(2, "sigmoid")]))
@@ -91,6 +105,26 @@ def test_a_file_gives_every_likely_label(saved, name):
         assert wanted <= set(one.answers) <= wanted | set(np.array(LABELS)[~sure])
         assert one.label == LABELS[int(np.argmax(one.probabilities))]
     assert {len(one.answers) for one in found} >= {0, 1} or len({one.answers for one in found}) > 1
+
+
+class Subclassed(keras.Model):
+    def __init__(self):
+        super().__init__()
+        self.table, self.last = keras.layers.Embedding(len(WORDS), 4), keras.layers.Dense(3)
+
+    def call(self, ids):
+        return tf.sigmoid(self.last(tf.reduce_mean(self.table(ids), axis=1)))
+
+
+def test_a_model_that_is_no_graph_gives_every_likely_label():
+    keras.utils.set_random_seed(1)
+    model, ids = Subclassed(), WORDS.encode_all(TEXTS, 6)
+    expected = model(ids).numpy()
+    file = export.convert(model, labels=LABELS, vocabulary=WORDS, sequence_length=6)
+    found = TextClassifier(file, WORDS).predict_many(TEXTS)
+    for one, row in zip(found, expected, strict=True):
+        assert set(one.answers) == {name for name, p in zip(LABELS, row, strict=True) if p >= 0.5}
+        assert one.multi_label and not any("softmax" in note for note in one.notes)
 
 
 def test_quantization_aware_models_keep_their_sigmoids(saved):

@@ -10,7 +10,6 @@ from kerascompact.core.keras_graph.integer_files import for_integer_files
 from kerascompact.core.keras_graph.kinds import (
     build_shapes,
     graph_inputs,
-    has_independent_outputs,
     in_symbolic_scope,
     is_graph,
     is_graph_of,
@@ -53,6 +52,7 @@ from kerascompact.core.keras_graph.twins import CannotCopyError, set_array
 from kerascompact.core.keras_graph.wiring import (
     calls_in,
     distinct,
+    has_independent_outputs,
     inputs_of,
     operations_of,
     output_names,

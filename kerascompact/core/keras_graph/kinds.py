@@ -5,8 +5,6 @@ from typing import Any
 
 import keras
 
-from kerascompact.core.keras_graph.layers import maker_of
-
 
 def is_graph(model: Any) -> bool:
     """Whether a model is a graph of layers: functional, or Sequential and built.
@@ -18,22 +16,6 @@ def is_graph(model: Any) -> bool:
     if isinstance(model, keras.Sequential):
         return bool(model.built)
     return isinstance(model, keras.Model) and hasattr(model, "_operations_by_depth")
-
-
-def has_independent_outputs(model: Any) -> bool:
-    """Whether a model has one output of several sigmoids: each class is there or not on its own.
-
-    >>> sigmoid, softmax = (keras.layers.Dense(3, activation=a) for a in ("sigmoid", "softmax"))
-    >>> x = keras.Input((2,))
-    >>> [has_independent_outputs(keras.Model(x, last(x))) for last in (sigmoid, softmax)]
-    [True, False]
-    """
-    if not is_graph(model) or len(model.outputs) != 1 or model.outputs[0].shape[-1] == 1:
-        return False
-    last = maker_of(model.outputs[0])
-    if isinstance(last, keras.Model):
-        return has_independent_outputs(last)
-    return getattr(last, "activation", None) is keras.activations.sigmoid
 
 
 def is_stock_embedding(layer: Any) -> bool:

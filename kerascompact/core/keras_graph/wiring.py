@@ -99,6 +99,40 @@ def inputs_of(model: Any, tensor: Any) -> list[Any]:
     return []
 
 
+# Layers and operations, by the names of their classes, that change no probability but its place.
+_SAME = {
+    "Cast", "Concatenate", "Dropout", "ExpandDims", "Flatten", "Identity", "Reshape", "Squeeze"
+}  # fmt: skip
+
+
+def has_independent_outputs(model: Any) -> bool:
+    """Whether a model has one output of several sigmoids: each class is there or not on its own.
+
+    The sigmoids are the activation of a layer or an operation, perhaps with a cast, a reshape, or a
+    concatenation of one for each class behind them. Of a model that is no graph it is not known.
+
+    >>> sigmoid, softmax = (keras.layers.Dense(3, activation=a) for a in ("sigmoid", "softmax"))
+    >>> x = keras.Input((2,))
+    >>> [has_independent_outputs(keras.Model(x, last(x))) for last in (sigmoid, softmax)]
+    [True, False]
+    """
+    if not is_graph(model) or len(model.outputs) != 1 or model.outputs[0].shape[-1] == 1:
+        return False
+    return _are_sigmoids(model, model.outputs[0])
+
+
+def _are_sigmoids(model: Any, tensor: Any) -> bool:
+    last = maker_of(tensor)
+    if is_graph(last):
+        return len(last.outputs) == 1 and _are_sigmoids(last, last.outputs[0])
+    kind, activation = type(last).__name__, getattr(last, "activation", None)
+    if kind == "Sigmoid" or activation is keras.activations.sigmoid:
+        return True
+    passes = kind in _SAME or (kind == "Activation" and activation is keras.activations.linear)
+    before = inputs_of(model, tensor) if passes else []
+    return bool(before) and all(_are_sigmoids(model, one) for one in before)
+
+
 def takers_of(model: Any, layer: Any) -> list[Any]:
     """What takes the outputs of a layer in a graph of layers; the graph itself, if they are its.
 
