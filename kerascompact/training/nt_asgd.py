@@ -139,8 +139,9 @@ class NTASGD(keras.callbacks.Callback):
         value = float((logs or {})[self.monitor])
         if value < self.best:
             self._keep()
-        before = self.history[: -self.patience]
-        worse = bool(before) and value > min(before)
+        # NaN is worse than any number, and no number is worse than NaN.
+        before = [one for one in self.history[: -self.patience] if not math.isnan(one)]
+        worse = bool(before) and not value <= min(before)
         self.history.append(value)
         if worse and not self.averaging:
             self._averages.add()

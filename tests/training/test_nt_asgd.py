@@ -202,6 +202,27 @@ def test_epochs_without_a_number_are_not_the_best():
     assert callback.best == 2.0
 
 
+@pytest.mark.parametrize(
+    ("values", "begins"),
+    [
+        ([np.nan, 2.0, 2.5, 2.6, 2.7], 3),
+        ([3.0, np.nan, 2.0, 2.5, 2.6, 2.7], 4),
+        ([3.0, 2.0, 1.0, np.nan, np.nan], 3),
+        ([np.nan, np.nan, np.nan, 5.0], None),
+    ],
+)
+def test_epochs_without_a_number_do_not_decide_when_averaging_begins(values, begins):
+    callback, averaged = NTASGD(patience=1), []
+
+    class Watch(keras.callbacks.Callback):
+        def on_epoch_end(self, epoch, logs=None):
+            averaged.append(callback.averaging)
+
+    fit(model(run_eagerly=True), values, callback, Watch())
+    expected = [begins is not None and epoch >= begins for epoch in range(len(values))]
+    assert averaged == expected
+
+
 def test_states_of_a_stateful_model_do_not_reach_the_evaluation_of_what_was_given():
     keras.utils.set_random_seed(0)
     made = keras.Sequential(
