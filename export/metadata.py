@@ -1,6 +1,7 @@
 """Metadata that a file gets: labels, vocabulary, embeddings, recipe."""
 
 import hashlib
+import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from kerascompact.core import checks
-from kerascompact.core.keras_graph import all_layers, has_independent_outputs
+from kerascompact.core.keras_graph import all_layers
 from kerascompact.core.storage import total_bits
 from kerascompact.forms.base import Form
 from kerascompact.forms.logits import LogitsForm
@@ -43,18 +44,28 @@ def of_labels(labels: Any, shapes: Sequence[tf.TensorShape]) -> list[str] | None
     return labels
 
 
-def of_outputs(labels: Any, model: Any, are_sigmoids: bool = False) -> bool | None:
+def of_outputs(
+    labels: Any, shapes: Sequence[tf.TensorShape], are_sigmoids: bool
+) -> bool | None:
     """Entry for labels of which a text may have several or none; `None` if it has one.
 
     Args:
         labels: Names of the classes, or `None`.
-        model: The model; a graph of layers says whether its outputs are sigmoids.
-        are_sigmoids: Whether they are those of any other model.
+        shapes: Shape of each output.
+        are_sigmoids: Whether the model has one output, of sigmoids.
 
-    >>> of_outputs(["a", "b"], keras.Sequential([keras.layers.Dense(2)]))
+    >>> of_outputs(["a", "b"], [tf.TensorShape((1, 2))], are_sigmoids=True)
+    True
     """
-    several = are_sigmoids or has_independent_outputs(model)
-    return True if labels is not None and several else None
+    if labels is None or len(shapes) != 1:
+        return None
+    if shapes[0][-1] == 1 and not are_sigmoids:
+        warnings.warn(
+            "`labels` name one class, and readers of the file take the output for its probability, "
+            "but the model ends without a sigmoid: add keras.layers.Activation('sigmoid').",
+            stacklevel=2,
+        )
+    return True if are_sigmoids and shapes[0][-1] != 1 else None
 
 
 def of_batch(batch_size: int | None) -> int | str | None:

@@ -10,6 +10,7 @@ import tensorflow as tf
 from kerascompact.core import checks
 from kerascompact.core.keras_graph import (
     batch_of_one,
+    ends_in_sigmoids,
     for_inference,
     for_integer_files,
     fourier_by_matrices,
@@ -144,11 +145,10 @@ def signature(
         module = Serve(model, forms, specs, text_in, name)
     traced_operators.check_operators(module.function, recipe, forms)
     specs = specs if text_in is None else text_in.specs
+    sigmoids = ends_in_sigmoids(model) or traced_operators.ends_in_sigmoids(module.function)
     found = {
         "labels": metadata.of_labels(labels, module.output_shapes),
-        "multi_label": metadata.of_outputs(
-            labels, model, traced_operators.ends_in_sigmoids(module.function)
-        ),
+        "multi_label": metadata.of_outputs(labels, module.output_shapes, sigmoids),
         "inputs": [*specs] if len(specs) > 1 else None,  # the file has them in another order
         "text": None if text_in is None else text_in.facts(),
         "embeddings": metadata.of_embeddings(forms),

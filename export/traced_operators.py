@@ -141,7 +141,7 @@ def very_negative(function: Any) -> str:
 
 
 def ends_in_sigmoids(function: Any) -> bool:
-    """Whether a traced function has one output, of several sigmoids.
+    """Whether a traced function has one output, of sigmoids.
 
     >>> @tf.function(input_signature=[tf.TensorSpec((None, 2))])
     ... def likely(x):
@@ -149,8 +149,7 @@ def ends_in_sigmoids(function: Any) -> bool:
     >>> ends_in_sigmoids(likely.get_concrete_function())
     True
     """
-    outputs = [one for one in function.outputs if one.shape.rank is None or one.shape[-1:] != [1]]
-    return len(function.outputs) == len(outputs) == 1 and _are_sigmoids(outputs[0])
+    return len(function.outputs) == 1 and _are_sigmoids(function.outputs[0])
 
 
 def _are_sigmoids(tensor: tf.Tensor) -> bool:

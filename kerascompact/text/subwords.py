@@ -93,8 +93,8 @@ def with_tokens(tokenizer: Any, wanted: Iterable[int]) -> tuple[Any, np.ndarray]
         names = {tokens[i] for i in set(wanted) | special}
         proto = _of_sentencepiece(tokenizer.proto, names)
         made = type(tokenizer).from_config({**config, "proto": proto})
-        ids = {token: i for i, token in enumerate(tokens)}
-        return made, np.array([ids[token] for token in tokens_of(made)])
+        old = {token: i for i, token in enumerate(tokens)}
+        return made, np.array([old[token] for token in tokens_of(made)])
     if _is(tokenizer, "BytePairTokenizer"):
         merges = [tuple(one.split(" ")) for one in tokenizer.merges if "#version:" not in one]
         end = "</w>" if _is(tokenizer, "CLIPTokenizer") else ""

@@ -127,6 +127,17 @@ def test_a_model_that_is_no_graph_gives_every_likely_label():
         assert one.multi_label and not any("softmax" in note for note in one.notes)
 
 
+def test_one_class_without_a_sigmoid_is_warned_of(recwarn):
+    x = keras.Input((4,))
+    with pytest.warns(UserWarning, match="the model ends without a sigmoid"):
+        export.convert(keras.Model(x, keras.layers.Dense(1)(x)), labels=["spam"])
+    recwarn.clear()
+    file = export.convert(keras.Model(x, keras.ops.sigmoid(keras.layers.Dense(1)(x))), labels=["s"])
+    export.convert(keras.Model(x, keras.layers.Dense(1)(x)))
+    assert not [one for one in recwarn if issubclass(one.category, UserWarning)]
+    assert "multi_label" not in tflite.read_metadata(file)
+
+
 def test_quantization_aware_models_keep_their_sigmoids(saved):
     model = build("mean")
     aware = export.quantization_aware(model, "int4")

@@ -52,6 +52,7 @@ from kerascompact.core.keras_graph.twins import CannotCopyError, set_array
 from kerascompact.core.keras_graph.wiring import (
     calls_in,
     distinct,
+    ends_in_sigmoids,
     has_independent_outputs,
     inputs_of,
     operations_of,
@@ -79,6 +80,7 @@ __all__ = [
     "copy_with",
     "direct_layers",
     "distinct",
+    "ends_in_sigmoids",
     "evaluate_validation_data",
     "float_kernel_of",
     "fourier_by_matrices",

@@ -108,15 +108,24 @@ _SAME = {
 def has_independent_outputs(model: Any) -> bool:
     """Whether a model has one output of several sigmoids: each class is there or not on its own.
 
-    The sigmoids are the activation of a layer or an operation, perhaps with a cast, a reshape, or a
-    concatenation of one for each class behind them. Of a model that is no graph it is not known.
-
     >>> sigmoid, softmax = (keras.layers.Dense(3, activation=a) for a in ("sigmoid", "softmax"))
     >>> x = keras.Input((2,))
     >>> [has_independent_outputs(keras.Model(x, last(x))) for last in (sigmoid, softmax)]
     [True, False]
     """
-    if not is_graph(model) or len(model.outputs) != 1 or model.outputs[0].shape[-1] == 1:
+    return ends_in_sigmoids(model) and model.outputs[0].shape[-1] != 1
+
+
+def ends_in_sigmoids(model: Any) -> bool:
+    """Whether a graph of layers has one output, and that is sigmoids.
+
+    They are the activation of a layer or an operation, perhaps with a cast, a reshape, or a
+    concatenation of one for each class behind them. Of a model that is no graph it is not known.
+
+    >>> ends_in_sigmoids(keras.Sequential([keras.Input((3,)), keras.layers.Dense(1, "sigmoid")]))
+    True
+    """
+    if not is_graph(model) or len(model.outputs) != 1:
         return False
     return _are_sigmoids(model, model.outputs[0])
 
