@@ -44,9 +44,7 @@ def of_labels(labels: Any, shapes: Sequence[tf.TensorShape]) -> list[str] | None
     return labels
 
 
-def of_outputs(
-    labels: Any, shapes: Sequence[tf.TensorShape], are_sigmoids: bool
-) -> bool | None:
+def of_outputs(labels: Any, shapes: Sequence[tf.TensorShape], are_sigmoids: bool) -> bool | None:
     """Entry for labels of which a text may have several or none; `None` if it has one.
 
     Args:
