@@ -33,7 +33,8 @@ class Backup(keras.callbacks.Callback):
 
     The result is that of a run without a break if the batches of an epoch depend only on its
     number: with `shuffle=False`, or with `data` that begins at epoch `backup.epoch`. What other
-    callbacks have counted is not kept.
+    callbacks have counted is not kept; `TemperatureAnnealing`, `NoiseAnnealing` and
+    `MagnitudePruning` go on at the step at which the epoch begins.
 
     Args:
         directory: Folder of the copies, which is made; of this run only.
