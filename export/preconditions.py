@@ -14,6 +14,7 @@ from kerascompact.core.keras_graph import (
     is_graph,
     is_graph_of,
     readers_of_inputs,
+    replaced,
 )
 from kerascompact.export.embedding_forms import is_embedding
 from kerascompact.export.recipe import Recipe
@@ -109,6 +110,26 @@ def traced(batch_size: int | None = 1) -> Iterator[None]:
     finally:
         if filtering:
             keras.config.enable_traceback_filtering()
+
+
+def known_steps() -> contextlib.AbstractContextManager[None]:
+    """Context in which Keras' `TimeDistributed` refuses sequences of an open length.
+
+    Of these Keras computes as many steps as the batch has examples, in a file one.
+    """
+    return replaced({(keras.layers.TimeDistributed, "call"): _on_known_steps})
+
+
+_time_distributed = keras.layers.TimeDistributed.call
+
+
+def _on_known_steps(self: Any, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+    if inputs.shape[1] is None:
+        raise ValueError(
+            "of an open number of steps Keras computes as many as the batch has examples: give "
+            "`sequence_length`, or call the layer inside by itself, as a Dense works on every step"
+        )
+    return _time_distributed(self, inputs, *args, **kwargs)
 
 
 def check_fused(fused_lstm: bool, recipe: Recipe) -> None:

@@ -137,7 +137,8 @@ def signature(
     integers = for_integer_files() if recipe.kernels in OF_INTEGERS else contextlib.nullcontext()
     tracing = preconditions.traced(sizes.batch_size)
     functions = (
-        batch_of_one(), fourier_by_matrices(), largest_by_value(), for_inference(), integers
+        batch_of_one(), fourier_by_matrices(), largest_by_value(), for_inference(), integers,
+        preconditions.known_steps(),
     )  # fmt: skip
     with tracing, contextlib.ExitStack() as stack, averaging(averaged):
         for one in functions:

@@ -116,6 +116,18 @@ def test_names_layers_of_strings(no_converter, layer):
         export.convert(model)
 
 
+def test_steps_of_an_open_number_are_refused_where_keras_computes_one():
+    ids = keras.Input((None,), dtype="int32")
+    each = keras.layers.TimeDistributed(keras.layers.Dense(3), name="each")
+    model = keras.Model(ids, each(keras.layers.Embedding(9, 4)(ids)))
+    with pytest.raises(ValueError, match="layer functional.*/each, .* give `sequence_length`"):
+        export.convert(model)
+    three = np.array([[4, 2, 7]], np.int32)
+    file = Interpreter(export.convert(model, "float32", sequence_length=3))
+    (found,) = file.run({ids.name: three}).values()
+    np.testing.assert_allclose(found, model(three), rtol=1e-5)
+
+
 @pytest.mark.parametrize("layer", [keras.layers.GRU, SparseLSTM])
 def test_names_layers_that_keep_states(no_converter, layer):
     ids = keras.Input(batch_shape=(2, 3), dtype="int32")
