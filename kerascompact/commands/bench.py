@@ -34,9 +34,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from kerascompact.tools.bench import bench
+    from kerascompact.tools.bench import bench, takes_text
 
     files = [arguments.file, *([arguments.baseline] if arguments.baseline else [])]
+    if arguments.texts is not None and not any(map(takes_text, files)):
+        raise ValueError(f"`--texts` must be left out: no file takes text. Received: {files}.")
     found = bench(
         *files,
         runs=arguments.runs,

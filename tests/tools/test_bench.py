@@ -10,6 +10,7 @@ import tensorflow as tf
 
 from export_models import file_of, inverse, text_file
 from kerascompact import export
+from kerascompact.cli import main
 from kerascompact.tools import bench as module
 from kerascompact.tools import bench_process
 from kerascompact.tools.bench import bench
@@ -77,8 +78,11 @@ def test_rows_of_the_user_take_turns(files, monkeypatch):
         bench(files["text"], data=ids)
     with pytest.raises(ValueError, match="`texts` must be None, if `data` are given"):
         bench(files["text"], data=ids, texts=["a"])
-    with pytest.raises(ValueError, match="`texts` must be None, if no file takes text"):
-        bench(files["mean"], texts=["a"])
+
+
+def test_the_command_refuses_texts_that_no_file_takes(files, capsys):
+    assert main(["bench", str(files["mean"]), "--texts", str(files["mean"])]) != 0
+    assert "no file takes text" in capsys.readouterr().err
 
 
 def test_percentiles_are_those_of_all_runs():
