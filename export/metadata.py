@@ -47,6 +47,8 @@ def of_labels(labels: Any, shapes: Sequence[tf.TensorShape]) -> list[str] | None
 def of_outputs(labels: Any, shapes: Sequence[tf.TensorShape], are_sigmoids: bool) -> bool | None:
     """Entry for labels of which a text may have several or none; `None` if it has one.
 
+    Warns of one label for an output that is no sigmoid.
+
     Args:
         labels: Names of the classes, or `None`.
         shapes: Shape of each output.

@@ -71,13 +71,17 @@ def parts(size: Any, input_dim: int) -> list[Part]:
     ]
 
 
-def networks() -> dict[str, list[list[Part]]]:
-    """The layers of both models: Figure 4 (a) and (b)."""
-    (width, units), wide, many = SIZES
+def networks(of: Any = SIZES) -> dict[str, list[list[Part]]]:
+    """The layers of both models: Figure 4 (a) and (b).
+
+    Args:
+        of: Width and units of the dense model; width and units of the sparse one.
+    """
+    (width, units), wide, many = of
     dims = width, units, units, width
     dense = [[Part(0, i, 0, o)] for i, o in zip(dims, dims[1:], strict=False)]
     inputs = wide, many, many
-    sizes = models.sparse_sizes(*SIZES)
+    sizes = models.sparse_sizes(*of)
     sparse = [parts(size, i) for size, i in zip(sizes, inputs, strict=True)]
     return {"dense": dense, "sparse": sparse}
 
@@ -94,22 +98,15 @@ def parameters(layer: Sequence[Part]) -> int:
 def counts() -> list[tuple[str, float, int]]:
     """Table 4's models: name, millions of parameters in the paper, and how many ours has.
 
-    The paper counts an LSTM with two biases, as PyTorch has it; the softmax is under the embedding
-    and has a bias.
+    An LSTM has two biases here, as in PyTorch; the softmax is under the embedding and has a bias.
     """
     found = []
-    for (width, units), dense, names in (
-        ((400, 1150), 24.22, ("24.22 M, dense",)),
-        ((200, 575), 7.07, ("7.07 M, dense", "7.07 M, sparse")),
-        ((133, 383), 3.59, ("3.59 M, dense", "3.59 M, sparse")),
-    ):
-        dims = width, units, units, width
-        rest = TOKENS * (width + 1) + 4 * (2 * units + width)  # and the second biases
-        layers = sum(4 * o * (i + o + 1) for i, o in zip(dims, dims[1:], strict=False))
-        sparse = sum(size.parameters for size in models.sparse_sizes((width, units), width, 1150))
-        pairs = zip(names, (layers, sparse), strict=False)
-        found += [(name, dense, rest + own) for name, own in pairs]
-    return found
+    for width, units, printed in ((400, 1150, 24.22), (200, 575, 7.07), (133, 383, 3.59)):
+        for kind, layers in networks(((width, units), width, 1150)).items():
+            second = sum(4 * part.outputs for layer in layers for part in layer)
+            total = TOKENS * (width + 1) + sum(map(parameters, layers)) + second
+            found.append((f"{printed} M, {kind}", printed, total))
+    return [found[0], *found[2:]]  # the largest is dense alone
 
 
 def draw_lengths(path: Path) -> Path:

@@ -34,6 +34,13 @@ def test_networks_are_those_of_figure_4():
         assert read == set(range(max(read) + 1))  # every input is read
 
 
+def test_numbers_of_parameters_are_those_of_table_4():
+    found = shapes.counts()
+    assert [name for name, *_ in found][:3] == ["24.22 M, dense", "7.07 M, dense", "7.07 M, sparse"]
+    for _, printed, count in found:  # of the smallest, windows are rounded to whole inputs
+        assert count / 1e6 == pytest.approx(printed, abs=0.005)
+
+
 def test_pictures_are_drawn_from_the_code(tmp_path):
     pytest.importorskip("matplotlib")
     assert shapes.main(["--out", str(tmp_path)]) == 0

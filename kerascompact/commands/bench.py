@@ -34,11 +34,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from kerascompact.tools.bench import bench, takes_text
+    from kerascompact.tools.bench import bench
 
     files = [arguments.file, *([arguments.baseline] if arguments.baseline else [])]
-    if arguments.texts is not None and not any(map(takes_text, files)):
-        raise ValueError(f"`--texts` must be left out: no file takes text. Received: {files}.")
+    if arguments.texts is not None and not any(map(_takes_text, files)):
+        raise ValueError(f"`--texts` must be left out: {arguments.file} takes no text.")
     found = bench(
         *files,
         runs=arguments.runs,
@@ -80,6 +80,15 @@ def run(arguments: argparse.Namespace) -> int:
         table.add_row(label, *cells)
     Console().print(table)
     return 0
+
+
+def _takes_text(path: Path) -> bool:
+    from kerascompact.tasks.folder import naming
+    from kerascompact.tflite import flatbuffer
+    from kerascompact.tflite.metadata import metadata_of
+
+    with naming(path):
+        return bool((metadata_of(flatbuffer.read(path)[1]) or {}).get("text"))
 
 
 def _texts(path: Path | None) -> list[str] | None:

@@ -51,9 +51,10 @@ class RowView:
 
     def __tf_tensor__(self, dtype: Any = None, name: str | None = None) -> tf.Tensor:
         if self._rows is None:
-            # `tf.cast` to its own dtype would return the variable, whose values change later.
-            whole = tf.convert_to_tensor(self.variable) if self.ids is None else None
-            rows = tf.gather(self.variable, self.ids) if whole is None else whole
+            if self.ids is None:  # as a tensor: of its own dtype `tf.cast` returns the variable
+                rows = tf.convert_to_tensor(self.variable)
+            else:
+                rows = tf.gather(self.variable, self.ids)
             self._rows = tf.cast(rows, self.dtype)
             if self._subtracted is not None:
                 self._rows -= self._subtracted

@@ -109,10 +109,9 @@ def bench(
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         children = []
-        arrays = [_inputs(Path(file), data, options) for file in files]
         for number, file in enumerate(files):
             inputs = folder / f"{number}.npz"
-            np.savez(inputs, **arrays[number])  # type: ignore[arg-type]
+            np.savez(inputs, **_inputs(Path(file), data, options))  # type: ignore[arg-type]
             children.append(stack.enter_context(_child(Path(file), inputs, num_threads)))
         found = [_measured(Path(file), child) for file, child in zip(files, children, strict=True)]
         seconds: list[list[float]] = [[] for _ in children]
@@ -135,16 +134,11 @@ def _inputs(file: Path, data: Any, options: dict[str, Any]) -> dict[str, np.ndar
             )
         if data is not None:
             return given_inputs(model, data)
-        if not takes_text(file):
+        if (metadata_of(model) or {}).get("text") is None:
             options = {**options, "texts": None}
         return random_inputs(model, **options)
     except ValueError as error:
         raise ValueError(f"{file}: {error}") from error
-
-
-def takes_text(file: Path) -> bool:
-    """Whether the inputs of a file are made from texts, as its metadata says."""
-    return (metadata_of(flatbuffer.read(file)[1]) or {}).get("text") is not None
 
 
 @contextlib.contextmanager

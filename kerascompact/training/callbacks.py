@@ -63,8 +63,7 @@ class CountedSteps(keras.callbacks.Callback):
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
         if epoch and not self.step:
             steps = self._steps_of_epoch()
-            before = batches_seen(self.model.optimizer) if steps is None else epoch * steps
-            self.step = before
+            self.step = batches_seen(self.model.optimizer) if steps is None else epoch * steps
 
     def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
         self._first = batch

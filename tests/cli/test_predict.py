@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from kerascompact.cli import main
+from kerascompact.commands import predict
 
 
 def test_prints_label_and_probability(trained, capsys):
@@ -49,6 +50,12 @@ def test_reads_lines_of_stdin(trained, monkeypatch, capsys):
     monkeypatch.setattr(sys, "stdin", Stdin(b"please raise it\nplease halt\xc3\xa9"))
     assert main(["predict", str(trained / "model.tflite"), "-"]) == 0
     assert len(capsys.readouterr().out.splitlines()) == 2
+
+
+def test_ends_of_lines_are_no_part_of_a_text(monkeypatch):
+    """A text of just `max_bytes` bytes would be said to be cut."""
+    monkeypatch.setattr(sys, "stdin", Stdin(b"\xef\xbb\xbfhalt\r\nplease\nraise it"))
+    assert [line for _, line in predict._lines()] == [b"halt", b"please", b"raise it"]
 
 
 def test_a_byte_order_mark_is_no_part_of_the_first_word(trained, monkeypatch, capsys):

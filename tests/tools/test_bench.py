@@ -82,7 +82,7 @@ def test_rows_of_the_user_take_turns(files, monkeypatch):
 
 def test_the_command_refuses_texts_that_no_file_takes(files, capsys):
     assert main(["bench", str(files["mean"]), "--texts", str(files["mean"])]) != 0
-    assert "no file takes text" in capsys.readouterr().err
+    assert "mean.tflite takes no text" in capsys.readouterr().err
 
 
 def test_percentiles_are_those_of_all_runs():

@@ -42,7 +42,7 @@ class OpenOptimizer:
     @property
     def averages(self) -> list[Any]:
         """The averages of the weights, one for each of `trained`."""
-        return self._model_variables_moving_average  # type: ignore[attr-defined]
+        return slots(self, "averages")
 
     def _get_variable_index(self, variable: Any) -> int:
         return self.index_of(variable)
