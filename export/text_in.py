@@ -125,7 +125,11 @@ class TextIn:
 
     def spans(self, words: Any, outputs: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
         """The output `spans`, for a model that has an output for each word; else none."""
-        if self.roles or not any(output.shape.rank == 3 for output in outputs.values()):
+        length = self.layer.sequence_length
+        each = [output for output in outputs.values() if output.shape.rank == 3]
+        if length is not None:  # an axis of another length has places of its own, not words
+            each = [output for output in each if output.shape[1] in (None, length)]
+        if self.roles or not each:
             return {}
         if getattr(self.layer, "pairs", False):
             raise ValueError(

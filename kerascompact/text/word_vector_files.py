@@ -175,6 +175,8 @@ def _vector(fields: list[bytes], where: str) -> np.ndarray:
     try:
         with np.errstate(over="ignore"):  # beyond float32: named as infinite below
             vector = np.array(list(map(float, fields)), np.float64).astype(np.float32)
+        if b"_" in b"".join(fields):  # Python reads 1_0 as 10
+            raise ValueError
     except ValueError:
         bad = next(field for field in fields if not _is_float(field))
         raise ValueError(f"{where}: {_shown(bad)} is not a number.") from None
@@ -189,7 +191,7 @@ def _is_float(field: bytes) -> bool:
         float(field)
     except ValueError:
         return False
-    return True
+    return b"_" not in field
 
 
 def _shown(content: bytes) -> str:

@@ -108,7 +108,16 @@ def test_a_file_of_any_length_has_numbers_for_labels():
     assert reader.predict("").words == ()
 
 
+def windows_of_words():
+    """A model of 8 words with an output for each window of three of them."""
+    ids = keras.Input((8,), dtype="int32")
+    vectors = keras.layers.Embedding(4, 2)(ids)
+    return keras.Model(ids, keras.layers.Conv1D(2, 3, activation="softmax")(vectors))
+
+
 def test_refuses_other_files():
-    for file in (file_of("mean"), text_file()):  # of ids, and of one output for a text
+    windows = export.convert(windows_of_words(), text=Vocabulary(["good", "bad"]))
+    # of ids, of one output for a text, and of outputs that are not those of the words
+    for file in (file_of("mean"), text_file(), windows):
         with pytest.raises(ValueError, match="The file must take text, and have one output for"):
             TextTagger(file)

@@ -112,6 +112,7 @@ def test_limit_reads_no_further(tmp_path):
         ("3 2\nthe 1 2\nof 1.0 2 3\n", "line 3: more than 2 numbers"),
         ("the\n", "line 1: expected a word and its numbers here"),
         ("the 1 2\nof 1 x2\n", "line 2: 'x2' is not a number"),
+        ("the 1 2\nof 1 2_0\n", "line 2: '2_0' is not a number"),
         ("the 1 2\nof nan 2\n", "line 2: 'nan' is not a finite number"),
         ("the 1 2\nof 1 1e39\n", "line 2: '1e39' is not a finite number"),
         ("the 1 -inf\n", "line 1: '-inf' is not a finite number"),
