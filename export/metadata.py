@@ -44,7 +44,9 @@ def of_labels(labels: Any, shapes: Sequence[tf.TensorShape]) -> list[str] | None
     return labels
 
 
-def of_outputs(labels: Any, shapes: Sequence[tf.TensorShape], are_sigmoids: bool) -> bool | None:
+def of_outputs(
+    labels: Any, shapes: Sequence[tf.TensorShape], are_sigmoids: bool, of_text: bool = False
+) -> bool | None:
     """Entry for labels of which a text may have several or none; `None` if it has one.
 
     Warns of one label for an output that is no sigmoid.
@@ -53,13 +55,14 @@ def of_outputs(labels: Any, shapes: Sequence[tf.TensorShape], are_sigmoids: bool
         labels: Names of the classes, or `None`.
         shapes: Shape of each output.
         are_sigmoids: Whether the model has one output, of sigmoids.
+        of_text: Whether the file takes text, so that readers number labels that have no names.
 
     >>> of_outputs(["a", "b"], [tf.TensorShape((1, 2))], are_sigmoids=True)
     True
     """
-    if labels is None or len(shapes) != 1:
+    if labels is None and not of_text or len(shapes) != 1:
         return None
-    if shapes[0][-1] == 1 and not are_sigmoids:
+    if labels is not None and shapes[0][-1] == 1 and not are_sigmoids:
         warnings.warn(
             "`labels` name one class, and readers of the file take the output for its probability, "
             "but the model ends without a sigmoid: add keras.layers.Activation('sigmoid').",

@@ -149,7 +149,9 @@ def signature(
     sigmoids = ends_in_sigmoids(model) or traced_operators.ends_in_sigmoids(module.function)
     found = {
         "labels": metadata.of_labels(labels, module.output_shapes),
-        "multi_label": metadata.of_outputs(labels, module.output_shapes, sigmoids),
+        "multi_label": metadata.of_outputs(
+            labels, module.output_shapes, sigmoids, of_text=text_in is not None
+        ),
         "inputs": [*specs] if len(specs) > 1 else None,  # the file has them in another order
         "text": None if text_in is None else text_in.facts(),
         "embeddings": metadata.of_embeddings(forms),

@@ -104,7 +104,8 @@ def run(arguments: argparse.Namespace, defaults: dict[str, object]) -> int:
     places = [arguments.out / budget.shown(size) for size in sizes]
     for place in places if len(sizes) > 1 else [arguments.out]:
         folder.check_writable(place, *folder.NAMES)
-        vocabulary_file.check(place / folder.FILE, None)  # before hours of work
+        if not arguments.resume:  # else it may be of this search, cut off while it wrote its files
+            vocabulary_file.check(place / folder.FILE, None)  # before hours of work
     teacher = _teacher(arguments.teacher)
     loaded = source.dataset(arguments, arguments.seed, False, dev_share)
     refit = False if getattr(arguments, "dev", None) else None  # a dev of one's own is kept out

@@ -94,10 +94,22 @@ def _words(path: Path, limit: int | None) -> tuple[list[int], list[str]]:
     with naming(path):
         lines = path.read_bytes().decode("utf-8-sig").removesuffix("\n").split("\n")
         cells = [line.removesuffix("\r").split("\t")[0] for line in lines]
-        found = [(i, w) for i, w in enumerate(cells) if w and w not in ("<pad>", "<unk>")][:limit]
+        none = {"", "<pad>", "<unk>", *_empty_slots(path, lines[0])}
+        found = [(i, w) for i, w in enumerate(cells) if w not in none][:limit]
         if not found:
             raise ValueError("it has no words.")
     return [id for id, _ in found], [word for _, word in found]
+
+
+def _empty_slots(path: Path, first: str) -> list[str]:
+    """Names of the slots that hold no word, in a file of words in slots."""
+    from kerascompact.text.inputs import PAD
+    from kerascompact.text.vocabulary import NUM_RESERVED, TAGS, Vocabulary
+
+    if not first.startswith(f"{PAD}\t") or first.split("\t")[3:4] != [TAGS]:
+        return []
+    words = Vocabulary.load(path)
+    return [w for place, w in enumerate(words.words, NUM_RESERVED) if words.id_of(w) != place]
 
 
 def _embedding(model: Any, name: str | None, path: Path) -> Any:

@@ -120,7 +120,8 @@ class TextTagger:
         if used < len(data):
             notes.append(f"text cut to its first {used} of {len(data)} bytes")
         read = data[:used].decode("utf-8", "surrogateescape")
-        if words < len(rules.named(self.text["rules"]).tokens(read)):
+        most = self.text["length"] or self.text["max_words"]
+        if words == most and words < len(rules.named(self.text["rules"]).tokens(read)):
             count = len(rules.named(self.text["rules"]).tokens(text))
             notes.append(f"text cut to its first {words} of {count} words")
         return notes

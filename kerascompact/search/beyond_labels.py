@@ -129,6 +129,15 @@ def answers_of(teacher: Teacher, texts: Sequence[str], labels: Sequence[str]) ->
     return found / totals[:, None]
 
 
+def is_answers(teacher: Teacher) -> bool:
+    """Whether a teacher is answers, one for each text, not a model that gives them.
+
+    >>> is_answers(np.eye(2)), is_answers("teacher.tflite")
+    (True, False)
+    """
+    return not (callable(teacher) or isinstance(teacher, str | os.PathLike | TextClassifier))
+
+
 def check_same_teacher(
     teacher: Teacher, kept: np.ndarray, texts: Sequence[str], labels: Sequence[str]
 ) -> None:
@@ -143,7 +152,7 @@ def check_same_teacher(
     Raises: ValueError, if the answers are those of another teacher, or as for `answers_of`.
     """
     rows = np.arange(len(texts))
-    if callable(teacher) or isinstance(teacher, str | os.PathLike | TextClassifier):
+    if not is_answers(teacher):
         rows = np.unique(np.linspace(0, len(texts) - 1, CHECKED).astype(int))
     found = answers_of(teacher, [texts[row] for row in rows.tolist()], labels)
     apart = float(np.abs(found - kept[rows]).max())
@@ -158,6 +167,8 @@ def _of_file(classifier: TextClassifier, texts: Sequence[str], labels: Sequence[
     """Answers of a file; what has no token says nothing."""
     if set(classifier.labels) != set(labels):
         checks.fail("teacher", f"a file with the labels {sorted(labels)}", classifier.labels)
+    if classifier.multi_label:
+        checks.fail("teacher", "a file of one label a text", "a file of several")
     order = [classifier.labels.index(label) for label in labels]
     found = np.full((len(texts), len(labels)), 1 / len(labels), np.float32)
     read = [row for row, text in enumerate(texts) if classifier.rules.tokens(text)]

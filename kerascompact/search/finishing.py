@@ -118,7 +118,7 @@ def ranked(worker: Worker, budget: int) -> list[Ranked]:
         if smaller <= budget
         for one in worker.studies.ranking(smaller)
     ]
-    return sorted(found, key=lambda one: -one.expected.mean)
+    return sorted(found, key=lambda one: one.order)
 
 
 def converted(worker: Worker, found: Trained) -> bytes:

@@ -19,7 +19,7 @@ from kerascompact.search.corpus import ids_of_a_text
 from kerascompact.search.finishing import Best
 from kerascompact.search.picture import draw
 from kerascompact.search.runs import Run
-from kerascompact.search.studies import Studies
+from kerascompact.search.studies import DONE, Studies
 from kerascompact.tasks import folder as names
 
 WHY = 5  # settings that are named
@@ -170,7 +170,7 @@ def importances(studies: Studies) -> list[tuple[str, float, Any]]:
     """
     shares: dict[str, list[float]] = {}
     for study in studies.of.values():
-        done = study.get_trials(deepcopy=False, states=(optuna.trial.TrialState.COMPLETE,))
+        done = study.get_trials(deepcopy=False, states=DONE)
         if sum("repeat_of" not in trial.user_attrs for trial in done) < LEAST:
             continue
         try:
@@ -186,10 +186,15 @@ def importances(studies: Studies) -> list[tuple[str, float, Any]]:
         total = sum(found.values())
         for name, share in found.items() if total else ():  # 0: all trials are alike
             shares.setdefault(name, []).append(share / total)
-    if not shares:
+    trials = [
+        trial
+        for budget, study in studies.of.items()
+        for trial in study.get_trials(deepcopy=False, states=DONE)
+        if trial.user_attrs.get("bytes", 0) <= budget
+    ]
+    if not shares or not trials:
         return []
-    trials = [trial for study in studies.of.values() for trial in study.get_trials(deepcopy=False)]
-    best = max(trials, key=lambda trial: trial.value or 0.0)
+    best = max(trials, key=lambda trial: trial.value)
     total = sum(sum(share) for share in shares.values()) or 1.0
     found = {name: sum(share) / total for name, share in shares.items()}
     order = sorted(found, key=lambda name: -found[name])

@@ -120,6 +120,9 @@ def prepare(dataset: Dataset, beyond: Beyond, folder: Path, resume: bool, **opti
             own = f"the one that the search began with (`storage` in {folder / TASK}), or left out"
             checks.fail("storage", own, task.storage)
         distil = before.distil if given is None else task.distil
+        if beyond.unlabelled and distil != before.distil:
+            expected = f"{before.distil}, as begun: with texts without a label scores depend on it"
+            checks.fail("distil", expected, distil)
         task = replace(task, used=before.used, distil=distil, storage=before.storage)
     answers = folder / TEACHER
     if beyond.teacher is not None and answers.exists():

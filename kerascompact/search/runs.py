@@ -46,6 +46,12 @@ class Ranked(NamedTuple):
     runs: list[Run]
     expected: Estimate
 
+    @property
+    def order(self) -> tuple[float, int, int]:
+        """Key that sorts the best expected score first, of equal ones the smaller file; estimates
+        of equal scores differ in their last bits."""
+        return -round(self.expected.mean, 9), self.runs[0].bytes, self.number
+
 
 def run_of(budget: int, trial: FrozenTrial) -> Run:
     """A finished trial as a `Run`."""

@@ -80,21 +80,21 @@ class Studies:
         self.folder = folder / WORKERS
         self.of: dict[int, optuna.Study] = {}
         for place, (budget, name) in enumerate(names.items()):
-            sampler = optuna.samplers.TPESampler(
-                n_startup_trials=STARTUP,
-                multivariate=True,
-                group=True,
-                constant_liar=True,
-                seed=(seed * 1009 + number * 8191 + place * 31) % 2**32,
-            )
             pruner = optuna.pruners.MedianPruner(n_startup_trials=5, n_warmup_steps=WARMUP)
             study = optuna.create_study(
                 storage=storage,
-                sampler=sampler,
                 pruner=pruner,
                 study_name=name,
                 direction="maximize",
                 load_if_exists=True,
+            )
+            begun = len(study.get_trials(deepcopy=False, states=OPEN[:2]))
+            study.sampler = optuna.samplers.TPESampler(
+                n_startup_trials=STARTUP,
+                multivariate=True,
+                group=True,
+                constant_liar=True,  # begun: a search that goes on draws other settings
+                seed=(seed * 1009 + number * 8191 + place * 31 + begun * 127) % 2**32,
             )
             if not study.get_trials(deepcopy=False):
                 for parameters in defaults(budget):
@@ -219,7 +219,7 @@ class Studies:
             )
             if of == budget
         ]
-        return sorted(ranked, key=lambda one: -one.expected.mean)
+        return sorted(ranked, key=lambda one: one.order)
 
     def bury(self) -> int:
         """Fails the trials of processes that died, and sets them again; returns their number."""

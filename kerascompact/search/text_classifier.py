@@ -12,7 +12,7 @@ from kerascompact import datasets
 from kerascompact.core import checks
 from kerascompact.datasets.base import Dataset, DataWarning
 from kerascompact.search import budget as budgets
-from kerascompact.search.beyond_labels import Beyond, Teacher, Vectors, vectors_of
+from kerascompact.search.beyond_labels import Beyond, Teacher, Vectors, is_answers, vectors_of
 from kerascompact.search.display import Display
 from kerascompact.search.fidelity import rows_in_time
 from kerascompact.search.finishing import MOST_TRIED, finish, score_of
@@ -137,6 +137,9 @@ def text_classifier(
     if teacher is not None and (dataset.multi_label or distil is False):
         expected = "None if a text may have several labels, or with `distil=False`"
         checks.fail("teacher", expected, teacher)
+    if teacher is not None and dataset is not data and is_answers(teacher):
+        expected = "a model or a function, or `data` a Dataset: which texts are dev is drawn here"
+        checks.fail("teacher", expected, type(teacher))
     with folder_of(folder, resume) as place:
         seconds = 60 * minutes
         used = rows_in_time(dataset.train.texts, seconds * workers, len(sizes))

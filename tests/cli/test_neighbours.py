@@ -7,7 +7,7 @@ import pytest
 from kerascompact import layers
 from kerascompact.cli import main
 from kerascompact.commands.neighbours import _words
-from kerascompact.text import Vocabulary
+from kerascompact.text import SlotVocabulary, Vocabulary
 
 WORDS = ["king", "queen", "city", "town"]
 VECTORS = np.array([[1.0, 0.1], [1.0, 0.2], [-0.2, 1.0], [-0.1, 1.0]], np.float32)
@@ -85,3 +85,9 @@ def test_words_of_an_editor_on_windows(tmp_path):
     path = tmp_path / "words.txt"
     path.write_bytes("\ufeffking\r\nqueen\r\n".encode())
     assert _words(path, None) == ([0, 1], ["king", "queen"])
+
+
+def test_empty_slots_are_no_words(tmp_path):
+    words = SlotVocabulary.from_ranked(WORDS, size=40)
+    ids, found = _words(words.save(tmp_path / "words.txt"), None)
+    assert sorted(found) == sorted(WORDS) and ids == [words.id_of(word) for word in found]

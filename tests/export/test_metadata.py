@@ -38,3 +38,6 @@ def test_labels_of_any_number_of_outputs():
     assert metadata.of_labels(("a", "b"), [tf.TensorShape([1, 2])]) == ["a", "b"]
     assert metadata.of_labels(["a"], [tf.TensorShape([1, 2]), tf.TensorShape([1, 3])]) == ["a"]
     assert metadata.of_vocabulary(None) is None
+    two = [tf.TensorShape([1, 2])]
+    assert metadata.of_outputs(None, two, True) is None
+    assert metadata.of_outputs(None, two, True, of_text=True)  # readers number the labels

@@ -9,7 +9,7 @@ from hostile_texts import HOSTILE
 from kerascompact import export
 from kerascompact.models import tagger
 from kerascompact.runtime import TextClassifier, TextTagger
-from kerascompact.text import Vocabulary
+from kerascompact.text import SlotVocabulary, Vocabulary
 from kerascompact.text.rules import RULES
 
 LABELS = ["verb", "noun", "mark"]
@@ -106,6 +106,12 @@ def test_a_file_of_any_length_has_numbers_for_labels():
     found = reader.predict("turn it up " * 50)
     assert (len(found.words), found.notes, reader.labels) == (150, (), ("0", "1"))
     assert reader.predict("").words == ()
+
+
+def test_nul_is_no_word_that_was_cut():
+    slots = SlotVocabulary.from_ranked(WORDS, size=12)
+    found = TextTagger(export.convert(labels_alone(slots, 2), text=slots)).predict("turn\0it up")
+    assert ([one.word for one in found.words], found.notes) == (["turn", "it", "up"], ())
 
 
 def windows_of_words():

@@ -54,6 +54,10 @@ def test_answers_of_a_file_are_in_the_order_of_the_labels(file, tmp_path):
     np.testing.assert_allclose(found[2], 1 / 3, atol=1e-6)  # of no text, nothing is known
     with pytest.raises(ValueError, match="a file with the labels.*Received: .*odd"):
         answers_of(path, TEXTS, ("good", "bad"))
+    words = Vocabulary(["good"])
+    model = models.mean_classifier(keras.layers.Embedding(3, 2), 2, multi_label=True)
+    with pytest.raises(ValueError, match="a file of one label a text"):
+        answers_of(TextClassifier(export.convert(model, text=words)), TEXTS, ("0", "1"))
 
 
 def test_a_file_says_nothing_of_a_text_without_a_token_for_it(file):
@@ -153,6 +157,12 @@ def test_several_labels_refuse_a_teacher():
         text_classifier(dataset(60), "20KB", teacher=oracle, distil=False, verbose=False)
 
 
+def test_answers_need_to_know_which_texts_are_dev():
+    texts = [f"{name} {number}" for number in range(20) for name in NAMES]
+    with pytest.raises(ValueError, match="`teacher` must be a model or a function, or `data` a Da"):
+        text_classifier((texts, list(NAMES) * 20), "20KB", teacher=np.eye(len(texts)))
+
+
 @pytest.mark.parametrize(
     ("distil", "few", "beyond", "expected"),
     [
@@ -175,5 +185,9 @@ def test_soft_labels_are_for_what_labels_alone_do_not_tell(
     # A search that goes on keeps what it began with, unless it is told otherwise.
     monkeypatch.setattr(tf_idf, "FEW", 60 if few else 61)
     assert prepare(dataset(60), beyond, tmp_path, True, distil=None, **options).distil == expected
+    if beyond.unlabelled:  # scores are means of dev and agreement, or of dev alone
+        with pytest.raises(ValueError, match=f"`distil` must be {expected}, as begun"):
+            prepare(dataset(60), beyond, tmp_path, True, distil=not expected, **options)
+        return
     told = prepare(dataset(60), beyond, tmp_path, True, distil=not expected, **options)
     assert told.distil != expected

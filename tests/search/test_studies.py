@@ -88,6 +88,20 @@ def test_the_most_promising_is_trained_again(tmp_path):
     assert sorted(run.repeat for run in one.ranking(100)[0].runs) == [0, 1, 2]
 
 
+def test_equal_scores_are_ranked_by_bytes(tmp_path):
+    for count in (3, 4, 5):
+        one = studies(tmp_path / str(count))
+        for number in range(count):
+            train(one, 100, 0.98, size=60 - number)
+        assert one.ranking(100)[0].number == count - 1
+
+
+def test_a_search_that_goes_on_draws_other_settings(tmp_path):
+    first = studies(tmp_path)
+    drawn = [train(first, 100, 0.5) for _ in range(4)]
+    assert train(studies(tmp_path), 100, 0.5) not in drawn
+
+
 def test_files_over_the_budget_do_not_count(tmp_path):
     one = studies(tmp_path)
     train(one, 100, 0.9, size=101)

@@ -155,7 +155,7 @@ def test_few_trials_or_equal_ones_say_nothing(trials, values):
                 value=float(number % values),
             )
         )
-    assert importances(SimpleNamespace(of={"all": study})) == []
+    assert importances(SimpleNamespace(of={9: study})) == []
 
 
 def test_why_shows_the_numbers_of_the_setting_not_the_multiples_that_are_drawn():
@@ -172,5 +172,8 @@ def test_why_shows_the_numbers_of_the_setting_not_the_multiples_that_are_drawn()
                 user_attrs={"setting": {"width": int(16 * 2**width)}},
             )
         )
-    best = {name: value for name, _, value in importances(SimpleNamespace(of={"all": study}))}
+    trial = study.ask(fixed_distributions={"width": multiples, "dropout": shares})
+    trial.report(9.0, 0)
+    study.tell(trial, state=optuna.trial.TrialState.PRUNED)  # stopped: its last report is no score
+    best = {name: value for name, _, value in importances(SimpleNamespace(of={9: study}))}
     assert best == {"width": 64, "dropout": 0.8}
