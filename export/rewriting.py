@@ -18,6 +18,7 @@ from kerascompact.tflite.passes import (
     known_words,
     nibbles,
     one_hots,
+    own_memory,
     requantize,
     word_logits,
 )
@@ -63,3 +64,4 @@ def rewrite(
     if fused_lstm:
         lstm_fusion.forget_states(parsed)
     known_words.leave_out(parsed)
+    own_memory.give_own_memory(parsed)

@@ -12,6 +12,7 @@ from kerascompact.tflite.graph_edits import drop_unused
 from kerascompact.tflite.metadata import add_metadata, metadata_of
 from kerascompact.tflite.metadata_schema import METADATA_NAME
 from kerascompact.tflite.passes.int4 import store_tables_as_int4
+from kerascompact.tflite.passes.own_memory import give_own_memory
 from kerascompact.tools.differences import Difference, differences
 from kerascompact.tools.float_constants import FloatConstant, float_constants
 from kerascompact.tools.id_counts import id_counts
@@ -174,6 +175,7 @@ def _packed(model: Any, files: dict[str, bytes], recipe: str) -> bytes:
         drop_unused(graph)
     if recipe != "int8":
         store_tables_as_int4(model)
+    give_own_memory(model)
     names = [[tensor.name for tensor in graph.tensors] for graph in model.subgraphs]
     _forget_sizes(model)
     flatbuffer.slim(model)
