@@ -20,8 +20,9 @@ class LayerSize(NamedTuple):
         layer: Name of the layer.
         kind: Class of the layer.
         paper_bits: Bits by the formula of the method's paper; if it has none, the stored bits of a
-            table, and those that Keras holds of other layers.
-        stored_bits: Bits that the exported file stores.
+            table, and 32 for each float of other layers.
+        stored_bits: Bits that the exported file stores. Floats of other layers are float32 there,
+            also those that Keras holds in half precision.
         float32_bits: Bits of the float32 table that the layer replaces.
 
     Example:
@@ -166,4 +167,5 @@ def _embedding_size(layer: keras.layers.Layer) -> LayerSize:
 
 
 def _item_size(weight: keras.Variable) -> int:
-    return np.dtype(keras.backend.standardize_dtype(weight.dtype)).itemsize
+    name = keras.backend.standardize_dtype(weight.dtype)
+    return 4 if "float" in name else np.dtype(name).itemsize

@@ -47,7 +47,8 @@ class NTASGD(keras.callbacks.Callback):
         stop: Whether to stop at the epoch where averaging would start.
         folder: Folder of the best weights, `best.weights.h5`, and of the averages after each epoch:
             a later `fit` with the same folder continues. Put this callback before
-            `keras.callbacks.BackupAndRestore`. `None`: the best are kept in memory.
+            `keras.callbacks.BackupAndRestore`, which may save within epochs only if there is a
+            folder (averages then go on from the last epoch). `None`: the best are kept in memory.
         baseline: Value of `monitor` for the initial weights, which are kept until an epoch is
             better. Default: with `from_start` they are evaluated after the first epoch, on the
             `validation_data` of `fit`; without it, the first epoch is kept.
@@ -156,7 +157,12 @@ class NTASGD(keras.callbacks.Callback):
         """Forgets an earlier `fit`; the initial weights may be the best."""
         self.history, self._best, self._before = [], None, self.baseline
         self._averages.steps = 0
-        if self.folder is not None:
+        path = self._state_path()
+        if self.folder is not None and path is not None:
+            steps = int(getattr(self.model.optimizer, "iterations", 0))
+            if steps and not path.exists() and (self.folder / BEST).exists():
+                return  # killed within the first epoch: those are the weights that it began with
+            path.unlink(missing_ok=True)
             (self.folder / BEST).unlink(missing_ok=True)
         if self.from_start or self.baseline is not None:
             self._keep()

@@ -10,6 +10,7 @@ import numpy as np
 from kerascompact.core import checks
 from kerascompact.core.keras_graph import inner_layers, parts_of, slots, trained_by
 from kerascompact.ops.magnitude import entries_left, largest_entries
+from kerascompact.optimizers.pending import catch_up
 from kerascompact.training.callbacks import CountedSteps
 
 
@@ -23,7 +24,9 @@ class MagnitudePruning(CountedSteps):
 
     A later `fit` continues with the same callback object. A new one begins at step 0 without zeros
     until it chooses; if the first epoch is not 0, as with `initial_epoch` and after
-    `keras.callbacks.BackupAndRestore`, at the step of that epoch with the zeros that there are.
+    `keras.callbacks.BackupAndRestore`, at the step of that epoch with the zeros that there are,
+    until the next choice also those that were never pruned, such as rows that began at 0.
+    With `optimizers.Proximal`, deferred steps are applied before entries are compared.
 
     Stored as its entries that are not zero, a pruned `keras.layers.Embedding` is smaller:
     `compress.compress_model(model, compress.Pruning())`. A `.tflite` file stores the zeros of other
@@ -80,7 +83,7 @@ class MagnitudePruning(CountedSteps):
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
         if epoch and not self.step:
-            arrays = {id(weight): keras.ops.convert_to_numpy(weight) for weight in self.matrices}
+            arrays = {id(weight): array for weight, array in self._arrays()}
             self.masks = {key: array != 0 for key, array in arrays.items() if not array.all()}
         super().on_epoch_begin(epoch, logs)
 
@@ -90,14 +93,18 @@ class MagnitudePruning(CountedSteps):
             now, share = self._read(self.schedule(self.step))
             choose, sparsity = choose or now, share if now else sparsity
             self.step += 1
-        for weight in self.matrices if choose else ():
-            values = keras.ops.convert_to_numpy(weight)
+        for weight, values in self._arrays() if choose else ():
             count = entries_left(values.size, sparsity)
             self.masks[id(weight)] = largest_entries(values, count)
         self._set_zeros()
 
     def on_train_end(self, logs: Any = None) -> None:
         self._set_zeros()
+
+    def _arrays(self) -> list[tuple[Any, np.ndarray]]:
+        """The matrices and their numbers, without steps that rows owe."""
+        catch_up(self.model)
+        return [(weight, keras.ops.convert_to_numpy(weight)) for weight in self.matrices]
 
     def _set_zeros(self) -> None:
         for weight in self.matrices:
@@ -122,7 +129,7 @@ class MagnitudePruning(CountedSteps):
 
     def sparsity(self) -> float:
         """Share of zeros in the pruned matrices."""
-        arrays = [keras.ops.convert_to_numpy(weight) for weight in self.matrices]
+        arrays = [array for _, array in self._arrays()]
         left = sum(np.count_nonzero(array) for array in arrays)
         return 1 - left / sum(array.size for array in arrays)
 

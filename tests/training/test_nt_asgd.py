@@ -126,6 +126,31 @@ def test_a_killed_run_goes_on(tmp_path):
     np.testing.assert_allclose(cut.get_weights()[0], expected, rtol=1e-5)
 
 
+def test_a_run_killed_in_its_first_epoch_keeps_the_weights_that_it_began_with(tmp_path):
+    """`BackupAndRestore(save_freq=2)` goes on in the middle of the epoch, with other weights."""
+
+    class Kill(keras.callbacks.Callback):
+        def on_train_batch_end(self, batch, logs=None):
+            if batch == 2:
+                raise KeyboardInterrupt
+
+    def run(*more):
+        made = model(run_eagerly=True)
+        made.optimizer.learning_rate = -0.1  # every epoch is worse
+        best = NTASGD(from_start=True, folder=tmp_path / "best", baseline=0.0)
+        backup = keras.callbacks.BackupAndRestore(tmp_path / "backup", save_freq=2)
+        given = made.get_weights()
+        data = dict(validation_data=(X, Y), callbacks=[best, backup, *more], verbose=0)
+        made.fit(X, Y, batch_size=4, epochs=2, **data)
+        return given, made.get_weights(), best
+
+    with pytest.raises(KeyboardInterrupt):
+        run(Kill())
+    given, found, best = run()
+    np.testing.assert_array_equal(found[0], given[0])
+    assert best.best == 0.0 and len(best.history) == 2
+
+
 @pytest.mark.few(1)
 @pytest.mark.parametrize("known", ["baseline", "evaluated", "folder"])
 def test_finetuning_never_returns_worse_weights_than_it_was_given(known, tmp_path):

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from kerascompact import export
+from kerascompact.layers import AnchorTransformEmbedding
+from kerascompact.optimizers import Proximal
 from kerascompact.training import NTASGD, MagnitudePruning
 
 IDS = np.random.default_rng(0).integers(0, 30, (64, 4))
@@ -89,6 +91,22 @@ def test_averages_keep_the_zeros():
         mean = np.mean([start, *tables[:until]], axis=0)
         np.testing.assert_allclose(found, np.where(zeros, 0, mean), rtol=1e-5, atol=1e-8)
     np.testing.assert_array_equal(built.get_weights()[0], found)  # the loss has fallen
+
+
+def test_rows_that_owe_proximal_steps_are_compared_without_them():
+    """Rows 0 and 1 end at 0.5; rows 2 and 3 are in no batch, and fall from 0.7 to 0.3."""
+    keras.utils.set_random_seed(0)
+    layer = AnchorTransformEmbedding(4, 2, 1, l1_weight=1.0, anchors=np.zeros((1, 2)))
+    built = keras.Sequential([keras.Input((2,), dtype="int32"), layer])
+    built.compile(Proximal(keras.optimizers.SGD(0.1)), "mse", run_eagerly=True)
+    layer.transform.assign([[0.9], [0.9], [0.7], [0.7]])
+    pruning = MagnitudePruning(lambda step: (step == 3, 0.5), layers=[layer.name])
+    data = np.array([[0, 1]] * 4), np.zeros((4, 2, 2))
+    built.fit(*data, batch_size=1, shuffle=False, callbacks=[pruning], verbose=0)
+    np.testing.assert_allclose(
+        layer.sparse_transform().toarray()[:, 0], [0.5, 0.5, 0, 0], atol=1e-6
+    )
+    assert pruning.sparsity() == pytest.approx(4 / 6)  # with the numbers of the anchor
 
 
 @pytest.mark.parametrize("by_weight", [False, True])

@@ -126,6 +126,7 @@ class SparseRecurrent(keras.layers.RNN):
         parts = zip(*(tf.split(state, lengths, axis=-1) for state in initial_state), strict=True)
         # Keras' unrolled loop reverses the mask of what it reads, but not of what it makes 0.
         late = self.zero_output_for_mask and self.unroll and self.go_backwards
+        late = late and self.return_sequences
         found = []
         for segment, start, states in zip(self.segments, self.cell.starts, parts, strict=True):
             # Bidirectional sets it after the segments were made.
@@ -135,7 +136,7 @@ class SparseRecurrent(keras.layers.RNN):
                 segment(window, initial_state=list(states), mask=mask, training=bool(training))
             )
         outputs, *ends = (ops.concatenate(parts, axis=-1) for parts in zip(*found, strict=True))
-        if late and mask is not None and self.return_sequences:
+        if late and mask is not None:
             outputs = ops.where(ops.expand_dims(ops.flip(mask, axis=1), -1), outputs, 0.0)
         return outputs, outputs, ends
 

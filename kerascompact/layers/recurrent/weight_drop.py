@@ -33,7 +33,8 @@ class WeightDrop:
 
     def get_config(self) -> dict[str, Any]:
         config = super().get_config()  # type: ignore[misc]
-        return {**config, "weight_dropout": self.weight_dropout}
+        seed = self.cell.seed  # type: ignore[attr-defined]
+        return {**config, "seed": seed, "weight_dropout": self.weight_dropout}
 
 
 @register

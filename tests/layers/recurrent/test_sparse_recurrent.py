@@ -111,6 +111,8 @@ def test_backwards_unrolled_skips_padding(kind):
         found.append(both(x, mask=np.arange(5)[None] < np.array([[5], [3]])))
     np.testing.assert_allclose(found[1], found[0], atol=1e-6)
     assert np.all(np.any(found[1][1, :3, 6:] != 0, axis=-1)) and not np.any(found[1][1, 3:])
+    last = KINDS[kind][0](6, 2, 0.5, unroll=True, go_backwards=True, zero_output_for_mask=True)
+    assert not np.any(last(x[:1], mask=np.arange(5)[None] > 0))  # the step read last is padding
     backward, mask = both.backward_layer, np.array([[True] * 3 + [False] * 2])
     np.testing.assert_allclose(
         backward.to_form()(x[:1], mask=mask), backward(x[:1], mask=mask), atol=1e-6

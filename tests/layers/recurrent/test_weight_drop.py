@@ -57,9 +57,11 @@ def test_gradients_reach_what_was_kept_and_steps_differ(kind):
 
 
 def test_config():
-    layer = WeightDropLSTM(4, weight_dropout=0.5, seed=3, return_sequences=True)
-    again = WeightDropLSTM.from_config(json.loads(json.dumps(layer.get_config())))
-    assert again.get_config() == layer.get_config() and again.weight_dropout == 0.5
+    for kind in (WeightDropLSTM, WeightDropGRU, WeightDropSimpleRNN):
+        layer = kind(4, weight_dropout=0.5, seed=3, return_sequences=True)
+        again = kind.from_config(json.loads(json.dumps(layer.get_config())))
+        assert again.get_config() == layer.get_config() and again.weight_dropout == 0.5
+        assert again.cell.seed == 3  # Keras leaves that of a SimpleRNN out
     for rate in (1.0, -0.1):
         with pytest.raises(ValueError, match="`weight_dropout` must be"):
             WeightDropGRU(4, weight_dropout=rate)
