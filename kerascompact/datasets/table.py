@@ -145,7 +145,7 @@ def _opened(path: Path, names: tuple[str, str]) -> tuple[Any, list[str]]:
             io.StringIO(content, newline=""), delimiter="\t", quoting=csv.QUOTE_NONE
         )
         return reader, [name.strip() for name in next(reader)]
-    failed = None
+    failed, found = None, []
     for delimiter in DELIMITERS:
         # strict: a stray quote is an error, not a longer field
         reader = csv.reader(io.StringIO(content, newline=""), delimiter=delimiter, strict=True)
@@ -156,10 +156,10 @@ def _opened(path: Path, names: tuple[str, str]) -> tuple[Any, list[str]]:
             continue
         if {*names} <= {*header}:
             return reader, header
-    if failed:
+        found.append((reader, header))
+    if failed and all(len(header) < 2 for _, header in found):
         raise failed
-    reader = csv.reader(io.StringIO(content, newline=""), strict=True)
-    return reader, [name.strip() for name in next(reader)]
+    return max(found, key=lambda one: len(one[1]))  # the most columns, for the message
 
 
 def _place(path: Path, header: list[str], name: str) -> int:
