@@ -1,4 +1,4 @@
-"""List the words nearest to a word by the cosine of their vectors; the word may be misspelt."""
+"""List the words nearest to a word by the cosine of their vectors; to any word, in a projection."""
 
 import argparse
 from collections.abc import Sequence
@@ -53,6 +53,8 @@ def _read(arguments: argparse.Namespace) -> "tuple[NearestWords, np.ndarray]":
     from kerascompact.training.neighbours import NearestWords
 
     path = Path(arguments.model)
+    if path.suffix.lower() == ".tflite":
+        raise ValueError(f"--model must be a .keras file or word vectors. Received: {path}.")
     if path.suffix.lower() != ".keras":
         if arguments.words is not None or arguments.layer is not None:
             raise ValueError("--words and --layer are for .keras files only.")
@@ -113,15 +115,18 @@ def _empty_slots(path: Path, first: str) -> list[str]:
 
 
 def _embedding(model: Any, name: str | None, path: Path) -> Any:
-    """The only embedding of a model, or the one with this name."""
+    """The only embedding of a model that is in no other, or the one with this name."""
     from kerascompact.compress.tables import embeddings_of
     from kerascompact.core.embedding import BaseEmbedding
-    from kerascompact.core.keras_graph import all_layers
+    from kerascompact.core.keras_graph import all_layers, inner_layers
     from kerascompact.forms import Form
 
     known = [layer for layer in all_layers(model) if isinstance(layer, BaseEmbedding)]
     found = [layer for layer in known if not isinstance(layer, Form)] + embeddings_of(model)
-    if name is not None:
+    if name is None:
+        parts = [part for layer in found for part in inner_layers(layer)]
+        found = [layer for layer in found if not any(layer is part for part in parts)]
+    else:
         found = [layer for layer in found if layer.name == name]
     if len(found) != 1:
         names = ", ".join(repr(layer.name) for layer in found) or "none"

@@ -62,12 +62,24 @@ def test_a_table_of_a_model_with_its_vocabulary(kind, tmp_path, capsys):
     assert lines(capsys)[0][1].startswith("town 0.99")
 
 
+def test_an_embedding_in_another_is_no_choice(tmp_path, capsys):
+    embedding = layers.MixtureEmbedding(4, 2, num_unique=2, num_clusters=2)  # has `clusters`
+    keras.Sequential([keras.Input((3,), dtype="int32"), embedding]).save(tmp_path / "m.keras")
+    (tmp_path / "words.txt").write_text("\n".join(WORDS) + "\n")
+    files = ["--model", str(tmp_path / "m.keras"), "--words", str(tmp_path / "words.txt")]
+    assert main(["neighbours", "city", *files]) == 0
+    assert len(lines(capsys)[0]) == 4
+
+
 def test_refusals(table, tmp_path, fails):
     assert "'prince' is not among the words of small.vec" in fails(
         "neighbours", "prince", "--model", table
     )
     assert "--words and --layer are for .keras files" in fails(
         "neighbours", "king", "--model", table, "--words", table
+    )
+    assert "--model must be a .keras file or word vectors. Received: small.tflite" in fails(
+        "neighbours", "king", "--model", "small.tflite"
     )
     assert "A .keras file needs --words" in fails("neighbours", "king", "--model", "a.keras")
     assert "`top` must be an integer >= 1" in fails(
