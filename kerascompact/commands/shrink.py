@@ -13,7 +13,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--out", "-o", type=Path, required=True, metavar="FILE.tflite", help="file to write")
     add(
         "--recipe", choices=("int8", "int4", "codes"), default="int8",
-        help="how tables are stored; kernels become int8 (%(default)s)",
+        help="how tables are stored; tables that codes would make no smaller become int4, and "
+        "kernels int8 (%(default)s)",
     )  # fmt: skip
     add(
         "--calibrate", type=Path, metavar="FILE",
@@ -25,8 +26,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="leave this constant as it is (its name or the end of it); may be given again",
     )  # fmt: skip
     add(
-        "--numbers-per-code", type=int, default=4, metavar="N",
-        help="for --recipe codes: numbers for which a code of 8 bits stands (%(default)s)",
+        "--numbers-per-code", type=int, metavar="N",
+        help="for --recipe codes: numbers for which a code of 8 bits stands (4)",
     )  # fmt: skip
     add(
         "--max-error", type=float, metavar="X",
@@ -43,12 +44,16 @@ def run(arguments: argparse.Namespace) -> int:
     from kerascompact.core import files
     from kerascompact.tasks.folder import check_writable, naming
     from kerascompact.tools.shrink import shrink
+    from kerascompact.tools.smaller import NUMBERS_PER_CODE
 
     out, source = arguments.out, Path(arguments.file)
     if out.suffix.lower() != ".tflite":
         raise ValueError(f"--out must end in .tflite. Received: {str(out)!r}.")
     if out.is_dir() or (out.exists() and source.exists() and out.samefile(source)):
         raise ValueError(f"{out} must be a file to write, and not the one that is read.")
+    numbers = arguments.numbers_per_code
+    if numbers is not None and arguments.recipe != "codes":
+        raise ValueError(f"--numbers-per-code is not an option of --recipe {arguments.recipe}.")
     check_writable(out.parent)
     examples = None if arguments.calibrate is None else _examples(arguments.calibrate)
     with naming(source):
@@ -57,7 +62,7 @@ def run(arguments: argparse.Namespace) -> int:
             arguments.recipe,
             calibrate=examples,
             keep=arguments.keep,
-            numbers_per_code=arguments.numbers_per_code,
+            numbers_per_code=NUMBERS_PER_CODE if numbers is None else numbers,
             max_error=arguments.max_error,
             min_agreement=arguments.min_agreement,
             steps=_steps,

@@ -166,15 +166,17 @@ def _num_codes(values: np.ndarray, options: Options) -> int:
 
 
 def _no_smaller_than_integers(values: np.ndarray, options: Options) -> bool:
-    """Whether codes take 4 bits a number or more, unless their numbers are those asked for.
+    """Whether codes and codebooks take as much as int4, the next way.
 
-    Or, in a table of few rows, as much as int8 with their codebooks.
+    Codes of 4 bits a number or more always do: these are made only if they were asked for, and as
+    finer codes, which are compared with int8.
     """
     length, (rows, width) = _num_codes(values, options), values.shape
-    if 2 * length >= width != length * options.numbers_per_code:
+    finer = 2 * length >= width
+    if finer and width != length * options.numbers_per_code:
         return True
-    books = min(CARDINALITY, rows) * width
-    return rows * length + books + GRAPH["codes"] >= rows * width + GRAPH["int8"]
+    integers = rows * width + GRAPH["int8"] if finer else rows * -(-width // 2) + GRAPH["int4"]
+    return rows * length + min(CARDINALITY, rows) * width + GRAPH["codes"] >= integers
 
 
 def _codes(values: np.ndarray, counts: np.ndarray | None, options: Options) -> _Stored:

@@ -14,7 +14,7 @@ from kerascompact.core.arrays import save_npz
 @pytest.fixture(scope="module")
 def file(tmp_path_factory):
     ids = keras.Input((4,), dtype="int32", name="ids")
-    model = keras.Model(ids, keras.layers.Embedding(900, 8, name="words")(ids))
+    model = keras.Model(ids, keras.layers.Embedding(1500, 8, name="words")(ids))
     return export.save(model, tmp_path_factory.mktemp("shrink") / "a.tflite", recipe="float32")
 
 
@@ -42,6 +42,9 @@ def test_refuses(file, tmp_path, fails):
     out = tmp_path / "b.tflite"
     assert "must end in .tflite" in fails("shrink", file, "-o", tmp_path / "b.keras")
     assert "not the one that is read" in fails("shrink", file, "-o", file)
+    assert "--numbers-per-code is not an option of --recipe int8" in fails(
+        "shrink", file, "-o", out, "--numbers-per-code", 2
+    )
     assert "rows.npy" in fails("shrink", file, "-o", out, "--calibrate", tmp_path / "rows.npy")
     wrong = fails("shrink", file, "-o", out, "--max-error", "1e-9")
     assert f"{file}: The smaller file must answer" in wrong and not out.exists()

@@ -84,10 +84,10 @@ def test_a_table_is_integers_times_a_scale_for_each_column(recipe, bits, width):
 @pytest.mark.parametrize("numbers", [4, 2])
 @pytest.mark.parametrize("shape", [(1, 4), (None, 4), (None, None)], ids=str)
 def test_codes_select_vectors_of_codebooks_for_open_shapes_too(shape, numbers):
-    values, length = table(), 8 // numbers
+    values, length = table(1500), 8 // numbers
     found = tools.shrink(gather(values, shape), "codes", numbers_per_code=numbers)
     stored = {one.dtype: one.values() for one in constants(flatbuffer.parse(found.data))}
-    codes = stored["uint8"].reshape(V, length)
+    codes = stored["uint8"].reshape(1500, length)
     books = stored["int8"].reshape(length, 256, -1) * stored["float32"].reshape(length, 1, -1)
     wanted = np.concatenate([books[j][codes[:, j]] for j in range(length)], axis=1)
     np.testing.assert_array_equal(answers(found.data), wanted[IDS])
@@ -402,10 +402,10 @@ def test_codes_are_never_larger_than_int4():
     assert len(codes.data) == len(small.data) and "int4" in codes.changes[0].now
 
 
-@pytest.mark.parametrize("rows", [20, 66, 300])
-def test_codes_of_few_rows_are_never_larger_than_integers(rows):
+@pytest.mark.parametrize("rows", [20, 66, 300, 1000])
+def test_codes_of_few_rows_are_never_larger_than_int4(rows):
     file = gather(table(rows, 32))
-    codes, integers = (len(tools.shrink(file, recipe).data) for recipe in ("codes", "int8"))
+    codes, integers = (len(tools.shrink(file, recipe).data) for recipe in ("codes", "int4"))
     assert codes <= integers
 
 
