@@ -50,6 +50,7 @@ class Difference(NamedTuple):
         largest: Largest absolute difference of an output.
         mean: Mean absolute difference of the outputs.
         worst_example: Index of the example with the largest difference.
+        sets: Whether an answer is a set of labels.
     """
 
     agreement: float
@@ -57,11 +58,13 @@ class Difference(NamedTuple):
     largest: float
     mean: float
     worst_example: int
+    sets: bool = False
 
     def __str__(self) -> str:
+        what = "same sets of labels" if self.sets else "argmax agreement"
         ties = f" ({self.ties} ties within float32 rounding)" if self.ties else ""
         return (
-            f"argmax agreement {self.agreement:.6f}{ties}, largest difference "
+            f"{what} {self.agreement:.6f}{ties}, largest difference "
             f"{self.largest:.2e}, mean {self.mean:.2e}"
         )
 
@@ -107,6 +110,7 @@ def difference(
         largest=float(largest.max()),
         mean=float(total / size),
         worst_example=int(np.argmax(np.nan_to_num(largest, nan=np.inf))),
+        sets=multi_label,
     )
 
 

@@ -53,6 +53,8 @@ class Report(NamedTuple):
         exact: Whether file and frozen model agree up to the order of float32 sums; not if the file
             multiplies rounded inputs.
         limits: The limits that `verify` was given.
+        exact_sets: Whether the accuracies are shares of examples with exactly the right labels, of
+            which one may have several.
 
     Shapes: outputs `(examples, ...)`.
     Raises: ValueError from `check`, if a pair exceeds its limits.
@@ -78,6 +80,7 @@ class Report(NamedTuple):
     rounds: bool = False
     exact: bool = True
     limits: Limits = Limits()
+    exact_sets: bool = False
 
     @property
     def agreement(self) -> float:
@@ -136,8 +139,9 @@ class Report(NamedTuple):
             lines.append(f"{PAIRS[name][0]}: {getattr(self, name)} ({held})")
         if self.file_accuracy is not None:
             loss = self.limits.max_loss
+            what = "accuracy, of exact sets of labels" if self.exact_sets else "accuracy"
             lines.append(
-                f"accuracy: trained {self.trained_accuracy:.4f}, frozen "
+                f"{what}: trained {self.trained_accuracy:.4f}, frozen "
                 f"{self.keras_accuracy:.4f}, file {self.file_accuracy:.4f} "
                 f"({'any loss allowed' if loss is None else f'loss allowed: {loss:g}'})"
             )

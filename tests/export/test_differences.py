@@ -51,6 +51,8 @@ def test_several_labels_are_one_answer():
     assert differ(one, other, multi_label=True).tolist() == [False, True, False, True]
     found = difference(one, other, multi_label=True)
     assert (found.agreement, found.ties) == (0.5, 1)
+    assert str(found).startswith("same sets of labels 0.5")
+    assert str(difference(one, other)).startswith("argmax agreement 0.5")
 
 
 def test_accuracy_of_sets_is_the_share_of_exactly_right_ones():

@@ -175,7 +175,9 @@ def test_verify_counts_exactly_right_sets(saved):
     assert report.file_accuracy == pytest.approx(
         np.mean(((report.outputs >= 0.5) == SETS).all(axis=1))
     )
-    assert report.agreement == 1
+    assert report.agreement == 1 and report.exact_sets
+    classes = export.verify(model, folder / "ids.tflite", ids, SETS.argmax(axis=1))
+    assert not classes.exact_sets and "\naccuracy: trained" in str(classes)
 
 
 def test_predict_prints_every_likely_label(saved, capsys):
@@ -197,6 +199,8 @@ def test_verify_needs_a_separator(saved, capsys, tmp_path):
     (tmp_path / "one.csv").write_text("text,label\nturn it up,louder\n")
     command = ["verify", str(folder / "ids.tflite"), "--model", str(tmp_path / "model.keras")]
     assert main([*command, "--data", str(tmp_path / "sets.csv"), "--separator", "|"]) == 0
-    assert "accuracy: trained" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "accuracy, of exact sets of labels: trained" in printed
+    assert "frozen model - file: same sets of labels 1.000000, largest difference" in printed
     assert main([*command, "--data", str(tmp_path / "one.csv")]) == 1
     assert "--separator None for a file of several labels or none" in capsys.readouterr().err
