@@ -311,7 +311,7 @@ def test_refuses_models_that_take_no_text():
         ({"text": 3}, "`text` must be the kerascompact.text.Vocabulary"),
         ({"text": VOCABULARY, "vocabulary": Vocabulary(["a"])}, "`vocabulary` must be the same as"),
         ({"text": Vocabulary(["a"])}, "as many ids as the embedding, 30.*vocabulary of 3"),
-        ({"text": VOCABULARY, "max_bytes": 0}, "`max_bytes` must be an integer in"),
+        ({"text": VOCABULARY, "max_bytes": 1}, r"`max_bytes` must be an integer in \[2, 1"),
         ({"text": VOCABULARY, "max_words": 0}, "`max_words` must be an integer >= 1"),
         (
             {"text": VOCABULARY, "max_words": 3, "sequence_length": 3},
