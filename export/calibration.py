@@ -1,6 +1,6 @@
 """Calibration data for full-integer recipes."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -8,11 +8,15 @@ import tensorflow as tf
 
 from kerascompact.core import checks
 from kerascompact.runtime import encoding
-from kerascompact.runtime.named_inputs import given_texts, named_inputs
+from kerascompact.runtime.named_inputs import given_texts, named_inputs, of_type
 
 
 def calibration_runs(
-    data: Any, specs: dict[str, tf.TensorSpec], text: bool = False, structure: Any = None
+    data: Any,
+    specs: dict[str, tf.TensorSpec],
+    text: bool = False,
+    structure: Any = None,
+    num_ids: Mapping[str, int] | None = None,
 ) -> Callable[[], Iterator[dict[str, np.ndarray]]]:
     """Splits representative data into runs of the file's batch size, 1 if that is open.
 
@@ -23,6 +27,7 @@ def calibration_runs(
         specs: Inputs of the file, in the order of the model.
         text: Whether the file takes text.
         structure: Names of the inputs, nested in lists and dictionaries as the model takes them.
+        num_ids: For inputs of ids, the number of ids.
 
     Returns: A function that gives an iterator over the runs. The last run is filled up with the
         first examples.
@@ -44,7 +49,7 @@ def calibration_runs(
         arrays = named_inputs("representative", data, ranks, structure)
         examples = {
             name: [_example(name, one, specs[name]) for one in array]
-            for name, array in arrays.items()
+            for name, array in _typed(arrays, specs, num_ids or {}).items()
         }
     batches = [_batches(found, specs[name]) for name, found in examples.items()]
 
@@ -55,8 +60,23 @@ def calibration_runs(
     return runs
 
 
-def _example(name: str, one: Any, spec: tf.TensorSpec) -> np.ndarray:
-    found = np.asarray(one)[None].astype(spec.dtype.as_numpy_dtype)
+def _typed(
+    arrays: Mapping[str, np.ndarray], specs: Mapping[str, tf.TensorSpec], num_ids: Mapping[str, int]
+) -> dict[str, np.ndarray]:
+    """The arrays in the types of the inputs, with ids that the tables have."""
+    found = {
+        name: of_type("representative", name, array, specs[name].dtype.as_numpy_dtype)
+        for name, array in arrays.items()
+    }
+    for name, count in num_ids.items():
+        outside = found[name][~((found[name] >= 0) & (found[name] < count))]
+        if outside.size:
+            checks.fail("representative", f"ids in [0, {count}) for {name!r}", outside[0].item())
+    return found
+
+
+def _example(name: str, one: np.ndarray, spec: tf.TensorSpec) -> np.ndarray:
+    found = one[None]
     if not spec.shape[1:].is_compatible_with(found.shape[1:]):
         expected = f"examples of shape {spec.shape.as_list()[1:]} for {name!r}"
         checks.fail("representative", expected, found.shape[1:])

@@ -198,7 +198,7 @@ def check_vocabulary(
     ]
     graphs = all(map(is_graph, models))
     fitting = {max(sizes, default=0)} if graphs else {*sizes}
-    fitting |= {size for model in models for size in sizes_of_inputs(model)}
+    fitting |= {size for model in models for size in sizes_of_inputs(model).values()}
     if sizes and len(vocabulary) not in fitting:
         raise ValueError(
             "`vocabulary` must have as many ids as the embedding, "
@@ -215,16 +215,19 @@ def check_vocabulary(
         )
 
 
-def sizes_of_inputs(model: Any) -> list[int]:
+def sizes_of_inputs(model: Any) -> dict[str, int]:
     """For each input that embeddings read as it is, the rows of the smallest of them.
 
-    >>> ids = keras.Input((4,), dtype="int32")
+    >>> ids = keras.Input((4,), dtype="int32", name="ids")
     >>> sizes_of_inputs(keras.Model(ids, keras.layers.Embedding(9, 2)(ids)))
-    [9]
+    {'ids': 9}
     """
-    readers = readers_of_inputs(model).values() if is_graph(model) else []
-    sizes = [[one.input_dim for one in layers if is_embedding(one)] for layers in readers]
-    return [min(found) for found in ([n for n in one if n] for one in sizes) if found]
+    readers = readers_of_inputs(model) if is_graph(model) else {}
+    sizes = {
+        name: [one.input_dim for one in layers if is_embedding(one) and one.input_dim]
+        for name, layers in readers.items()
+    }
+    return {name: min(found) for name, found in sizes.items() if found}
 
 
 def check_listed(vocabulary: Any) -> None:

@@ -160,7 +160,13 @@ def signature(
     }
     runs = None
     if recipe.kernels in OF_INTEGERS:
-        runs = calibration_runs(representative, specs, text_in is not None, input_structure(model))
+        runs = calibration_runs(
+            representative,
+            specs,
+            text_in is not None,
+            input_structure(model),
+            preconditions.sizes_of_inputs(model),
+        )
     elif representative is not None:
         checks.fail("representative", f"None for the recipe {recipe.name!r}", representative)
     return Signature(module, forms, specs, runs, found)
@@ -180,7 +186,7 @@ def _num_ids(model: Any, forms: list[Form]) -> int | None:
     """
     if len({form.input_dim for form in forms if form.input_dim}) < 2:
         return None
-    return max(preconditions.sizes_of_inputs(model), default=None)
+    return max(preconditions.sizes_of_inputs(model).values(), default=None)
 
 
 def _computed_ids(model: Any, forms: list[Form]) -> bool:

@@ -54,6 +54,34 @@ def named_inputs(
     return arrays
 
 
+def of_type(argument: str, name: str, array: np.ndarray, dtype: Any) -> np.ndarray:
+    """Converts the array of an input to the input's type.
+
+    Args:
+        argument: Name of the argument with the data, for errors.
+        name: Name of the input, for errors.
+        array: The array.
+        dtype: Type of the input.
+
+    Returns: The array in this type.
+
+    Raises: ValueError, if the array does not hold numbers, or not the integers of the type.
+
+    >>> of_type("data", "ids", np.array([[1.0, 2.0]]), "int32").tolist()
+    [[1, 2]]
+    """
+    dtype = np.dtype(dtype)
+    found = array
+    if array.dtype.kind not in "SUOMm":
+        with np.errstate(invalid="ignore"):
+            found = array.astype(dtype)
+    whole = dtype.kind in "iu"
+    if found.dtype != dtype or (whole and not np.array_equal(array, found)):
+        kind = "integers" if whole else "numbers"
+        checks.fail(argument, f"{kind} of type {dtype} for {name!r}", array)
+    return found
+
+
 def given_texts(argument: str, data: Any) -> list[str | bytes]:
     """Checks the texts for a file that takes text.
 

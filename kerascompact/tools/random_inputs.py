@@ -7,7 +7,7 @@ import numpy as np
 
 from kerascompact.core import checks
 from kerascompact.runtime import encoding
-from kerascompact.runtime.named_inputs import given_texts, named_inputs
+from kerascompact.runtime.named_inputs import given_texts, named_inputs, of_type
 from kerascompact.tflite.constants import constants
 from kerascompact.tflite.graph_edits import OP, TYPE, dims_of, kind, users
 from kerascompact.tflite.layout import TYPE_NAMES
@@ -134,11 +134,7 @@ def _in_batches(name: str, array: np.ndarray, tensor: Any) -> np.ndarray:
     )
     if not fits:
         checks.fail("data", f"rows of shape {wanted} for {name!r}", array.shape[1:])
-    dtype = np.dtype(TYPE_NAMES[tensor.type].lower())
-    with np.errstate(invalid="ignore"):
-        converted = array.astype(dtype)
-    if dtype.kind in "iu" and not np.array_equal(array, converted):
-        checks.fail("data", f"integers of type {dtype} for {name!r}", array)
+    converted = of_type("data", name, array, TYPE_NAMES[tensor.type].lower())
     size = max([1, *dims_of(tensor)[:1]])
     places = np.arange(-(-len(array) // size) * size) % len(array)
     one = (size,) if dims_of(tensor) else ()

@@ -52,12 +52,17 @@ def test_texts_are_their_bytes():
             r"must be examples of shape \[3\] for 'ids'. Received: representative=\(4,",
         ),
         (np.zeros((0, 3)), "`representative` must be an array with at least one row"),
+        (np.full((2, 3), 0.9), "`representative` must be integers of type int32 for 'ids'"),
+        (np.full((2, 3), np.nan), "`representative` must be integers of type int32 for 'ids'"),
+        (np.full((2, 3), "7"), "`representative` must be integers of type int32 for 'ids'"),
+        (np.full((2, 3), 9), r"`representative` must be ids in \[0, 9\) for 'ids'. Received: .*=9"),
+        (np.full((2, 3), -1.0), r"`representative` must be ids in \[0, 9\) for 'ids'"),
         ({"other": np.zeros((2, 3))}, r"arrays for the inputs \['ids'\]"),
     ],
 )
 def test_refuses_data_that_does_not_fit(data, message):
     with pytest.raises(ValueError, match=message):
-        calibration_runs(data, {"ids": IDS})
+        calibration_runs(data, {"ids": IDS}, num_ids={"ids": 9})
 
 
 def test_refuses_unequal_rows_and_what_is_no_text():

@@ -423,7 +423,7 @@ def test_ids_may_be_floats_as_in_files_of_keras_2():
 
 def test_examples_that_do_not_fit_are_refused():
     file = gather(table())
-    for wrong in ([[1.5, 2, 3, 4]], [[2**32 + 5, 1, 1, 1]], [[np.nan, 1, 1, 1]]):
+    for wrong in ([[1.5, 2, 3, 4]], [[2**32 + 5, 1, 1, 1]], [[np.nan, 1, 1, 1]], [["a"] * 4]):
         with pytest.raises(ValueError, match="`data` must be integers of type int32 for 'ids'"):
             tools.shrink(file, calibrate=np.array(wrong))
     with pytest.raises(ValueError, match="cannot be run on these examples: .*out of bounds"):
