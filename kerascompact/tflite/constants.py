@@ -85,6 +85,18 @@ def _first(name: str) -> int:
     return 1 if name == "EMBEDDING_LOOKUP" else 0
 
 
+def read_outside(model: Any, data: bytes) -> None:
+    """Reads the constants that lie behind the flatbuffer, as those of files over 2 GB do.
+
+    Args:
+        model: `ModelT` of the schema, whose buffers get their bytes.
+        data: Bytes of the file.
+    """
+    for buffer in model.buffers:
+        if buffer.offset > 1:
+            buffer.data = np.frombuffer(data, np.uint8, buffer.size, buffer.offset)
+
+
 def constants(model: Any) -> list[Constant]:
     """Lists the constants that an operator or an output of the model reads, largest first.
 

@@ -13,7 +13,7 @@ from kerascompact.core.quantize import quantize_columns
 from kerascompact.core.storage import code_bits
 from kerascompact.tflite import flatbuffer, tensor_names
 from kerascompact.tflite.associated_files import archive_bytes
-from kerascompact.tflite.constants import Constant, constants, packed_bytes
+from kerascompact.tflite.constants import Constant, constants, packed_bytes, read_outside
 from kerascompact.tools.diagnosis import Diagnosis, Finding
 from kerascompact.tools.smaller import LARGEST
 
@@ -56,6 +56,7 @@ def diagnose(file: bytes | str | Path) -> Diagnosis:
     'as int8 with a scale for each column'
     """
     data, model = flatbuffer.read(file)
+    read_outside(model, data)
     names = Counter(flatbuffer.operator_names(model))
     needs = sorted(name.removeprefix("CUSTOM:") for name in names if name.startswith("CUSTOM:"))
     unread = _unread_buffers(model)

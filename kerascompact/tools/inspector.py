@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from kerascompact.tflite import flatbuffer, graph_edits, tensor_names
+from kerascompact.tflite.constants import read_outside
 from kerascompact.tflite.metadata import metadata_of
 from kerascompact.tflite.metadata_schema import METADATA_NAME
 
@@ -119,6 +120,7 @@ def inspect(file: bytes | str | Path) -> Inspection:
     ([], ['ids int32[1, 4]'])
     """
     data, model = flatbuffer.read(file)
+    read_outside(model, data)
     names = Counter(flatbuffer.operator_names(model))
     tensors = _constants(model, len(data))
     metadata_bytes = sum(

@@ -9,13 +9,14 @@ from kerascompact import export, tflite, tools
 from kerascompact.tflite import flatbuffer
 
 
-def convert(function, *specs, flex=False, custom=False):
+def convert(function, *specs, flex=False, custom=False, outside=False):
     """By TensorFlow's own converter."""
     concrete = tf.function(function, autograph=False).get_concrete_function(*specs)
     converter = tf.lite.TFLiteConverter.from_concrete_functions([concrete])
     more = [tf.lite.OpsSet.SELECT_TF_OPS] if flex else []
     converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS, *more]
     converter.allow_custom_ops = custom
+    converter._experimental_use_buffer_offset = outside
     return converter.convert()
 
 
@@ -65,6 +66,17 @@ def test_a_file_of_another_maker(tmp_path):
         assert found.tensors[0].num_bytes == 4 * 64 * 8 and found.tensors[0].dtype == "float32"
         assert found.overhead == len(data) - sum(t.num_bytes for t in found.tensors)
     assert "float32[1, 64]" in found.inputs[0]
+
+
+def test_constants_behind_the_flatbuffer():
+    """As in files over 2 GB."""
+    table = tf.constant(np.random.default_rng(0).normal(size=(900, 8)).astype(np.float32))
+    spec = tf.TensorSpec((1, 4), tf.int32)
+    data = convert(lambda ids: tf.gather(table, ids), spec, outside=True)
+    found = tools.inspect(data)
+    assert found.tensors[0].num_bytes == 4 * 900 * 8 and found.overhead < 2000
+    (first, *_) = tools.diagnose(data).findings
+    assert first.kind == "float table" and first.saved > 20_000
 
 
 def test_a_file_of_several_models():
