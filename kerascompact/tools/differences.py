@@ -16,11 +16,12 @@ class Difference(NamedTuple):
         output: Name of the output.
         inputs: What the files ran on, such as "random".
         rows: How many examples.
-        largest: Largest difference of two numbers.
+        largest: Largest difference of two numbers; of two strings, 1 if they are not equal.
         relative: Root of the mean squared difference, divided by that of the first file's numbers,
             without columns that are the same in every row of both files.
         same_class: Share of equal classes: the largest number of the last dimension, or, if there
-            is one number, whether it is above 0.5. For integers, the share of equal numbers.
+            is one number, whether it is above 0.5. For integers and strings, the share of equal
+            ones; `relative` is the share of the others.
     """
 
     output: str
@@ -135,10 +136,14 @@ def set_shapes(runtime: Any, inputs: Mapping[str, np.ndarray]) -> None:
 
 def _apart(first: np.ndarray, second: np.ndarray) -> tuple[float, float, float]:
     """Largest difference, relative difference and share of equal classes."""
-    if first.shape != second.shape or first.dtype != second.dtype:
+    texts = first.dtype.kind in "OS" and second.dtype.kind in "OS"  # S has the longest's width
+    if first.shape != second.shape or (first.dtype != second.dtype and not texts):
         return np.inf, np.inf, 0.0
     if not first.size:
         return 0.0, 0.0, 1.0
+    if texts:
+        same = float(np.mean(first == second))
+        return float(same < 1), 1 - same, same
     if not np.issubdtype(first.dtype, np.floating):
         same = float(np.mean(first == second))
         return float(np.max(np.abs(first.astype(float) - second))), 1 - same, same

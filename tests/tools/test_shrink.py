@@ -430,6 +430,15 @@ def test_examples_that_do_not_fit_are_refused():
         tools.shrink(file, calibrate=np.array([[1, 2, 3, V]]))
 
 
+def test_an_output_of_strings_is_compared():
+    both = tf.constant([f"name {n}" for n in range(V)]), tf.constant(table())
+    data = convert(lambda ids: [tf.gather(one, ids) for one in both], ids_of(1, 4))
+    names = tools.shrink(data).outputs[0]
+    assert names.same_class == 1 and names.relative == names.largest == 0
+    one, other = np.array([[b"a", b"b"]]), np.array([[b"a", b"long"]])
+    assert _apart(one, other) == _apart(one.astype(object), other) == (1, 0.5, 0.5)
+
+
 def test_an_input_may_be_one_number():
     words = tf.constant(table())
     specs = ids_of(1, 4), tf.TensorSpec((), tf.float32, name="scale")
