@@ -9,7 +9,8 @@ import keras
 from kerascompact import export
 from kerascompact.core import checks
 from kerascompact.core.keras_graph import copy_with
-from kerascompact.export.embedding_forms import is_embedding
+from kerascompact.export.embedding_forms import is_embedding, outermost
+from kerascompact.layers.embeddings.base import CompactEmbedding
 from kerascompact.search.compacted import Choice, Compacted
 from kerascompact.search.file_lengths import Lengths, Pick, bytes_of
 from kerascompact.search.measuring import loss_of, measured, recipe_of, sample
@@ -159,7 +160,10 @@ class Plan(NamedTuple):
         least, pick = files[place], picks[place]
         sizes = ", ".join(f"{n} {c.bytes:,}" for n, c in zip(self.names, pick, strict=True))
         rest = least - bytes_of(pick)  # graph, biases, metadata
-        expected = f"at least {least:,} bytes ({sizes}, the rest {rest:,})"
+        trained = [one for one in outermost(self.model) if isinstance(one, CompactEmbedding)]
+        kept = ", ".join(repr(one.name) for one in trained)
+        what = f" with {kept} in float32, which a recipe rounds" if kept else ""
+        expected = f"at least {least:,} bytes ({sizes}, the rest {rest:,}{what})"
         return checks.fail("budget", expected, budget)
 
     def _tuned(self, pick: Pick, epochs: int) -> Made:

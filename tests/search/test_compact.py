@@ -10,7 +10,7 @@ import rich.console
 import tensorflow as tf
 
 import few_settings
-from kerascompact import export, models, search
+from kerascompact import export, layers, models, search
 from kerascompact.search import parts, plan, tuning
 from kerascompact.search.compacted import Choice
 from kerascompact.search.parts import Candidate
@@ -110,6 +110,15 @@ def test_several_inputs_without_a_compiled_loss(every_fourth):
     np.testing.assert_allclose(found.loss, np.square(lost).mean(), rtol=1e-3, atol=1e-9)
     with pytest.raises(ValueError, match=r"`budget` must be at least .* bytes \(shared "):
         search.compact(model, 1000, data=(x, None), joint=1, verbose=False)
+
+
+def test_the_error_names_compact_layers_that_stay():
+    inner = [layers.ClusterEmbedding(V, 16, 8, name="own"), layers.MaskedMean()]
+    head = keras.layers.Dense(2, name="out")
+    model = keras.Sequential([keras.Input((LENGTH,), dtype="int32"), *inner, head])
+    least = plan.Plan(model, [], ["out"], [[Candidate("float32", None, 128, 0.0)]])
+    with pytest.raises(ValueError, match=r"\(out 128, the rest .* with 'own' in float32, which a"):
+        least.within(1000)
 
 
 @pytest.mark.slow
