@@ -71,7 +71,7 @@ def run(arguments: argparse.Namespace) -> int:
         ("p90, us", "p90_us", 1, 1),
         ("p99, us", "p99_us", 1, 1),
         ("memory, KiB", "resident", 1024, 0),
-        ("of no file, KiB", "anonymous", 1024, 0),
+        ("memory without files, KiB", "anonymous", 1024, 0),
     ):
         values = [getattr(timing, field) for timing in found]
         cells = ["-" if v is None else f"{v / scale:,.{digits}f}" for v in values]

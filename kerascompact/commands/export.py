@@ -58,11 +58,17 @@ def run(arguments: argparse.Namespace) -> int:
     from kerascompact.runtime import vocabulary_file
     from kerascompact.tasks import folder
     from kerascompact.text import SlotVocabulary, Vocabulary
+    from kerascompact.text.rules import named
 
     out = arguments.out or arguments.folder / folder.FILE
     if out.suffix.lower() != ".tflite":  # as would be the model and its words
         raise ValueError(f"--out must end in .tflite. Received: {str(out)!r}.")
     folder.check_writable(out.parent, out.name)
+    if not (arguments.folder / folder.VOCABULARY).is_file():
+        raise ValueError(
+            f"DIR must be a folder that `train --out` wrote, with {folder.VOCABULARY}. "
+            f"Received: {arguments.folder}."
+        )
     vocabulary = folder.load_words(arguments.folder / folder.VOCABULARY)
     labels = folder.read_labels(arguments.folder / folder.LABELS)
     report = arguments.folder / folder.REPORT
@@ -83,6 +89,11 @@ def run(arguments: argparse.Namespace) -> int:
             )
         if not arguments.mediapipe:
             vocabulary_file.check(out, vocabulary)
+        elif not named(vocabulary.rules).mediapipe:
+            raise ValueError(
+                "--mediapipe needs a model that was trained with --rules mediapipe or "
+                f"mediapipe_bert. Received: one with the rules {vocabulary.rules}."
+            )
     elif arguments.mediapipe:
         raise ValueError("--mediapipe is for files of ids, whose texts MediaPipe cuts itself.")
 

@@ -29,8 +29,14 @@ def add_source(parser: argparse.ArgumentParser, splits: bool = True) -> None:
         "dbpedia_subset",
     )  # fmt: skip
     if splits:
-        add("--dev", metavar="FILE", help="table of dev (default: a tenth of --data)")
-        add("--test", metavar="FILE", help="table of test (default: a tenth of --data)")
+        add(
+            "--dev", metavar="FILE",
+            help="table of texts to choose by, such as the best epoch (default: a tenth of --data)",
+        )  # fmt: skip
+        add(
+            "--test", metavar="FILE",
+            help="table of texts to measure the result on (default: a tenth of --data)",
+        )  # fmt: skip
     add("--data-dir", metavar="DIR", help="folder of the named data sets")
     add("--text-column", metavar="NAME", help="column of the texts (default: text)")
     add("--label-column", metavar="NAME", help="column of the labels (default: label)")

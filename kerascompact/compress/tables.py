@@ -88,7 +88,8 @@ def _keras_model(path: Path) -> keras.Model:
 
 def _of_model(model: Any, layer: str | None, limit: int | None, owner: str) -> Table:
     found = embeddings_of(model)
-    names = ", ".join(repr(inner.name) for inner in found) or "none"
+    names = ", ".join(repr(inner.name) for inner in found)
+    names = names or "none; of layers that train, only `keras.layers.Embedding` has a table"
     if layer is not None:
         found = [inner for inner in found if inner.name == layer]
     if len(found) != 1:

@@ -9,7 +9,7 @@ from kerascompact.tflite.constants import read_outside
 from kerascompact.tflite.metadata import metadata_of
 from kerascompact.tflite.metadata_schema import METADATA_NAME
 
-_LIMITS = (("max_bytes", "bytes"), ("length", "words"), ("max_words", "words"))
+_LIMITS = (("max_bytes", "bytes"), ("length", "tokens"), ("max_words", "tokens"))
 
 
 class StoredTensor(NamedTuple):

@@ -1,6 +1,6 @@
 """Random inputs that fit a `.tflite` file of any exporter."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -82,14 +82,16 @@ def random_inputs(
     return found
 
 
-def given_inputs(model: Any, data: Any) -> dict[str, np.ndarray]:
+def given_inputs(model: Any, data: Any, argument: str = "data") -> dict[str, np.ndarray]:
     """Arranges a user's examples as inputs of a file, in the format of `random_inputs`.
 
     Args:
         model: `ModelT` of the schema.
         data: An array; for several inputs a dictionary of arrays by name, or a list or tuple of
             arrays in the order of the model that the file was made from (in the order of the file,
-            if the metadata do not have it). A list or array of texts, if the file takes text.
+            if the metadata do not have it). A list or array of texts, if the file takes text. The
+            names are those in the signature, or those of the tensors, which `inspect` shows.
+        argument: Name of the argument with the data, for errors.
 
     Returns: An array `(examples, 1, ...)` for each input of the first graph, in their order.
 
@@ -103,10 +105,11 @@ def given_inputs(model: Any, data: Any) -> dict[str, np.ndarray]:
     (2, 1, 4)
     """
     if (metadata_of(model) or {}).get("text") is not None:
-        texts = given_texts("data", data)
+        texts = given_texts(argument, data)
         return random_inputs(model, len(texts), texts=texts)
     graph = model.subgraphs[0]
-    names = {n: (graph.tensors[n].name or b"").decode("utf-8", "replace") for n in graph.inputs}
+    shown = {n: (graph.tensors[n].name or b"").decode("utf-8", "replace") for n in graph.inputs}
+    names = {**shown}
     own = [one for one in model.signatureDefs or [] if one.subgraphIndex == 0]  # not always first
     for signature in own[:1]:
         known = {one.tensorIndex: one.name for one in signature.inputs or []}
@@ -114,16 +117,19 @@ def given_inputs(model: Any, data: Any) -> dict[str, np.ndarray]:
     told = (metadata_of(model) or {}).get("inputs", [])
     order = told if {*told} == {*names.values()} else [names[index] for index in graph.inputs]
     tensors = {names[index]: graph.tensors[index] for index in graph.inputs}
-    arrays = named_inputs("data", data, {name: len(dims_of(tensors[name])) for name in order})
+    if isinstance(data, Mapping) and {*data} == {*shown.values()}:
+        data = {names[n]: data[name] for n, name in shown.items()}
+    ranks = {name: len(dims_of(tensors[name])) for name in order}
+    arrays = named_inputs(argument, data, ranks)
     return {
         f"{place} {names[index]}": _in_batches(
-            names[index], arrays[names[index]], graph.tensors[index]
+            argument, names[index], arrays[names[index]], graph.tensors[index]
         )
         for place, index in enumerate(graph.inputs)
     }
 
 
-def _in_batches(name: str, array: np.ndarray, tensor: Any) -> np.ndarray:
+def _in_batches(argument: str, name: str, array: np.ndarray, tensor: Any) -> np.ndarray:
     """Batches of the input's size and type from an array `(examples, ...)`.
 
     The last batch is filled up with the first examples. Where the batch size is open, it is 1.
@@ -133,8 +139,8 @@ def _in_batches(name: str, array: np.ndarray, tensor: Any) -> np.ndarray:
         n in (-1, found) for n, found in zip(wanted, array.shape[1:], strict=True)
     )
     if not fits:
-        checks.fail("data", f"rows of shape {wanted} for {name!r}", array.shape[1:])
-    converted = of_type("data", name, array, TYPE_NAMES[tensor.type].lower())
+        checks.fail(argument, f"rows of shape {wanted} for {name!r}", array.shape[1:])
+    converted = of_type(argument, name, array, TYPE_NAMES[tensor.type].lower())
     size = max([1, *dims_of(tensor)[:1]])
     places = np.arange(-(-len(array) // size) * size) % len(array)
     one = (size,) if dims_of(tensor) else ()

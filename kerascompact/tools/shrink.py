@@ -132,7 +132,7 @@ def shrink(
         checks.number("min_agreement", min_agreement, above=0, up_to=1)
     data, model = flatbuffer.read(file)
     _check_can_run(model)
-    given = None if calibrate is None else given_inputs(model, calibrate)
+    given = None if calibrate is None else given_inputs(model, calibrate, "calibrate")
     counts = {} if given is None else id_counts(data, given)
     found = float_constants(model)
     _check_names(keep, found)

@@ -24,8 +24,9 @@ def test_a_table_with_a_ratio(files, capsys):
     assert main(["bench", text, "--baseline", ids, "--runs", "20", "--threads", "2"]) == 0
     out = capsys.readouterr().out
     assert "20 runs in turns, 2 threads" in out
-    for word in ("text.tflite", "ids.tflite", "ratio", "p50, us", "p99, us", "load, ms", "memory"):
+    for word in ("text.tflite", "ids.tflite", "ratio", "p50, us", "p99, us", "load, ms", "memory,"):
         assert word in out
+    assert "memory without files, KiB" in out
     sizes = [f"{file.stat().st_size:,}" for file in files]
     assert all(size in out for size in sizes)
     assert f"{files[1].stat().st_size / files[0].stat().st_size:.2f}" in out

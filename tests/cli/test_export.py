@@ -112,7 +112,8 @@ def test_what_it_reads_is_not_overwritten(folder, fails):
 
 def test_what_is_missing_or_damaged_is_named(folder, tmp_path, fails):
     out = tmp_path / "new.tflite"
-    assert "vocabulary.txt" in fails("export", tmp_path / "none", "--out", out)
+    line = fails("export", tmp_path / "none", "--out", out)
+    assert "DIR must be a folder that `train --out` wrote, with vocabulary.txt. Received:" in line
     (tmp_path / "taken.tflite").mkdir()
     assert "is a folder" in fails("export", folder, "--out", tmp_path / "taken.tflite")
     for length in ("-2", "0"):
@@ -153,7 +154,7 @@ def test_files_of_several_texts_at_once(folder, tmp_path, given, recorded):
 def test_a_file_for_mediapipe_has_its_words_inside(rules, folder, tmp_path, capsys, fails):
     out = tmp_path / "app" / "model.tflite"
     wrong = fails("export", folder, "--mediapipe", "--out", out)
-    assert "`vocabulary` must be a text.Vocabulary with the rules mediapipe or" in wrong
+    assert "trained with --rules mediapipe or mediapipe_bert. Received: one with the rules" in wrong
     words = Vocabulary(Vocabulary.load(folder / "vocabulary.txt").words, rules)
     words.save(folder / "vocabulary.txt")
     assert main(["export", str(folder), "--mediapipe", "--out", str(out)]) == 0

@@ -70,7 +70,7 @@ def test_inspect_shows_text(text_file, capsys):
     assert main(["inspect", str(text_file)]) == 0
     out = capsys.readouterr().out
     assert "in:  text int32[1, 80]" in out
-    assert "text in: UTF-8 bytes, 80 bytes and 8 words, cut by the rules 'wordpunct'" in out
+    assert "text in: UTF-8 bytes, 80 bytes and 8 tokens, cut by the rules 'wordpunct'" in out
 
 
 def test_refuses(trained, tmp_path, fails):

@@ -89,7 +89,10 @@ def test_never_unpickles(tmp_path):
         (np.full((2, 3), np.inf), "`table` must hold finite numbers only.*6 of 6"),
         (np.full((2, 3), 1e300), "`table` must hold finite numbers only.*6 of 6"),
         (None, "table must be a matrix.*object"),
-        (keras.layers.Dense(2), "The model must have an embedding.*Its embeddings: none"),
+        (
+            keras.layers.Dense(2),
+            "must have an embedding.*Its embeddings: none; of layers",
+        ),
         (keras.layers.Embedding(3, 2, name="new"), "Layer 'new' has no weights yet"),
         (model(embedding("one"), embedding("two")), "if there are several.*: 'one', 'two'"),
     ],

@@ -168,7 +168,7 @@ def test_metadata(data):
         "bytes": -(-n * (32 + 5) // 8),
     }
     assert facts["vocabulary"]["sha256"] == VOCABULARY.sha256
-    assert "text in: UTF-8 bytes, 64 bytes and 8 words, cut by the rules 'wordpunct'" in str(
+    assert "text in: UTF-8 bytes, 64 bytes and 8 tokens, cut by the rules 'wordpunct'" in str(
         tools.inspect(data)
     )
 

@@ -163,6 +163,11 @@ def test_rows_of_the_user():
         assert names != [*rows] and [name[0] for name in found] == ["0", "1", "2"]
         for name, array in zip(names, found.values(), strict=True):
             np.testing.assert_array_equal(array, rows[name][:, None].astype(np.float32))
+    (graph,) = model.subgraphs
+    for index in graph.inputs:  # as TensorFlow names them, and `inspect` shows them
+        graph.tensors[index].name = b"serving_default_%s:0" % graph.tensors[index].name
+    again = given_inputs(model, {f"serving_default_{name}:0": rows[name] for name in rows})
+    assert [*again] == [*found] == [*given_inputs(model, rows)]
     three = parsed(three_inputs(), recipe="float32", batch_size=3)
     for name, array in given_inputs(three, rows).items():  # two runs: rows 0, 1, 2 and 3, 0, 1
         expected = np.take(rows[name.split(" ")[1]], [[0, 1, 2], [3, 0, 1]], axis=0)

@@ -327,7 +327,7 @@ def test_refuses_what_it_cannot_keep(tmp_path):
         tools.shrink(file, "int2")
     with pytest.raises(ValueError, match="`keep` must be names of float constants"):
         tools.shrink(file, keep=["none"])
-    with pytest.raises(ValueError, match="`data` must be rows of shape"):
+    with pytest.raises(ValueError, match="`calibrate` must be rows of shape"):
         tools.shrink(file, calibrate=np.zeros((2, 9), "int32"))
     with pytest.raises(ValueError, match="complete TFLite model"):
         tools.shrink(file[:-40])
@@ -424,7 +424,7 @@ def test_ids_may_be_floats_as_in_files_of_keras_2():
 def test_examples_that_do_not_fit_are_refused():
     file = gather(table())
     for wrong in ([[1.5, 2, 3, 4]], [[2**32 + 5, 1, 1, 1]], [[np.nan, 1, 1, 1]], [["a"] * 4]):
-        with pytest.raises(ValueError, match="`data` must be integers of type int32 for 'ids'"):
+        with pytest.raises(ValueError, match="`calibrate` must be integers of type int32 for"):
             tools.shrink(file, calibrate=np.array(wrong))
     with pytest.raises(ValueError, match="cannot be run on these examples: .*out of bounds"):
         tools.shrink(file, calibrate=np.array([[1, 2, 3, V]]))
