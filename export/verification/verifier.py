@@ -202,7 +202,7 @@ def compare(
         rounds=recipe.rounds,
         # A tf_keras layer that was trained for quantization rounds with any recipe.
         exact=recipe.exact and not any(map(_rounds_itself, all_layers(trained_model))),
-        exact_sets=sets and np.shape(labels) == next(iter(found.values())).shape,
+        exact_sets=labels is not None and sets and np.shape(labels) == [*found.values()][0].shape,
     )
 
 
