@@ -194,7 +194,7 @@ def importances(studies: Studies) -> list[tuple[str, float, Any]]:
     ]
     if not shares or not trials:
         return []
-    best = max(trials, key=lambda trial: trial.value)
+    best = max(trials, key=lambda trial: trial.value or 0.0)
     total = sum(sum(share) for share in shares.values()) or 1.0
     found = {name: sum(share) / total for name, share in shares.items()}
     order = sorted(found, key=lambda name: -found[name])
