@@ -11,6 +11,7 @@ from kerascompact.tflite.graph_edits import (
     TYPE,
     become,
     constant,
+    dims_of,
     kind,
     new_buffer,
     new_tensor,
@@ -40,7 +41,7 @@ def _store(model: Any, graph: Any, index: int, known: Sequence[np.ndarray]) -> N
     table = constant(model, tensor, np.float32) if tensor.type == TYPE.FLOAT32 else None
     if table is None or table.ndim < 2 or index in graph.outputs or not readers:
         return
-    if not all(_reads_rows(model, one, index) for one in readers):
+    if not all(_reads_rows(model, graph, one, index) for one in readers):
         return
     tried = (
         kernels.scaled(table, one, table.ndim - 1) for one in known if one.shape == table.shape
@@ -55,24 +56,29 @@ def _store(model: Any, graph: Any, index: int, known: Sequence[np.ndarray]) -> N
         _scale_rows(model, graph, reader, scales)
 
 
-def _reads_rows(model: Any, one: Any, table: int) -> bool:
+def _reads_rows(model: Any, graph: Any, one: Any, table: int) -> bool:
     """Whether an operator takes entire rows of a table."""
-    if kind(model, one) != OP.GATHER or one.inputs[0] != table:
+    which = kind(model, one)
+    if which not in (OP.GATHER, OP.SLICE) or one.inputs[0] != table:
         return False
+    if which == OP.SLICE:
+        found, given = (dims_of(graph.tensors[int(i)]) for i in (one.outputs[0], table))
+        return found[1:] == given[1:]
     options = one.builtinOptions or schema.GatherOptionsT()
     return options.axis == 0 and options.batchDims == 0
 
 
-def _scale_rows(model: Any, graph: Any, gather: Any, scales: int) -> None:
-    rows = int(gather.outputs[0])
+def _scale_rows(model: Any, graph: Any, reader: Any, scales: int) -> None:
+    rows = int(reader.outputs[0])
     found = [
         new_tensor(graph, one, graph.tensors[rows].shape, 0) for one in (TYPE.INT8, TYPE.FLOAT32)
     ]
     for one in found:
         graph.tensors[one].shapeSignature = graph.tensors[rows].shapeSignature
     codes, floats = found
-    become(model, gather, OP.GATHER, 2, gather.builtinOptionsType, gather.builtinOptions)
-    gather.outputs = np.array([codes], np.int32)
+    options = reader.builtinOptionsType, reader.builtinOptions
+    become(model, reader, kind(model, reader), 2, *options)  # both take int8 from version 2
+    reader.outputs = np.array([codes], np.int32)
     cast, product = schema.OperatorT(), schema.OperatorT()
     cast.inputs, cast.outputs = np.array([codes], np.int32), np.array([floats], np.int32)
     become(model, cast, OP.CAST, 1)
@@ -81,5 +87,5 @@ def _scale_rows(model: Any, graph: Any, gather: Any, scales: int) -> None:
         np.array([rows], np.int32),
     )
     become(model, product, OP.MUL, 1, schema.BuiltinOptions.MulOptions, schema.MulOptionsT())
-    place = next(at for at, one in enumerate(graph.operators) if one is gather) + 1
+    place = next(at for at, one in enumerate(graph.operators) if one is reader) + 1
     graph.operators[place:place] = [cast, product]

@@ -32,6 +32,7 @@ KERNEL_OPS = {
     OP.MUL,
     OP.ADD,
     OP.SUB,
+    OP.BROADCAST_TO,
     OP.UNIDIRECTIONAL_SEQUENCE_LSTM,
 }
 # Operators that can multiply an int8 kernel with float32 inputs, and the version that can.
@@ -164,10 +165,12 @@ def dequantize_first(
 def _found(kernel: np.ndarray, known: Sequence[np.ndarray]) -> Found | None:
     """Finds axis, integers and scales of a kernel in the file; `None` if it was not rounded.
 
-    The converter transposes and reshapes kernels, splits LSTM kernels by gates, and multiplies
-    kernels with the scales of a batch normalization. So scales may change, but integers do not.
+    The converter transposes and reshapes kernels, splits LSTM kernels by gates, cuts tables of
+    positions to the length of the inputs, and multiplies kernels with the scales of a batch
+    normalization. So scales may change, but integers do not.
     """
-    for codes in (moved for one in known for moved in _layouts(one, kernel)):
+    entire = (moved for one in known for moved in _layouts(one, kernel))
+    for codes in itertools.chain(entire, _first_rows(known, kernel)):
         for axis in range(kernel.ndim):
             if pays(kernel.shape, axis):
                 found = scaled(kernel, codes, axis)
@@ -187,6 +190,14 @@ def _layouts(codes: np.ndarray, kernel: np.ndarray) -> Iterator[np.ndarray]:
             # A reshape joins neighbouring axes, and adds or drops axes of size 1.
             if _follows(moved.shape, kernel.shape):
                 yield moved.reshape(kernel.shape)
+
+
+def _first_rows(known: Sequence[np.ndarray], kernel: np.ndarray) -> Iterator[np.ndarray]:
+    """The first rows of each longer table, as many as a constant in the file has."""
+    for codes in known:
+        count, left = divmod(kernel.size, codes[0].size)
+        if not left and count < len(codes) and _follows(codes[:count].shape, kernel.shape):
+            yield codes[:count].reshape(kernel.shape)
 
 
 def _follows(shape: Sequence[int], other: Sequence[int]) -> bool:
