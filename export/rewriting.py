@@ -19,6 +19,7 @@ from kerascompact.tflite.passes import (
     nibbles,
     one_hots,
     own_memory,
+    repeats,
     requantize,
     word_logits,
 )
@@ -42,6 +43,7 @@ def rewrite(
         rounded: Kernels that the recipe has rounded, as they are in the frozen models.
         fused_lstm: Whether an LSTM is one operator.
     """
+    repeats.store_repeats_once(parsed)
     precisions = metadata.precisions(forms)
     if row_scaled := metadata.row_scaled_tables(forms):
         embedding_lookup.use_embedding_lookup(parsed, row_scaled)
