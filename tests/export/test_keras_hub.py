@@ -239,6 +239,9 @@ def test_generates_with_integers_whatever_is_read_at_once():
     expected = generated(int8, prompt)
     for length in (3, None):
         file = export.convert_causal_lm(lm, "int8", max_length=LONGEST, prefill_length=length)
+        found = constants(flatbuffer.parse(file))
+        positions = [one for one in found if one.shape[-2:] == (LONGEST, 16)]
+        assert [one.dtype for one in positions] == ["int8"]  # one for both signatures
         assert CausalLM(file).generate(prompt) == expected
 
 
