@@ -35,7 +35,7 @@ def plan_of(monkeypatch, names=("words",), kernels=()):
     choices += [
         [Candidate(KEPT, None, 4000, 0.0), Candidate("int8", None, 1000, 0.1)] for _ in kernels
     ]
-    return Plan(None, [], [*names, *kernels], choices), built
+    return Plan(keras.Sequential(), [], [*names, *kernels], choices), built
 
 
 def test_a_file_that_fits_is_found_beside_a_smallest_table_with_a_large_graph(monkeypatch):
