@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import keras
 import numpy as np
 
+from kerascompact.compress.same_outputs import check_same_outputs
 from kerascompact.core import checks
 from kerascompact.core.extras import require
 from kerascompact.core.keras_graph import (
@@ -24,7 +25,8 @@ from kerascompact.core.keras_graph import (
 from kerascompact.text.subwords import token_counts, tokens_of, with_tokens
 
 LORA = ("lora_embeddings_b", "lora_kernel_a")  # the factors of LoRA that have no token's numbers
-SIZES = ("vocabulary_size", "vocab_size")  # attributes of layers and models of keras-hub
+# Attributes of layers and models of keras-hub.
+SIZES = ("vocabulary_size", "vocab_size", "text_vocab_size", "vocab_size_per_layer_input")
 # What makes a column of each id, and the attribute that holds their number.
 ONE_HOT = {"OneHot": "num_classes", "MultiHot": "num_classes", "CategoryEncoding": "num_tokens"}
 
@@ -65,8 +67,9 @@ def trim_vocabulary(
 
     Raises: ValueError, if the tokenizer is of another kind, the model has no table of its size,
         quantized ones, or several, which read different inputs, so that `layers` has to name those
-        of tokens; if `layers` names another layer; if it reads its tokens by a one-hot, too; or if
-        an output's logits are of a layer that is no head.
+        of tokens; if `layers` names another layer; if anything else reads the ids of its tokens,
+        such as a one-hot or a larger table; or if an output's logits are those of a layer that is
+        no head.
 
     Example:
     >>> from tokenizers import Tokenizer, models
@@ -152,6 +155,7 @@ def with_rows(
         expected = f"one with an embedding of the tokenizer's {size} tokens"
         checks.fail("model", expected, model.name)
     _check_outputs(model, copy, tables, size)
+    check_same_outputs(model, copy, chosen, ids)
     for one in all_layers(copy):
         if isinstance(one, keras.Model):
             _resized(one, ids, size)
@@ -225,7 +229,7 @@ def _check_one_input(model: Any, tables: list[Any], size: int) -> None:
     """
     read = {id(table): [one.name for one in sources_of(model, table)] for table in tables}
     if len({*map(tuple, read.values())}) > 1 or (len(read) > 1 and not all(read.values())):
-        found = {table.name: read[id(table)] or "unknown" for table in tables}
+        found = [f"{table.name!r}: {read[id(table)] or 'unknown'}" for table in tables]
         raise ValueError(
             f"`layers` must name the tables of tokens: several have {size:,} rows, and read "
             f"different inputs, or what is not known. Received: {found}."

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Collection, Sequence
+from numbers import Integral
 from pathlib import Path
 
 import numpy as np
@@ -92,8 +93,11 @@ class CausalLM:
         checks.number("temperature", temperature, at_least=0)
         if top_k is not None:
             checks.integer_in("top_k", top_k, 1)
-        if not isinstance(stop, Collection) or isinstance(stop, str):
-            checks.fail("stop", "a list of tokens", stop)
+        whole = isinstance(stop, Collection) and all(isinstance(one, Integral) for one in stop)
+        if not whole or isinstance(stop, str):
+            checks.fail("stop", "a list of tokens, integers", stop)
+        if seed is not None:
+            checks.integer_in("seed", seed, 0)
         random, prompt = np.random.default_rng(seed), len(tokens)
         cache = self._read(tokens[:-1]) if room else {}
         start = time.perf_counter()
@@ -124,9 +128,9 @@ class CausalLM:
     def _prompt(self, ids: Sequence[int] | np.ndarray) -> list[int]:
         array = np.asarray(ids)
         if array.ndim != 1 or not len(array) or not np.issubdtype(array.dtype, np.integer):
-            checks.fail("ids", "a list of at least one token", ids)
+            checks.fail("ids", "a list of at least one token, integers", ids)
         if len(array) > self.max_length:
-            checks.fail("ids", f"1 to {self.max_length} tokens", f"{len(array)} of them")
+            checks.fail("ids", f"1 to {self.max_length} tokens", len(array))
         return [int(one) for one in checks.ids_below("ids", array, self.vocabulary_size)]
 
     def _read(self, tokens: list[int]) -> dict[str, np.ndarray]:

@@ -169,7 +169,9 @@ class Plan(NamedTuple):
     def _tuned(self, pick: Pick, epochs: int) -> Made:
         """A pick after fine-tuning."""
         copy, recipe = self.with_forms(pick)
-        frozen = export.freeze(tuned(self.model, copy, recipe, *self.others, epochs), recipe)
+        fixed = {part.layer.name for part in self.parts if not part.variable.trainable}
+        made = tuned(self.model, copy, recipe, *self.others, epochs, fixed)
+        frozen = export.freeze(made, recipe)
         return pick, frozen, frozen.convert(**self.options, names=False)
 
 

@@ -1,20 +1,27 @@
 """Fine-tuning of a compacted model with the rounded numbers of its file."""
 
 import contextlib
+from collections.abc import Collection
 from typing import Any
 
 import keras
 import numpy as np
 
 from kerascompact import export
-from kerascompact.core.keras_graph import compile_like, parts_of
+from kerascompact.core.keras_graph import compile_like, inner_layers, parts_of
 
 BATCH = 32
 RATE = 1e-3  # of a model without an optimizer of its own
 
 
 def tuned(
-    model: keras.Model, copy: keras.Model, recipe: export.Recipe, x: Any, y: Any, epochs: int
+    model: keras.Model,
+    copy: keras.Model,
+    recipe: export.Recipe,
+    x: Any,
+    y: Any,
+    epochs: int,
+    fixed: Collection[str] = (),
 ) -> keras.Model:
     """Trains a copy of a model whose tables are forms; codes and scales stay as they are.
 
@@ -26,11 +33,15 @@ def tuned(
         x: Inputs.
         y: Targets.
         epochs: Epochs, over which the rate falls to zero.
+        fixed: Names of layers that stay as they are.
 
     Returns: The model to freeze.
     """
     with contextlib.suppress(ValueError):  # no table has integers: only the rest is trained
         copy = export.quantization_aware(copy, recipe)
+    for layer in inner_layers(copy):
+        if layer.name in fixed:
+            layer.trainable = False
     count = len(keras.tree.flatten(x)[0])
     compile_with_loss(model, copy, optimizer_of(model, epochs * -(-count // BATCH)), metrics=False)
     copy.optimizer.build(copy.trainable_variables)  # or the step is traced twice

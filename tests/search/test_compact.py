@@ -112,6 +112,21 @@ def test_several_inputs_without_a_compiled_loss(every_fourth):
         search.compact(model, 1000, data=(x, None), joint=1, verbose=False)
 
 
+def test_fine_tuning_leaves_frozen_layers_as_they_are():
+    fixed = keras.layers.Embedding(V, 16, name="fixed", trainable=False)
+    tail = [layers.MaskedMean(), keras.layers.Dense(2, "softmax", name="out")]
+    model = keras.Sequential([keras.Input((LENGTH,), dtype="int32"), fixed, *tail])
+    model.compile(keras.optimizers.Adam(0.1), "sparse_categorical_crossentropy")
+    x, (part,) = ids(64), parts.parts_of(model)
+    form = parts.settings_of(part, 0, None)["8 bits"]()
+    made = plan.Plan(model, [part], [], [], others=(x, x[:, 0] % 2))
+    _, frozen, _ = made._tuned((Candidate("8 bits", form, 5_000, 0.0),), epochs=2)
+    after = frozen.model.get_layer("fixed")(np.arange(V))
+    np.testing.assert_allclose(after, fixed.embeddings, atol=0.001)  # a step of 8 bits
+    before, after = (one.get_layer("out").kernel.numpy() for one in (model, frozen.model))
+    assert np.abs(before - after).max() > 0.05
+
+
 def test_the_error_names_compact_layers_that_stay():
     inner = [layers.ClusterEmbedding(V, 16, 8, name="own"), layers.MaskedMean()]
     head = keras.layers.Dense(2, name="out")
