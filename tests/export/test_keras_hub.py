@@ -226,7 +226,14 @@ def test_draws_and_stops():
     for wrong, said in ((0, "at least one"), ([1] * 9, "1 to 8"), ([V], r"lie in \[0, 90\)")):
         with pytest.raises(ValueError, match=f"`ids` must .*{said}"):
             reader.generate(wrong)
-    for wrong in ({"max_tokens": -1}, {"temperature": -1}, {"top_k": 0}, {"stop": 5}):
+    for wrong in (
+        {"max_tokens": -1},
+        {"temperature": -1},
+        {"top_k": 0},
+        {"stop": 5},
+        {"stop": ["a"]},
+        {"seed": -1},
+    ):
         with pytest.raises(ValueError, match=f"`{[*wrong][0]}` must be"):
             reader.generate(prompt, **wrong)
 
