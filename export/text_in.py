@@ -58,7 +58,7 @@ class TextIn:
         integers: bool = False,
     ) -> None:
         if max_bytes is not None:
-            checks.integer_in("max_bytes", max_bytes, 2, 2**20)  # a sum over 1 does not convert
+            checks.integer_in("max_bytes", max_bytes, 2, 2**20)  # the converter fails on 1
         self.max_bytes = max_bytes
         self.roles = roles(specs) if isinstance(text, WordPiece) else None
         if (

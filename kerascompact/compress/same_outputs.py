@@ -9,7 +9,8 @@ import tensorflow as tf
 
 from kerascompact.core.keras_graph import sources_of
 
-ROWS, LENGTH = 8, 16  # examples, and tokens where the model leaves their number open
+# Tokens of a text where the model leaves their number open, and of all texts: logits are large.
+LENGTH, TOKENS = 16, 128
 CLOSE = {"float16": 2e-2, "bfloat16": 1e-1}  # of the largest number; 1e-4 in other types
 
 
@@ -31,7 +32,11 @@ def check_same_outputs(model: Any, copy: Any, tables: list[Any], ids: np.ndarray
     >>> check_same_outputs(model, model, [model.layers[1]], np.arange(4))
     """
     tokens = _token_inputs(model, tables)
-    new = {one.name: _example(one, len(ids) if one.name in tokens else 0) for one in model.inputs}
+    longest = max(LENGTH if n is None else n for one in model.inputs for n in (1, *one.shape[1:2]))
+    rows = max(1, TOKENS // longest)
+    new = {
+        one.name: _example(one, rows, len(ids) if one.name in tokens else 0) for one in model.inputs
+    }
     old = {
         name: ids[array.astype(int)].astype(array.dtype) if name in tokens else array
         for name, array in new.items()
@@ -83,9 +88,9 @@ def _token_inputs(model: Any, tables: list[Any]) -> set[str]:
     return found or {*whole}
 
 
-def _example(tensor: Any, count: int) -> np.ndarray:
+def _example(tensor: Any, rows: int, count: int) -> np.ndarray:
     """Numbers for an input: ids below `count`, ones for a mask, else zeros."""
-    shape = [ROWS, *(LENGTH if n is None else n for n in tensor.shape[1:])]
+    shape = [rows, *(LENGTH if n is None else n for n in tensor.shape[1:])]
     dtype = keras.backend.standardize_dtype(tensor.dtype)
     if count:
         return np.random.default_rng(0).integers(0, count, shape).astype(dtype)

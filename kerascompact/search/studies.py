@@ -93,7 +93,8 @@ class Studies:
                 n_startup_trials=STARTUP,
                 multivariate=True,
                 group=True,
-                constant_liar=True,  # begun: a search that goes on draws other settings
+                constant_liar=True,
+                # with `begun`, a search that goes on draws other settings
                 seed=(seed * 1009 + number * 8191 + place * 31 + begun * 127) % 2**32,
             )
             if not study.get_trials(deepcopy=False):

@@ -158,12 +158,12 @@ class NTASGD(keras.callbacks.Callback):
         self.history, self._best, self._before = [], None, self.baseline
         self._averages.steps = 0
         path = self._state_path()
-        if self.folder is not None and path is not None:
-            steps = int(getattr(self.model.optimizer, "iterations", 0))
-            if steps and not path.exists() and (self.folder / BEST).exists():
+        if path is not None:
+            best, steps = path.parent / BEST, int(getattr(self.model.optimizer, "iterations", 0))
+            if steps and not path.exists() and best.exists():
                 return  # killed within the first epoch: those are the weights that it began with
             path.unlink(missing_ok=True)
-            (self.folder / BEST).unlink(missing_ok=True)
+            best.unlink(missing_ok=True)
         if self.from_start or self.baseline is not None:
             self._keep()
 

@@ -1,6 +1,6 @@
 """Magnitude pruning: small weights become zeros during training."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from typing import Any
 
@@ -101,10 +101,11 @@ class MagnitudePruning(CountedSteps):
     def on_train_end(self, logs: Any = None) -> None:
         self._set_zeros()
 
-    def _arrays(self) -> list[tuple[Any, np.ndarray]]:
+    def _arrays(self) -> Iterator[tuple[Any, np.ndarray]]:
         """The matrices and their numbers, without steps that rows owe."""
         catch_up(self.model)
-        return [(weight, keras.ops.convert_to_numpy(weight)) for weight in self.matrices]
+        for weight in self.matrices:
+            yield weight, keras.ops.convert_to_numpy(weight)
 
     def _set_zeros(self) -> None:
         for weight in self.matrices:

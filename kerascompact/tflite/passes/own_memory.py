@@ -9,7 +9,8 @@ import numpy as np
 from kerascompact.tflite.graph_edits import OP, dims_of, kind, users
 
 # The kernels that may write their output over an input, and those that give an input another shape
-# without copying it; measured in LiteRT 2.3 and TensorFlow 2.21, without delegate.
+# without copying it, by the flags of their registrations; ADD to SOFTMAX were seen to do so in
+# LiteRT 2.3, without delegate.
 IN_PLACE = (OP.ADD, OP.SUB, OP.MUL, OP.DIV, OP.SOFTMAX, OP.DYNAMIC_UPDATE_SLICE)
 ALIASES = (OP.RESHAPE, OP.EXPAND_DIMS, OP.SQUEEZE, OP.BITCAST)
 
