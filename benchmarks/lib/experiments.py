@@ -45,7 +45,12 @@ FOLDERS: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "sparseness": {
         "awd": ("awd", "awd_300k", "awd_50k"),
-        "memorisation": ("memorisation", "memorisation_warm", "memorisation_paper"),
+        "memorisation": (
+            "memorisation",
+            "memorisation_warm",
+            "memorisation_long",
+            "memorisation_paper",
+        ),
         "tagging": ("tagging", "tagging_dev", "tagging_conll2000", "tagging_wsj"),
         "recurrent_speed": ("recurrent_speed",),
         "paper": ("sparseness_paper",),
