@@ -86,6 +86,7 @@ def run(arguments: argparse.Namespace, defaults: dict[str, object]) -> int:
 
     from kerascompact.commands import source
     from kerascompact.core import checks
+    from kerascompact.core.files import texts_of
     from kerascompact.runtime import vocabulary_file
     from kerascompact.search import budget, text_classifier
     from kerascompact.search.found import FRONTIER, TRIALS
@@ -104,8 +105,7 @@ def run(arguments: argparse.Namespace, defaults: dict[str, object]) -> int:
     places = [arguments.out / budget.shown(size) for size in sizes]
     for place in places if len(sizes) > 1 else [arguments.out]:
         folder.check_writable(place, *folder.NAMES)
-        if not arguments.resume:  # else it may be of this search, cut off while it wrote its files
-            vocabulary_file.check(place / folder.FILE, None)  # before hours of work
+        vocabulary_file.check(place / folder.FILE, None, arguments.resume)  # before hours of work
     teacher = _teacher(arguments.teacher)
     loaded = source.dataset(arguments, arguments.seed, False, dev_share)
     refit = False if getattr(arguments, "dev", None) else None  # a dev of one's own is kept out
@@ -118,7 +118,7 @@ def run(arguments: argparse.Namespace, defaults: dict[str, object]) -> int:
             metric=arguments.metric,
             vectors=arguments.vectors,
             teacher=teacher,
-            unlabelled=_lines(arguments.unlabelled),
+            unlabelled=texts_of(arguments.unlabelled) if arguments.unlabelled else [],
             distil=arguments.distil,
             refit=refit,
             workers=arguments.workers,
@@ -135,17 +135,6 @@ def run(arguments: argparse.Namespace, defaults: dict[str, object]) -> int:
         path = arguments.out / name if several else arguments.out
         print(f"{path / folder.FILE}: {len(best.file):,} bytes")
     return 0
-
-
-def _lines(path: Path | None) -> list[str]:
-    """Texts of a file, one in each line that is not empty."""
-    if path is None:
-        return []
-    try:
-        text = path.read_bytes().decode().removeprefix("\ufeff")
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path}: not UTF-8 text ({error.reason}).") from None
-    return [line for line in text.split("\n") if line.strip()]
 
 
 def _teacher(name: str | None) -> Any:

@@ -19,7 +19,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--calibrate", type=Path, metavar="FILE",
         help="examples to check the answers on, and to count ids on: a .npy file with a row for "
-        "each, or a .npz file with an array for each input, by name",
+        "each, or a .npz file with an array for each input, by name; for a file that takes text a "
+        ".txt file with a text in each line",
     )  # fmt: skip
     add(
         "--keep", action="append", default=[], metavar="NAME",
@@ -82,9 +83,12 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _examples(path: Path) -> Any:
-    from kerascompact.core import arrays
+    from kerascompact.core import arrays, files
 
-    return arrays.load_npz(path) if path.suffix.lower() == ".npz" else arrays.load_npy(path)
+    kind = path.suffix.lower()
+    if kind == ".txt":
+        return files.texts_of(path)
+    return arrays.load_npz(path) if kind == ".npz" else arrays.load_npy(path)
 
 
 def _steps(count: int, what: str) -> Iterable[int]:

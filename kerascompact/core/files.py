@@ -35,6 +35,21 @@ def write_bytes(path: str | os.PathLike[str], data: bytes) -> Path:
     return path
 
 
+def texts_of(path: Path) -> list[str]:
+    """The texts of a file, one in each line that is not empty.
+
+    Raises: ValueError, naming the file, if it is not UTF-8; OSError.
+
+    >>> texts_of(write_bytes("texts.txt", b"one\\n\\ntwo\\r\\n"))
+    ['one', 'two']
+    """
+    try:
+        text = path.read_bytes().decode().removeprefix("\ufeff")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path}: not UTF-8 text ({error.reason}).") from None
+    return [line.removesuffix("\r") for line in text.split("\n") if line.strip()]
+
+
 def sha256(data: bytes) -> str:
     """Hexadecimal SHA-256 of `data`.
 

@@ -9,12 +9,14 @@ from kerascompact.tflite.metadata import read_metadata
 NAME = "vocabulary.txt"
 
 
-def check(path: Path, vocabulary: Vocabulary | None) -> None:
+def check(path: Path, vocabulary: Vocabulary | None, resume: bool = False) -> None:
     """Checks that writing a vocabulary does not overwrite the vocabulary of another file.
 
     Args:
         path: The `.tflite` file that will be written; an old file there is overwritten.
         vocabulary: Vocabulary that will be saved in the same folder; `None`: it is not known yet.
+        resume: Whether the words that are there may be of work that was cut off before it wrote
+            `path`; then they are kept only if another file needs them.
 
     Raises: ValueError, if the folder has another vocabulary that a file other than `path` needs. A
         file that takes text has its words inside and needs none.
@@ -34,7 +36,8 @@ def check(path: Path, vocabulary: Vocabulary | None) -> None:
         for file in sorted(path.parent.glob("*.tflite"))
         if file.name != path.name and _vocabulary_of(file) == (there, False)
     ]
-    if others or not path.is_file() or _vocabulary_of(path)[0] not in (there, None):
+    own = resume or (path.is_file() and _vocabulary_of(path)[0] in (there, None))
+    if others or not own:
         named = ", ".join(others) or "none that is in this folder"
         raise ValueError(
             f"{beside} is the vocabulary of another file: {named}. Choose another folder for "

@@ -98,7 +98,8 @@ def shrink(
         file: Path or bytes of the file.
         recipe: "int8", "int4" or "codes".
         calibrate: Examples to check with, and to count ids on: an array, or a dictionary, list or
-            tuple of arrays for several inputs; texts, if the file takes text.
+            tuple of arrays for several inputs; texts, if the file takes text. A file that knows
+            words by fingerprints needs them: made-up texts have none of its words.
         keep: Names of constants (or the ends of names) that stay as they are.
         numbers_per_code: Numbers for which a code stands; 2 takes 4 bits a number, 4 takes 2.
         max_error: Largest relative error of an output: root of the mean squared difference divided
@@ -111,7 +112,8 @@ def shrink(
     Returns: The bytes of the smaller file and what they cost; printing it gives a report.
 
     Raises: ValueError, if the file is damaged, needs operators that the plain runtime lacks, has
-        nothing to shrink, or if the new file's answers are too far from the old one's.
+        nothing to shrink, or if the new file's answers are too far from the old one's, or cannot
+        be checked without `calibrate`.
 
     Example:
     >>> ids = keras.Input((8,), dtype="int32", name="ids")
@@ -132,6 +134,9 @@ def shrink(
         checks.number("min_agreement", min_agreement, above=0, up_to=1)
     data, model = flatbuffer.read(file)
     _check_can_run(model)
+    if calibrate is None and "fingerprint_bits" in (metadata_of(model) or {}).get("text", {}):
+        expected = "some texts: the file knows words by fingerprints, which made-up texts lack"
+        checks.fail("calibrate", expected, None)
     given = None if calibrate is None else given_inputs(model, calibrate, "calibrate")
     counts = {} if given is None else id_counts(data, given)
     found = float_constants(model)

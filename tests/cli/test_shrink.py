@@ -46,5 +46,8 @@ def test_refuses(file, tmp_path, fails):
         "shrink", file, "-o", out, "--numbers-per-code", 2
     )
     assert "rows.npy" in fails("shrink", file, "-o", out, "--calibrate", tmp_path / "rows.npy")
+    (tmp_path / "texts.txt").write_text("one two\n\nthree\n")  # of ids it has none
+    line = fails("shrink", file, "-o", out, "--calibrate", tmp_path / "texts.txt")
+    assert "`calibrate` must be rows of shape [4] for 'ids'" in line
     wrong = fails("shrink", file, "-o", out, "--max-error", "1e-9")
     assert f"{file}: The smaller file must answer" in wrong and not out.exists()

@@ -6,7 +6,7 @@ import pytest
 from export_models import file_of, text_file
 from kerascompact import export
 from kerascompact.models import mean_classifier
-from kerascompact.runtime import TextClassifier
+from kerascompact.runtime import TextClassifier, vocabulary_file
 from kerascompact.text import Vocabulary
 
 OLD, NEW = Vocabulary(["one", "two"]), Vocabulary(["three", "four"])
@@ -52,6 +52,8 @@ def test_another_vocabulary_is_refused_while_a_file_needs_the_first(files, tmp_p
     match = f"vocabulary.txt is the vocabulary of another file: {others}. Choose another folder"
     with pytest.raises(ValueError, match=match):
         save(files, tmp_path / f"{name}.tflite", NEW)
+    with pytest.raises(ValueError, match=match):  # nor by work that goes on
+        vocabulary_file.check(tmp_path / f"{name}.tflite", None, resume=True)
     assert content(tmp_path) == before
     assert TextClassifier(tmp_path / "a.tflite").predict("two").known == 1
     save(files, tmp_path / "new" / f"{name}.tflite", NEW)
@@ -75,6 +77,7 @@ def test_a_vocabulary_that_no_file_names_is_kept(files, tmp_path):
     with pytest.raises(ValueError, match="another file: none that is in this folder"):
         save(files, tmp_path / "a.tflite", NEW)
     assert Vocabulary.load(tmp_path / "vocabulary.txt").sha256 == OLD.sha256
+    vocabulary_file.check(tmp_path / "a.tflite", None, resume=True)  # may be its own
     save(files, tmp_path / "a.tflite", OLD)
 
 

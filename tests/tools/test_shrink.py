@@ -232,6 +232,8 @@ def standard_wide():
 def test_a_file_that_takes_text_is_checked_on_texts():
     words = Vocabulary([f"w{n}" for n in range(V - 2)])
     file = export.convert(mean(standard_wide()), "float32", text=words, labels=["a", "b", "c"])
+    with pytest.raises(ValueError, match="`calibrate` must be some texts: the file knows words by"):
+        tools.shrink(file, "int4")  # no made-up text has one of its words
     found = tools.shrink(file, "int4", calibrate=["w1 w2", "w3"])
     assert [one.inputs for one in found.outputs] == ["random", "given"]
     assert found.outputs[1].rows == 2
