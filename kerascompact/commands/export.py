@@ -17,8 +17,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--sequence-length", type=int, help="tokens per text (default: as in training)"
     )
     parser.add_argument(
-        "--out", type=Path, metavar="FILE", help="file to write (default: DIR/model.tflite)"
-    )
+        "--out", type=Path, metavar="FILE",
+        help="file to write (default: DIR/model.tflite, which a search keeps: give another)",
+    )  # fmt: skip
     parser.add_argument(
         "--text-in",
         action="store_true",
@@ -65,13 +66,21 @@ def run(arguments: argparse.Namespace) -> int:
         raise ValueError(f"--out must end in .tflite. Received: {str(out)!r}.")
     folder.check_writable(out.parent, out.name)
     if not (arguments.folder / folder.VOCABULARY).is_file():
+        budgets = sorted(
+            path.parent.name for path in arguments.folder.glob(f"*/{folder.VOCABULARY}")
+        )
         raise ValueError(
             f"DIR must be a folder that `train --out` wrote, with {folder.VOCABULARY}. "
-            f"Received: {arguments.folder}."
+            f"Received: {arguments.folder}"
+            + (f", whose folders have one: {', '.join(budgets)}." if budgets else ".")
         )
     vocabulary = folder.load_words(arguments.folder / folder.VOCABULARY)
     labels = folder.read_labels(arguments.folder / folder.LABELS)
     report = arguments.folder / folder.REPORT
+    if arguments.out is None and folder.is_of_search(report):
+        raise ValueError(
+            f"--out must be given: {out} is the file of a search, which keeps to its budget."
+        )
     length = arguments.sequence_length
     length = folder.trained_length(report) if length is None else length
     checks.integer_in("sequence_length", length, 1)

@@ -21,6 +21,7 @@ from kerascompact.search import pretrained, tf_idf
 from kerascompact.search.beyond_labels import Beyond, answers_of, check_same_teacher
 from kerascompact.search.guides import TEACHER
 from kerascompact.search.locks import exclusive
+from kerascompact.search.studies import absolute
 from kerascompact.search.task import TASK, Task, digest_of
 from kerascompact.search.tokens import MOST_IDS
 
@@ -105,6 +106,7 @@ def prepare(dataset: Dataset, beyond: Beyond, folder: Path, resume: bool, **opti
     given = options["distil"]
     distil = beyond.is_more or num_train < tf_idf.FEW if given is None else given
     options["distil"] = distil and not dataset.multi_label
+    options["storage"] = absolute(options["storage"])
     digest = digest_of(texts, labels, num_train, *names, *beyond.facts())
     task = Task(dataset.name, label_names=names, num_train=num_train, digest=digest, **options)
     if resume:
@@ -116,7 +118,7 @@ def prepare(dataset: Dataset, beyond: Beyond, folder: Path, resume: bool, **opti
                 f"well): its fingerprint is {before.digest}. Received: "
                 f"{dataset.name!r} by {task.metric}, {digest}."
             )
-        if task.storage not in ("", before.storage):  # would have none of its trials
+        if task.storage not in ("", absolute(before.storage)):  # would have none of its trials
             own = f"the one that the search began with (`storage` in {folder / TASK}), or left out"
             checks.fail("storage", own, task.storage)
         distil = before.distil if given is None else task.distil

@@ -49,6 +49,18 @@ def storage_of(address: str, folder: Path) -> optuna.storages.BaseStorage:
     return optuna.storages.JournalStorage(JournalFileBackend(str(path), lock))
 
 
+def absolute(address: str) -> str:
+    """The address of a storage with its path from the root: a search goes on in any folder.
+
+    >>> absolute("sqlite:////a/b.db"), absolute("redis://host"), absolute("b.log")[-6:]
+    ('sqlite:////a/b.db', 'redis://host', '/b.log')
+    """
+    scheme, is_url, path = address.partition(":///")
+    if is_url and scheme.startswith("sqlite") and path and not path.startswith((":", "file:")):
+        return f"{scheme}:///{Path(path).absolute()}"
+    return str(Path(address).absolute()) if address and "://" not in address else address
+
+
 class Studies:
     """Trials of all budgets of a search.
 

@@ -153,6 +153,15 @@ def trained_recipe(report: Path) -> str:
     return name
 
 
+def is_of_search(report: Path) -> bool:
+    """Whether there is a report of `train --budget`.
+
+    Raises: ValueError, naming the file, if it is damaged; OSError.
+    """
+    with naming(report):
+        return report.is_file() and "budget" in json.loads(report.read_bytes())
+
+
 def _recorded(report: Path, name: str, kind: type) -> Any:
     with naming(report):
         content = json.loads(report.read_bytes())

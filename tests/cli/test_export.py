@@ -57,6 +57,8 @@ def test_takes_the_recipe_that_train_recorded(folder, fails, asked, capsys):
     ):
         (folder / "report.json").write_text(json.dumps({**report, "recipe": recipe}))
         assert re.search(message, fails("export", folder, "--out", folder / "no.tflite"))
+    (folder / "report.json").write_text(json.dumps({**report, "budget": 9}))
+    assert "--out must be given: " in fails("export", folder)
 
 
 def test_another_recipe_length_and_place(folder, tmp_path):
@@ -114,6 +116,9 @@ def test_what_is_missing_or_damaged_is_named(folder, tmp_path, fails):
     out = tmp_path / "new.tflite"
     line = fails("export", tmp_path / "none", "--out", out)
     assert "DIR must be a folder that `train --out` wrote, with vocabulary.txt. Received:" in line
+    (tmp_path / "several/16KiB").mkdir(parents=True)
+    (tmp_path / "several/16KiB/vocabulary.txt").write_text("")
+    assert "several, whose folders have one: 16KiB." in fails("export", tmp_path / "several")
     (tmp_path / "taken.tflite").mkdir()
     assert "is a folder" in fails("export", folder, "--out", tmp_path / "taken.tflite")
     for length in ("-2", "0"):

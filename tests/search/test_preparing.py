@@ -34,11 +34,24 @@ def test_a_search_goes_on_in_its_storage(tmp_path):
     for given in ("", address):
         assert begin(tmp_path, True, storage=given).storage == address
         assert Task.load(tmp_path).storage == address
-    with pytest.raises(ValueError, match=r"`storage` must be the one.*Received: storage='o.log'"):
+    with pytest.raises(
+        ValueError, match=r"`storage` must be the one.*Received: storage='/.*o.log'"
+    ):
         begin(tmp_path, True, storage="o.log")
     begin(tmp_path / "journal")
     with pytest.raises(ValueError, match="`storage` must be the one that the search began with"):
         begin(tmp_path / "journal", True, storage=address)  # its trials are in the folder
+
+
+@pytest.mark.parametrize("address", ["sqlite:///{}a.db", "{}a.log"])
+def test_a_search_goes_on_in_its_storage_from_another_folder(address, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    begin(tmp_path / "search", storage=address.format(""))
+    (tmp_path / "other").mkdir()
+    monkeypatch.chdir(tmp_path / "other")
+    entire = address.format(f"{tmp_path}/")
+    assert begin(tmp_path / "search", True).storage == entire
+    begin(tmp_path / "search", True, storage=entire)
 
 
 @pytest.mark.parametrize("other", ["numbers", "words"])
