@@ -2,7 +2,7 @@
 
 import hashlib
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any
 
 import keras
@@ -20,6 +20,8 @@ from kerascompact.text.vocabulary import Vocabulary
 from kerascompact.text.wordpiece import WordPiece
 from kerascompact.tflite.passes.embedding_lookup import RowScaledTable
 
+UNORDERED = (str, Mapping, Set)  # no list of labels, though a loop goes over each
+
 
 def of_labels(labels: Any, shapes: Sequence[tf.TensorShape]) -> list[str] | None:
     """Checks the labels against the shapes of the model's outputs.
@@ -32,10 +34,10 @@ def of_labels(labels: Any, shapes: Sequence[tf.TensorShape]) -> list[str] | None
     """
     if labels is None:
         return None
-    given, several = labels, isinstance(labels, Iterable) and not isinstance(labels, str)
-    labels = list(labels) if several else [None]
+    given, ordered = labels, isinstance(labels, Iterable) and not isinstance(labels, UNORDERED)
+    labels = list(labels) if ordered else [None]
     if not all(isinstance(one, str) and one for one in labels):
-        checks.fail("labels", "a list of non-empty strings", given)
+        checks.fail("labels", "a list of non-empty strings in the order of the outputs", given)
     if len(shapes) == 1 and shapes[0][-1] is not None and shapes[0][-1] != len(labels):
         raise ValueError(
             f"`labels` must name each of the model's {shapes[0][-1]} outputs. "

@@ -6,7 +6,7 @@ from typing import Any
 
 import keras
 
-from kerascompact.core import files
+from kerascompact.core import checks, files
 from kerascompact.export import preconditions
 from kerascompact.export.converter import convert
 from kerascompact.export.freezing import Frozen
@@ -33,7 +33,7 @@ def save(
 
     Returns: The path of the file.
 
-    Raises: ValueError, as for `convert`, or if the bytes have another vocabulary, or if
+    Raises: ValueError, as for `convert`, or if bytes have another vocabulary or options, or if
         `vocabulary.txt` belongs to another file; OSError, if a file cannot be written.
 
     Example:
@@ -43,6 +43,9 @@ def save(
     'small.tflite'
     """
     if isinstance(model, bytes):
+        if options:
+            expected = "absent, if `model` is bytes, which are converted already"
+            checks.fail("options", expected, sorted(options))
         preconditions.check_listed(vocabulary)
         known = (metadata_of(flatbuffer.parse(model)) or {}).get("vocabulary") or {}
         if vocabulary is not None and known.get("sha256", vocabulary.sha256) != vocabulary.sha256:

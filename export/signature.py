@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from kerascompact.core import checks
 from kerascompact.core.keras_graph import (
+    all_layers,
     batch_of_one,
     ends_in_sigmoids,
     for_inference,
@@ -22,6 +23,7 @@ from kerascompact.core.keras_graph import (
 from kerascompact.core.masked_mean import averaging
 from kerascompact.export import metadata, preconditions, traced_operators
 from kerascompact.export.calibration import calibration_runs
+from kerascompact.export.embedding_forms import is_embedding
 from kerascompact.export.recipe import Recipe
 from kerascompact.export.text_in import TextIn, projection_of
 from kerascompact.export.trace import Serve, input_specs, input_structure
@@ -40,6 +42,7 @@ HAND_ON = {
     "BroadcastTo", "Cast", "Concatenate", "Copy", "ExpandDims", "Flip", "GetItem", "Moveaxis",
     "Pad", "Ravel", "Repeat", "Reshape", "Roll", "Slice", "Squeeze", "Stack", "Swapaxes", "Take",
     "Tile", "Transpose",
+    "Cropping1D", "Flatten", "Identity", "Masking", "Permute", "RepeatVector", "ZeroPadding1D",
 }  # fmt: skip
 COMPARES = {
     "Equal",
@@ -192,16 +195,15 @@ def _num_ids(model: Any, forms: list[Form]) -> int | None:
 def _computed_ids(model: Any, forms: list[Form]) -> bool:
     """Whether the ids of every table are computed from the inputs, whose numbers may be larger.
 
-    As of `ids % 100`, `ids - 1` or a `Lambda`; or of one part of an input whose other parts may be
-    other numbers.
+    As of `ids % 100`, `ids - 1`, a `Lambda` or a layer without a table (`Discretization`); or of
+    one part of an input whose other parts may be other numbers.
     """
     if not is_graph(model) or not any(form.input_dim for form in forms):
         return False
     found = [one for readers in readers_of_inputs(model).values() for one in readers]
     names = [type(one).__name__ for one in found]
-    if any(
-        isinstance(one, keras.Layer) and not isinstance(one, keras.layers.Lambda) for one in found
-    ):
+    layers = [inner for one in found if isinstance(one, keras.Layer) for inner in all_layers(one)]
+    if any(is_embedding(layer) for layer in layers):
         return False
     changing = [name for name in names if name not in HAND_ON | COMPARES]
     handed_on = [name for name in names if name in HAND_ON]

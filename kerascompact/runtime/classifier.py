@@ -15,6 +15,7 @@ from kerascompact.runtime.interpreter import Interpreter
 from kerascompact.runtime.mediapipe_vocabulary import mediapipe_vocabulary
 from kerascompact.text import rules
 from kerascompact.text.vocabulary import UNKNOWN, Vocabulary
+from kerascompact.tflite import flatbuffer
 
 OFF = 0.02  # by how much rounded probabilities may miss a sum of 1
 
@@ -89,7 +90,8 @@ class TextClassifier:
         num_threads: int = 1,
         signature: str | None = None,
     ) -> None:
-        data, path = (file, None) if isinstance(file, bytes) else _read(file)
+        data = flatbuffer.content(file)
+        path = None if isinstance(file, bytes) else Path(file)
         name = "The file" if path is None else str(path)
         try:
             self.interpreter = Interpreter(data, num_threads, signature)
@@ -242,12 +244,6 @@ class _Encoded(NamedTuple):
     tokens: int
     known: int | None
     notes: tuple[str, ...]
-
-
-def _read(file: str | os.PathLike[str]) -> tuple[bytes, Path]:
-    if not isinstance(file, str | os.PathLike):
-        checks.fail("file", "the path or the bytes of a .tflite file", file)
-    return Path(file).read_bytes(), Path(file)
 
 
 def _vocabulary(

@@ -1,5 +1,6 @@
 """Reader and writer of `.tflite` files: parse, check, slim and pack a model."""
 
+import os
 import struct
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,16 @@ def load(file: bytes | str | Path) -> bytes:
     return read(file)[0]
 
 
+def content(file: bytes | str | os.PathLike[str]) -> bytes:
+    """The bytes of a file, given by its path or as they are.
+
+    Raises: ValueError, if it is neither; OSError.
+    """
+    if not isinstance(file, bytes | str | os.PathLike):
+        checks.fail("file", "the path or the bytes of a .tflite file", file)
+    return file if isinstance(file, bytes) else Path(file).read_bytes()
+
+
 def read(file: bytes | str | Path) -> tuple[bytes, Any]:
     """Reads, checks and parses a `.tflite` file.
 
@@ -53,7 +64,7 @@ def read(file: bytes | str | Path) -> tuple[bytes, Any]:
     Raises: ValueError, if it is not a TFLite file, or is truncated, damaged or edited;
         FileNotFoundError.
     """
-    data = file if isinstance(file, bytes) else Path(file).read_bytes()
+    data = content(file)
     _check_is_tflite(data)
     if METADATA_NAME in data and (wrong := checksum.mismatch(data)):
         raise ValueError(

@@ -1,6 +1,7 @@
 """What a file's metadata are made of."""
 
 import numpy as np
+import pytest
 import tensorflow as tf
 
 from form_examples import KINDS, V, dense
@@ -37,6 +38,9 @@ def test_labels_of_any_number_of_outputs():
     assert metadata.of_labels(None, []) is None
     assert metadata.of_labels(("a", "b"), [tf.TensorShape([1, 2])]) == ["a", "b"]
     assert metadata.of_labels(["a"], [tf.TensorShape([1, 2]), tf.TensorShape([1, 3])]) == ["a"]
+    for unordered in ({"a", "b"}, {"a": 0, "b": 1}, "ab"):
+        with pytest.raises(ValueError, match="`labels` must be a list of .* in the order of the"):
+            metadata.of_labels(unordered, [tf.TensorShape([1, 2])])
     assert metadata.of_vocabulary(None) is None
     two = [tf.TensorShape([1, 2])]
     assert metadata.of_outputs(None, two, True) is None

@@ -55,5 +55,9 @@ def test_a_failed_save_leaves_everything_as_it_was(tmp_path, model, vocabulary):
     (tmp_path / "vocabulary.txt").write_bytes(b"old too")
     with pytest.raises(ValueError, match="must"):
         export.save(model(), tmp_path / "model.tflite", vocabulary=vocabulary)
+    with pytest.raises(
+        ValueError, match=r"`options` must be absent.*Received: options=\['recipe'\]"
+    ):
+        export.save(file_of("mean"), tmp_path / "model.tflite", recipe="int4")
     files = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     assert files == {"model.tflite": b"old", "vocabulary.txt": b"old too"}

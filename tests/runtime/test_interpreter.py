@@ -169,11 +169,13 @@ def test_only_tables_that_read_the_ids_limit_them():
     [
         (lambda ids: [ids % 9], None),
         (lambda ids: [keras.ops.where(ids < 30, ids, 1)], None),
+        (lambda ids: [keras.layers.Discretization([5.0, 30.0])(ids)], None),
         (lambda ids: [ids % 9, ids], 30),  # read as it is by another table
         pytest.param(lambda ids: [keras.ops.cast(ids, "int32")], 30, marks=pytest.mark.slow),
         pytest.param(lambda ids: [ids[:, 1:]], 30, marks=pytest.mark.slow),
+        pytest.param(lambda ids: [keras.layers.Flatten()(ids)], 30, marks=pytest.mark.slow),
     ],
-    ids=["computed", "unknown", "read too", "cast", "cut"],
+    ids=["computed", "unknown", "by a layer", "read too", "cast", "cut", "flat"],
 )
 def test_ids_that_the_model_bounds_do_not_limit_the_input(makes, bound):
     ids = keras.Input((4,), dtype="int32", name="ids")

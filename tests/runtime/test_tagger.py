@@ -89,6 +89,8 @@ def test_bytes_and_a_path(case, tmp_path):
     assert TextTagger(path).predict(text.encode()) == TextTagger(str(path)).predict(text)
     with pytest.raises(ValueError, match="`text` must be valid UTF-8. Received: a bad byte at 1"):
         TextTagger(path).predict(b"a\xff")
+    with pytest.raises(ValueError, match="`file` must be the path or the bytes"):
+        TextTagger(None)
     with pytest.raises(ValueError, match="is for TextTagger"):
         TextClassifier(path)
 
