@@ -40,7 +40,8 @@ def texts_of(path: Path) -> list[str]:
 
     Raises: ValueError, naming the file, if it is not UTF-8; OSError.
 
-    >>> texts_of(write_bytes("texts.txt", b"one\\n\\ntwo\\r\\n"))
+    >>> import tempfile; folder = tempfile.mkdtemp()
+    >>> texts_of(write_bytes(folder + "/texts.txt", b"one\\n\\ntwo\\r\\n"))
     ['one', 'two']
     """
     try:
