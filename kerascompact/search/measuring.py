@@ -12,7 +12,7 @@ from rich.progress import track
 from kerascompact import export
 from kerascompact.compress.tables import values_of
 from kerascompact.core import checks
-from kerascompact.core.keras_graph import copy_with, graph_inputs, reached_layers
+from kerascompact.core.keras_graph import copy_with, graph_inputs, graph_outputs, reached_layers
 from kerascompact.export.embedding_forms import is_embedding
 from kerascompact.export.kernel_rounding import round_kernels
 from kerascompact.search.parts import KEPT, Candidate, Part, counts_of, settings_of, stored_bytes
@@ -101,13 +101,9 @@ def _examples(x: Any, y: Any) -> int:
 
 def _on_data(model: keras.Model, copy: keras.Model) -> keras.Model:
     """The graph of a copy of a model, compiled with the model's loss, on data alone."""
-    graph = _OnData(graph_inputs(copy), _outputs(copy), name="on_data")
+    graph = _OnData(graph_inputs(copy), graph_outputs(copy), name="on_data")
     compile_with_loss(model, graph, "sgd", metrics=False)
     return graph
-
-
-def _outputs(model: keras.Model) -> Any:
-    return model.outputs[0] if isinstance(model, keras.Sequential) else model.output
 
 
 def _evaluated(graph: keras.Model, x: Any, y: Any) -> float:

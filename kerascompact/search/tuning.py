@@ -8,7 +8,13 @@ import keras
 import numpy as np
 
 from kerascompact import export
-from kerascompact.core.keras_graph import compile_like, inner_layers, parts_of
+from kerascompact.core.keras_graph import (
+    compile_like,
+    graph_inputs,
+    graph_outputs,
+    inner_layers,
+    parts_of,
+)
 
 BATCH = 32
 RATE = 1e-3  # of a model without an optimizer of its own
@@ -42,10 +48,13 @@ def tuned(
     for layer in inner_layers(copy):
         if layer.name in fixed:
             layer.trainable = False
-    count = len(keras.tree.flatten(x)[0])
-    compile_with_loss(model, copy, optimizer_of(model, epochs * -(-count // BATCH)), metrics=False)
-    copy.optimizer.build(copy.trainable_variables)  # or the step is traced twice
-    copy.fit(x, y, batch_size=BATCH, epochs=epochs, verbose=0)
+    graph = copy
+    if not has_loss(model):  # a class of its own may have a step or a loss for other targets
+        graph = keras.Model(graph_inputs(copy), graph_outputs(copy))
+    steps = epochs * -(-len(keras.tree.flatten(x)[0]) // BATCH)
+    compile_with_loss(model, graph, optimizer_of(model, steps), metrics=False)
+    graph.optimizer.build(graph.trainable_variables)  # or the step is traced twice
+    graph.fit(x, y, batch_size=BATCH, epochs=epochs, verbose=0)
     return copy
 
 

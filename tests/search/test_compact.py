@@ -11,6 +11,7 @@ import tensorflow as tf
 
 import few_settings
 from kerascompact import export, layers, models, search
+from kerascompact.core.keras_graph import copy_with
 from kerascompact.search import parts, plan, tuning
 from kerascompact.search.compacted import Choice
 from kerascompact.search.parts import Candidate
@@ -125,6 +126,26 @@ def test_fine_tuning_leaves_frozen_layers_as_they_are():
     np.testing.assert_allclose(after, fixed.embeddings, atol=0.001)  # a step of 8 bits
     before, after = (one.get_layer("out").kernel.numpy() for one in (model, frozen.model))
     assert np.abs(before - after).max() > 0.05
+
+
+class OwnLoss(keras.Model):
+    """Its loss is of labels, and none is compiled."""
+
+    def compute_loss(self, x, y, y_pred, *args, **kwargs):
+        return keras.ops.mean(keras.losses.sparse_categorical_crossentropy(y, y_pred))
+
+
+def test_fine_tuning_of_a_class_with_its_own_loss_is_to_the_outputs_of_the_model():
+    inputs, x = keras.Input((4,)), RANDOM.normal(size=(64, 4))
+    outputs = {"label": keras.layers.Dense(3, name="head")(inputs)}
+    model = OwnLoss(inputs, outputs)
+    model.compile(keras.optimizers.Adam(0.1))
+    y, copy = model(x), copy_with(model, lambda layer: None)
+    copy.get_layer("head").bias.assign([1.0, -1.0, 0.0])
+    before = np.abs(copy(x)["label"] - y["label"]).max()
+    made = tuning.tuned(model, copy, export.Recipe("compact", "float32"), x, y, epochs=10)
+    assert made is copy and isinstance(made, OwnLoss)
+    assert np.abs(made(x)["label"] - y["label"]).max() < 0.5 * before
 
 
 def test_the_error_names_compact_layers_that_stay():

@@ -10,6 +10,7 @@ from kerascompact.core.keras_graph.integer_files import for_integer_files
 from kerascompact.core.keras_graph.kinds import (
     build_shapes,
     graph_inputs,
+    graph_outputs,
     in_symbolic_scope,
     is_graph,
     is_graph_of,
@@ -85,6 +86,7 @@ __all__ = [
     "float_kernel_of",
     "fourier_by_matrices",
     "graph_inputs",
+    "graph_outputs",
     "has_independent_outputs",
     "head_integers_of",
     "integers_of",

@@ -110,6 +110,15 @@ def graph_inputs(model: Any) -> Any:
     return model.inputs[0] if isinstance(model, keras.Sequential) else model.input
 
 
+def graph_outputs(model: Any) -> Any:
+    """The outputs of a graph of layers, in the structure that it returns.
+
+    >>> graph_outputs(keras.Sequential([keras.Input((3,)), keras.layers.Dense(2)])).shape
+    (None, 2)
+    """
+    return model.outputs[0] if isinstance(model, keras.Sequential) else model.output
+
+
 def build_shapes(model: Any) -> dict[str, Any]:
     """The shapes that a model or layer was built for, by argument; empty if Keras knows none.
 
