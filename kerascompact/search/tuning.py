@@ -10,6 +10,7 @@ import numpy as np
 from kerascompact import export
 from kerascompact.core.keras_graph import (
     compile_like,
+    copy_weight_decay_exclusions,
     graph_inputs,
     graph_outputs,
     inner_layers,
@@ -52,7 +53,7 @@ def tuned(
     if not has_loss(model):  # a class of its own may have a step or a loss for other targets
         graph = keras.Model(graph_inputs(copy), graph_outputs(copy))
     steps = epochs * -(-len(keras.tree.flatten(x)[0]) // BATCH)
-    compile_with_loss(model, graph, optimizer_of(model, steps), metrics=False)
+    compile_with_loss(model, graph, optimizer_of(model, steps, copy), metrics=False)
     graph.optimizer.build(graph.trainable_variables)  # or the step is traced twice
     graph.fit(x, y, batch_size=BATCH, epochs=epochs, verbose=0)
     return copy
@@ -83,10 +84,13 @@ def compile_with_loss(
         keras.Model.compile(copy, optimizer, "mse")
 
 
-def optimizer_of(model: keras.Model, steps: int) -> keras.optimizers.Optimizer:
+def optimizer_of(
+    model: keras.Model, steps: int, copy: keras.Model | None = None
+) -> keras.optimizers.Optimizer:
     """The optimizer of a model from its start, with a rate that falls from its first to zero.
 
-    Each optimizer of a `MultiOptimizer` keeps its own first rate.
+    Each optimizer of a `MultiOptimizer` keeps its own first rate, and the weights that it excludes
+    from weight decay; weights of the copy that is trained are known by their paths.
 
     >>> model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
     >>> model.compile(keras.optimizers.SGD(0.5), "mse")
@@ -96,12 +100,17 @@ def optimizer_of(model: keras.Model, steps: int) -> keras.optimizers.Optimizer:
     optimizer = getattr(model, "optimizer", None)
     if optimizer is None:
         optimizer = keras.optimizers.Adam(RATE)
-    optimizer = getattr(optimizer, "inner_optimizer", optimizer)  # behind a scale of the loss
-    made = type(optimizer).from_config(optimizer.get_config())
-    for one in parts_of(made):
-        rate = one.get_config()["learning_rate"]
+    inner = getattr(optimizer, "inner_optimizer", optimizer)  # behind a scale of the loss
+    made = type(inner).from_config(inner.get_config())
+    weights = {weight.path: weight for weight in ([] if copy is None else copy.weights)}
+    copies = [(one, weights[one.path]) for one in model.weights if one.path in weights]
+    for old, new in zip(parts_of(inner), parts_of(made), strict=False):
+        rate = new.get_config()["learning_rate"]
         if isinstance(rate, dict):
             rate = keras.optimizers.schedules.deserialize(rate)(0)
         rate = float(np.asarray(rate))
-        one.learning_rate = keras.optimizers.schedules.PolynomialDecay(rate, steps, 0.0)
+        new.learning_rate = keras.optimizers.schedules.PolynomialDecay(rate, steps, 0.0)
+        copy_weight_decay_exclusions(old, new, copies)
+    if inner is not optimizer:  # layers may have small floats where the model's policy has none
+        return type(optimizer)(made, optimizer.initial_scale, optimizer.dynamic_growth_steps)
     return made

@@ -173,7 +173,7 @@ def averages():
 def decay_exclusions():
     optimizer, variable = keras.optimizers.AdamW(), keras.Variable([1.0], name="bias")
     optimizer.exclude_from_weight_decay([variable])
-    assert len(optimizer._exclude_from_weight_decay) == 1
+    assert optimizer._exclude_from_weight_decay == {optimizer._var_key(variable)}
     optimizer.exclude_from_weight_decay(var_names=["bias"])
     assert optimizer._exclude_from_weight_decay_pattern.search(variable.path)
 
@@ -321,7 +321,8 @@ USES = {
     "_could_use_gpu_kernel": gpu_kernel,
     "_eval_epoch_iterator": validation_iterator,
     **dict.fromkeys(
-        ("_exclude_from_weight_decay", "_exclude_from_weight_decay_pattern"), decay_exclusions
+        ("_exclude_from_weight_decay", "_exclude_from_weight_decay_pattern", "_var_key"),
+        decay_exclusions,
     ),
     "_flatten_layers": flatten_layers,
     "_functional": functional,

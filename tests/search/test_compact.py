@@ -11,7 +11,7 @@ import tensorflow as tf
 
 import few_settings
 from kerascompact import export, layers, models, search
-from kerascompact.core.keras_graph import copy_with
+from kerascompact.core.keras_graph import copy_with, parts_of
 from kerascompact.search import parts, plan, tuning
 from kerascompact.search.compacted import Choice
 from kerascompact.search.parts import Candidate
@@ -191,9 +191,27 @@ def test_fine_tuning_with_several_optimizers_falls_from_the_rate_of_each(scaled)
     copy.run_eagerly = True
     for _ in range(2):
         copy.train_on_batch(np.ones((3, 2)), np.ones(3))
-    rates = {type(one).__name__: float(one.learning_rate) for one in copy.optimizer.optimizers}
+    inner = parts_of(copy.optimizer)
+    rates = {type(one).__name__: float(one.learning_rate) for one in inner}
     assert rates == pytest.approx({"SGD": 0.125, "Adam": 0.25})  # half of the way
     assert float(both.optimizers[0].iterations) == 0  # the model's own are left alone
+
+
+@pytest.mark.parametrize("by", ["var_list", "var_names"])
+def test_fine_tuning_decays_no_weight_that_the_optimizer_excludes(by):
+    head = keras.layers.Dense(2, name="head", bias_initializer="ones")
+    model = keras.Sequential([keras.Input((3,)), head])
+    optimizer = keras.optimizers.AdamW(0.1, weight_decay=0.5)
+    optimizer.exclude_from_weight_decay(**{by: [head.bias] if by == "var_list" else ["bias"]})
+    model.compile(keras.optimizers.LossScaleOptimizer(optimizer, initial_scale=8.0), "mse")
+    copy = copy_with(model, lambda layer: None)
+    tuned = tuning.optimizer_of(model, 1, copy)
+    assert tuned.initial_scale == 8.0
+    weights = copy.trainable_weights
+    tuned.apply([tf.zeros(weight.shape) for weight in weights], weights)
+    kernel, bias = weights
+    np.testing.assert_allclose(kernel, 0.95 * head.kernel.numpy(), rtol=1e-6)
+    np.testing.assert_array_equal(bias, head.bias)
 
 
 @pytest.mark.slow

@@ -1,5 +1,6 @@
 """Keras optimizers: the steps that ours override, and their slots."""
 
+from collections.abc import Iterable
 from typing import Any
 
 
@@ -81,8 +82,15 @@ def batches_seen(optimizer: Any) -> int:
     return 0 if optimizer is None else int(optimizer._iterations)
 
 
-def copy_weight_decay_exclusions(source: Any, target: Any) -> None:
+def copy_weight_decay_exclusions(
+    source: Any, target: Any, copies: Iterable[tuple[Any, Any]] = ()
+) -> None:
     """Excludes from the weight decay of an optimizer what another one excludes from its own.
+
+    Args:
+        source: The other optimizer.
+        target: An optimizer that has not been built.
+        copies: Pairs of a variable and its copy, where the target trains copies.
 
     >>> import keras
     >>> old, new = keras.optimizers.AdamW(), keras.optimizers.AdamW()
@@ -94,6 +102,10 @@ def copy_weight_decay_exclusions(source: Any, target: Any) -> None:
     for name in ("_exclude_from_weight_decay", "_exclude_from_weight_decay_pattern"):
         if hasattr(source, name):  # not before `exclude_from_weight_decay` is called
             setattr(target, name, getattr(source, name))
+    excluded = getattr(source, "_exclude_from_weight_decay", set())  # by their identity
+    added = {target._var_key(new) for old, new in copies if source._var_key(old) in excluded}
+    if added:
+        target._exclude_from_weight_decay = excluded | added
 
 
 def parts_of(optimizer: Any) -> list[Any]:
