@@ -387,12 +387,15 @@ def rms(numbers):
 
 
 def refuses_to_freeze_nan(layer):
-    for weight in layer.trainable_weights:
+    trained = layer.trainable_weights
+    layer.trainable = False  # what is checked is no matter of what is trained
+    for weight in trained:
         good = weight.numpy()
         weight.assign(np.full(weight.shape, np.nan))
         with pytest.raises(ValueError, match="must hold finite numbers only"):
             layer.to_form()
         weight.assign(good)
+    layer.trainable = True
 
 
 def counts_what_it_stores(model):
@@ -400,6 +403,9 @@ def counts_what_it_stores(model):
     form = layer.to_form()
     assert row.stored_bits == total_bits(form.storage())
     assert row.paper_bits == layer.paper_bits() == form.paper_bits
+    layer.trainable = False
+    assert layer.paper_bits() == row.paper_bits
+    layer.trainable = True
     assert row.float32_bits == 32 * layer.input_dim * layer.output_dim
     assert all(array.bits >= 1 and array.total_bits > 0 for array in form.storage())
 

@@ -148,7 +148,8 @@ class CodeComposition(keras.layers.Layer):
 
     def num_parameters(self) -> int:
         """Embedding parameters `K D d' + C`, the papers' count (its definition 1)."""
-        return sum(int(np.prod(weight.shape)) for weight in self.trainable_weights)
+        counted = [one for one in self.weights if not one.name.startswith("moving_")]
+        return sum(int(np.prod(one.shape)) for one in counted)
 
     def to_form(self, codes: np.ndarray, **config: Any) -> Form:
         """The stored form for codes `(V, D)`; normalization becomes part of its arrays."""

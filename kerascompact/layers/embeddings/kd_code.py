@@ -38,7 +38,7 @@ class KDCodeEmbedding(CompactEmbedding):
     them, and may end in a hidden layer, `v = H sum_j W^j[c_i^j] + b`. In training a letter is
     chosen by a softmax with temperature and a straight-through gradient: forward the one-hot code
     that ships, backward `softmax(pi / tau)`. A step computes codes for the unique ids of the batch
-    only.
+    only. A frozen layer (`trainable = False`) is called in training as in inference.
 
     Args:
         input_dim: Vocabulary size `V` (the paper's `N`), in tokens.
@@ -251,7 +251,7 @@ class KDCodeEmbedding(CompactEmbedding):
         return self.composition(one_hot, counts, **options), soft
 
     def lookup(self, ids: tf.Tensor, training: bool | None) -> tf.Tensor:
-        training = bool(training)
+        training = bool(training) and self.trainable  # frozen: the vectors that ship
         unique, inverse = unique_ids(ids, self.input_dim)
         counts = occurrences(unique, inverse, self.mask_zero)
         logits = None

@@ -116,7 +116,7 @@ class SparseVariationalEmbedding(VariationalEmbedding):
     def rows(self) -> np.ndarray:
         """The table after training, zeros included, `(V, d)`."""
         self.check_built()
-        for weight in self.trainable_weights:
+        for weight in self.weights:  # also of a frozen layer: comparisons would drop NaN
             checks.finite(weight.name, weight.numpy())
         return rows_in_chunks(self.kept_rows, self.input_dim, "float32")
 

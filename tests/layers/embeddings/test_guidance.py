@@ -53,6 +53,14 @@ def test_online_tokens_are_one_or_the_other_by_the_probability():
     np.testing.assert_array_equal(layer(np.full(3, 7)), [f] * 3)  # inference: codes only
 
 
+def test_a_frozen_layer_is_called_in_training_as_in_inference():
+    relaxed = dict(straight_through=False, entropy_weight=1.0)
+    layer = guided(OnlineGuidance(kd_probability=0.3, seed=1), **relaxed)
+    layer.trainable = False
+    np.testing.assert_array_equal(layer(IDS, training=True), layer(IDS))
+    assert not layer.losses
+
+
 def test_online_continuous_vectors_learn_from_the_task():
     layer = guided(OnlineGuidance(kd_probability=0.5, seed=0))
     with tf.GradientTape() as tape:
