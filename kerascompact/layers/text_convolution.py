@@ -14,16 +14,17 @@ class TextConvolution(keras.layers.Layer):
     """Convolves a text with filters of `h` words and takes the maximum over time.
 
     `y_f = max_t relu(w_f . x_{t:t+h} + b_f)` over the windows `x_{t:t+h}` within the text. A text
-    of fewer than `h` words has one window that ends in zeros; an empty text has none, and `y_f =
-    0`. Padding does not change the result.
+    of fewer than `h` words has one window that ends in zeros; a text of padding alone has none, and
+    `y_f = 0`. Padding does not change the result.
 
     Args:
         filters: Number of filters.
         kernel_size: Number of words `h` in a window.
         **kwargs: Arguments of `keras.layers.Layer`, such as `name`.
-    Shapes: vectors `(batch, length, d)`, mask `(batch, length)` or none -> `(batch, filters)`.
+    Shapes: vectors `(batch, length, d)`, mask `(batch, length)` or none -> `(batch, filters)`;
+        `length` is at least 1, so that a text without words is one of padding.
     Storage: `32 * filters * (h d + 1)` bits.
-    Raises: ValueError, if an argument is no integer >= 1.
+    Raises: ValueError, if an argument is no integer >= 1, or vectors are known to have length 0.
     Example:
     >>> TextConvolution(100, kernel_size=5)(np.ones((2, 3, 8), "float32")).shape
     TensorShape([2, 100])
@@ -46,6 +47,8 @@ class TextConvolution(keras.layers.Layer):
         self.bias = self.add_weight(shape=(self.filters,), initializer="zeros", name="bias")
 
     def call(self, vectors: Any, mask: Any = None) -> Any:
+        if vectors.shape[1] == 0:
+            checks.fail("vectors", "of length >= 1, such as padding", tuple(vectors.shape))
         real = ops.ones_like(vectors[..., 0]) if mask is None else ops.cast(mask, vectors.dtype)
         after = self.kernel_size - 1
         vectors = ops.pad(vectors * real[..., None], [[0, 0], [0, after], [0, 0]])

@@ -83,3 +83,9 @@ def test_saves_and_loads(tmp_path):
 def test_refuses(arguments):
     with pytest.raises(ValueError, match="`(filters|kernel_size)` must be an integer >= 1"):
         TextConvolution(*arguments)
+
+
+@pytest.mark.parametrize("size", [1, 3])
+def test_refuses_texts_without_a_place(size):
+    with pytest.raises(ValueError, match=r"`vectors` must be of length >= 1, .*=\(7, 0, 3\)"):
+        layer(size)(VECTORS[:, :0])
