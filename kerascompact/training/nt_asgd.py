@@ -97,6 +97,9 @@ class NTASGD(keras.callbacks.Callback):
         return min((value for value in known if not math.isnan(value)), default=math.inf)
 
     def on_train_begin(self, logs: Any = None) -> None:
+        if self.model.optimizer is not None and not self.model.optimizer.built:
+            # Or Keras warns of a file without its state, where it reads the best weights.
+            self.model.optimizer.build(self.model.trainable_variables)
         if self._averages is None or not self._averages.are_of(self.model):
             self._averages = WeightAverages(self.model)
         path = self._state_path()

@@ -1,6 +1,7 @@
 """Averages by hand, the trigger of algorithm 1, and going on after a kill."""
 
 import functools
+import warnings
 
 import keras
 import numpy as np
@@ -198,6 +199,19 @@ def test_reading_the_best_weights_changes_no_later_step(folder, tmp_path):
         expected.append(weights)
     np.testing.assert_allclose(seen.weights, expected[3:], rtol=1e-4)
     assert (noise.seed_generator.state.numpy() - drawn).sum() == 9
+
+
+def test_the_weights_that_fit_begins_with_are_read_without_a_warning(tmp_path):
+    made = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
+    made.compile(keras.optimizers.SGD(0.1, momentum=0.9), "mse")
+    callback = NTASGD(from_start=True, folder=tmp_path, baseline=9.0)
+    callback.set_model(made)
+    callback.on_train_begin()
+    callback.on_epoch_begin(0)
+    made.optimizer.build(made.trainable_variables)  # by the first step, if not before
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", "Skipping variable loading for optimizer")
+        callback.on_train_end()
 
 
 @pytest.mark.parametrize("folder", [False, pytest.param(True, marks=pytest.mark.slow)])

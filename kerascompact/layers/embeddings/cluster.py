@@ -90,7 +90,7 @@ class ClusterEmbedding(CompactEmbedding):
         **kwargs: Any,
     ) -> None:
         super().__init__(input_dim, output_dim, **kwargs)
-        limit = min(self.input_dim, 2**16)
+        limit = min(checks.integer_in("input_dim", self.input_dim, 2), 2**16)
         self.num_clusters = checks.integer_in("num_clusters", num_clusters, 2, limit)
         self.temperature = checks.number("temperature", temperature, above=0)
         self.straight_through = checks.boolean("straight_through", straight_through)

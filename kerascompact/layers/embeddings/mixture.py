@@ -57,6 +57,7 @@ class MixtureEmbedding(CompactEmbedding):
     ) -> None:
         of_clusters, of_layer = split_arguments(kwargs)
         super().__init__(input_dim, output_dim, **of_layer)
+        checks.integer_in("input_dim", self.input_dim, 3)  # two clusters and a word of its own
         checks.integer_in("num_clusters", num_clusters, 2, self.input_dim - 1)
         most = self.input_dim - num_clusters
         self.num_unique = checks.integer_in("num_unique", num_unique, 1, most)

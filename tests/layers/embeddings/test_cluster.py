@@ -89,6 +89,11 @@ def test_rejects_num_clusters(num_clusters):
         ClusterEmbedding(20, 4, num_clusters)
 
 
+def test_rejects_too_few_words():
+    with pytest.raises(ValueError, match=r"`input_dim` must be an integer >= 2\. .*=1 "):
+        ClusterEmbedding(1, 4, 2)
+
+
 @pytest.mark.parametrize("temperature", [0, -0.1, float("nan"), float("inf"), "warm", None, True])
 def test_rejects_temperature(temperature):
     with pytest.raises(ValueError, match="`temperature` must be a finite number > 0"):

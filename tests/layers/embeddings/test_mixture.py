@@ -89,6 +89,11 @@ def test_rejects_num_clusters(num_clusters):
         MixtureEmbedding(20, 4, num_clusters, 1)
 
 
+def test_rejects_too_few_words():
+    with pytest.raises(ValueError, match=r"`input_dim` must be an integer >= 3\. .*=2 "):
+        MixtureEmbedding(2, 4, 2, 1)
+
+
 @pytest.mark.parametrize("num_reserved", [-1, 15, 0.5])
 def test_rejects_num_reserved(num_reserved):
     with pytest.raises(ValueError, match=r"`num_reserved` must be an integer in \[0, 14\]"):
