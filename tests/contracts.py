@@ -13,6 +13,7 @@ builds, many on the same one. `check_embedding` checks what a method's own code 
 - no two weights start with the same draw;
 - its form evaluates as it does, refuses NaN, and rounds to int8 and int4 within a step;
 - the size table counts what the form stores;
+- frozen (`trainable = False`), it computes in training as in inference;
 - a converted file gives the same numbers, in built-in operators.
 
 XLA and the file cost seconds. `xla=False` is for classes whose ops another short test compiles or
@@ -61,6 +62,7 @@ def check_embedding(cls, xla=True, file=True):
         refuses_ids_out_of_range,
         starts_differently_in_every_weight,
         refuses_to_freeze_nan,
+        computes_as_in_inference_once_frozen,
     ):
         promise(layer)
     trains_in_a_graph(layer, xla)
@@ -395,6 +397,14 @@ def refuses_to_freeze_nan(layer):
         with pytest.raises(ValueError, match="must hold finite numbers only"):
             layer.to_form()
         weight.assign(good)
+    layer.trainable = True
+
+
+def computes_as_in_inference_once_frozen(layer):
+    """Or what is trained behind it would be trained on vectors that do not ship."""
+    ids = some_ids(type(layer))
+    layer.trainable = False
+    np.testing.assert_allclose(layer(ids, training=True), layer(ids), atol=TOLERANCE)
     layer.trainable = True
 
 

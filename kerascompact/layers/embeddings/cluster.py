@@ -27,7 +27,8 @@ class ClusterEmbedding(CompactEmbedding):
     anew for each occurrence of the word. Inference: `e_i = W[argmax_j a_ij]`. `a: (V, k)` are the
     assignment logits and `W: (k, d)` the cluster vectors; the task loss trains both. A step reads
     the logits' rows of the ids in the batch and nothing else of the vocabulary; train with
-    `kerascompact.optimizers.LazyAdam`, which also writes only those rows.
+    `kerascompact.optimizers.LazyAdam`, which also writes only those rows. A frozen layer
+    (`trainable = False`) is called in training as in inference.
 
     The logits are held divided by `logit_scale`. Adam moves an entry by about its learning rate at
     each step that sees the word, so at the usual 1e-3 a word needs thousands of occurrences before
@@ -121,6 +122,7 @@ class ClusterEmbedding(CompactEmbedding):
         self.current_noise_scale = self.add_annealed("noise_scale", self.noise_scale)
 
     def lookup(self, ids: tf.Tensor, training: bool | None) -> tf.Tensor:
+        training = training and self.trainable  # frozen: the vectors that ship
         logits = tf.gather(self.logits.value, ids)  # (..., k): the rows of the batch only
         codebook = self.codebook.value
         if not training and self.inference == "hard":

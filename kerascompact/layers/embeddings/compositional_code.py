@@ -29,6 +29,7 @@ class CompositionalCodeEmbedding(CompactEmbedding):
     of `M K / 2` units and codebooks `W: (M, K, d)`. In training the choice is
     `softmax((a_ij + s g_ij) / tau)`, with Gumbel noise `g_ij` drawn once for each different id of
     the batch; the task loss trains codebooks, encoder and table, and only codes and codebooks ship.
+    A frozen layer (`trainable = False`) is called in training as in inference.
 
     Advice, from 5,000 made-up texts of 600 words (five classes, K = M = 8, width 16; accuracy of
     the codes that ship on 1,000 more, three seeds): straight-through 0.742, soft samples 0.727, at
@@ -191,6 +192,7 @@ class CompositionalCodeEmbedding(CompactEmbedding):
         return code_logits(rows, kernels, biases, self.cardinality)
 
     def lookup(self, ids: tf.Tensor, training: bool | None) -> tf.Tensor:
+        training = training and self.trainable  # frozen: the vectors that ship
         unique, inverse = unique_ids(ids, self.input_dim)
         logits = self.logits_of(unique)
         pairs = self.code_length * self.cardinality
