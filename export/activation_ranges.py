@@ -11,6 +11,7 @@ from kerascompact.core.keras_graph import replaced
 from kerascompact.tflite import flatbuffer
 from kerascompact.tflite.flatbuffer import schema
 from kerascompact.tflite.graph_edits import OP, TYPE, become, dims_of, kind, new_tensor
+from kerascompact.tflite.passes.own_constants import give_own_constants
 
 READER = b"read at the end"  # name of what such an operator writes
 # Operators of several inputs that must all have the scale of the output.
@@ -41,8 +42,9 @@ def true_ranges() -> contextlib.AbstractContextManager[None]:
 
     def rounded(self: Any, dataset_gen: Any, *args: Any, **kwargs: Any) -> bytes:
         """To int16: the same, and rounded by what finds no other ranges in no data."""
-        file = without_readers(calibrate(self, dataset_gen))
-        return quantize(tool(file), lambda: iter(()), *args, **kwargs)
+        model = flatbuffer.parse(without_readers(calibrate(self, dataset_gen)))
+        give_own_constants(model)
+        return quantize(tool(flatbuffer.pack(model)), lambda: iter(()), *args, **kwargs)
 
     return replaced(
         {

@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 from keras import ops
 
-from kerascompact import export
+from kerascompact import export, tools
 from kerascompact.core.keras_graph import for_integer_files
 from kerascompact.layers import MaskedMean, WeightedMean
 from kerascompact.runtime.interpreter import Interpreter
@@ -215,6 +215,40 @@ def test_ranges_of_what_the_next_operator_writes_over(kernels):
     else:
         np.testing.assert_allclose(scales, [np.abs(one).max() / 32767 for one in wanted], rtol=0.01)
     assert "SHAPE" not in kinds
+
+
+@pytest.mark.parametrize(
+    "make, shape",
+    [
+        (functools.partial(keras.layers.Dense, 40), (40,)),
+        (functools.partial(keras.layers.Conv2DTranspose, 4, 2), (3, 3, 5)),
+    ],
+    ids=["Dense", "Conv2DTranspose"],
+)
+def test_int16_in_a_layer_that_is_called_several_times(make, shape):
+    """By one model with inputs of two scales, and by another model of the file."""
+    layer = make(bias_initializer=keras.initializers.Constant(2.0))
+    inputs = {name: keras.Input(shape, name=name) for name in ("x", "long")}
+    answers = {f"of {name}": layer(one) for name, one in inputs.items()}
+    z = keras.Input(shape, name="z")
+    models = {
+        "both": keras.Model(inputs, answers),
+        "one": keras.Model({"z": z}, {"of z": layer(z)}),
+    }
+    lengths = {"x": 1, "long": 20, "z": 5}
+    drawn = {name: n * RNG.normal(size=(30, *shape)) for name, n in lengths.items()}
+    rows = {name: array.astype("float32") for name, array in drawn.items()}
+    given = {"both": {name: rows[name] for name in inputs}, "one": {"z": rows["z"]}}
+    recipe = export.Recipe("own", tables="float32", kernels="int16x8")
+    data = export.convert(models, recipe, representative=given)
+    for name, model in models.items():
+        file = Interpreter(data, signature=name)
+        found = [file.run({k: v[[n]] for k, v in given[name].items()}) for n in range(30)]
+        for key, wanted in model(given[name]).items():
+            error = np.concatenate([one[key] for one in found]) - wanted
+            # 0.004, of kernels of 8 bits; 0.5 to 2 with a shared bias, or buffers rounded twice
+            assert np.sqrt(np.mean(error**2)) < 0.01 * np.std(wanted)
+    assert sum(one.dtype == "int8" for one in tools.inspect(data).tensors) == 1  # stored once
 
 
 @pytest.mark.parametrize("kind", ["MultiHead, dropout", "MultiHead, causal", "Attention", "mean"])
