@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any
 
 import keras
-import numpy as np
 import tensorflow as tf
 
 from kerascompact.core import checks
@@ -136,14 +135,3 @@ def row_scaled_tables(forms: Sequence[Form]) -> list[RowScaledTable]:
         for form in found
         if isinstance(form, RowScaledForm)
     ]
-
-
-def column_scales(forms: Sequence[Form]) -> list[np.ndarray]:
-    """The column scales of all tables."""
-    weights = {id(weight): weight for form in forms for weight in form.weights}
-    found = [
-        keras.ops.convert_to_numpy(weight)
-        for weight in weights.values()
-        if weight.name.endswith("_scale")
-    ]
-    return [scale.astype(np.float32).reshape(-1) for scale in found]

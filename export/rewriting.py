@@ -60,9 +60,8 @@ def rewrite(
         one_hots.share_scales(parsed)
         requantize.use_quantize(parsed)
     if recipe.kernels in ("int8", "dynamic"):
-        scales = metadata.column_scales(forms)
         gathered.store_tables_as_int8(parsed, rounded)
-        kernels.store_kernels_as_int8(parsed, rounded, recipe.kernels == "dynamic", scales)
+        kernels.store_kernels_as_int8(parsed, rounded, recipe.kernels == "dynamic")
     if fused_lstm:
         lstm_fusion.forget_states(parsed)
     known_words.leave_out(parsed)

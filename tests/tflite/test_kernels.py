@@ -8,7 +8,7 @@ from export_models import V, answers, cluster, some_ids
 from kerascompact import export, layers, tools
 from kerascompact.export.recipe import Recipe
 from kerascompact.runtime.interpreter import Interpreter
-from kerascompact.tflite.passes import kernels
+from kerascompact.tflite.passes import input_factors, kernels
 
 IDS = some_ids(length=8, rows=12)
 # The same float32 products added in another order, then a softmax.
@@ -125,6 +125,44 @@ def test_a_wide_layer_whose_outputs_are_multiplied_stays_int8():
     np.testing.assert_allclose(outputs(data, rows), expected, **CLOSE)
 
 
+def normalization():
+    """With negative scales, and one of 0, as of an input that pruning left out."""
+    scales = np.random.default_rng(1).normal(size=24) * (np.arange(24) != 5)
+    gamma, beta = map(keras.initializers.Constant, (scales, 0.3))
+    return keras.layers.BatchNormalization(gamma_initializer=gamma, beta_initializer=beta)
+
+
+@pytest.mark.parametrize(
+    "recipe, multiplied",
+    [
+        ("int8", normalization),
+        ("dynamic", normalization),
+        ("int8", lambda: lambda x: x * np.linspace(-1, 2, 24).astype("float32")),
+    ],
+    ids=["int8", "dynamic", "product"],
+)
+def test_layers_whose_inputs_are_multiplied_stay_int8(recipe, multiplied):
+    """The converter folds the products, and scales of the table, into the kernels behind them."""
+    ids = keras.Input((6,), dtype="int32", name="ids")
+    vectors = multiplied()(keras.layers.Embedding(40, 24)(ids))
+    read = [keras.layers.Dense(size, activation="relu")(vectors) for size in (60, 80)]
+    pooled = keras.layers.GlobalMaxPooling1D()(keras.ops.concatenate(read, axis=-1))
+    model = keras.Model(ids, keras.layers.Dense(3, "softmax", name="out")(pooled))
+    random = np.random.default_rng(0)
+    for weight in model.weights:
+        if weight.name in ("kernel", "bias", "embeddings"):
+            weight.assign(random.normal(size=weight.shape))
+    frozen = export.freeze(model, recipe)
+    data = frozen.convert()
+    rows = random.integers(0, 40, (20, 6)).astype(np.int32)
+    # behind a softmax; "dynamic" rounds all inputs to 8 bits
+    near = CLOSE if recipe == "int8" else dict(atol=0.1)
+    np.testing.assert_allclose(outputs(data, rows), answers(frozen.model, rows), **near)
+    found = tools.inspect(data)
+    assert [t.shape for t in found.tensors if t.dtype == "float32" and t.num_bytes > 400] == []
+    assert found.operators["MUL"] == 1  # both layers read one product
+
+
 @pytest.mark.few(1)
 @pytest.mark.parametrize("kind", ["dense", "convolution", "lstm"])
 def test_dynamic_range_multiplies_integers(kind):
@@ -212,6 +250,19 @@ def test_kernels_are_found_by_their_integers():
         assert steps.min() > 0
         assert kernels._found(values, others) is None
         assert kernels._found(values + np.float32(1e-3), [codes]) is None
+
+
+@pytest.mark.parametrize("zeros", [0.0, 0.9])
+def test_factors_of_inputs_are_found_by_integers_alone(zeros):
+    random = np.random.default_rng(0)
+    codes = random.integers(-127, 128, (40, 60)) * (random.random((40, 60)) >= zeros)
+    scales, factors = random.normal(size=(40, 1)), random.normal(size=60)
+    kernel = (np.float32(codes * scales) * np.float32(factors)).astype(np.float32)
+    found = input_factors.fitted(kernel, codes.astype(np.int8))
+    integers, steps = kernels._without(found, kernel, codes.astype(np.int8))
+    np.testing.assert_allclose(integers * steps[:, None] * found, kernel, rtol=1e-6)
+    other = np.roll(codes, 1, axis=0).astype(np.int8)
+    assert kernels._without(input_factors.fitted(kernel, other), kernel, other) is None
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from kerascompact.tflite.graph_edits import (
     new_tensor,
     users,
 )
+from kerascompact.tflite.passes.input_factors import InputFactors, fitted
 
 SAME = 1e-6  # relative tolerance: a few roundings of float32 products
 NODE_BYTES = 150  # what one more operator and tensor cost in the file
@@ -79,7 +80,6 @@ def store_kernels_as_int8(
     model: Any,
     known: Sequence[np.ndarray],
     dynamic: bool = False,
-    scales: Sequence[np.ndarray] = (),
 ) -> None:
     """Stores every kernel that was rounded as int8, with a `DEQUANTIZE` before its first use.
 
@@ -93,13 +93,11 @@ def store_kernels_as_int8(
         known: Integers of the rounded kernels, int8, in the shapes that Keras gives them.
         dynamic: Whether to leave out the `DEQUANTIZE` before `FULLY_CONNECTED` and `CONV_2D`. The
             runtime then rounds their inputs to int8 in each run and multiplies integers.
-        scales: Column scales of all tables. The converter multiplies a kernel that follows a table
-            with these, so the kernel's numbers are no multiples of one step any more; such scales
-            get a `MUL` of their own.
     """
     for graph in model.subgraphs:
+        factors = InputFactors(model, graph)
         for index in range(len(graph.tensors)):
-            _store(model, graph, index, known, dynamic, scales)
+            _store(model, graph, index, known, dynamic, factors)
 
 
 def _store(
@@ -108,7 +106,7 @@ def _store(
     index: int,
     known: Sequence[np.ndarray],
     dynamic: bool,
-    scales: Sequence[np.ndarray],
+    factors: InputFactors,
 ) -> None:
     tensor = graph.tensors[index]
     readers = users(graph, index)
@@ -118,18 +116,13 @@ def _store(
     if not all(kind(model, reader) in KERNEL_OPS for reader in readers):
         return
     found = _found(kernel, known)
-    if found is None and all(kind(model, one) == OP.FULLY_CONNECTED for one in readers):
-        for scale in scales:
-            parts = kernel / scale if kernel.shape[1:] == scale.shape else None
-            found = None if parts is None else _found(parts, known)
-            if found is not None and found[0] == 0:
-                _scale_inputs(model, graph, readers, scale)
-                break
+    if found is None and all(_multiplies(model, one, index, OP.FULLY_CONNECTED) for one in readers):
+        found = _found_with_factors(kernel, known, readers, factors)
     if found is None:
         return
     axis, codes, steps = found
     buffer = new_buffer(model, codes)
-    if dynamic and axis == 0 and all(_takes_integers(model, reader, index) for reader in readers):
+    if dynamic and axis == 0 and all(_multiplies(model, one, index, *HYBRID) for one in readers):
         tensor.type, tensor.buffer, tensor.quantization = TYPE.INT8, buffer, affine(steps)
         for reader in readers:
             which = kind(model, reader)
@@ -177,6 +170,39 @@ def _found(kernel: np.ndarray, known: Sequence[np.ndarray]) -> Found | None:
                 if found is not None:
                     return axis, *found
     return None
+
+
+def _found_with_factors(
+    kernel: np.ndarray, known: Sequence[np.ndarray], readers: list[Any], factors: InputFactors
+) -> Found | None:
+    """As `_found`, for a kernel `(outputs, inputs)` that was multiplied for each input, too.
+
+    The converter multiplies a kernel with what its inputs were multiplied with, such as the scales
+    of a batch normalization or of a table, so that its numbers are multiples of no step. Such
+    factors, 4 bytes each, get a `MUL` of their own again.
+    """
+    outputs, inputs = kernel.shape
+    if 3 * kernel.size <= 12 * outputs + 4 * inputs + 2 * NODE_BYTES:
+        return None
+    for codes in (moved for one in known for moved in _layouts(one, kernel)):
+        own = fitted(kernel, codes)
+        if own is None or _without(own, kernel, codes) is None:
+            continue
+        shared = [one for one, _ in factors.known if one.shape == own.shape]
+        for each in (*shared, own):
+            found = _without(each, kernel, codes)
+            if found is not None:
+                factors.multiply(readers, each)
+                return 0, *found
+    return None
+
+
+def _without(
+    factors: np.ndarray, kernel: np.ndarray, codes: np.ndarray
+) -> tuple[np.ndarray, np.ndarray] | None:
+    """Integers and scales of a kernel without its factors; an input with a factor of 0 has none."""
+    unused = factors == 0
+    return scaled(kernel / np.where(unused, 1, factors), np.where(unused, 0, codes), 0)
 
 
 def _layouts(codes: np.ndarray, kernel: np.ndarray) -> Iterator[np.ndarray]:
@@ -238,25 +264,6 @@ def scaled(
     return (codes * along).astype(np.int8), np.abs(scale).astype(np.float32)
 
 
-def _takes_integers(model: Any, operator: Any, index: int) -> bool:
-    return kind(model, operator) in HYBRID and operator.inputs[1] == index
-
-
-def _scale_inputs(model: Any, graph: Any, readers: list[Any], scale: np.ndarray) -> None:
-    """Multiplies the inputs of operators with one number for each column."""
-    numbers = new_tensor(graph, TYPE.FLOAT32, scale.shape, new_buffer(model, scale))
-    done: dict[int, int] = {}
-    for reader in readers:
-        given = int(reader.inputs[0])
-        if given not in done:
-            before = graph.tensors[given]
-            done[given] = new_tensor(graph, TYPE.FLOAT32, before.shape, 0)
-            graph.tensors[done[given]].shapeSignature = before.shapeSignature
-            node = schema.OperatorT()
-            node.inputs = np.array([given, numbers], np.int32)
-            node.outputs = np.array([done[given]], np.int32)
-            options = schema.BuiltinOptions.MulOptions, schema.MulOptionsT()
-            become(model, node, OP.MUL, 1, *options)
-            place = next(i for i, one in enumerate(graph.operators) if one is reader)
-            graph.operators.insert(place, node)
-        reader.inputs = np.array([done[given], *reader.inputs[1:]], np.int32)
+def _multiplies(model: Any, operator: Any, index: int, *kinds: int) -> bool:
+    """Whether an operator of some kinds has a tensor as its kernel."""
+    return kind(model, operator) in kinds and operator.inputs[1] == index
