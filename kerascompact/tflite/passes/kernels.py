@@ -23,6 +23,7 @@ from kerascompact.tflite.graph_edits import (
 from kerascompact.tflite.passes.input_factors import InputFactors, fitted
 
 SAME = 1e-6  # relative tolerance: a few roundings of float32 products
+FEW = 64  # outputs that tell whether integers can be those of a kernel
 NODE_BYTES = 150  # what one more operator and tensor cost in the file
 KERNEL_OPS = {
     OP.FULLY_CONNECTED,
@@ -185,6 +186,9 @@ def _found_with_factors(
     if 3 * kernel.size <= 12 * outputs + 4 * inputs + 2 * NODE_BYTES:
         return None
     for codes in (moved for one in known for moved in _layouts(one, kernel)):
+        few = fitted(kernel[:FEW], codes[:FEW])
+        if few is not None and _without(few, kernel[:FEW], codes[:FEW]) is None:
+            continue  # of another kernel, as most are
         own = fitted(kernel, codes)
         if own is None or _without(own, kernel, codes) is None:
             continue
