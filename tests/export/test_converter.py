@@ -291,8 +291,11 @@ def test_refuses_weights_that_are_not_finite(layer, weight):
         ({"labels": ["a", "b"]}, "`labels` must name each of the model's 3 outputs. Rec.*: 2 lab"),
         ({"labels": ["a", "b", ""]}, "`labels` must be a list of non-empty strings"),
         ({"labels": [0, 1, 2]}, "`labels` must be a list of non-empty strings"),
-        ({"labels": 3}, "`labels` must be a list of non-empty strings. Received: labels=3"),
-        ({"labels": "abc"}, "`labels` must be a list of non-empty strings. Received: labels=.abc"),
+        ({"labels": 3}, "of non-empty strings in the order of the outputs. Received: labels=3"),
+        (
+            {"labels": "abc"},
+            "of non-empty strings in the order of the outputs. Received: labels=.abc",
+        ),
         ({"vocabulary": Vocabulary(["a"])}, "as many ids as the embedding, 30.*vocabulary of 3"),
         ({"recipe": "int2"}, "`recipe` must be one of 'float32', 'int8', 'int4'"),
         ({"sequence_length": 0}, "`sequence_length` must be an integer >= 1"),
