@@ -40,6 +40,13 @@ def test_order_of_reciting_is_that_of_the_page():
         "recites 79 %, sparse LSTMs around a narrow embedding 62 %, the dense model 58 %" in RESULTS
     )
     assert "the dense model is first, 43 %, before both sparse ones, 32 %" in RESULTS
+    curves = {row["spec"]["kind"]: row["by_epoch"] for row in results.rows("memorisation_long")}
+    dense, wide = (
+        [round(100 * curves[kind][n]) for n in (149, 299, 599)]
+        for kind in ("dense", "sparse embedding")
+    )
+    assert (dense, wide) == ([30, 43, 49], [23, 43, 62])
+    assert "recites 62 %, the dense model 49 %" in RESULTS
 
 
 def test_order_of_sparse_vectors_that_are_tuned():
