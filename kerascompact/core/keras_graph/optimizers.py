@@ -102,7 +102,7 @@ def copy_weight_decay_exclusions(
     for name in ("_exclude_from_weight_decay", "_exclude_from_weight_decay_pattern"):
         if hasattr(source, name):  # not before `exclude_from_weight_decay` is called
             setattr(target, name, getattr(source, name))
-    excluded = getattr(source, "_exclude_from_weight_decay", set())  # by their identity
+    excluded: set[Any] = getattr(source, "_exclude_from_weight_decay", set())  # by identity
     added = {target._var_key(new) for old, new in copies if source._var_key(old) in excluded}
     if added:
         target._exclude_from_weight_decay = excluded | added
