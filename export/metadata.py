@@ -2,7 +2,7 @@
 
 import hashlib
 import warnings
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import keras
@@ -19,7 +19,7 @@ from kerascompact.text.vocabulary import Vocabulary
 from kerascompact.text.wordpiece import WordPiece
 from kerascompact.tflite.passes.embedding_lookup import RowScaledTable
 
-UNORDERED = (str, Mapping, Set)  # no list of labels, though a loop goes over each
+UNORDERED = (str, Mapping, set, frozenset)  # no list, though a loop goes over each
 
 
 def of_labels(labels: Any, shapes: Sequence[tf.TensorShape]) -> list[str] | None:

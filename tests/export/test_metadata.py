@@ -34,7 +34,8 @@ def test_tables_of_every_form_are_looked_into():
 
 def test_labels_of_any_number_of_outputs():
     assert metadata.of_labels(None, []) is None
-    assert metadata.of_labels(("a", "b"), [tf.TensorShape([1, 2])]) == ["a", "b"]
+    for ordered in (("a", "b"), {"a": 0, "b": 1}.keys()):
+        assert metadata.of_labels(ordered, [tf.TensorShape([1, 2])]) == ["a", "b"]
     assert metadata.of_labels(["a"], [tf.TensorShape([1, 2]), tf.TensorShape([1, 3])]) == ["a"]
     for unordered in ({"a", "b"}, {"a": 0, "b": 1}, "ab"):
         with pytest.raises(ValueError, match="`labels` must be a list of .* in the order of the"):
