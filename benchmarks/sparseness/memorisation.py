@@ -75,7 +75,7 @@ SPECS = {
         for rate in (5.0, 10.0)
     ],
     # Four times the updates, at rates that fall a quarter as fast: the better rate of each model
-    # above; half an hour each on a core.
+    # above; an hour and more each on a core that others use.
     "memorisation_long": [
         Spec(kind, part, epochs=600, rate=rate, decay=0.9924, warm_up=WARM_UP)
         for kind, part, rate in (

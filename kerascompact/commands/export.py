@@ -18,7 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--out", type=Path, metavar="FILE",
-        help="file to write (default: DIR/model.tflite, which a search keeps: give another)",
+        help="file to write (default: DIR/model.tflite; to be given if DIR is of a search)",
     )  # fmt: skip
     parser.add_argument(
         "--text-in",
