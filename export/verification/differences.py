@@ -95,12 +95,9 @@ def difference(
     largest, total, size = np.zeros(len(next(iter(one.values())))), 0.0, 0
     close = np.ones(len(largest), bool)
     for name, array in one.items():
-        both = array.astype(np.float64), other[name].astype(np.float64)
-        alike = (both[0] == both[1]) | np.isnan(both).all(axis=0)  # infinity, too, is alike
-        apart = np.abs(np.subtract(*both, where=~alike, out=np.zeros_like(both[0])))
-        apart = apart.reshape(len(array), -1)
-        sizes = np.abs(both[0], where=np.isfinite(both[0]), out=np.zeros_like(both[0]))
-        close &= apart.max(axis=1) <= ROUNDING * sizes.reshape(apart.shape).max(axis=1, initial=1.0)
+        apart = _distances(array, other[name])
+        sizes = np.where(np.isfinite(array), np.abs(array), 0.0).reshape(apart.shape)
+        close &= apart.max(axis=1) <= ROUNDING * sizes.max(axis=1, initial=1.0)
         largest = np.maximum(largest, apart.max(axis=1))  # a NaN of one of them stays one
         total, size = total + apart.sum(), size + apart.size
     same = ~differ(one, other, multi_label)
@@ -112,6 +109,24 @@ def difference(
         worst_example=int(np.argmax(np.nan_to_num(largest, nan=np.inf))),
         sets=multi_label,
     )
+
+
+def _distances(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """Absolute differences of an output, `(examples, numbers)`; of two NaN or infinities 0."""
+    both = one.astype(np.float64), other.astype(np.float64)
+    alike = (both[0] == both[1]) | np.isnan(both).all(axis=0)
+    apart = np.abs(np.subtract(*both, where=~alike, out=np.zeros_like(both[0])))
+    return apart.reshape(len(one), -1)
+
+
+def far(one: dict[str, np.ndarray], other: dict[str, np.ndarray]) -> np.ndarray:
+    """Whether an output of an example differs by more than `EXACT` allows, `(examples,)`.
+
+    >>> far({"y": np.array([[1.0], [2.0]])}, {"y": np.array([[1.0], [2.1]])}).tolist()
+    [False, True]
+    """
+    largest = [_distances(array, other[key]).max(axis=1) for key, array in one.items()]
+    return ~(np.max(largest, axis=0) <= EXACT.difference)  # a NaN of one of them is far
 
 
 def differ(

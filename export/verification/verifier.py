@@ -18,6 +18,7 @@ from kerascompact.export.verification.differences import (
     accuracy,
     differ,
     difference,
+    far,
     without_numbers,
 )
 from kerascompact.export.verification.examples import Examples, examples_of
@@ -66,8 +67,8 @@ def verify(
     3. The file and the trained model. This pair has limits if the recipe rounds nothing
        ("float32"); else it is reported, and `max_loss` bounds its cost.
 
-    Keras predicts in batches; an example in which two models disagree is predicted again alone, as
-    in the file. A file with a fixed batch size gets such batches, the last one filled up with its
+    Keras predicts in batches; an example in which two models disagree, or differ by more than 1e-4
+    where nothing is rounded as they run, is predicted again alone, as in the file. A file with a fixed batch size gets such batches, the last one filled up with its
     last example. A file with an open batch gets every example twice, alone and in batches of seven,
     and the answer that is farther from the frozen model counts.
 
@@ -170,16 +171,18 @@ def compare(
     multi_label = bool((file.metadata or {}).get("multi_label"))
     sets = multi_label or has_independent_outputs(trained_model)
     in_keras = _InKeras(trained_model, asked, [*found], with_bits, batch_size, multi_label)
+    # A tf_keras layer that was trained for quantization rounds with any recipe.
+    exact = recipe.exact and not any(map(_rounds_itself, all_layers(trained_model)))
     with quiet():
         ships = Frozen.of(model, recipe)
-        frozen = in_keras.frozen(ships, found, of_file=True)
+        frozen = in_keras.frozen(ships, found, exact, of_file=True)
         if file.batch_size is None:
             keep_worse(found, of_file(file, given, progress, ANOTHER)[0], frozen)
         trained = in_keras.trained()
         unrounded = in_keras.frozen(ships.unrounded, trained) if recipe.rounds else frozen
-        apart = differ(trained, unrounded, multi_label)
+        apart = in_keras.apart(trained, unrounded)
         if not recipe.rounds:
-            apart |= differ(trained, found, multi_label)
+            apart |= in_keras.apart(trained, found, exact)
         in_keras.trained_alone(trained, apart)
     undefined = without_numbers(trained)
     if undefined:
@@ -200,8 +203,7 @@ def compare(
         file_accuracy=accuracy(found, labels, sets),
         outputs=found if len(found) > 1 else next(iter(found.values())),
         rounds=recipe.rounds,
-        # A tf_keras layer that was trained for quantization rounds with any recipe.
-        exact=recipe.exact and not any(map(_rounds_itself, all_layers(trained_model))),
+        exact=exact,
         exact_sets=labels is not None and sets and np.shape(labels) == [*found.values()][0].shape,
     )
 
@@ -216,7 +218,14 @@ class _InKeras(NamedTuple):
     batch_size: int
     multi_label: bool
 
-    def frozen(self, ships: Frozen, other: Outputs, of_file: bool = False) -> Outputs:
+    def apart(self, one: Outputs, other: Outputs, exact: bool = True) -> np.ndarray:
+        """Whether an example is to be predicted alone: its answers differ, or its numbers do."""
+        answers = differ(one, other, self.multi_label)
+        return answers | far(one, other) if exact else answers
+
+    def frozen(
+        self, ships: Frozen, other: Outputs, exact: bool = True, of_file: bool = False
+    ) -> Outputs:
         """Outputs of the frozen model; examples in which `other` disagrees are predicted alone."""
         with ships.shipped() as (model, _):
             model = with_bit_input(model) if self.bits else model
@@ -228,7 +237,7 @@ class _InKeras(NamedTuple):
                     f"`{what}` must give outputs of shape {str(expected)[1:-1]}, as the frozen "
                     f"model does. Received: outputs of shape {str(shapes)[1:-1]}."
                 )
-            predict_alone(model, self.asked, outputs, differ(other, outputs, self.multi_label))
+            predict_alone(model, self.asked, outputs, self.apart(other, outputs, exact))
         return outputs
 
     def trained(self) -> Outputs:

@@ -65,3 +65,13 @@ def test_a_number_for_each_step():
     vectors = keras.layers.Embedding(9, 4)(ids) + np.arange(5.0, dtype="float32")[:, None]
     frozen = export.freeze(keras.Model(ids, vectors), "float32")
     assert frozen.verify(np.array([[1, 2, 3, 4, 5]])).largest_difference < 1e-5
+
+
+@pytest.mark.parametrize("recipe", ["float32", "int8"])
+def test_a_model_whose_examples_meet(recipe):
+    """As in keras-hub's XLNet; the file has one example, and Keras is asked for each alone."""
+    inputs = keras.Input((4,), name="x")
+    hidden = keras.layers.Dense(3, "softmax")(inputs)
+    met = hidden + 0.01 * keras.ops.mean(hidden, axis=0, keepdims=True)
+    frozen = export.freeze(keras.Model(inputs, met), recipe)
+    assert frozen.verify(RANDOM.normal(size=(9, 4)).astype("float32")).largest_difference < 1e-5
