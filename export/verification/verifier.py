@@ -67,10 +67,11 @@ def verify(
     3. The file and the trained model. This pair has limits if the recipe rounds nothing
        ("float32"); else it is reported, and `max_loss` bounds its cost.
 
-    Keras predicts in batches; an example in which two models disagree, or differ by more than 1e-4
-    where nothing is rounded as they run, is predicted again alone, as in the file. A file with a fixed batch size gets such batches, the last one filled up with its
-    last example. A file with an open batch gets every example twice, alone and in batches of seven,
-    and the answer that is farther from the frozen model counts.
+    Keras predicts in batches. An example that two models answer differently, or with numbers more
+    than 1e-4 apart if the file rounds no inputs as it runs, is predicted again alone, as in the
+    file. A file with a fixed batch size gets such batches, the last one filled up with its last
+    example. A file with an open batch gets every example twice, alone and in batches of seven, and
+    the answer that is farther from the frozen model counts.
 
     Args:
         model: Trained model, or a `Frozen`. With the frozen copy `Frozen.model`, freezing is not
