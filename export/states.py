@@ -9,6 +9,7 @@ from kerascompact.core import checks
 from kerascompact.core.keras_graph import (
     all_layers,
     is_graph,
+    named_outputs,
     output_names,
     run_graph,
     sources_of,
@@ -43,7 +44,8 @@ def with_states(model: keras.Model, sequence_length: int | None = 1) -> keras.Mo
     >>> sorted(with_states(model).output)
     ['logits', 'lstm_0_state_0', 'lstm_0_state_1']
 
-    Differs: layers of `keras.layers.RNN` inside a nested model are not opened.
+    Differs: layers of `keras.layers.RNN` inside a nested model are not opened. A layer that is
+    called twice has a state for each call, where Keras has one that goes from call to call.
     """
     if not is_graph(model):
         checks.fail("model", "a functional or Sequential model that has been built", model)
@@ -104,7 +106,9 @@ def with_states(model: keras.Model, sequence_length: int | None = 1) -> keras.Mo
     steps = {tensor.name for layer in recurrent for tensor in sources_of(model, layer)}
     ids = [_opened(tensor, sequence_length, tensor.name in steps) for tensor in model.inputs]
     outputs = run_graph(model, ids, call, copy)
-    named = dict(zip(output_names(model), keras.tree.flatten(outputs), strict=True))
+    named = named_outputs(model, outputs)
+    if isinstance(model, keras.Sequential):
+        named = dict(zip(output_names(model), named.values(), strict=True))
     made = keras.Model([*ids, *states.values()], {**named, **ends}, name=model.name)
     for layer, new in copies.values():
         try:

@@ -50,8 +50,7 @@ def test_order_of_reciting_is_that_of_the_page():
         "dense": [30, 43, 49],
     }
     assert (
-        "recites 62 %, sparse LSTMs around a narrow embedding 52 %, the dense model 49 %"
-        in RESULTS
+        "recites 62 %, sparse LSTMs around a narrow embedding 52 %, the dense model 49 %" in RESULTS
     )
     assert "it is last, 23 % where the others have 30, after half all are level, 43 %" in RESULTS
 

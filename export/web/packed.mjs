@@ -59,6 +59,9 @@ try {
   const outputs = {getOutputDetails: () => [{name: 'spans'}, {name: 'tags'}]};
   const open = {...tagger.metadata, text: {...tagger.metadata.text, length: null}};
   assert.throws(() => new TextTagger(outputs, open, 1), /must have a fixed number of words/);
+  const facts = {labels: ['spam'], text: {max_bytes: 9}};
+  const one = new TextClassifier({getOutputDetails: () => [{name: 'spam'}]}, facts, 1);
+  assert(one.multiLabel); // one output says of one label whether a text has it
   assert(largest < TOLERANCE, `probabilities differ by ${largest}`);
   console.log(JSON.stringify({
     bytes: size,

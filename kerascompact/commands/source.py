@@ -31,7 +31,8 @@ def add_source(parser: argparse.ArgumentParser, splits: bool = True) -> None:
     if splits:
         add(
             "--dev", metavar="FILE",
-            help="table of texts to choose by, such as the best epoch (default: a tenth of --data)",
+            help="table of texts to choose by, such as the best epoch (default: a tenth of --data; "
+            "with --budget up to 600 rows, if that is more)",
         )  # fmt: skip
         add(
             "--test", metavar="FILE",

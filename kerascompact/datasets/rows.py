@@ -78,8 +78,8 @@ def dataset_of(
         test: Share of `rows` held out as test, 0 for none, or its own rows.
         seed: Seed of both choices.
         about: Where the data come from.
-    Raises: ValueError, if there are fewer than two classes, a label has a line break, there are too
-        few rows to hold some out, or dev or test have a label that `rows` do not have.
+    Raises: ValueError, if there are fewer than two classes, a label has a line break or a tab,
+        there are too few rows to hold some out, or dev or test have a label that `rows` lack.
     """
     label_names = sorted_labels({label for labels in rows.labels for label in labels})
     if len(label_names) < 2:
@@ -88,8 +88,9 @@ def dataset_of(
             f"Received: {len(label_names)} ({', '.join(map(repr, label_names))})."
         )
     for label in label_names:
-        if "\n" in label:  # files of labels have one a line
-            raise ValueError(f"{rows.source}: the label {label!r} contains a line break.")
+        # Files of labels have one a line, and printed tables have columns.
+        if {"\n", "\r", "\t"} & {*label}:
+            raise ValueError(f"{rows.source}: the label {label!r} contains a line break or a tab.")
     rest = numbered(rows, label_names)
     counts = _counts(rows, rest, dev, test)
     held = {}

@@ -90,7 +90,8 @@ class Distiller(keras.losses.Loss):
         checks.finite("teacher", answers)
         if not logits:
             if (answers < 0).any() or (answers.sum(axis=1) > 1 + above).any():
-                checks.fail("teacher", "probabilities, or `logits=True`", answers[0])
+                expected = "probabilities; of logits their softmax, or `targets(logits=True)`"
+                checks.fail("teacher", expected, answers[0])
             answers = np.log(np.maximum(answers, LEAST))
         count, classes = answers.shape
         given = np.full(count, UNLABELLED) if labels is None else np.asarray(labels)

@@ -107,6 +107,7 @@ def test_missing_values_are_left_out():
         (["a", "b"], ["x", ["y"]], r"`labels\[0\]` must be a list of labels, as others are"),
         (["a", "b"], [["x"], [["y"]]], r"`labels\[1\]` must be a string or an integer"),
         (["a", "b"], ["x", "y\nz"], r"the label 'y\\nz' contains a line break"),
+        (["a", "b"], ["x", "y\tz"], r"the label 'y\\tz' contains a line break or a tab"),
         (["a", "b"], ["x", "x"], r"at least 2 classes. Received: 1 \('x'\)"),
         (["a", "b"], [["x"], []], r"at least 2 classes. Received: 1 \('x'\)"),
         (

@@ -74,7 +74,7 @@ def test_a_file_says_nothing_of_a_text_without_a_token_for_it(file):
     [
         (lambda texts: oracle(texts)[:2], r"of the shape \(4, 3\).*Received: teacher=\(2, 3\)"),
         (np.full((4, 2), 0.5), r"of the shape \(4, 3\).*Received: teacher=\(4, 2\)"),
-        (np.full((4, 3), -1.0), "probabilities, or"),
+        (np.full((4, 3), -1.0), "probabilities; of logits"),
         (np.full((4, 3), 0.0975), "whose sum is 1.*Received: teacher=0.29"),
         (np.full((4, 3), np.nan), "`teacher`"),
     ],

@@ -153,7 +153,7 @@ def test_rejects_arguments(change, message):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (dict(teacher=TEACHER), "`teacher` must be probabilities, or `logits=True`"),
+        (dict(teacher=TEACHER), "`teacher` must be probabilities; of logits their softmax"),
         (dict(teacher=TEACHER[0]), r"`teacher` must be answers of shape \(examples, classes\)"),
         (dict(teacher=np.full((2, 2), np.nan)), "`teacher`"),
         (dict(teacher=np.eye(2), labels=[0]), "`labels` must be an integer for each of 2"),

@@ -6,7 +6,8 @@ export class TextClassifier extends TextModel {
   constructor(model, metadata, bytes) {
     super(model, metadata, bytes);
     if (model.getOutputDetails().length !== 1) throw new Error('must have one output.');
-    this.multiLabel = metadata.multi_label === true;
+    // One output says of one label whether a text has it.
+    this.multiLabel = metadata.multi_label === true || this.labels.length === 1;
   }
 
   async run(text) {
