@@ -405,6 +405,7 @@ def computes_as_in_inference_once_frozen(layer):
     ids = some_ids(type(layer))
     layer.trainable = False
     np.testing.assert_allclose(layer(ids, training=True), layer(ids), atol=TOLERANCE)
+    assert not layer.losses
     layer.trainable = True
 
 

@@ -9,6 +9,7 @@ import tensorflow as tf
 from keras import ops
 
 from kerascompact.core import checks
+from kerascompact.core.keras_graph import own_variables
 from kerascompact.core.word_scorer import Scorer, attach_scorer
 
 EXACT = {"bfloat16": 2**8, "float16": 2**11, "float32": 2**24}  # all integers up to these
@@ -41,6 +42,13 @@ class BaseEmbedding(keras.layers.Layer):
             raise ValueError(
                 f"Layer {self.name!r} has no weights yet: call it or train it before freezing it."
             )
+
+    def save_own_variables(self, store: Any) -> None:
+        for variable in own_variables(self):
+            guard: Any = getattr(variable, "constraint", None)
+            if hasattr(guard, "before_copy"):  # a file may lack what a variable's rows owe
+                guard.before_copy()
+        super().save_own_variables(store)
 
     def get_config(self) -> dict[str, Any]:
         return {

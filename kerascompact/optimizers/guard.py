@@ -45,7 +45,7 @@ kerascompact.optimizers.Proximal around the optimizer: `model.compile(Proximal("
         )
 
     def before_copy(self) -> None:
-        """Takes the steps that are owed in the metric of an optimizer, which a copy has not."""
+        """Takes the steps owed in the metric of an optimizer, which a copy or a file may lack."""
         if self.pending is not None and self.pending.metric is not None:
             self.pending.settle_in_chunks()
 

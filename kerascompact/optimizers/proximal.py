@@ -236,10 +236,11 @@ def Proximal(optimizer: Any, metric: str = "plain") -> Any:
     in another metric: [Duchi et al., JMLR 2011](https://jmlr.org/papers/v12/duchi11a.html), sec. 5.
     Differs: their public code takes the adaptive step on the entire table, with the momentum tail
     of a dense Adam. "adaptive" here omits the factor `1 / (1 - beta_1^t)`, which belongs to the
-    mean of the gradient, not to its metric. Weights kept or saved without the optimizer during
-    `fit` lose steps deferred in the adaptive metric, and keep steps deferred in the plain one: put
+    mean of the gradient, not to its metric. Weights that are kept during `fit` by `get_weights`
+    lose steps deferred in the adaptive metric, and keep steps deferred in the plain one: put
     `training.CatchUp()` before callbacks that do so (`EarlyStopping` that restores the best
-    weights, `ModelCheckpoint` of weights alone).
+    weights). Files of our layers lose none. Schedules of `lambda` count updates, where Keras'
+    schedules of the rate count batches, which differ if gradients are accumulated.
     """
     chosen = lazy(optimizer)
     kind: Any = type(chosen)

@@ -32,10 +32,9 @@ class ResetStates(keras.callbacks.Callback):
 class CatchUp(keras.callbacks.Callback):
     """Applies the deferred proximal steps of rows at the end of every epoch.
 
-    Put it before callbacks that keep or save weights without the optimizer: `EarlyStopping` with
-    `restore_best_weights=True`, and `ModelCheckpoint` with `save_weights_only=True`, whose files
-    lose deferred steps if the optimizer is `Proximal(..., metric="adaptive")`. Evaluation and saved
-    models do not need it.
+    Put it before callbacks that keep weights by `get_weights`, as `EarlyStopping` does with
+    `restore_best_weights=True`: they lose deferred steps if the optimizer is
+    `Proximal(..., metric="adaptive")`. Evaluation, and files of models or weights, do not need it.
 
     >>> callback = CatchUp()
     """
@@ -48,7 +47,8 @@ class CountedSteps(keras.callbacks.Callback):
     """Base: counts the batches that a model has been trained on.
 
     With `steps_per_execution`, each call of `fit` trains on several. The last one of an epoch stops
-    where the data end, and Keras counts it as if it had gone on.
+    where the data end, and Keras counts it as if it had gone on. Of data whose length is unknown, a
+    call then counts no batches whose update a loss scale skips.
 
     A callback that has counted nothing yet begins at the first batch of the epoch at which `fit`
     begins: a later one than 0 with `initial_epoch`, and when `keras.callbacks.BackupAndRestore`

@@ -55,7 +55,8 @@ class EpochDecay(keras.optimizers.schedules.LearningRateSchedule):
         start: Rate of the first `hold` epochs, above 0.
         factor: Factor of each further epoch, in `(0, 1]`.
         hold: Number of epochs at the full rate, at least 0.
-        steps_per_epoch: Number of optimizer steps in an epoch.
+        steps_per_epoch: Number of batches in an epoch, which is what Keras counts for a rate, also
+            where gradients of several are accumulated.
 
     Raises: ValueError, if a number is out of range.
 

@@ -102,6 +102,27 @@ def test_a_model_saved_while_rows_owe_goes_on_where_it_was(tmp_path, metric):
         np.testing.assert_array_equal(old, new)
 
 
+def test_a_file_holds_what_rows_owe_to_an_optimizer_that_is_gone(tmp_path):
+    def made():
+        table = AnchorTransformEmbedding(ROWS, WIDTH, num_anchors=4, l1_weight=0.02)
+        ids = keras.Input((5,), dtype="int32")
+        return keras.Model(ids, keras.layers.Dense(1)(keras.layers.Flatten()(table(ids))))
+
+    model, other = made(), made()
+    model.compile(Proximal("adam", "adaptive"), "mse", run_eagerly=True)
+    model.optimizer.build(model.trainable_variables)
+    for i in (0, 5):
+        model.train_on_batch(IDS[i : i + 1], LABELS[i : i + 1])
+    model.layers[1].trainable = False
+    model.compile("adam", "mse")
+    wanted = model(IDS)
+    model.save_weights(tmp_path / "model.weights.h5")
+    model.save(tmp_path / "model.keras")
+    other.load_weights(tmp_path / "model.weights.h5")
+    for loaded in (model, other, keras.models.load_model(tmp_path / "model.keras")):
+        np.testing.assert_allclose(loaded(IDS), wanted, atol=1e-7)
+
+
 def test_weights_alone_hold_what_rows_owe(tmp_path):
     layer, other = built(), built()
     train(Proximal("adam"), layer, ids_of_steps=batches(4), eager=True)

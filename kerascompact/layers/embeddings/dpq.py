@@ -175,7 +175,7 @@ class DPQEmbedding(CompactEmbedding):
         if self.method == "sx":
             return chosen_rows(logits, _stacked(self.codebooks), self.current_temperature.value)
         nearest = self.rows_of(largest(logits))
-        if counts is not None:
+        if counts is not None and self.trainable:
             self.add_loss(self._regularizer(queries, nearest, counts))
         return straight_through_estimate(nearest, queries)
 
