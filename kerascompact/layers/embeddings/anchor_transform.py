@@ -232,7 +232,8 @@ class AnchorTransformEmbedding(CompactEmbedding):
     def lookup(self, ids: tf.Tensor, training: bool | None) -> tf.Tensor:
         unique, inverse = unique_ids(ids, self.input_dim)
         vectors = self.vectors_of(unique, bool(training), inverse)
-        if training and self.draws is not None and self.transform.trainable:
+        trains = training and self.trainable and self.trainable_transform
+        if trains and self.draws is not None:
             self.add_loss(self._negative_loss())
         return tf.gather(vectors, inverse)
 
