@@ -21,6 +21,7 @@ from kerascompact.tflite.passes import (
     own_memory,
     repeats,
     requantize,
+    tied_tables,
     word_logits,
 )
 
@@ -43,6 +44,8 @@ def rewrite(
         rounded: Kernels that the recipe has rounded, as they are in the frozen models.
         fused_lstm: Whether an LSTM is one operator.
     """
+    if recipe.kernels == "float32":
+        tied_tables.read_from_tables(parsed)
     repeats.store_repeats_once(parsed)
     precisions = metadata.precisions(forms)
     if row_scaled := metadata.row_scaled_tables(forms):

@@ -115,15 +115,18 @@ def models() -> dict[str, Callable[[], keras.Model]]:
 
 
 def as_if_trained(model: keras.Model, seed: int = 0) -> keras.Model:
-    """Adds random numbers to all weights that begin alike: gains of 1, shifts and biases of 0.
+    """Adds random numbers to all weights, so that no two of them are equal.
 
-    With those of a new model, a file in which a gain or a bias is lost answers as Keras does.
+    In a new model gains are 1, shifts and biases 0, and kernels of one shape often equal, since
+    they share an initializer with its seed: a file would be smaller than that of a trained model,
+    and one that lost a gain, or took the keys' kernel for the values', would answer as Keras does.
     """
     random = np.random.default_rng(seed)
     for weight in model.weights:
         values = keras.ops.convert_to_numpy(weight)
-        if np.issubdtype(values.dtype, np.floating) and values.size and np.ptp(values) == 0:
-            weight.assign(values + random.normal(0, 0.2, values.shape))
+        if np.issubdtype(values.dtype, np.floating) and values.size:
+            size = 0.2 if np.ptp(values) == 0 else float(np.std(values))
+            weight.assign(values + random.normal(0, size, values.shape))
     return model
 
 

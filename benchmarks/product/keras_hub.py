@@ -1,9 +1,9 @@
 """Every text model of keras-hub in a file, beside Keras' own export: bytes, operators, answers.
 
-Models are small and have random weights, since none can be downloaded; gains, shifts and biases
-are random, too, as those of a trained model are no ones and zeros. Keras exports with open
-lengths, its default, and again with fixed ones, `input_signature`. keras-hub's own test of an
-export runs on our files.
+Models are small and have random weights, since none can be downloaded, all of them different, as
+those of a trained model: gains, shifts and biases as well. Keras exports with open lengths, its
+default, and again with fixed ones, `input_signature`. keras-hub's own test of an export runs on our
+files.
 """
 
 import argparse

@@ -117,13 +117,13 @@ def _store(
     if not all(kind(model, reader) in KERNEL_OPS for reader in readers):
         return
     found = _found(kernel, known)
-    if found is None and all(_multiplies(model, one, index, OP.FULLY_CONNECTED) for one in readers):
+    if found is None and all(multiplies(model, one, index, OP.FULLY_CONNECTED) for one in readers):
         found = _found_with_factors(kernel, known, readers, factors)
     if found is None:
         return
     axis, codes, steps = found
     buffer = new_buffer(model, codes)
-    if dynamic and axis == 0 and all(_multiplies(model, one, index, *HYBRID) for one in readers):
+    if dynamic and axis == 0 and all(multiplies(model, one, index, *HYBRID) for one in readers):
         tensor.type, tensor.buffer, tensor.quantization = TYPE.INT8, buffer, affine(steps)
         for reader in readers:
             which = kind(model, reader)
@@ -268,6 +268,6 @@ def scaled(
     return (codes * along).astype(np.int8), np.abs(scale).astype(np.float32)
 
 
-def _multiplies(model: Any, operator: Any, index: int, *kinds: int) -> bool:
+def multiplies(model: Any, operator: Any, index: int, *kinds: int) -> bool:
     """Whether an operator of some kinds has a tensor as its kernel."""
     return kind(model, operator) in kinds and operator.inputs[1] == index
