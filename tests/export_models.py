@@ -63,6 +63,14 @@ def text_file():
     return export.convert(mean(standard()), text=words, max_bytes=40, labels=LABELS)
 
 
+@functools.cache
+def two_text_files():
+    """Two models that take texts of up to 40 bytes, "one" and "two", in one file."""
+    words = Vocabulary([f"word{i}" for i in range(V - 2)])
+    models = {name: mean(standard()) for name in ("one", "two")}
+    return export.convert(models, "float32", text=words, max_bytes=40)
+
+
 class Subclassed(keras.Model):
     """A model that is code, not a graph of layers."""
 

@@ -85,10 +85,10 @@ def run(arguments: argparse.Namespace) -> int:
 def _takes_text(path: Path) -> bool:
     from kerascompact.tasks.folder import naming
     from kerascompact.tflite import flatbuffer
-    from kerascompact.tflite.metadata import metadata_of
+    from kerascompact.tflite.metadata import metadata_of_graph
 
     with naming(path):
-        return bool((metadata_of(flatbuffer.read(path)[1]) or {}).get("text"))
+        return "text" in metadata_of_graph(flatbuffer.read(path)[1])
 
 
 def _texts(path: Path | None) -> list[str] | None:

@@ -13,7 +13,7 @@ from kerascompact.runtime import encoding
 from kerascompact.runtime.primary import Primary
 from kerascompact.tflite import flatbuffer
 from kerascompact.tflite.mediapipe_metadata import UNUSED
-from kerascompact.tflite.metadata import metadata_of
+from kerascompact.tflite.metadata import metadata_of, of_signature
 
 
 class Interpreter:
@@ -61,8 +61,8 @@ class Interpreter:
             name = signature or _first(signatures)
             if name not in signatures:
                 raise ValueError(f"it has no signature {name!r}, but {', '.join(signatures)}")
-            own = (self.metadata or {}).get("signatures", {}).get(name)
-            self.metadata = self.metadata if own is None else {**(self.metadata or {}), **own}
+            if self.metadata is not None:
+                self.metadata = of_signature(self.metadata, name)
             runner = self._runtime.get_signature_runner(name)
         except (ValueError, RuntimeError, MemoryError) as error:
             raise _cannot_run(error) from error

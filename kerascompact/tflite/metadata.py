@@ -57,6 +57,24 @@ def metadata_of(model: Any) -> dict[str, Any] | None:
     return None
 
 
+def of_signature(metadata: dict[str, Any], name: str) -> dict[str, Any]:
+    """The metadata of a file with what they say of one of its models, if it has several.
+
+    >>> of_signature({"vocabulary": {}, "signatures": {"a": {"labels": ["x"]}}}, "a")["labels"]
+    ['x']
+    """
+    return {**metadata, **metadata.get("signatures", {}).get(name, {})}
+
+
+def metadata_of_graph(model: Any, graph: int = 0) -> dict[str, Any]:
+    """`of_signature` of a graph in a parsed model; empty if kerascompact did not write it."""
+    found = metadata_of(model) or {}
+    for one in model.signatureDefs or []:
+        if one.subgraphIndex == graph:
+            return of_signature(found, (one.signatureKey or b"").decode("utf-8", "replace"))
+    return found
+
+
 def add_metadata(model: Any, metadata: dict[str, Any], deflate: bool = False) -> None:
     """Adds metadata to a parsed model, see `packed_json`.
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from kerascompact.core import checks
 from kerascompact.tflite import flatbuffer
-from kerascompact.tflite.metadata import metadata_of
+from kerascompact.tflite.metadata import metadata_of_graph
 from kerascompact.tools.random_inputs import given_inputs, random_inputs
 
 LOADS = 5  # how often a file is loaded; the median is reported
@@ -134,7 +134,7 @@ def _inputs(file: Path, data: Any, options: dict[str, Any]) -> dict[str, np.ndar
             )
         if data is not None:
             return given_inputs(model, data)
-        if (metadata_of(model) or {}).get("text") is None:
+        if metadata_of_graph(model).get("text") is None:
             options = {**options, "texts": None}
         return random_inputs(model, **options)
     except ValueError as error:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from kerascompact.tflite import flatbuffer, graph_edits, tensor_names
 from kerascompact.tflite.constants import read_outside
-from kerascompact.tflite.metadata import metadata_of
+from kerascompact.tflite.metadata import metadata_of, of_signature
 from kerascompact.tflite.metadata_schema import METADATA_NAME
 
 _LIMITS = (("max_bytes", "bytes"), ("length", "tokens"), ("max_words", "tokens"))
@@ -67,13 +67,9 @@ class Inspection(NamedTuple):
         for name, (ins, outs) in ports.items():
             lines.append(f"{name} in:  ".lstrip() + ", ".join(ins))
             lines.append(f"{name} out: ".lstrip() + ", ".join(outs))
-        if text := (self.metadata or {}).get("text"):
-            limits = [f"{text[key]:,} {unit}" for key, unit in _LIMITS if text[key] is not None]
-            inside = f"the vocabulary is inside, {text['bytes']:,} bytes"
-            lines.append(
-                f"text in: UTF-8 bytes, {' and '.join(limits) or 'any number'}, cut by the rules "
-                f"{text['rules']!r}; {inside if text['bytes'] else 'no vocabulary'}"
-            )
+            facts = of_signature(self.metadata or {}, name or next(iter(self.signatures), ""))
+            if "text" in facts:
+                lines.append(f"{name} {_text_in(facts['text'])}".lstrip())
         lines.append("operators: " + ", ".join(f"{k} x{v}" for k, v in self.operators.items()))
         lines.append(
             "needs an extra runtime for: " + ", ".join(self.custom)
@@ -141,6 +137,16 @@ def inspect(file: bytes | str | Path) -> Inspection:
         outputs=[_port(graph.tensors[index]) for index in graph.outputs],
         signatures=dict(_signature(model, found) for found in model.signatureDefs or []),
         runtime=graph_edits.runtime_of(model),
+    )
+
+
+def _text_in(text: dict[str, Any]) -> str:
+    """Limits and rules of a text input."""
+    limits = [f"{text[key]:,} {unit}" for key, unit in _LIMITS if text[key] is not None]
+    inside = f"the vocabulary is inside, {text['bytes']:,} bytes"
+    return (
+        f"text in: UTF-8 bytes, {' and '.join(limits) or 'any number'}, cut by the rules "
+        f"{text['rules']!r}; {inside if text['bytes'] else 'no vocabulary'}"
     )
 
 

@@ -11,7 +11,7 @@ from kerascompact.runtime.named_inputs import given_texts, named_inputs, of_type
 from kerascompact.tflite.constants import constants
 from kerascompact.tflite.graph_edits import OP, TYPE, dims_of, kind, users
 from kerascompact.tflite.layout import TYPE_NAMES
-from kerascompact.tflite.metadata import metadata_of
+from kerascompact.tflite.metadata import metadata_of_graph
 
 SAME_NUMBERS = (OP.CAST, OP.RESHAPE, OP.SQUEEZE, OP.EXPAND_DIMS)
 SELECTS = (OP.SELECT, OP.SELECT_V2)
@@ -59,7 +59,7 @@ def random_inputs(
     if num_ids is not None:
         checks.integer_in("num_ids", num_ids, 1)
     random = np.random.default_rng(seed)
-    metadata = metadata_of(model) or {}
+    metadata = metadata_of_graph(model, graph)
     takes_text = metadata.get("text")
     if texts is not None and (takes_text is None or not len(texts)):
         checks.fail("texts", "None, or at least one text for a file that takes text", texts)
@@ -82,7 +82,9 @@ def random_inputs(
     return found
 
 
-def given_inputs(model: Any, data: Any, argument: str = "data") -> dict[str, np.ndarray]:
+def given_inputs(
+    model: Any, data: Any, argument: str = "data", graph: int = 0
+) -> dict[str, np.ndarray]:
     """Arranges a user's examples as inputs of a file, in the format of `random_inputs`.
 
     Args:
@@ -92,8 +94,9 @@ def given_inputs(model: Any, data: Any, argument: str = "data") -> dict[str, np.
             if the metadata do not have it). A list or array of texts, if the file takes text. The
             names are those in the signature, or those of the tensors, which `inspect` shows.
         argument: Name of the argument with the data, for errors.
+        graph: Number of the graph whose inputs they are, if the file has several models.
 
-    Returns: An array `(examples, 1, ...)` for each input of the first graph, in their order.
+    Returns: An array `(examples, 1, ...)` for each input of the graph, in their order.
 
     Raises: ValueError, if the data do not fit the file.
 
@@ -104,29 +107,36 @@ def given_inputs(model: Any, data: Any, argument: str = "data") -> dict[str, np.
     >>> given_inputs(parsed, [[1, 2, 3, 4], [5, 6, 7, 8]])["0 ids"].shape
     (2, 1, 4)
     """
-    if (metadata_of(model) or {}).get("text") is not None:
+    metadata = metadata_of_graph(model, graph)
+    if metadata.get("text") is not None:
         texts = given_texts(argument, data)
-        return random_inputs(model, len(texts), texts=texts)
-    graph = model.subgraphs[0]
-    shown = {n: (graph.tensors[n].name or b"").decode("utf-8", "replace") for n in graph.inputs}
-    names = {**shown}
-    own = [one for one in model.signatureDefs or [] if one.subgraphIndex == 0]  # not always first
-    for signature in own[:1]:
-        known = {one.tensorIndex: one.name for one in signature.inputs or []}
-        names |= {n: known[n].decode("utf-8", "replace") for n in names if known.get(n)}
-    told = (metadata_of(model) or {}).get("inputs", [])
-    order = told if {*told} == {*names.values()} else [names[index] for index in graph.inputs]
-    tensors = {names[index]: graph.tensors[index] for index in graph.inputs}
+        return random_inputs(model, len(texts), texts=texts, graph=graph)
+    own, names = model.subgraphs[graph], _input_names(model, graph)
+    shown = {n: (own.tensors[n].name or b"").decode("utf-8", "replace") for n in names}
+    told = metadata.get("inputs", [])
+    order = told if {*told} == {*names.values()} else [*names.values()]
+    tensors = {name: own.tensors[index] for index, name in names.items()}
     if isinstance(data, Mapping) and {*data} == {*shown.values()}:
         data = {names[n]: data[name] for n, name in shown.items()}
     ranks = {name: len(dims_of(tensors[name])) for name in order}
     arrays = named_inputs(argument, data, ranks)
     return {
         f"{place} {names[index]}": _in_batches(
-            argument, names[index], arrays[names[index]], graph.tensors[index]
+            argument, names[index], arrays[names[index]], own.tensors[index]
         )
-        for place, index in enumerate(graph.inputs)
+        for place, index in enumerate(own.inputs)
     }
+
+
+def _input_names(model: Any, graph: int) -> dict[int, str]:
+    """Name of each input of a graph, by its tensor: in the signature if there is one."""
+    own = model.subgraphs[graph]
+    names = {int(n): own.tensors[n].name for n in own.inputs}
+    signatures = [one for one in model.signatureDefs or [] if one.subgraphIndex == graph]
+    for signature in signatures[:1]:
+        known = {one.tensorIndex: one.name for one in signature.inputs or []}
+        names |= {n: known[n] for n in names if known.get(n)}
+    return {n: (name or b"").decode("utf-8", "replace") for n, name in names.items()}
 
 
 def _in_batches(argument: str, name: str, array: np.ndarray, tensor: Any) -> np.ndarray:

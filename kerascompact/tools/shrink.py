@@ -5,11 +5,13 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from kerascompact.core import checks
 from kerascompact.tflite import flatbuffer, tensor_names
 from kerascompact.tflite.associated_files import associated_files, with_files
 from kerascompact.tflite.graph_edits import drop_unused
-from kerascompact.tflite.metadata import add_metadata, metadata_of
+from kerascompact.tflite.metadata import add_metadata, metadata_of, metadata_of_graph
 from kerascompact.tflite.metadata_schema import METADATA_NAME
 from kerascompact.tflite.passes.int4 import store_tables_as_int4
 from kerascompact.tflite.passes.own_memory import give_own_memory
@@ -99,7 +101,9 @@ def shrink(
         recipe: "int8", "int4" or "codes".
         calibrate: Examples to check with, and to count ids on: an array, or a dictionary, list or
             tuple of arrays for several inputs; texts, if the file takes text. A file that knows
-            words by fingerprints needs them: made-up texts have none of its words.
+            words by fingerprints needs them: made-up texts have none of its words. Of several
+            models in a file, the first is checked with arrays, and each with texts; ids are
+            counted in the first.
         keep: Names of constants (or the ends of names) that stay as they are.
         numbers_per_code: Numbers for which a code stands; 2 takes 4 bits a number, 4 takes 2.
         max_error: Largest relative error of an output: root of the mean squared difference divided
@@ -134,11 +138,14 @@ def shrink(
         checks.number("min_agreement", min_agreement, above=0, up_to=1)
     data, model = flatbuffer.read(file)
     _check_can_run(model)
-    if calibrate is None and "fingerprint_bits" in (metadata_of(model) or {}).get("text", {}):
+    text = metadata_of_graph(model).get("text", {})  # of several models, the same in each
+    if calibrate is None and "fingerprint_bits" in text:
         expected = "some texts: the file knows words by fingerprints, which made-up texts lack"
         checks.fail("calibrate", expected, None)
-    given = None if calibrate is None else given_inputs(model, calibrate, "calibrate")
-    counts = {} if given is None else id_counts(data, given)
+    # Texts are for every model in the file, arrays for the first.
+    graphs = [] if calibrate is None else _graphs(model) if text else [0]
+    given = {one: given_inputs(model, calibrate, "calibrate", one) for one in graphs}
+    counts = id_counts(data, given[0]) if given else {}
     found = float_constants(model)
     _check_names(keep, found)
     options = Options(recipe, counts, numbers_per_code, seed, steps, len(data))
@@ -206,14 +213,22 @@ def _without_sizes(facts: dict[str, Any]) -> dict[str, Any]:
     return kept
 
 
-def _outputs(data: bytes, small: bytes, given: Any, seed: int) -> list[Difference]:
+def _graphs(model: Any) -> list[int]:
+    """Numbers of the graphs that an app can run."""
+    return sorted({0, *(one.subgraphIndex for one in model.signatureDefs or [])})
+
+
+def _outputs(
+    data: bytes, small: bytes, given: dict[int, dict[str, np.ndarray]], seed: int
+) -> list[Difference]:
     model = flatbuffer.parse(data)
-    graphs = sorted({0, *(one.subgraphIndex for one in model.signatureDefs or [])})
     found = []
-    for graph in graphs:
+    for graph in _graphs(model):
         random = random_inputs(model, RANDOM, seed=seed, graph=graph)
         found += differences(data, small, random, "random", graph)
-    return found if given is None else found + differences(data, small, given, "given")
+    for graph, inputs in given.items():
+        found += differences(data, small, inputs, "given", graph)
+    return found
 
 
 def _check_outputs(

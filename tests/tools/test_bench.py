@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from export_models import file_of, inverse, text_file
+from export_models import file_of, inverse, text_file, two_text_files
 from kerascompact import export
 from kerascompact.cli import main
 from kerascompact.tools import bench as module
@@ -83,6 +83,17 @@ def test_rows_of_the_user_take_turns(files, monkeypatch):
 def test_the_command_refuses_texts_that_no_file_takes(files, capsys):
     assert main(["bench", str(files["mean"]), "--texts", str(files["mean"])]) != 0
     assert "mean.tflite takes no text" in capsys.readouterr().err
+
+
+def test_texts_of_a_file_of_several_models(tmp_path, monkeypatch):
+    (tmp_path / "two.tflite").write_bytes(two_text_files())
+    (tmp_path / "texts.txt").write_text("word1\nword2\n", encoding="utf-8")
+    given = []
+    monkeypatch.setattr(module, "_child", lambda file, path, threads: given.append(np.load(path)))
+    with pytest.raises(TypeError):  # there is no child
+        main(["bench", str(tmp_path / "two.tflite"), "--texts", str(tmp_path / "texts.txt")])
+    (array,) = (given[0][name] for name in given[0].files)
+    assert bytes(array[1, 0, :5].astype(np.uint8)) == b"word2"
 
 
 def test_percentiles_are_those_of_all_runs():

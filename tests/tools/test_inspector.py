@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from export_models import MODELS, file_of, inverse, mean, mixture
+from export_models import MODELS, file_of, inverse, mean, mixture, text_file, two_text_files
 from kerascompact import export, tflite, tools
 from kerascompact.tflite import flatbuffer
 
@@ -77,6 +77,13 @@ def test_constants_behind_the_flatbuffer():
     assert found.tensors[0].num_bytes == 4 * 900 * 8 and found.overhead < 2000
     (first, *_) = tools.diagnose(data).findings
     assert first.kind == "float table" and first.saved > 20_000
+
+
+def test_text_of_each_model():
+    text = "text in: UTF-8 bytes, 40 bytes, cut by the rules"
+    report = str(tools.inspect(two_text_files()))
+    assert f"\none {text}" in report and f"\ntwo {text}" in report
+    assert f"\n{text}" in str(tools.inspect(text_file()))
 
 
 def test_a_file_of_several_models():

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from export_models import V, cluster, file_of, mean, standard, text_file
+from export_models import V, cluster, file_of, mean, standard, text_file, two_text_files
 from kerascompact import export
 from kerascompact.text import Vocabulary
 from kerascompact.tflite import flatbuffer
@@ -109,6 +109,15 @@ def test_texts(max_bytes):
     (given,) = random_inputs(model, 3, texts=["one", "word7 two"]).values()
     assert bytes(given[1, 0, :9].astype(np.uint8)) == b"word7 two"
     np.testing.assert_array_equal(given[0], given[2])
+
+
+def test_texts_of_each_model_in_a_file():
+    model = flatbuffer.parse(two_text_files())
+    for graph in (0, 1):
+        (found,) = random_inputs(model, 6, graph=graph).values()
+        assert found.max() < 128 and " " in bytes(found[0, 0].astype(np.uint8)).decode()
+        (given,) = given_inputs(model, ["one"], graph=graph).values()
+        assert bytes(given[0, 0, :4].astype(np.uint8)) == b"one\0"
 
 
 def test_seeds(data):

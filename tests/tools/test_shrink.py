@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from export_models import mean
+from export_models import mean, two_text_files
 from kerascompact import export, runtime, tflite, tools
 from kerascompact.core.quantize import quantize_columns
 from kerascompact.runtime.interpreter import bare
@@ -238,6 +238,10 @@ def test_a_file_that_takes_text_is_checked_on_texts():
     assert [one.inputs for one in found.outputs] == ["random", "given"]
     assert found.outputs[1].rows == 2
     assert runtime.TextClassifier(found.data).predict("w1 w2").label in "abc"
+    with pytest.raises(ValueError, match="`calibrate` must be some texts: the file knows words by"):
+        tools.shrink(two_text_files())
+    outputs = tools.shrink(two_text_files(), calibrate=["word1 word2", "word3"]).outputs
+    assert [(one.inputs, one.rows) for one in outputs] == [("random", 32)] * 2 + [("given", 2)] * 2
 
 
 def test_a_file_without_signatures():
