@@ -1,6 +1,6 @@
 """Random inputs that fit a `.tflite` file of any exporter."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -8,14 +8,11 @@ import numpy as np
 from kerascompact.core import checks
 from kerascompact.runtime import encoding
 from kerascompact.runtime.named_inputs import given_texts, named_inputs, of_type
-from kerascompact.tflite.constants import constants
-from kerascompact.tflite.graph_edits import OP, TYPE, dims_of, kind, users
+from kerascompact.tflite.graph_edits import dims_of
 from kerascompact.tflite.layout import TYPE_NAMES
 from kerascompact.tflite.metadata import metadata_of_graph
+from kerascompact.tools.input_ids import are_float_ids, id_bound, input_names, position_bounds
 
-SAME_NUMBERS = (OP.CAST, OP.RESHAPE, OP.SQUEEZE, OP.EXPAND_DIMS)
-SELECTS = (OP.SELECT, OP.SELECT_V2)
-COMPARED = (OP.NOT_EQUAL, OP.EQUAL, OP.GREATER, OP.LESS, OP.SHAPE)  # read ids, and look up nothing
 LETTERS = "etaoinshrdlucmfwypvbgkjqxz"
 
 
@@ -38,7 +35,7 @@ def random_inputs(
             is 1; and words in a text.
         num_ids: Ids are below this number. Default: the vocabulary size in kerascompact's metadata,
             or the number of rows of the table that an input looks up; of the smallest table, if
-            that cannot be told.
+            that cannot be told. A position in a text that is generated is within its cache.
         texts: Texts for a file that takes text. Default: made-up words.
         seed: Seed of the random numbers.
         graph: Number of the graph whose inputs are drawn, if the file has several models.
@@ -63,7 +60,7 @@ def random_inputs(
     takes_text = metadata.get("text")
     if texts is not None and (takes_text is None or not len(texts)):
         checks.fail("texts", "None, or at least one text for a file that takes text", texts)
-    own, found = model.subgraphs[graph], {}
+    own, positions, found = model.subgraphs[graph], position_bounds(model, graph), {}
     for place, index in enumerate(own.inputs):
         tensor = own.tensors[index]
         name = f"{place} {(tensor.name or b'').decode('utf-8', 'replace')}"
@@ -74,8 +71,9 @@ def random_inputs(
             found[name] = _encoded([given[i % len(given)] for i in range(count)], takes_text)
         else:
             shape = (count, *_shape(tensor, sequence_length))
-            most = num_ids or _num_ids(model, metadata, own, int(index))
-            if _are_float_ids(model, own, int(index)):
+            most = positions.get(int(index)) or num_ids
+            most = most or id_bound(model, metadata, own, int(index))
+            if are_float_ids(model, own, int(index)):
                 found[name] = random.integers(0, most, shape).astype(np.float32)
             else:
                 found[name] = _numbers(tensor, shape, most, random)
@@ -111,7 +109,7 @@ def given_inputs(
     if metadata.get("text") is not None:
         texts = given_texts(argument, data)
         return random_inputs(model, len(texts), texts=texts, graph=graph)
-    own, names = model.subgraphs[graph], _input_names(model, graph)
+    own, names = model.subgraphs[graph], input_names(model, graph)
     shown = {n: (own.tensors[n].name or b"").decode("utf-8", "replace") for n in names}
     told = metadata.get("inputs", [])
     order = told if {*told} == {*names.values()} else [*names.values()]
@@ -126,17 +124,6 @@ def given_inputs(
         )
         for place, index in enumerate(own.inputs)
     }
-
-
-def _input_names(model: Any, graph: int) -> dict[int, str]:
-    """Name of each input of a graph, by its tensor: in the signature if there is one."""
-    own = model.subgraphs[graph]
-    names = {int(n): own.tensors[n].name for n in own.inputs}
-    signatures = [one for one in model.signatureDefs or [] if one.subgraphIndex == graph]
-    for signature in signatures[:1]:
-        known = {one.tensorIndex: one.name for one in signature.inputs or []}
-        names |= {n: known[n] for n in names if known.get(n)}
-    return {n: (name or b"").decode("utf-8", "replace") for n, name in names.items()}
 
 
 def _in_batches(argument: str, name: str, array: np.ndarray, tensor: Any) -> np.ndarray:
@@ -178,70 +165,6 @@ def _numbers(
     if quantized:  # these integers are numbers, not ids
         return random.integers(limits.min, int(limits.max) + 1, shape).astype(dtype)
     return random.integers(0, min(num_ids, int(limits.max) + 1), shape).astype(dtype)
-
-
-def _readers(model: Any, graph: Any, index: int) -> Iterator[tuple[Any, Any, int]]:
-    """Operators that read the numbers of a tensor, in whatever shape, each with its kind and the
-    tensor that it reads them from."""
-    reached, found = [index], {index}
-    while reached:
-        tensor = reached.pop()
-        for one in users(graph, tensor):
-            which = kind(model, one)
-            if which == OP.ADD and _is_for_negative(model, graph, one, tensor):
-                continue
-            chosen = which in SELECTS and tensor != one.inputs[0]
-            if not chosen and (which not in SAME_NUMBERS or one.inputs[0] != tensor):
-                yield which, one, tensor
-            elif int(one.outputs[0]) not in found:
-                reached.append(int(one.outputs[0]))
-                found.add(int(one.outputs[0]))
-
-
-def _is_for_negative(model: Any, graph: Any, add: Any, tensor: int) -> bool:
-    """Whether a sum is for ids below 0 alone, in Keras' `where(ids < 0, ids + V, ids)`."""
-    after = users(graph, int(add.outputs[0]))
-    return bool(after) and all(
-        kind(model, one) in SELECTS and one.inputs[2] == tensor for one in after
-    )
-
-
-def _looked_up(graph: Any, which: Any, one: Any, tensor: int) -> int | None:
-    """Number of rows that an operator looks up by a tensor of ids; `None` if it does not."""
-    if which == OP.GATHER and one.inputs[1] == tensor:
-        rows = one.inputs[0]
-    elif which == OP.EMBEDDING_LOOKUP and one.inputs[0] == tensor:
-        rows = one.inputs[1]
-    else:
-        return None
-    shape = dims_of(graph.tensors[rows])
-    axis = getattr(one.builtinOptions, "axis", 0) or 0
-    return int(shape[axis]) if shape and shape[axis] > 0 else None
-
-
-def _are_float_ids(model: Any, graph: Any, index: int) -> bool:
-    """Whether a float tensor becomes the ids of a lookup, as in files of Keras 2."""
-    if graph.tensors[index].type != TYPE.FLOAT32:
-        return False
-    return any(_looked_up(graph, *read) is not None for read in _readers(model, graph, index))
-
-
-def _num_ids(model: Any, metadata: dict[str, Any], graph: Any, index: int) -> int:
-    """Ids of an input: rows of the table that it looks up, or of the smallest, if others read it.
-
-    Of a file of ours, a table counts if the metadata name its size: of others, as of lists one
-    behind another, rows are no ids.
-    """
-    own = [rows for form in metadata.get("embeddings", []) if (rows := form["input_dim"])]
-    found = set()
-    for which, one, tensor in _readers(model, graph, index):
-        if which not in COMPARED:
-            found.add(_looked_up(graph, which, one, tensor))
-    sizes = [rows for rows in found if rows is not None]
-    if len(sizes) == len(found) > 0 and (not own or set(sizes) <= set(own)):
-        return max(1, min(sizes))
-    others = [constant.num_rows for constant in constants(model) if constant.is_table]
-    return max(1, min(own or others, default=2))
 
 
 def _words(random: np.random.Generator, count: int) -> str:

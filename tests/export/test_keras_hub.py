@@ -18,6 +18,8 @@ from kerascompact.runtime import CausalLM
 from kerascompact.runtime.interpreter import Interpreter
 from kerascompact.tflite import flatbuffer
 from kerascompact.tflite.constants import constants
+from kerascompact.tools.random_inputs import random_inputs
+from kerascompact.tools.shrink import shrink
 
 hub = pytest.importorskip("keras_hub", "0.32", reason="pip install 'kerascompact[hub]'").models
 V, LENGTH, LONGEST = 90, 8, 8
@@ -250,6 +252,19 @@ def test_generates_with_integers_whatever_is_read_at_once():
         positions = [one for one in found if one.shape[-2:] == (LONGEST, 16)]
         assert [one.dtype for one in positions] == ["int8"]  # one for both signatures
         assert CausalLM(file).generate(prompt) == expected
+
+
+def test_a_file_that_generates_can_be_shrunk():
+    """Random positions are within the cache, so that it runs."""
+    file = generating(gpt2)[1]
+    model = flatbuffer.parse(file)
+    graph = next(s.subgraphIndex for s in model.signatureDefs if s.signatureKey == b"decode")
+    drawn = random_inputs(model, 99, graph=graph)
+    (positions,) = (array for name, array in drawn.items() if "position" in name)
+    assert {*positions.ravel()} == {*range(LONGEST)}
+    small = shrink(file).data
+    assert len(small) < 0.7 * len(file)
+    assert CausalLM(small).generate([5, 6, 7]) == CausalLM(file).generate([5, 6, 7])
 
 
 def test_stored_once_for_both_signatures():
