@@ -46,13 +46,13 @@ class CatchUp(keras.callbacks.Callback):
 class CountedSteps(keras.callbacks.Callback):
     """Base: counts the batches that a model has been trained on.
 
-    With `steps_per_execution`, each call of `fit` trains on several. The last one of an epoch stops
-    where the data end, and Keras counts it as if it had gone on. Of data whose length is unknown, a
-    call then counts no batches whose update a loss scale skips.
+    With `steps_per_execution`, each call of `fit` trains on several, and Keras counts the last one
+    of an epoch as if the data had gone on, which they may have: then the optimizer's own count is
+    taken, which lacks batches whose update a loss scale has skipped.
 
     A callback that has counted nothing yet begins at the first batch of the epoch at which `fit`
     begins: a later one than 0 with `initial_epoch`, and when `keras.callbacks.BackupAndRestore`
-    goes on after an interruption.
+    goes on after an interruption. Of data of unknown length it begins at the optimizer's count.
     """
 
     def __init__(self) -> None:
@@ -67,18 +67,17 @@ class CountedSteps(keras.callbacks.Callback):
 
     def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
         self._first = batch
-        if self._steps_of_epoch() is None:
+        if self.model.steps_per_execution > 1:
             self._seen = batches_seen(self.model.optimizer)
 
     def batches_until(self, batch: int) -> int:
         """Number of batches of the call that has begun last, and that Keras ends with `batch`."""
         steps, counted = self._steps_of_epoch(), batch + 1 - self._first
-        if steps is not None:
-            return min(counted, steps - self._first)
-        if counted == 1:
-            return 1
+        left = counted if steps is None else steps - self._first
+        if counted == 1 or counted <= left and steps is not None:
+            return counted
         # A training step of the model's own may leave its optimizer where it was.
-        return batches_seen(self.model.optimizer) - self._seen or counted
+        return batches_seen(self.model.optimizer) - self._seen or left
 
     def _steps_of_epoch(self) -> int | None:
         """Number of batches of an epoch; `None` if the length of the data is unknown."""

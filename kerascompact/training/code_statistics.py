@@ -49,7 +49,11 @@ class CodeStatistics(keras.callbacks.Callback):
                 "`CodeStatistics` must be used with a model that has coded embeddings. "
                 f"Received: model={self.model.name!r} without any."
             )
-        self.before = [_narrow(layer.codes()) for layer in self.layers]
+        self.before: list[np.ndarray] = []
+
+    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+        if not self.before:  # not before a callback that restores weights as training begins
+            self.before = [_narrow(layer.codes()) for layer in self.layers]
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         for index, layer in enumerate(self.layers):

@@ -213,6 +213,15 @@ def test_counts_every_step_of_a_call_of_several():
     assert asked == [0, 3, 6, 8, 11, 14] and callback.step == 16
 
 
+def test_counts_the_steps_of_a_call_that_goes_on_behind_an_epoch():
+    trained, asked = model(ClusterEmbedding(9, 2, 3, straight_through=False)), []
+    trained.compile("sgd", "mse", steps_per_execution=3, run_eagerly=True)
+    data = tf.data.Dataset.from_tensor_slices((IDS, LABELS)).batch(1).repeat()
+    annealing = TemperatureAnnealing(lambda step: asked.append(step) or 1.0)
+    trained.fit(data, epochs=2, steps_per_epoch=4, verbose=0, callbacks=[annealing])
+    assert asked == [0, 3, 6, 9] and annealing.step == int(trained.optimizer.iterations) == 12
+
+
 @pytest.mark.parametrize("known", [pytest.param(True, marks=pytest.mark.slow), False])
 def test_counts_the_steps_of_a_call_that_the_end_of_the_data_cuts(known):
     cluster = ClusterEmbedding(9, 2, 3, straight_through=False)

@@ -104,6 +104,18 @@ def test_goes_on_where_fit_is_called_again():
     assert len(statistics.history["codes_changed"]) == 2
 
 
+def test_begins_with_the_codes_that_a_later_callback_restores():
+    coded = Scripted([[[9, 9]], [[0, 1]], [[0, 2]]])
+    model = keras.Sequential(
+        [keras.Input((4,), dtype="int32"), coded, keras.layers.Embedding(20, 6)]
+    )
+    model.compile("sgd", "mse", run_eagerly=True)
+    statistics = CodeStatistics()
+    restoring = keras.callbacks.LambdaCallback(on_train_begin=lambda logs: coded.codes())
+    model.fit(IDS, np.zeros((12, 4, 6)), verbose=0, callbacks=[statistics, restoring])
+    assert statistics.history["codes_changed"] == [0.5]
+
+
 def test_refuses_a_model_without_codes():
     with pytest.raises(ValueError, match="must be used with a model that has coded embeddings"):
         train([ClusterEmbedding(20, 2, 3)])
