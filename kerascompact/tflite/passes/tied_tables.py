@@ -6,7 +6,7 @@ import numpy as np
 
 from kerascompact.tflite.graph_edits import OP, TYPE, constant, drop_unused, kind, users
 from kerascompact.tflite.passes.input_factors import InputFactors
-from kerascompact.tflite.passes.kernels import SAME, multiplies
+from kerascompact.tflite.passes.kernels import NODE_BYTES, SAME, multiplies
 
 FEW = 64  # rows that tell whether a kernel can be a table times factors
 
@@ -31,16 +31,19 @@ def read_from_tables(model: Any) -> None:
             if not all(multiplies(model, one, index, OP.FULLY_CONNECTED) for one in readers):
                 continue
             kernel = _matrix(model, graph, index)
+            if kernel is None or kernel.nbytes <= 4 * kernel.shape[1] + NODE_BYTES:
+                continue
             for place, table in tables.items():
-                found = None if kernel is None else factors_of(kernel, table)
-                if found is not None:
-                    factors.multiply(readers, found)
-                    for reader in readers:
-                        reader.inputs = np.array(
-                            [reader.inputs[0], place, *reader.inputs[2:]], np.int32
-                        )
-                    break
-        drop_unused(graph)
+                found = factors_of(kernel, table)
+                if found is None or np.all(found == 1):  # then both are one array already
+                    continue
+                factors.multiply(readers, found)
+                for reader in readers:
+                    inputs = [reader.inputs[0], place, *reader.inputs[2:]]
+                    reader.inputs = np.array(inputs, np.int32)
+                break
+        if factors.known:
+            drop_unused(graph)
 
 
 def factors_of(kernel: np.ndarray, table: np.ndarray | None) -> np.ndarray | None:
