@@ -72,6 +72,7 @@ def test_a_model_whose_examples_meet(recipe):
     """As in keras-hub's XLNet; the file has one example, and Keras is asked for each alone."""
     inputs = keras.Input((4,), name="x")
     hidden = keras.layers.Dense(3, "softmax")(inputs)
-    met = hidden + 0.01 * keras.ops.mean(hidden, axis=0, keepdims=True)
+    met = hidden + 0.1 * keras.ops.mean(hidden, axis=0, keepdims=True)
     frozen = export.freeze(keras.Model(inputs, met), recipe)
-    assert frozen.verify(RANDOM.normal(size=(9, 4)).astype("float32")).largest_difference < 1e-5
+    found = frozen.verify(RANDOM.normal(size=(9, 4)).astype("float32"))
+    assert found.largest_difference <= 1e-4  # what is asked for alone
