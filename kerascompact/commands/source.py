@@ -32,7 +32,7 @@ def add_source(parser: argparse.ArgumentParser, splits: bool = True) -> None:
         add(
             "--dev", metavar="FILE",
             help="table of texts to choose by, such as the best epoch (default: a tenth of --data; "
-            "with --budget up to 600 rows, if that is more)",
+            "with --budget 200 rows if that is more, but at most three tenths)",
         )  # fmt: skip
         add(
             "--test", metavar="FILE",

@@ -8,7 +8,7 @@ from kerascompact.tflite.graph_edits import OP, TYPE, constant, drop_unused, kin
 from kerascompact.tflite.passes.input_factors import InputFactors
 from kerascompact.tflite.passes.kernels import NODE_BYTES, SAME, multiplies
 
-FEW = 64  # rows that tell whether a kernel can be a table times factors
+CHUNK = 4096  # rows compared at a time: most kernels are told apart by the first
 
 
 def read_from_tables(model: Any) -> None:
@@ -54,13 +54,13 @@ def factors_of(kernel: np.ndarray, table: np.ndarray | None) -> np.ndarray | Non
     """
     if table is None or kernel.shape != table.shape:
         return None
-    for part in (slice(FEW), slice(None)):
-        values, rows = kernel[part].astype(np.float64), table[part].astype(np.float64)
-        squares = np.sum(rows * rows, axis=0)
-        found = np.sum(values * rows, axis=0) / np.where(squares > 0, squares, 1)
-        if not np.allclose(rows * found, values, rtol=SAME, atol=0):
-            return None
-    return found.astype(np.float32)
+    places = np.argmax(np.abs(table), axis=0)[None]
+    largest, values = (np.take_along_axis(one, places, axis=0)[0] for one in (table, kernel))
+    found = np.where(largest == 0, 0, values / np.where(largest == 0, 1, largest))
+    parts = (slice(start, start + CHUNK) for start in range(0, len(table), CHUNK))
+    if all(np.allclose(table[one] * found, kernel[one], rtol=SAME, atol=0) for one in parts):
+        return found.astype(np.float32)
+    return None
 
 
 def _matrix(model: Any, graph: Any, index: int) -> np.ndarray | None:
