@@ -8,7 +8,7 @@ from typing import Any
 import keras
 import numpy as np
 
-from kerascompact.training import ResetStates
+from kerascompact.training import Backup, ResetStates
 
 
 def fit(
@@ -23,6 +23,7 @@ def fit(
     """
     folder.mkdir(parents=True, exist_ok=True)
     log = folder / "epochs.csv"
+    backup = Backup(folder / "backup")
     callbacks = [
         ResetStates(),
         keras.callbacks.ModelCheckpoint(
@@ -35,11 +36,12 @@ def fit(
         ),
         Timed(),
         keras.callbacks.CSVLogger(log, append=True),
-        keras.callbacks.BackupAndRestore(folder / "backup", delete_checkpoint=False),
+        backup,
     ]
     model.fit(
         train,
         epochs=epochs,
+        initial_epoch=backup.epoch,
         shuffle=False,  # each stream goes on
         validation_data=dev,
         callbacks=callbacks,

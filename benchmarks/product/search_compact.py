@@ -18,6 +18,7 @@ from benchmarks.data import ptb
 from benchmarks.lib import runner
 from kerascompact.search.parts import Candidate, settings_of
 from kerascompact.search.plan import Plan
+from kerascompact.training import Backup
 
 WORDS, EPOCHS, BATCH, UNITS = 35, 4, 32, 200
 SHARES = (4, 8, 16, 32)
@@ -79,12 +80,13 @@ def trained(corpus: ptb.Corpus, seed: int, work: Path) -> keras.Model:
         keras.losses.SparseCategoricalCrossentropy(from_logits=True),
     )
     work.mkdir(parents=True, exist_ok=True)
-    backup = keras.callbacks.BackupAndRestore(work / f"compact-{seed}")
+    backup = Backup(work / f"compact-{seed}")
     model.fit(
         x,
         y,
         batch_size=BATCH,
         epochs=EPOCHS,
+        initial_epoch=backup.epoch,
         validation_data=windows(corpus.dev),
         callbacks=[backup],
         verbose=2,

@@ -1,5 +1,6 @@
 """One run of a skip-gram, with a table or a projection: train, or go on, and keep its vectors."""
 
+import shutil
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -15,6 +16,7 @@ from kerascompact.core.files import write_bytes
 from kerascompact.optimizers import LazyAdam
 from kerascompact.text.perturb import misspellings
 from kerascompact.text.skip_gram_batches import SkipGramBatches
+from kerascompact.training import Backup
 
 BITS, WIDTH = 1120, 100
 TRAINED, TEXT_WORDS = "embedding.keras", "words.txt"  # in a run's folder, as `neighbours` reads
@@ -208,22 +210,25 @@ def train(
         seed=spec.seed,
     )
     model.build((None,))  # what it goes on with is read into it
-    if begin and not (folder / "backup" / "training_metadata.json").exists():
+    backup = Backup(folder / "backup")
+    if begin and not backup.epoch:
         begin(model)
     model.compile(optimizer(spec, spec.epochs * len(batches)))
     model.fit(
         batches,
         epochs=spec.epochs,
+        initial_epoch=backup.epoch,
         shuffle=False,  # batches are drawn chunk by chunk
         callbacks=[
             _Epochs(batches),
             keras.callbacks.CSVLogger(log, append=True),
-            keras.callbacks.BackupAndRestore(folder / "backup"),
+            backup,
         ],
         verbose=verbose,
     )
     np.save(folder / CONTEXTS, model.contexts.numpy())
     save(model.embedding, corpus.words, folder)
+    shutil.rmtree(folder / "backup")
     return model.embedding, _measured(log)
 
 

@@ -17,7 +17,13 @@ from kerascompact.models.awd_lstm import AWD_PTB
 from kerascompact.optimizers import Proximal
 from kerascompact.tasks import plots
 from kerascompact.text.stream import stateful_batches
-from kerascompact.training import NTASGD, RandomSteps, ResetStates, SparseSoftmaxCrossEntropy
+from kerascompact.training import (
+    NTASGD,
+    Backup,
+    RandomSteps,
+    ResetStates,
+    SparseSoftmaxCrossEntropy,
+)
 from kerascompact.training.metrics import Perplexity
 
 BINS = 10  # of a sparse embedding
@@ -101,9 +107,11 @@ def fit(
         averaging = NTASGD(
             patience=spec.patience, from_start=again, stop=again, folder=folder_of, baseline=best
         )
+        backup = Backup(folder_of / "backup")
         model.fit(
             train,
             epochs=epochs,
+            initial_epoch=backup.epoch,
             shuffle=False,  # each stream goes on
             validation_data=dev,
             callbacks=[
@@ -112,7 +120,7 @@ def fit(
                 averaging,
                 checkpoints.Timed(),
                 keras.callbacks.CSVLogger(folder_of / "epochs.csv", append=True),
-                keras.callbacks.BackupAndRestore(folder_of / "backup", delete_checkpoint=False),
+                backup,
             ],
             verbose=verbose,
         )

@@ -19,6 +19,7 @@ def model():
         [
             keras.Input(batch_shape=(2, None), dtype="int32"),
             keras.layers.Embedding(V, 6),
+            keras.layers.Dropout(0.2),  # whose masks go on, too
             keras.layers.LSTM(6, return_sequences=True, stateful=True),
             keras.layers.Dense(V),
         ]

@@ -78,8 +78,9 @@ def test_a_killed_run_goes_on(tmp_path, monkeypatch):
             skip_gram_runs.train(spec, CORPUS, tmp_path / "cut")
     _, cut = skip_gram_runs.train(spec, CORPUS, tmp_path / "cut")
     _, whole = skip_gram_runs.train(spec, CORPUS, tmp_path / "whole")
-    # weights, optimizer, rate and pairs come back; only the draws of noise may be others
-    np.testing.assert_allclose(cut["loss_by_epoch"], whole["loss_by_epoch"], rtol=0.03)
+    # weights, optimizer, rate and pairs come back, and the noise of the next step
+    np.testing.assert_allclose(cut["loss_by_epoch"], whole["loss_by_epoch"], rtol=1e-4)
+    assert not (tmp_path / "cut" / "backup").exists()
 
 
 def test_the_benchmark_keeps_rows_and_prints_them(tmp_path, monkeypatch):
