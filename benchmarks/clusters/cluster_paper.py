@@ -14,7 +14,7 @@ from typing import Any
 from benchmarks.lib import results
 from benchmarks.lib.runner import with_seeds
 from benchmarks.lib.text_runs import Spec, run_all, size_again
-from kerascompact.tasks.methods import logit_scale
+from kerascompact.tasks.methods import METHODS, logit_scale
 
 SEEDS = (0, 1, 2)
 KIB = 1024
@@ -35,7 +35,14 @@ PAPERS_OWN = CLUSTERS._replace(
 IMDB_MORE = (
     PAPERS_OWN,
     PAPERS_OWN._replace(options={**PAPERS_OWN.options, "training": "averaged"}),
-    IMDB._replace(method="compositional", width=90, options={"cardinality": 8, "code_length": 64}),
+    *(
+        IMDB._replace(
+            method="compositional",
+            width=90,
+            options={"cardinality": 8, "code_length": 64, "noise_scale": noise, "temperature": 1},
+        )
+        for noise in (1, 0)  # as Shu & Nakayama train them, and without it
+    ),
 )
 IMDB_TEN = (IMDB_TABLE_3[0], IMDB_TABLE_3[3])  # plain vectors and the mixture, with ten seeds
 # On dev: k and u of the mixture around the paper's, as many widths of plain vectors, and the
@@ -103,6 +110,25 @@ TREC_SIZES: Sizes = {  # bytes of the file
 }
 
 
+# On dev: noise and temperature of compositional codes, in an LSTM and in a mean over words, and KD
+# codes of the same length.
+_OF_CLINC150 = {"cardinality": 16, "code_length": 8}
+NOISE_TRIALS = (
+    *(
+        base._replace(
+            method="compositional",
+            options={**sizes, "noise_scale": noise, "temperature": temperature},
+        )
+        for base, sizes in (
+            (AG_NEWS._replace(width=90, learning_rate=1e-3), {"cardinality": 8, "code_length": 64}),
+            (CLINC150._replace(width=24), _OF_CLINC150),
+        )
+        for noise, temperature in ((1, 1), (0, 1), (0, 0.3))
+    ),
+    CLINC150._replace(width=24, method="kd", options={**_OF_CLINC150, **METHODS["kd"].fixed}),
+)
+
+
 def sized(base: Spec, method: str, sizes: Iterable[tuple[int, int, int, int]]) -> list[Spec]:
     """One spec for each (v, m, k, u)."""
     return [
@@ -137,6 +163,14 @@ def imdb_dev(seeds: Iterable[int] = SEEDS, **options: Any) -> list[dict[str, Any
     """Sizes and a schedule for Table 3, on dev, with the first seed."""
     first, *_ = seeds
     return run_all(with_seeds(IMDB_TRIALS, (first,)), "imdb_dev", test=False, **options)
+
+
+def noise_dev(seeds: Iterable[int] = SEEDS, **options: Any) -> list[dict[str, Any]]:
+    """Compositional codes with and without noise, on dev of CLINC150, and AG News with one seed."""
+    first, *others = seeds
+    short = [spec for spec in NOISE_TRIALS if spec.dataset == "clinc150"]
+    specs = [*with_seeds(NOISE_TRIALS, (first,)), *with_seeds(short, others)]
+    return run_all(specs, "noise_dev", test=False, **options)
 
 
 def within(
@@ -196,6 +230,7 @@ def benchmark(name: str, arguments: argparse.Namespace) -> list[dict[str, Any]]:
     by_name = {
         "imdb": imdb,
         "imdb_dev": imdb_dev,
+        "noise_dev": noise_dev,
         "ag_news": ag_news,
         "dbpedia_subset": dbpedia_subset,
         "clinc150": clinc150,

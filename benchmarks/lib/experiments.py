@@ -11,7 +11,15 @@ ROOT = Path(__file__).parents[2]  # the checkout
 # rows of NAME are in `benchmarks/FOLDER/rows/NAME.jsonl`, of its dev trials in `NAME_dev.jsonl`.
 FOLDERS: dict[str, dict[str, tuple[str, ...]]] = {
     "clusters": {
-        "cluster_paper": ("imdb", "imdb_dev", "ag_news", "dbpedia_subset", "clinc150", "trec"),
+        "cluster_paper": (
+            "imdb",
+            "imdb_dev",
+            "noise_dev",
+            "ag_news",
+            "dbpedia_subset",
+            "clinc150",
+            "trec",
+        ),
         "curves": ("ag_news_curves", "dbpedia_curves", "ag_news_shares", "imdb_shares"),
         "small_rnn": ("rnn",),
         "cluster_words": ("cluster_words",),

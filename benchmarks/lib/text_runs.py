@@ -31,6 +31,8 @@ NAMED = {  # in labels
     "bits": "b",
     "cardinality": "K",
     "code_length": "D",
+    "noise_scale": "noise",
+    "temperature": "temperature",
     "training": "training",
 }
 
@@ -67,8 +69,8 @@ class Spec(NamedTuple):
             NAMED[key]: value for key, value in self.options.items() if key in NAMED
         }
         sizes |= {"k": self.clusters, "m": self.width, "u": self.unique, "v": self.size}
-        shown = ", ".join(f"{name}={value}" for name, value in sizes.items() if value)
-        return f"{METHODS[self.method].abbreviation}({shown})"
+        shown = [f"{name}={value}" for name, value in sizes.items() if value or name == "noise"]
+        return f"{METHODS[self.method].abbreviation}({', '.join(shown)})"
 
 
 def build(spec: Spec, data: TextData, table: np.ndarray | None = None) -> keras.Model:

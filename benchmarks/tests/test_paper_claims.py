@@ -273,6 +273,29 @@ def test_no_seed_and_no_size_brings_the_mixture_to_the_papers_number_on_imdb():
     assert said.format(**schedule) in RESULTS
 
 
+def test_compositional_codes_lose_nothing_without_noise():
+    def mean_of(name, dataset, **options):
+        found = [
+            100 * (row["dev_accuracy"] if name == "noise_dev" else row["file_accuracy"])
+            for row in results.rows(name)
+            if row["spec"]["dataset"] == dataset
+            if row["spec"]["method"] == ("compositional" if options else "kd")
+            if {key: row["spec"]["options"].get(key) for key in options} == options
+        ]
+        return f"{mean(found):.1f}"
+
+    papers, plain = ({"noise_scale": noise, "temperature": 1} for noise in (1, 0))
+    noisy, without = (mean_of("imdb", "imdb", **options) for options in (papers, plain))
+    assert f"as long as they are soft and {noisy} as codes, where" in RESULTS
+    assert f"on the codes that ship, they have {without} (two seeds each;" in RESULTS
+    noisy, without = (mean_of("noise_dev", "ag_news", **options) for options in (papers, plain))
+    assert f"such codes have {noisy} with noise and {without} without (one seed)" in RESULTS
+    ours = {"noise_scale": 0, "temperature": 0.3}
+    found = [mean_of("noise_dev", "clinc150", **options) for options in (papers, plain, ours, {})]
+    said = "words {} and {}, {} with a temperature of 0.3, which only makes the gradient steeper, "
+    assert said.format(*found[:3]) + f"KD codes of that length {found[3]} (three" in RESULTS
+
+
 def test_anchors_of_awd_lstm_are_its_tables_k_svd():
     by = {
         tuple(row["spec"][key] for key in ("num_anchors", "neighbors", "seed")): row

@@ -64,17 +64,16 @@ def test_training_follows_the_papers_equations(monkeypatch):
 
 
 def test_each_batch_draws_anew_and_a_word_once():
-    layer = built(straight_through=False, seed=1)
+    layer = built(straight_through=False, noise_scale=1.0, seed=1)
     first, second, third = (layer(np.array([3, 5, 3]), training=True).numpy() for _ in range(3))
     np.testing.assert_array_equal(first[0], first[2])
     assert np.any(first != second) and np.any(second != third)
-    np.testing.assert_array_equal(
-        built(straight_through=False, seed=1)(np.array([3, 5, 3]), training=True), first
-    )
+    again = built(straight_through=False, noise_scale=1.0, seed=1)
+    np.testing.assert_array_equal(again(np.array([3, 5, 3]), training=True), first)
 
 
 def test_straight_through_trains_on_rows_that_ship():
-    layer = built(straight_through=True)
+    layer = built(straight_through=True, noise_scale=1.0)
     vectors = layer(np.arange(V), training=True).numpy()
     sums = layer.codebooks.numpy()
     every = (sums[0][:, None, None] + sums[1][:, None] + sums[2]).reshape(-1, WIDTH)
@@ -83,8 +82,27 @@ def test_straight_through_trains_on_rows_that_ship():
     assert np.any(vectors != layer(np.arange(V)))  # samples, not the likeliest
 
 
+def test_without_noise_training_is_on_the_rows_that_ship():
+    """The default; the gradient of a code is that of the soft choice."""
+    layer, ids = built(seed=1), np.array([3, 5, 3])
+    with tf.GradientTape() as tape:
+        vectors = layer(ids, training=True)
+        loss = tf.reduce_sum(tf.square(vectors))
+    np.testing.assert_allclose(vectors, layer(ids), atol=1e-6)
+    np.testing.assert_array_equal(layer.noise.state, built(seed=1).noise.state)  # nothing drawn
+    a, sums = logits_of(layer)[[3, 5]], layer.codebooks.numpy().astype(float)
+    soft = np.exp(a / 0.3) / np.exp(a / 0.3).sum(axis=-1, keepdims=True)
+    ahead = np.array([2, 1])[:, None] * 2 * layer(np.array([3, 5])).numpy()  # 3 is there twice
+    to_choice = np.einsum("nd,jkd->njk", ahead, sums)
+    to_logits = soft * (to_choice - (soft * to_choice).sum(axis=-1, keepdims=True)) / 0.3
+    inner = np.log(np.exp(np.exp(a) - 1e-8) - 1)  # before the softplus
+    slope = 1 / (1 + np.exp(-inner)) / np.exp(a)
+    bias = (to_logits * slope).sum(axis=0).ravel()
+    np.testing.assert_allclose(tape.gradient(loss, layer.biases[1].value), bias, rtol=1e-3)
+
+
 def test_soft_inference_is_random_and_soft():
-    model = keras.Sequential([keras.Input((4,), dtype="int32"), built()])
+    model = keras.Sequential([keras.Input((4,), dtype="int32"), built(noise_scale=1.0)])
     ids = np.arange(V).reshape(5, 4)
     soft = soft_copy(model)
     first, second = (soft(ids) for _ in range(2))
