@@ -7,6 +7,7 @@ quantization of both tables, each at its largest setting whose file is within th
 
 import argparse
 import math
+import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -92,6 +93,7 @@ def trained(corpus: ptb.Corpus, seed: int, work: Path) -> keras.Model:
         verbose=2,
     )
     model.save(path)
+    shutil.rmtree(backup.directory.parent)
     return model
 
 

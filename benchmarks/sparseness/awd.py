@@ -100,7 +100,7 @@ def fit(
         again, folder_of = phase == "finetune", folder / phase
         folder_of.mkdir(parents=True, exist_ok=True)
         start = start if model is None else model.get_weights()
-        # Each phase has a model of its own: Keras remembers in it at which epoch a run went on.
+        # Each phase has a model of its own, whose optimizer has made no step.
         model = compiled(spec, build(spec, len(corpus.words), spec.batch_size))
         if start is not None:
             model.set_weights(start)
