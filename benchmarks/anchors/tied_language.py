@@ -15,12 +15,13 @@ from benchmarks.lib import checkpoints, streams
 from kerascompact import compress, knowledge, layers, models
 from kerascompact.core import checks
 from kerascompact.initializers.anchors import frequency_anchors
-from kerascompact.models.language_model import SIZES
+from kerascompact.models.language_model import SIZES as ZAREMBA
 from kerascompact.optimizers import LazyAdam, LazySGD, Proximal
 from kerascompact.optimizers.pending import caught_up, pending_of
 from kerascompact.text.stream import stateful_batches
 from kerascompact.training import EpochDecay
 
+SIZES = {**ZAREMBA, "small, 256 units": ZAREMBA["small"]._replace(units=256)}
 NEGATIVE_PAIRS = 200_000
 AFTERWARDS = {"nearest": compress.NearestAnchors, "k_svd": compress.KSVD}
 SPARSE_VD: dict[str, Any] = {

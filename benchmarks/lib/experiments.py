@@ -74,6 +74,7 @@ FOLDERS: dict[str, dict[str, tuple[str, ...]]] = {
         "projection_transfer": (
             "projection_transfer",
             "projection_transfer_part",
+            "projection_transfer_long",
             "projection_transfer_whole",
         ),
         "misspelt": ("misspelt",),

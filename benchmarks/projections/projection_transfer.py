@@ -82,6 +82,12 @@ BENCHMARKS = {
     "projection_transfer_part": _of(
         OF_LANGUAGE, **_PTB, epochs=2, train_rows=300_000, tokens=3_000_000, part_epochs=15
     ),
+    # after `word_similarity_long`, whose bits are whitened: those from scratch here, too
+    "projection_transfer_long": [
+        *_of(STARTS[:3], dataset="trec", part_epochs=30),
+        *_of(STARTS[:3], **_MRDA, train_rows=25_000, part_epochs=30),
+        *_of(STARTS[:3], **_PTB, epochs=6, train_rows=300_000, part_epochs=30),
+    ],
     "projection_transfer_whole": [*_of(**_MRDA), *_of(**_PTB, epochs=LANGUAGE.epochs)],
 }
 
@@ -114,6 +120,9 @@ def pretraining_of(spec: Spec) -> skip_gram_runs.Spec:
     known = pretraining.RUNS[PRETRAINED]
     if spec.tokens:
         known = pretraining.RUNS[ON_PART]._replace(tokens=spec.tokens, epochs=spec.part_epochs)
+    elif spec.part_epochs:
+        known = pretraining.BENCHMARKS["word_similarity_long"][PRETRAINED]
+        known = known._replace(epochs=spec.part_epochs)
     if spec.start == "table":
         known = projection_fit.training(projection_fit.BEGUN)
     return known._replace(hidden=spec.hidden, width=spec.width)

@@ -287,7 +287,7 @@ def test_compositional_codes_lose_nothing_without_noise():
     papers, plain = ({"noise_scale": noise, "temperature": 1} for noise in (1, 0))
     noisy, without = (mean_of("imdb", "imdb", **options) for options in (papers, plain))
     assert f"as long as they are soft and {noisy} as codes, where" in RESULTS
-    assert f"on the codes that ship, they have {without} (two seeds each;" in RESULTS
+    assert f"on the codes that ship, they have {without} (three seeds, of noise two;" in RESULTS
     noisy, without = (mean_of("noise_dev", "ag_news", **options) for options in (papers, plain))
     assert f"such codes have {noisy} with noise and {without} without (one seed)" in RESULTS
     ours = {"noise_scale": 0, "temperature": 0.3}

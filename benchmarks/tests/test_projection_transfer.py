@@ -105,12 +105,17 @@ def test_a_projection_after_a_part_is_whitened(tmp_path):
     other = skip_gram_runs.build_embedding(of_part, 3)
     other.adapt(["king", "queen", "city"], epsilon=of_part.whitening)
     np.testing.assert_array_equal(layer.whitener, other.whitener)
+    of_all = projection_transfer.pretraining_of(spec._replace(tokens=None, part_epochs=30))
+    long = projection_transfer.pretraining.BENCHMARKS["word_similarity_long"]["NP-SG 1M"]
+    assert of_all == long._replace(hidden=12, width=6) and long.epochs == 30
 
 
 def test_runs_compare_equal_trainings():
+    starts = {
+        "projection_transfer_part": projection_transfer.OF_LANGUAGE,
+        "projection_transfer_long": ("none", "tuned", "frozen"),
+    }
     for name, specs in projection_transfer.BENCHMARKS.items():
         tasks = {spec._replace(start="none") for spec in specs}
-        assert len(specs) == 4 * len(tasks), name
-        of_part = name == "projection_transfer_part"
-        wanted = projection_transfer.OF_LANGUAGE if of_part else projection_transfer.STARTS
-        assert [spec.start for spec in specs] == list(wanted) * len(tasks)
+        wanted = starts.get(name, projection_transfer.STARTS)
+        assert [spec.start for spec in specs] == list(wanted) * len(tasks), name
