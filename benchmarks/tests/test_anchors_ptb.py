@@ -126,6 +126,9 @@ def test_related_anchors_are_frequent_words_with_free_entries():
 
 def test_the_benchmark_keeps_rows_and_its_choice_on_dev_does_not_train_twice(monkeypatch, tmp_path):
     monkeypatch.setattr(anchors_ptb, "METHODS", {"SE": {"kind": "standard"}, "ANT 6": ANCHORS})
+    monkeypatch.setattr(anchors_ptb, "WIDE", ("SE",))
+    wider = tied_language.SIZES["small"]._replace(units=16)
+    monkeypatch.setitem(tied_language.SIZES, "small, 256 units", wider)
     monkeypatch.setattr(anchors_ptb, "GRID", {"ANT 6": ("l1_weight", (1e-2, 1e-1))})
     monkeypatch.setattr(anchors_ptb, "TRIALS", {})
     monkeypatch.setattr(anchors_ptb.ptb, "load", lambda data, tokens: CORPUS)
@@ -138,11 +141,13 @@ def test_the_benchmark_keeps_rows_and_its_choice_on_dev_does_not_train_twice(mon
     assert "| ANT 6 | 0.01 | 1 | 1 |" in anchors_ptb.table(tried)
     rows = anchors_ptb.benchmark("ant_ptb", arguments)
     assert rows[1]["dev_by_epoch"] == tried[0]["dev_by_epoch"]  # the same checkpoints
-    assert len(list((tmp_path / "w").iterdir())) == 3
+    assert rows[2]["embedding_parameters"] == 2 * rows[0]["embedding_parameters"] == 20 * 16
+    assert len(list((tmp_path / "w").iterdir())) == 4
     monkeypatch.setattr(tied_language, "run", None)
     assert anchors_ptb.benchmark("ant_ptb", arguments) == rows == results.rows("ant_ptb")
     lines = anchors_ptb.table(rows[::-1]).splitlines()
-    assert lines[2].startswith("| SE | - | 1 | 1 |") and "| 1/1.0 |" in lines[2]
+    for line, name in ((lines[2], "SE"), (lines[4], "SE, 256 units")):
+        assert line.startswith(f"| {name} | - | 1 | 1 |") and "| 1/1.0 |" in line
     arguments.sizes = True
     with pytest.raises(ValueError, match="`--sizes` cannot count these anew"):
         anchors_ptb.benchmark("ant_ptb", arguments)
