@@ -250,7 +250,8 @@ def load(spec: Spec, work: Path) -> keras.layers.Layer:
     path = spec.folder(work) / TRAINED
     if not path.exists():
         raise ValueError(
-            f"There is no {path}: run the benchmarks `word_similarity` and `projection_fit` first."
+            f"There is no {path}: run the benchmarks `word_similarity` and `projection_fit` first, "
+            "or that of its list, such as `word_similarity_long`."
         )
     return keras.saving.load_model(path).get_layer("embedding")
 
