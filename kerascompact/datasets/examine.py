@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -10,10 +10,10 @@ from kerascompact.datasets.base import Dataset, Split
 from kerascompact.datasets.label_names import doubtful
 from kerascompact.datasets.leaks import leaks
 from kerascompact.text.rules import Rules, named
+from kerascompact.text.scripts import without_spaces
 
 MOST = 0.95  # share of the rows from which on one label is nearly all there is
 LONG = 1000  # words from which on a text is very long
-WIDE = 12  # characters of a word; words of languages with spaces have 4 to 8 on average
 _LETTER = re.compile("[0-9A-Za-z]")  # a text with one of these has a token under all rules
 
 
@@ -57,16 +57,6 @@ def problems(dataset: Dataset, rules: str = "wordpunct") -> list[str]:
         *_counts(dataset),
         *_texts(every, words, token_rules),
     ]
-
-
-def without_spaces(texts: Sequence[str]) -> bool:
-    """Whether most texts have no spaces between words, as in Chinese, Japanese or Thai.
-
-    >>> without_spaces(["\u6253\u5f00\u5ba2\u5385\u7684\u706f" * 3]), without_spaces(["lights on"])
-    (True, False)
-    """
-    widths = [len(text) / max(len(text.split()), 1) for text in texts if not text.isascii()]
-    return len(widths) > len(texts) / 2 and bool(np.median(widths) > WIDE)
 
 
 def _keys(texts: list[str], words: list[list[str]], rules: Rules) -> list[str]:

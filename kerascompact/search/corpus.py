@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 
 from kerascompact.core.arrays import load_npz, save_npz
-from kerascompact.datasets.examine import without_spaces
 from kerascompact.search.tokens import Tokens, tokens_of, with_pairs
 from kerascompact.text.buckets import Buckets
 from kerascompact.text.rules import named
+from kerascompact.text.scripts import without_spaces
 from kerascompact.text.slot_vocabulary import SlotVocabulary
 from kerascompact.text.token_hashes import encode_all
 from kerascompact.text.vocabulary import NUM_RESERVED, Vocabulary

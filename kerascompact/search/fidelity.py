@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from kerascompact.datasets.examine import without_spaces
+from kerascompact.text.scripts import without_spaces
 
 TOKENS = 6_000_000  # that a training of middle length reads
 EPOCHS = (3, 20)  # of such a training
