@@ -87,8 +87,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             line = missing or " ".join(str(error).split()) or type(error).__name__
             print(f"kerascompact: error: {line}", file=sys.stderr)
             return 1
-        except KeyboardInterrupt:
-            print("kerascompact: interrupted", file=sys.stderr)
+        except KeyboardInterrupt as stop:  # with a hint, if the command has one
+            print(f"kerascompact: interrupted{stop}", file=sys.stderr)
             return 130
 
 

@@ -91,6 +91,7 @@ def run(arguments: argparse.Namespace, defaults: dict[str, object]) -> int:
     from kerascompact.search import budget, text_classifier
     from kerascompact.search.found import FRONTIER, TRIALS
     from kerascompact.search.preparing import dev_share
+    from kerascompact.search.task import TASK
     from kerascompact.search.text_classifier import MOST_MINUTES
     from kerascompact.tasks import folder
 
@@ -109,23 +110,28 @@ def run(arguments: argparse.Namespace, defaults: dict[str, object]) -> int:
     teacher = _teacher(arguments.teacher)
     loaded = source.dataset(arguments, arguments.seed, False, dev_share)
     refit = False if getattr(arguments, "dev", None) else None  # a dev of one's own is kept out
-    with source.printed_warnings():
-        found = text_classifier(
-            loaded,
-            arguments.budget,
-            minutes,
-            seed=arguments.seed,
-            metric=arguments.metric,
-            vectors=arguments.vectors,
-            teacher=teacher,
-            unlabelled=texts_of(arguments.unlabelled) if arguments.unlabelled else [],
-            distil=arguments.distil,
-            refit=refit,
-            workers=arguments.workers,
-            folder=arguments.out / "search",
-            resume=arguments.resume,
-            storage=arguments.storage,
-        )
+    try:
+        with source.printed_warnings():
+            found = text_classifier(
+                loaded,
+                arguments.budget,
+                minutes,
+                seed=arguments.seed,
+                metric=arguments.metric,
+                vectors=arguments.vectors,
+                teacher=teacher,
+                unlabelled=texts_of(arguments.unlabelled) if arguments.unlabelled else [],
+                distil=arguments.distil,
+                refit=refit,
+                workers=arguments.workers,
+                folder=arguments.out / "search",
+                resume=arguments.resume,
+                storage=arguments.storage,
+            )
+    except KeyboardInterrupt as stop:
+        begun = (arguments.out / "search" / TASK).exists()
+        hint = ". The same command with --resume goes on." if begun else ""
+        raise KeyboardInterrupt(hint) from stop
     found.save(arguments.out)
     console = Console()
     console.print(found.table())

@@ -136,6 +136,22 @@ def test_options_go_to_the_search_and_its_files_to_the_folder(tmp_path, capsys, 
     assert "model.tflite: 12,345 bytes" in printed and "warning: it was late" in warned
 
 
+@pytest.mark.parametrize("begun", [False, True])
+def test_an_interrupted_search_tells_how_to_go_on(begun, tmp_path, capsys, monkeypatch):
+    def interrupted(data, budget, minutes, **options):
+        if begun:
+            options["folder"].mkdir(parents=True)
+            (options["folder"] / "task.json").touch()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(search, "text_classifier", interrupted)
+    data, out = str(table(tmp_path, 300)), str(tmp_path / "out")
+    assert cli.main(["train", "--data", data, "--budget", "20KB", "--out", out]) == 130
+    last = capsys.readouterr().err.splitlines()[-1]
+    hint = ". The same command with --resume goes on." if begun else ""
+    assert last == f"kerascompact: interrupted{hint}"
+
+
 @pytest.mark.slow
 @pytest.mark.filterwarnings("default:No training ended in time")
 def test_vectors_of_a_file_train(tmp_path, capsys, monkeypatch):
