@@ -107,7 +107,7 @@ BENCHMARKS: dict[str, dict[str, Spec]] = {
     "word_similarity": RUNS,
     "word_similarity_part": PART,
     "word_similarity_dev": DEV,
-    # Two hours of a core; a run that is killed goes on after its last whole epoch
+    # Two to four hours of a core; a run that is killed goes on after its last whole epoch
     "word_similarity_long": {
         "SG": SG,
         "NP-SG 1M": _WHITENED._replace(epochs=30),
