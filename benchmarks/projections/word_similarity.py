@@ -112,6 +112,7 @@ BENCHMARKS: dict[str, dict[str, Spec]] = {
         "SG": SG,
         "NP-SG 1M": _WHITENED._replace(epochs=30),
         "NP-SG 2M": _WHITENED._replace(epochs=30, hidden=hidden_units(2_000_000)),
+        "NP-SG 4M": _WHITENED._replace(epochs=30, hidden=hidden_units(4_000_000)),
     },
 }
 FREQUENT = tuple(name for name in PAPER if name != "RW-STANFORD")
