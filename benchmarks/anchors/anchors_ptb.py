@@ -97,7 +97,6 @@ WHOLE = (
     "ANT 1,000, k-SVD of SE, tuned",
     "ANT 100",
     "ANT 1,000",
-    "ANT 2,000",
     "LR 1/5",
     "SparseVD",
     "ANT 100, knowledge",
