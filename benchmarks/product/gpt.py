@@ -79,15 +79,16 @@ def scored(lm: Any, spec: Spec, corpus: ptb.Corpus) -> dict[str, Any]:
     if spec.stored.startswith("codes"):
         model, recipe = compress_model(lm, ProductQuantization(32, 256, seed=spec.seed)), "int8"
     file = export.convert_causal_lm(model, recipe, max_length=LENGTH)
-    reader, total = CausalLM(file), 0.0
+    reader, total, seconds = CausalLM(file), 0.0, 0.0
     x, y = (array[:SHOWN] for array in windows(corpus.test))
-    start = time.perf_counter()
     for row, wanted in zip(x, y, strict=True):
-        logits = reader.logits(row).astype(np.float64)
+        start = time.perf_counter()
+        found = reader.logits(row)
+        seconds += time.perf_counter() - start
+        logits = found.astype(np.float64)
         highest = logits.max(axis=1)
         sums = highest + np.log(np.exp(logits - highest[:, None]).sum(axis=1))
         total += float(np.sum(sums - logits[np.arange(len(row)), wanted]))
-    seconds = time.perf_counter() - start
     loss = lm.evaluate({"token_ids": x, "padding_mask": np.ones_like(x)}, y, verbose=0)
     return {
         "bytes": len(file),

@@ -97,7 +97,7 @@ def measure(name: str, jit_compile: bool, steps: int = 15) -> dict[str, Any]:
     model.compile(LazySGD(0.1, global_clipnorm=3.0), arm.loss(), jit_compile=jit_compile)
     before, wall, cpu = processes.memory("VmRSS"), [], []
     for step in range(steps + 2):
-        if step == 2:  # what follows is without the memory of the compiler
+        if step == 2:  # pages that the compiler freed may still be resident
             processes.forget_peak()
         start, busy = time.perf_counter(), time.process_time()
         model.train_on_batch(ids, labels)

@@ -70,7 +70,7 @@ def measure(name: str, words: int, jit_compile: bool, steps: int = 15) -> dict[s
     model.compile(arm.optimizer(), loss, jit_compile=jit_compile)
     wall, cpu = [], []
     for step in range(steps + 2):
-        if step == 2:  # what follows is without the memory of the compiler
+        if step == 2:  # pages that the compiler freed may still be resident
             processes.forget_peak()
         start, busy = time.perf_counter(), time.process_time()
         model.train_on_batch(ids[step % BATCHES], labels[step % BATCHES])

@@ -37,9 +37,11 @@ class Spelling(keras.layers.Layer):
 
 _SG = Spec("sg", batch_size=4096)
 _NP = Spec("np_sg", hidden=hidden_units(1_000_000), batch_size=4096)
-_BY_WORD: dict[str, Any] = {"by_word": True, "batch_size": 8192, "chunk": 250_000}
+# As the runs of `word_similarity` are trained.
+_BY_WORD: dict[str, Any] = {"by_word": True, "batch_size": 8192, "chunk": 62_500}
 ARMS: dict[str, tuple[Spec, bool]] = {  # and whether the step reads text
     "SG, a table of 100 columns": (_SG, False),
+    "SG, a table, by word": (_SG._replace(**_BY_WORD), False),
     "SG, noise of each pair's own": (_SG._replace(shared_noise=0, batch_size=1024), False),
     "NP-SG 1M, cached bits": (_NP, False),
     "NP-SG 1M, bits on the fly": (_NP, True),

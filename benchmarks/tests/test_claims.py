@@ -1,6 +1,6 @@
 """Comparisons in the README and the page of the product, computed again from committed rows."""
 
-from statistics import mean
+from statistics import mean, stdev
 
 from benchmarks.lib import results
 from benchmarks.lib.experiments import ROOT
@@ -34,7 +34,7 @@ def test_numbers_of_the_readme():
 
 
 def searched():
-    """Mean test accuracy of each cell, and of each rival in it, in percent."""
+    """Test accuracies of each cell, and of each rival in it, in percent."""
     ours, rivals = {}, budgets.rivals()
     for row in budgets.of_the_page():
         for file in row["files"]:
@@ -42,13 +42,18 @@ def searched():
             ours.setdefault(key, []).append(100 * file["file_accuracy"])
     theirs = {
         key: {
-            arm: mean(made)
+            arm: made
             for arm, group in rivals.get(key, {}).items()
             if (made := [100 * row["file_accuracy"] for row in group if row["file_accuracy"]])
         }
         for key in ours
     }
-    return {key: mean(group) for key, group in ours.items()}, theirs
+    return ours, theirs
+
+
+def spread(scores):
+    """The standard deviation, 0 of a single score."""
+    return stdev(scores) if len(scores) > 1 else 0.0
 
 
 def mean_of_sets(kind, **changed):
@@ -62,7 +67,12 @@ def mean_of_sets(kind, **changed):
 
 def test_searches_of_the_readme():
     ours, theirs = searched()
-    behind = [key for key, score in ours.items() if score < max(theirs[key].values()) - 1e-9]
+    best = {key: max(theirs[key].values(), key=mean) for key in ours}
+    leads = {key: mean(scores) - mean(best[key]) for key, scores in ours.items()}
+    behind = [key for key, lead in leads.items() if lead < -1e-9]
+    clear = [k for k, lead in leads.items() if lead > max(spread(ours[k]), spread(best[k]))]
+    assert f"in {len(clear)} by more than the spread" in README
+    assert f"in {len(clear)} by more than the spread" in RESULTS
     claim = f"in {len(ours) - len(behind)} of {len(ours)} cells"
     assert claim in README and claim in RESULTS
     assert behind == [("trec", 128)]
@@ -71,7 +81,6 @@ def test_searches_of_the_readme():
     for row in budgets.of_the_page():
         seeds.setdefault(row["spec"]["dataset"], set()).add(row["spec"]["seed"])
     assert set(map(len, seeds.values())) == {3} and len(seeds) == 5
-    assert "by hand, three seeds" in README
 
 
 def test_shorter_searches_of_other_kinds():
@@ -87,10 +96,15 @@ def test_shorter_searches_of_other_kinds():
     assert f"the same on CLINC150 and SNIPS, {two['trec']:.1f} more on TREC" in RESULTS
     speeds = []
     for workers in (1, 2, 4):
-        (row,) = (r for r in budgets.of_ten_minutes(minutes=2, workers=workers, distil=True)
-                  if (r["spec"]["dataset"], r["spec"]["seed"]) == ("clinc150", 0))  # fmt: skip
-        speeds.append(f"{60 * budgets.begun(row) / row['seconds']:.1f}")
-    assert f"{speeds[0]}, {speeds[1]} and {speeds[2]} trials a minute" in RESULTS
+        found = [
+            60 * budgets.begun(row) / row["seconds"]
+            for row in budgets.of_ten_minutes(minutes=2, workers=workers, distil=True)
+            if row["spec"]["dataset"] == "clinc150"
+        ]
+        speeds.append((f"{mean(found):.1f}", len(found)))
+    (one, _), (two, seeds), (four, _) = speeds
+    assert f"One process begins {one} trials a minute on two cores, two {two}" in RESULTS
+    assert seeds == 3 and f"(three seeds), four {four}." in RESULTS
 
 
 def test_searches_with_soft_labels_and_without():
@@ -138,9 +152,9 @@ def test_models_of_keras_hub():
     assert all(row["equal"] == 4 for row in found)
     ours = [row["tokens_per_second"] for row in found]
     graph = [row["tokens_per_second"] / row["keras_tokens_per_second"] for row in found]
-    assert min(graph) >= 6 and max(graph) <= 13 and "6 to 13 times as fast as the" in RESULTS
+    assert min(graph) >= 6 and max(graph) <= 12.5 and "6 to 12 times as fast as the" in RESULTS
     xla = [row["keras_xla_tokens_per_second"] / mine for row, mine in zip(found, ours, strict=True)]
-    assert min(xla) >= 1.25 and max(xla) <= 2.75 and "is 1.3 to 2.7 times as fast" in RESULTS
+    assert min(xla) >= 1.35 and max(xla) <= 2.75 and "is 1.4 to 2.7 times as fast" in RESULTS
 
 
 def test_a_small_gpt():
@@ -161,7 +175,8 @@ def test_a_large_table():
     assert int4["milliseconds"] <= 1.5 * int8["milliseconds"]
     codes = found["codes of 160 x 256"]["milliseconds"]
     exact = found["int4 by rows"]["milliseconds"]
-    said = f"In {int4['milliseconds']:.0f} ms, as int8 does; {exact:.0f} without rounded inputs, "
+    times = [f"{one['milliseconds']:.0f}" for one in (int4, int8)]
+    said = f"In {times[0]} ms, int8 in {times[1]}; {exact:.0f} without rounded inputs, "
     assert f"{said}{codes:.0f} for codes." in RESULTS
 
 
@@ -194,7 +209,8 @@ def test_wordpiece_in_a_file():
 def test_fasttext_of_the_readme():
     ours, theirs = searched()
     ahead = {
-        key: score - max(theirs[key][arm] for arm in ("autotune", "grid") if arm in theirs[key])
+        key: mean(ours[key])
+        - max(mean(theirs[key][arm]) for arm in ("autotune", "grid") if arm in theirs[key])
         for key, score in ours.items()
     }
     clinc, trec = ([ahead[name, kib] for kib in (16, 32, 64, 128)] for name in ("clinc150", "trec"))
@@ -224,7 +240,7 @@ def test_few_labels():
     three = [len(found) for key, found in arms.items() if key[1] == 1000]
     assert three == [3] * 6
     assert f"from {plain} to {vectors} and {teacher}" in RESULTS
-    assert f"{plain} % without, {teacher} with them" in README
+    assert f"1,000 of AG News give {teacher} %, without {plain} %" in README
     rivals = [
         row
         for row in results.rows("few_labels_rivals")
@@ -249,8 +265,12 @@ def test_all_labels_with_vectors():
         for row in results.rows("few_labels_all")
         if row["spec"]["seed"] == 0
     }
-    assert f"TREC in 128 KiB has {found['trec', 'vectors']:.1f} with vectors" in RESULTS
-    assert f"CLINC150 in 64 KiB has {found['clinc150', 'vectors']:.1f}" in RESULTS
+    trec, clinc = (
+        {found[name, arm] for arm in ("vectors", "teacher")} for name in ("trec", "clinc150")
+    )
+    assert f"one that starts at random and has {trec.pop():.1f}, behind searches" in RESULTS
+    assert f"one with vectors and without soft labels, {clinc.pop():.1f}." in RESULTS
+    assert not trec and not clinc  # both arms ship one file
 
 
 def test_a_trained_model_within_a_budget():
@@ -302,8 +322,13 @@ def test_files_whose_models_are_lost():
     ours = [row for row in results.rows("shrunk") if "quantizer" not in row["spec"]["route"]]
     files = {(row["spec"]["file"], row["spec"]["route"], row["spec"]["seed"]) for row in ours}
     assert len(files) == len(ours) == 4 * 3 + 3 + 2
-    times = [row["bytes_before"] / row["bytes_after"] for row in ours]
-    assert f"{min(times):.1f} to {max(times):.1f} times" in RESULTS
+    times = {kind: [] for kind in ("test", "random")}
+    for row in ours:
+        times[row["outputs"][0]["inputs"]].append(row["bytes_before"] / row["bytes_after"])
+    low, high = (f"{one:.1f}" for one in (min(times["test"]), max(times["test"])))
+    most = max(times["random"])
+    said = f"{low} to {high} times of a trained file, up to {most:.1f} of random numbers"
+    assert said in RESULTS
     codes = [row for row in ours if row["spec"]["route"] == "codes of 2"]
     assert f"{mean(row['bytes_after'] for row in codes):,.0f} bytes keeps 99.9 %" in RESULTS
     assert min(row["outputs"][0]["same_class"] for row in codes) >= 0.999

@@ -202,7 +202,7 @@ def test_anchors_and_low_rank_of_a_third_of_penn_treebank():
     found = by_label("ant_ptb")
     full, few, low = (mean(found[label]) for label in ("SE", "ANT 100", "LR 1/10"))
     assert all(len(found[label]) == 3 for label in ("SE", "ANT 100", "LR 1/10", "LR 1/5"))
-    said = "100 of them lose {:.1f} of perplexity in a tenth of the numbers, low rank {:.1f}."
+    said = "text 100 lose {:.1f} of perplexity in a tenth of the numbers, low rank {:.1f}; on all"
     assert said.format(few - full, low - full) in RESULTS
     said = f"{low:.1f} ± 0.6 and with twice as many at {mean(found['LR 1/5']):.1f} ± 0.8"
     assert said in RESULTS

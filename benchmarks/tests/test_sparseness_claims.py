@@ -63,7 +63,7 @@ def test_order_of_sparse_vectors_that_are_tuned():
         if (width, units) == (20, 10)
     }
     for density, text in (
-        (0.25, "*up* is {} points above no sorting and {} above *down* at density 0.25"),
+        (0.25, "that dev prefers after 20 epochs it is {} and {} at 0.25"),
         (0.1, "(paper: 1.8 and 6.3), {} and {} at density 0.1"),
     ):
         gains = [100 * (test[density, "up"] - test[density, order]) for order in (None, "down")]
