@@ -166,6 +166,9 @@ def test_a_small_gpt():
     for row in found.values():
         assert row["keras_perplexity"] == found["float32"]["keras_perplexity"]
     whole = found["float32"]
+    faster = found["dynamic_int4"]["tokens_per_second"] / whole["tokens_per_second"]
+    hub = " ".join((ROOT / "docs" / "keras_hub.md").read_text().split())
+    assert f"at a fifth of the bytes and {faster:.1f} times the speed" in hub
     assert abs(whole["perplexity"] / whole["keras_perplexity"] - 1) < 1e-4
 
 
