@@ -406,6 +406,9 @@ def computes_as_in_inference_once_frozen(layer):
     layer.trainable = False
     np.testing.assert_allclose(layer(ids, training=True), layer(ids), atol=TOLERANCE)
     assert not layer.losses
+    again = type(layer).from_config(layer.get_config())
+    again(ids, training=True)
+    assert not any(weight.trainable for weight in again.weights)
     layer.trainable = True
 
 

@@ -208,7 +208,7 @@ def split_arguments(kwargs: dict[str, Any]) -> tuple[dict[str, Any], dict[str, A
 def clusters_of(
     layer: CompactEmbedding, input_dim: int, output_dim: int, num_clusters: int, **arguments: Any
 ) -> ClusterEmbedding:
-    """Makes the clusters inside a layer, with its dtype and its arguments for vectors."""
+    """Makes the clusters inside a layer: its dtype, arguments for vectors, frozen if it is."""
     return ClusterEmbedding(
         input_dim,
         output_dim,
@@ -217,6 +217,7 @@ def clusters_of(
         embeddings_regularizer=layer.embeddings_regularizer,
         embeddings_constraint=layer.embeddings_constraint,
         dtype=layer.dtype_policy,
+        trainable=layer.trainable,
         name="clusters",
         **arguments,
     )

@@ -69,7 +69,7 @@ class CodeComposition(keras.layers.Layer):
         self.codebooks_regularizer = codebooks_regularizer
         self.start: list[np.ndarray | None] = [None, None]
         self.width = output_dim if hidden_dim is None else hidden_dim
-        inner = {"dtype": "float32"}
+        inner = {"dtype": "float32", "trainable": self.trainable}
         self.lstm: Any = None
         self.dense: Any = None
         if composition == "lstm":
@@ -78,7 +78,8 @@ class CodeComposition(keras.layers.Layer):
             self.dense = keras.layers.Dense(output_dim, name="hidden", **inner)
         widths = [self.width] if self.dense is None else [self.width, output_dim]
         self.norms = [
-            RowBatchNormalization(name=f"norm_{place}") for place in range(len(widths) * batch_norm)
+            RowBatchNormalization(trainable=self.trainable, name=f"norm_{place}")
+            for place in range(len(widths) * batch_norm)
         ]
 
     def begin(self, start: KDStart) -> None:

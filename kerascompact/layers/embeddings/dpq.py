@@ -112,7 +112,11 @@ class DPQEmbedding(CompactEmbedding):
         self.norm = None
         if self.batch_norm:
             self.norm = RowBatchNormalization(
-                center=False, scale=False, by_piece=not self.shared_norm, name="norm"
+                center=False,
+                scale=False,
+                by_piece=not self.shared_norm,
+                trainable=self.trainable,
+                name="norm",
             )
 
     def build(self, input_shape: Any = None) -> None:

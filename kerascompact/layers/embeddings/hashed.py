@@ -138,6 +138,9 @@ class HashEmbedding(CompactEmbedding):
         weights = tf.gather(self.weights_of_ids.value, ids) if self.importance else None
         for j in range(self.num_hashes):
             bucket = hash_ids(ids, self.seed + j, self.num_buckets)
+            if weights is None:  # else the gather of weights reports ids out of range
+                known = tf.logical_and(ids >= 0, ids < self.num_hashed)
+                bucket = tf.where(known, bucket, self.num_buckets)
             rows = tf.gather(self.buckets.value, bucket)
             vectors += rows if weights is None else rows * weights[..., j : j + 1]
         return vectors

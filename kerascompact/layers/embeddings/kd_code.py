@@ -168,13 +168,14 @@ class KDCodeEmbedding(CompactEmbedding):
             batch_norm=batch_norm,
             codebooks_initializer=self.embeddings_initializer,
             codebooks_regularizer=self.embeddings_regularizer,
+            trainable=self.trainable,
             name="composition",
         )
         if self.start_table is not None:
             check_composition(composition, shared_codebook, codes)
         self.logits_norm = None
         if self.logits_batch_norm:
-            self.logits_norm = RowBatchNormalization(name="logits_norm")
+            self.logits_norm = RowBatchNormalization(trainable=self.trainable, name="logits_norm")
 
     def build(self, input_shape: Any = None) -> None:
         draw: Any = self.logits_initializer.clone()

@@ -129,6 +129,24 @@ class PredefinedSparseEmbedding(CompactEmbedding):
                 name="ranks",
             )
 
+    def call(self, inputs: Any, training: bool | None = None, reverse: bool = False) -> tf.Tensor:
+        if reverse or not (training and self.variational_dropout):
+            return super().call(inputs, training, reverse)
+        if not isinstance(inputs, tf.RaggedTensor):
+            vectors = super().call(inputs, training)
+            shape = tf.shape(vectors)
+            alike = [1] * min(len(vectors.shape) - 1, 1)
+            shape = tf.concat([shape[:-2], alike, shape[-1:]], axis=0)
+            kept = keep_mask(shape, self.variational_dropout, self.noise)
+            return vectors * tf.cast(kept, vectors.dtype)
+        vectors, texts = super().call(inputs, training), inputs
+        while isinstance(texts.values, tf.RaggedTensor):
+            texts = texts.values
+        shape = tf.stack([texts.nrows(), self.output_dim])
+        kept = keep_mask(shape, self.variational_dropout, self.noise)
+        kept = tf.cast(tf.gather(kept, texts.value_rowids()), self.compute_dtype)
+        return vectors.with_flat_values(vectors.flat_values * kept)
+
     def lookup(self, ids: tf.Tensor, training: bool | None) -> tf.Tensor:
         unique, inverse = unique_ids(ids, self.input_dim)
         vectors = tf.gather(self._rows(unique, tf.size(ids)), inverse)
@@ -136,10 +154,6 @@ class PredefinedSparseEmbedding(CompactEmbedding):
             # One draw for each place of the batch, of which the different words take the first.
             words = keep_mask(tf.stack([tf.size(ids), 1]), self.word_dropout, self.noise)
             vectors *= tf.gather(words, inverse)
-        if training and self.variational_dropout:
-            alike = [1, self.output_dim] if ids.shape.rank else [self.output_dim]
-            shape = tf.concat([tf.shape(ids)[:-1], alike], axis=0)
-            vectors *= keep_mask(shape, self.variational_dropout, self.noise)
         return vectors
 
     def _rows(self, ids: tf.Tensor, count: tf.Tensor) -> tf.Tensor:

@@ -108,6 +108,7 @@ class ProjectionEmbedding(ProjectionBase):
                 kernel_initializer=self.kernel_initializer.clone(),
                 kernel_regularizer=self.kernel_regularizer,
                 dtype=self.dtype_policy,
+                trainable=self.trainable,
                 name=f"dense_{number}",
             )
             for number, units in enumerate((*self.hidden_units, self.output_dim))
@@ -119,7 +120,8 @@ class ProjectionEmbedding(ProjectionBase):
                 "batch": keras.layers.BatchNormalization,
                 "layer": keras.layers.LayerNormalization,
             }[self.normalization]
-            self.normalize = kind(dtype=self.dtype_policy, name="normalization")
+            options = {"dtype": self.dtype_policy, "trainable": self.trainable}
+            self.normalize = kind(**options, name="normalization")
 
     def build(self, input_shape: Any = None) -> None:
         width = self.projection.num_bits

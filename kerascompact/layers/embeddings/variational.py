@@ -114,7 +114,7 @@ class VariationalEmbedding(CompactEmbedding):
                 self.steps.assign_add(1)
         of_all = gathered(unique)
         steps = tf.convert_to_tensor(self.steps.value)
-        owed = tf.cast(steps - tf.gather(self.paid.value, unique), tf.float32)
+        owed = self._weights_between(tf.gather(self.paid.value, unique), steps)
         if replicas() > 1:  # those that have the word share its charge; Keras averages over all
             owed *= replicas() / _counts(unique, of_all)
         # `steps` once per row, for any shape that XLA gives `unique`.
@@ -125,15 +125,21 @@ class VariationalEmbedding(CompactEmbedding):
         divergence = tf.where(charged, divergence, 0.0)
         with taking_turns():
             self.paid.value.scatter_update(tf.IndexedSlices(now, of_all))
-        weight = self.kl_weight * tf.minimum(
-            1.0, tf.cast(steps, tf.float32) / float(max(self.warmup, 1))
-        )
         if self.charge == "all":
             if not first:
                 return
-            divergence, owed = self.divergences()[int(self.mask_zero) :], 1.0
-        self._charged = weight * tf.reduce_sum(owed * divergence)
+            divergence = self.divergences()[int(self.mask_zero) :]
+            owed = self._weights_between(steps - 1, steps)
+        self._charged = self.kl_weight * tf.reduce_sum(owed * divergence)
         self.add_loss(self._charged)
+
+    def _weights_between(self, paid: tf.Tensor, steps: tf.Tensor) -> tf.Tensor:
+        """The sum of the weights, `min(1, s / warmup)`, of the steps `s` after `paid`."""
+        warm = max(self.warmup, 1)
+        ends = [tf.cast(tf.minimum(end, warm), tf.float32) for end in (paid, steps)]
+        rising = [end * (end + 1.0) / (2.0 * warm) for end in ends]
+        whole = tf.maximum(steps, warm) - tf.maximum(paid, warm)
+        return rising[1] - rising[0] + tf.cast(whole, tf.float32)
 
     def met(self, ids: tf.Tensor) -> tf.Tensor:
         """Which words have occurred in training; all of them before training."""

@@ -28,6 +28,10 @@ OPTIONS = (
     "weight_dropout",
     "unroll",
 )
+DRAWN = {  # Keras' default of what draws, and what keeps the draws of one seed apart
+    "kernel_initializer": ("glorot_uniform", 0),
+    "recurrent_initializer": ("orthogonal", 2**20),
+}
 OF_LOOP = ("return_sequences", "return_state", "go_backwards", "stateful", "zero_output_for_mask")
 
 
@@ -78,23 +82,25 @@ class SparseRecurrent(keras.layers.RNN):
         checks.integer_in("units", units, 1)
         lengths = segment_lengths(units, num_segments)
         gamma = checks.number("gamma", gamma, above=0, up_to=1)
-        dtype = kwargs.get("dtype")
+        shared = {"dtype": kwargs.get("dtype"), "trainable": kwargs.get("trainable", True)}
         options = {name: kwargs.pop(name) for name in self.OPTIONS if name in kwargs}
+        if seed is not None:
+            options = {name: default for name, (default, _) in DRAWN.items()} | options
         segments = [
             self.SEGMENT(
                 length,
-                **{name: _nth(name, value, number) for name, value in options.items()},
+                **{name: _nth(name, value, number, seed) for name, value in options.items()},
                 seed=None if seed is None else seed + number,
                 **cudnn,
                 return_sequences=kwargs.get("return_sequences", False),
                 return_state=True,
                 go_backwards=kwargs.get("go_backwards", False),
-                dtype=dtype,
+                **shared,
                 name=f"segment_{number}",
             )
             for number, length in enumerate(lengths)
         ]
-        cell = Segments(segments, gamma, dtype=dtype, name="segments")
+        cell = Segments(segments, gamma, **shared, name="segments")
         super().__init__(cell, unroll=options.get("unroll", False), **kwargs)
         self.units, self.num_segments, self.gamma, self.seed = units, num_segments, gamma, seed
         self.cudnn = cudnn
@@ -201,14 +207,19 @@ class SparseRecurrent(keras.layers.RNN):
         return cls(**config)
 
 
-def _nth(name: str, value: Any, number: int) -> Any:
-    """The option of one segment; with equal seeds, segments would start as copies."""
+def _nth(name: str, value: Any, number: int, seed: int | None) -> Any:
+    """The option of one segment; with equal seeds, segments would start as copies.
+
+    An initializer without a seed gets the layer's.
+    """
     if not name.endswith("_initializer") or value is None:
         return value
     value = keras.initializers.get(value)
     if not isinstance(value, keras.initializers.Initializer):
         return value  # a function
     config = value.get_config()
+    if "seed" in config and config["seed"] is None and seed is not None:
+        config["seed"] = seed + DRAWN.get(name, ("", 2**21))[1]
     if isinstance(config.get("seed"), int):
         config["seed"] += number
     elif config.get("seed") is not None:

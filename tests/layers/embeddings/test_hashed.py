@@ -1,6 +1,7 @@
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from contracts import check_embedding
 from form_examples import by_hand
@@ -56,6 +57,16 @@ def test_words_are_sums_of_their_buckets(arguments):
     hidden = np.random.default_rng(0).normal(size=(1, 3, 4)).astype(np.float32)
     for each in (layer, form):
         np.testing.assert_allclose(each(hidden, reverse=True), hidden @ expected.T, atol=1e-5)
+
+
+@pytest.mark.parametrize("options", [{}, {"importance": False}, {"num_frequent": 5}])
+def test_reports_ids_out_of_range_in_a_graph(options):
+    layer = HashEmbedding(20, 4, 7, 1, **{"importance": False, **options})
+    lookup = tf.function(layer)
+    assert lookup(tf.constant([0, 19])).shape == (2, 4)
+    for id in (-1, 20):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="is not in"):
+            lookup(tf.constant([3, id]))
 
 
 def test_an_optimizer_with_momentum_moves_the_rows_of_the_batch_only():

@@ -131,6 +131,13 @@ def test_drops_dimensions_of_a_text():
     assert len(np.unique(found[:, :, 0].reshape(-1, 6), axis=0)) > 20
     assert layer(np.array(3), training=True).shape == (6,)
     assert layer(np.array([3, 4]), training=True).shape == (2, 6)
+    lengths = [10, 20] * 100
+    texts = tf.RaggedTensor.from_row_lengths(np.zeros(3000, int), lengths)
+    for ragged in (texts, tf.RaggedTensor.from_row_lengths(texts, [150, 0, 50])):
+        flat = layer(ragged, training=True).flat_values.numpy()
+        first = flat[np.cumsum([0, *lengths])[:-1]]
+        np.testing.assert_array_equal(flat, first.repeat(lengths, axis=0))
+        assert len(np.unique(first, axis=0)) > 20
     np.testing.assert_array_equal(layer(EVERY), 1.0)
 
 

@@ -112,6 +112,9 @@ def test_the_weight_rises():
         found.append(float(layer.losses[0]))
     expected = 0.01 * kl(layer.log_alpha.numpy()[7]) * np.array([0.25, 0.5, 0.75, 1, 1, 1])
     np.testing.assert_allclose(found, expected, rtol=1e-5)
+    layer(np.array([8]), training=True)  # owes seven steps, the first three at less than 1
+    owed = 0.01 * kl(layer.log_alpha.numpy()[8]) * (0.25 + 0.5 + 0.75 + 4)
+    assert float(layer.losses[0]) == pytest.approx(owed, rel=1e-5)
 
 
 def test_words_that_training_never_meets_are_dropped():

@@ -213,6 +213,22 @@ def test_segments_of_one_seed_do_not_start_as_copies():
     assert np.abs(first - second).max() > 0.1
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_seed_decides_the_weights_and_a_frozen_layer_stays_frozen(kind):
+    made = [KINDS[kind][0](6, 2, 0.5, seed=seed, trainable=seed > 1) for seed in (1, 1, 2)]
+    made.append(type(made[0]).from_config(made[0].get_config()))
+    for layer in made:
+        layer.build((None, None, 8))
+    first, same, other, again = (layer.get_weights() for layer in made)
+    for weights in (same, again):
+        for one, two in zip(first, weights, strict=True):
+            np.testing.assert_array_equal(one, two)
+    drawn = [place for place, weight in enumerate(first) if np.ptp(weight)]
+    assert all(np.abs(first[place] - other[place]).max() > 0.01 for place in drawn)
+    assert np.abs(first[drawn[0]] - first[drawn[2]]).max() > 0.01  # of two segments
+    assert [sum(w.trainable for w in layer.weights) for layer in made] == [0, 0, len(first), 0]
+
+
 @pytest.mark.few(1)
 @pytest.mark.parametrize("kind", KINDS)
 def test_keeps_its_configuration_and_counts_its_parameters(kind):
