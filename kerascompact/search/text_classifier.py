@@ -84,7 +84,8 @@ def text_classifier(
             train on; with more texts and nothing else, soft labels brought nothing on dev. Never
             where a text may have several labels.
         refit: Whether the chosen setting is trained again on train and dev together. Default: if
-            dev has fewer than 2,000 rows.
+            dev has fewer than 2,000 rows, and then some trials are compared on other rows of both
+            as well. False: dev is never trained on, and all are compared on all of it.
         workers: Processes that train at once, each with one thread. Default: one for each core, at
             most 4. 1: in this process.
         trials: Most trials of all budgets together. With one worker, a seed and enough minutes,
@@ -147,7 +148,7 @@ def text_classifier(
             storage_of(storage, place)  # an error before the search is written
         task = prepare(
             dataset, beyond, place, resume, budgets=sizes, metric=metric, seed=seed, distil=distil,
-            storage=storage, used=used,
+            storage=storage, used=used, apart=refit is False,
         )  # fmt: skip
         begun = time.time()
         worker = Worker(place)

@@ -62,7 +62,7 @@ def _with_pairs(words: tf.RaggedTensor) -> tf.RaggedTensor:
     """Behind each word but the last of a text, the pair of it and the next one."""
     if words.ragged_rank > 1:
         return words.with_values(_with_pairs(words.values))
-    after = tf.concat([words.values[1:], [""]], 0)
+    after = tf.concat([words.values[1:], words.values[:1]], 0)  # as many, of no words as well
     pairs = tf.strings.join([words.values, after], " ")
     both = words.with_values(tf.stack([words.values, pairs], 1)).merge_dims(1, 2)
     return both[:, :-1]  # the last word of a text has none to pair with

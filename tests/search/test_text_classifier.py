@@ -13,6 +13,7 @@ from kerascompact.runtime import TextClassifier
 from kerascompact.search import sizes, text_classifier
 from kerascompact.search.found import importances
 from kerascompact.search.sizes import MARGIN
+from kerascompact.search.task import Task
 from tiny_task import dataset
 
 BUDGETS = ["12KiB", "20KB"]
@@ -55,7 +56,8 @@ def test_files_keep_their_budgets_and_read_text(found, tmp_path):
 
 
 def test_predicted_bytes_are_those_of_the_file(found):
-    result, *_ = found
+    result, folder, _ = found
+    assert Task.load(folder / "search").apart  # refit is False
     for best in result.by_budget.values():
         runs = [run for run in result.trials if run.setting == best.setting]
         assert runs and -MARGIN <= runs[0].bytes - len(best.file) <= MARGIN

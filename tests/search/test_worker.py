@@ -103,6 +103,19 @@ def test_what_a_trial_has_made_is_freed_after_it(error, tmp_path):
     assert len(alive) == 1 and alive[0]() is None
 
 
+@pytest.mark.parametrize(
+    "apart, num_dev, folds", [(False, 100, 4), (False, 2000, 1), (True, 100, 1)]
+)
+def test_dev_that_is_kept_apart_has_no_other_splits(apart, num_dev, folds):
+    worker = SimpleNamespace(
+        task=SimpleNamespace(apart=apart),
+        corpus=SimpleNamespace(num_dev=num_dev),
+        guides=SimpleNamespace(seconds=0.1),
+        seconds=1e6,
+    )
+    assert Worker._folds(worker) == folds
+
+
 def test_one_slow_trial_does_not_end_a_search(monkeypatch, tmp_path):
     """Time is used until what a usual trial takes is no longer left."""
     clock, studies = [0.0], Studies({100: "100"}, storage_of("", tmp_path), 0, 0, lambda _: [],

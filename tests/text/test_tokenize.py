@@ -58,6 +58,9 @@ def test_equals_pure_python_on_clinc(rules):
 @pytest.mark.parametrize("rules", RULES)
 def test_equals_pure_python_on_hostile_text(rules):
     assert_equal(HOSTILE, rules)
+    for blank in ([""], [" ", "\t"]):
+        assert_equal(blank, rules)
+    assert tokenize(tf.constant([], tf.string), rules).to_list() == []
 
 
 @pytest.mark.few(3)
