@@ -43,9 +43,9 @@ COLUMNS: tuple[tuple[str, str, dict[str, Any], str], ...] = (
     ),
     (
         "NP-SG 4M",
-        "word_similarity_part",
-        {"whitening": 0.05, "hidden": hidden_units(4_000_000)},
-        f"{PART}, 15 epochs, whitened, no cosine loss, nothing misspelt",
+        "word_similarity_long",
+        {"hidden": hidden_units(4_000_000)},
+        ALL,
     ),
 )
 

@@ -111,10 +111,17 @@ def test_thirty_epochs_of_all_of_the_text():
     rows = results.rows("word_similarity_long")
     by_units = {row["spec"]["hidden"]: row for row in rows}
     one = by_units[819]
-    base, found, wider = (
+    base, found, wider, widest = (
         word_similarity.average(by_units[units], word_similarity.FREQUENT)
-        for units in (0, 819, 1638)
+        for units in (0, 819, 1638, 3276)
     )
+    assert f"with 4M at {widest:.3f}, {widest / base:.2f} (the paper: 0.94" in RESULTS
+    others = [
+        f"{word_similarity.average(by_units[units], word_similarity.OTHERS):.3f}"
+        for units in (3276, 0)
+    ]
+    assert f"on the other seven sets level with it ({others[0]} and {others[1]})" in RESULTS
+    assert f"2M numbers {wider / base:.2f}, with 4M {widest / base:.2f}" in PAGE
     said = "With 2M numbers the frequent sets are at {:.3f}, {:.2f} of the skip-gram after"
     assert said.format(wider, wider / base) in RESULTS
     said = "the frequent sets are at {:.3f}, {:.2f} of the skip-gram's {:.3f}, as in the paper"
