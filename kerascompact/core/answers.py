@@ -43,14 +43,20 @@ def unequal(one: np.ndarray, other: np.ndarray, multi_label: bool = False) -> np
             with a single probability. Single numbers that are none, as of a regression, differ if
             they are further apart than a twentieth of the largest.
 
+    Integers and booleans on both sides are answers, such as tags: any other one differs.
+
     Returns: Booleans `(...)`.
 
+    >>> unequal(np.array([[3, 1, 9], [1, 2, 9]]), np.array([[0, 4, 9], [1, 2, 9]]))
+    array([ True, False])
     >>> one, other = np.array([[0.7, 0.9]]), np.array([[0.3, 0.8]])
     >>> unequal(one, other), unequal(one, other, multi_label=True)
     (array([False]), array([ True]))
     >>> unequal(np.array([[2.0], [40.0]]), np.array([[1.0], [37.0]]))
     array([False,  True])
     """
+    if one.dtype.kind in "iub" and other.dtype.kind in "iub":
+        return (one != other).any(axis=-1)
     if one.shape[-1] == 1 and not multi_label:
         multi_label = _are_probabilities(one) and _are_probabilities(other)
         if not multi_label:

@@ -452,3 +452,8 @@ def test_a_file_of_any_batch_is_wrong_if_it_is_so_for_seven_rows(layer, message)
         export.verify(wrong, export.convert(wrong, "float32"), IDS, batch_size=1)
     with pytest.raises(ValueError, match=message):
         export.verify(wrong, data, IDS, batch_size=1)
+
+
+def test_one_number_for_each_word_of_texts_of_many_lengths():
+    stacked = predictions._stacked([np.array([4, 2]), np.array([3])])
+    np.testing.assert_array_equal(stacked, [[4, 2], [3, 0]])

@@ -100,3 +100,15 @@ def test_an_activation_of_the_product_stays():
     given = np.array([[2, 5, 0]], np.int32)
     (found,) = Interpreter(export.convert(model, "float32")).run({"ids": given}).values()
     np.testing.assert_allclose(found, model(given), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("shape, width", [((1, 4), 4), ((1, 4), 1), ((4, 1, 1), 2)])
+def test_masks_of_other_shapes_stay(shape, width):
+    """`(b, 1, L)` masks columns, or makes an outer product."""
+    ids = keras.Input((4,), dtype="int32", name="ids")
+    known = keras.ops.not_equal(ids, 0)
+    keep = keras.ops.cast(keras.ops.reshape(known, (-1, *shape)), "float32")
+    model = keras.Model(ids, keras.ops.tanh(table(width)(ids) * keep))
+    rows = np.array([[1, 2, 0, 0]], "int32")
+    (found,) = Interpreter(export.convert(model, "float32")).run({"ids": rows}).values()
+    np.testing.assert_allclose(found, model(rows), atol=1e-6)

@@ -10,6 +10,7 @@ from kerascompact.tflite.graph_edits import (
     TYPE,
     become,
     constant,
+    dims_of,
     drop_unused,
     kind,
     needs_runtime,
@@ -112,7 +113,8 @@ def _zero_padding(model: Any, graph: Any, makers: dict[int, Any], operator: Any)
 
 
 def _masked(model: Any, graph: Any, makers: dict[int, Any], index: int) -> int | None:
-    """The ids of which a tensor says where they are not 0, as numbers with one more dimension."""
+    """The ids of which a tensor `(..., 1)` says, as numbers, where they are not 0."""
+    shape = dims_of(graph.tensors[index])
     for _ in range(2):
         changed = makers.get(index)
         if changed is None or kind(model, changed) not in (OP.CAST, OP.RESHAPE):
@@ -121,7 +123,8 @@ def _masked(model: Any, graph: Any, makers: dict[int, Any], index: int) -> int |
     different = _made(model, makers, index, OP.NOT_EQUAL)
     if different is None or not _is_number(model, graph, int(different.inputs[1]), 0):
         return None
-    return int(different.inputs[0])
+    ids = int(different.inputs[0])
+    return ids if shape == [*dims_of(graph.tensors[ids]), 1] else None
 
 
 def _where_ids(model: Any, graph: Any, makers: dict[int, Any], operator: Any) -> None:
