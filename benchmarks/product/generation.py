@@ -66,7 +66,7 @@ def speed(generate: Callable[[], object]) -> int:
 def compared(lm: Any) -> dict[str, Any]:
     """The row of a model: prompts with equal tokens, and tokens per second.
 
-    Keras is timed by its plain graph and by XLA, its default, both traced and compiled before.
+    Keras is timed by its plain graph, its default without a GPU, and by XLA, both traced before.
     """
     file = export.convert_causal_lm(lm, "float32", max_length=LONGEST)
     reader = CausalLM(file)

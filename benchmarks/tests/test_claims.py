@@ -31,6 +31,9 @@ def test_numbers_of_the_readme():
     assert f"{keras[0]:,.0f} bytes with {keras[1]:.1f} %" in README
     assert f"with 4-bit tables {int4[0]:,.0f} bytes and {int4[1]:.1f} %" in README
     assert f"it has {clusters[0]:,.0f} bytes and {clusters[1]:.1f} %" in README
+    (stock,) = (group for key, group in groups.items() if key[1] == "converter, dynamic range")
+    size, right = (mean(row[key] for row in stock) for key in ("file_bytes", "file_accuracy"))
+    assert f"TensorFlow's 8 bits: {size:,.0f} and {100 * right:.1f} %" in README
 
 
 def searched():

@@ -166,7 +166,7 @@ def _of_one_shape(data: Examples) -> list[list[int]]:
 
 def _stacked(outputs: list[np.ndarray]) -> np.ndarray:
     """Stacks the outputs of all examples; those of shorter texts are padded with zeros."""
-    if outputs[0].ndim:
+    if outputs[0].ndim and len({*map(len, outputs)}) > 1:
         longest = max(map(len, outputs))
         outputs = [np.pad(o, [(0, longest - len(o)), *[(0, 0)] * (o.ndim - 1)]) for o in outputs]
     return np.stack(outputs)

@@ -21,9 +21,14 @@ class _Guidance(keras.layers.Layer):
         self.vectors_weight = checks.number("vectors_weight", vectors_weight, above=0)
 
     def attach(self, embedding: Any) -> None:
-        """Belongs to one embedding, since a second one would replace its vectors."""
+        """Belongs to one embedding, since a second one would replace its vectors.
+
+        It is frozen if the embedding is, before it has weights.
+        """
         if self.built:
             checks.fail("guidance", "one that no other layer has", self)
+        if not embedding.trainable:
+            self.trainable = False
         self.built = True
 
     def distance(
@@ -175,6 +180,7 @@ class PretrainedGuidance(_Guidance):
                 name="encoder",
             )
             self.encoder.build((None, shape[1]))
+            self.encoder.trainable = self.trainable
 
     def guide(
         self,

@@ -22,7 +22,7 @@ class Embedding(_Keras):
     step copies all of it before the rows are written. Here the gather reads rows of the variable
     itself. Train it with `kerascompact.optimizers.lazy`, whose step updates these rows only: at a
     million words of width 64 a step takes 4.2 ms of a processor, that of Keras' layer with `lazy`
-    19 ms, with Keras' Adam 147 ms.
+    19 ms, with Keras' Adam 147 ms. Compiled by XLA Keras' layer takes 4.6 ms, and this gains none.
 
     All else is Keras': arguments, weight, config, masks, types, LoRA, `quantize`, negative and
     sparse ids. `from_config`, `set_weights` and `load_weights` take what Keras' layer has saved; in

@@ -130,22 +130,21 @@ class PredefinedSparseEmbedding(CompactEmbedding):
             )
 
     def call(self, inputs: Any, training: bool | None = None, reverse: bool = False) -> tf.Tensor:
+        vectors = super().call(inputs, training, reverse)
         if reverse or not (training and self.variational_dropout):
-            return super().call(inputs, training, reverse)
-        if not isinstance(inputs, tf.RaggedTensor):
-            vectors = super().call(inputs, training)
-            shape = tf.shape(vectors)
-            alike = [1] * min(len(vectors.shape) - 1, 1)
-            shape = tf.concat([shape[:-2], alike, shape[-1:]], axis=0)
+            return vectors
+        # A mask for each text. `lookup` has the words of a ragged batch in one row.
+        if isinstance(inputs, tf.RaggedTensor):
+            while isinstance(inputs.values, tf.RaggedTensor):
+                inputs = inputs.values
+            shape = tf.stack([inputs.nrows(), self.output_dim])
             kept = keep_mask(shape, self.variational_dropout, self.noise)
-            return vectors * tf.cast(kept, vectors.dtype)
-        vectors, texts = super().call(inputs, training), inputs
-        while isinstance(texts.values, tf.RaggedTensor):
-            texts = texts.values
-        shape = tf.stack([texts.nrows(), self.output_dim])
+            kept = tf.cast(tf.gather(kept, inputs.value_rowids()), self.compute_dtype)
+            return vectors.with_flat_values(vectors.flat_values * kept)
+        shape, words = tf.shape(vectors), len(vectors.shape) > 1
+        shape = tf.concat([shape[:-2], [1] * words, shape[-1:]], axis=0)
         kept = keep_mask(shape, self.variational_dropout, self.noise)
-        kept = tf.cast(tf.gather(kept, texts.value_rowids()), self.compute_dtype)
-        return vectors.with_flat_values(vectors.flat_values * kept)
+        return vectors * tf.cast(kept, self.compute_dtype)
 
     def lookup(self, ids: tf.Tensor, training: bool | None) -> tf.Tensor:
         unique, inverse = unique_ids(ids, self.input_dim)

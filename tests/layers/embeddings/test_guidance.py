@@ -136,3 +136,20 @@ def test_rejects():
         OnlineGuidance(kd_probability=0)
     with pytest.raises(ValueError, match="`vectors_weight` must be a finite number > 0"):
         OnlineGuidance(vectors_weight=-1)
+
+
+@pytest.mark.parametrize("kind", ["online", "pretrained"])
+def test_a_frozen_layer_stays_frozen_when_it_is_made_again(kind):
+    def guide():
+        table = numbers(V, WIDTH)
+        return OnlineGuidance() if kind == "online" else PretrainedGuidance(table, 10.0, 1.0)
+
+    layer = guided(guide())
+    trainable = [weight.trainable for weight in layer.weights]
+    layer.trainable = False
+    again = KDCodeEmbedding.from_config(layer.get_config())
+    again(IDS)
+    for frozen in (guided(guide(), trainable=False), again):
+        assert not any(weight.trainable for weight in frozen.weights)
+        frozen.trainable = True
+        assert [weight.trainable for weight in frozen.weights] == trainable
