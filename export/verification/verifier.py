@@ -89,9 +89,10 @@ def verify(
         tolerance: Largest allowed absolute difference of an output. Default: 1e-4, which is 100
             times the largest difference seen between float32 sums in another order; no limit for a
             file that computes with rounded inputs.
-        min_agreement: Smallest allowed share of examples with the same argmax (or, of one number
-            that is no probability, closer than a twentieth of the largest); a tie counts as the
-            same. Default: 1; 0.98 for a file that computes with rounded inputs.
+        min_agreement: Smallest allowed share of examples with the same argmax (of several sigmoids,
+            the same set of labels, unless `labels` are a class each; of one number that is no
+            probability, closer than a twentieth of the largest); a tie counts as the same.
+            Default: 1; 0.98 for a file that computes with rounded inputs.
         max_loss: Largest allowed loss of accuracy from the trained model to the file; 0.01 is one
             point. Default: no limit.
         signature: Name of the model, if the file has several.
@@ -169,9 +170,10 @@ def compare(
     if labels is not None and len(found) != 1:
         checks.fail("labels", f"None for a file with the outputs {[*found]}", labels)
     with_bits = "projection" in (file.text or {})
-    multi_label = bool((file.metadata or {}).get("multi_label"))
-    sets = multi_label or has_independent_outputs(trained_model)
-    in_keras = _InKeras(trained_model, asked, [*found], with_bits, batch_size, multi_label)
+    sets = bool((file.metadata or {}).get("multi_label"))
+    if labels is None or np.shape(labels) == [*found.values()][0].shape:
+        sets |= has_independent_outputs(trained_model)  # with a class each, the likeliest counts
+    in_keras = _InKeras(trained_model, asked, [*found], with_bits, batch_size, sets)
     # A tf_keras layer that was trained for quantization rounds with any recipe.
     exact = recipe.exact and not any(map(_rounds_itself, all_layers(trained_model)))
     with quiet():
@@ -194,9 +196,9 @@ def compare(
         )
     return Report(
         examples=len(given),
-        frozen_file=difference(found, frozen, multi_label),
-        trained_frozen=difference(trained, unrounded, multi_label),
-        trained_file=difference(found, trained, multi_label),
+        frozen_file=difference(found, frozen, sets),
+        trained_frozen=difference(trained, unrounded, sets),
+        trained_file=difference(found, trained, sets),
         file_bytes=len(file.data),
         microseconds=float(np.median(seconds) * 1e6),
         trained_accuracy=accuracy(trained, labels, sets),
@@ -217,11 +219,11 @@ class _InKeras(NamedTuple):
     names: list[str]
     bits: bool
     batch_size: int
-    multi_label: bool
+    sets: bool
 
     def apart(self, one: Outputs, other: Outputs, exact: bool = True) -> np.ndarray:
         """Whether an example is to be predicted alone: its answers differ, or its numbers do."""
-        answers = differ(one, other, self.multi_label)
+        answers = differ(one, other, self.sets)
         return answers | far(one, other) if exact else answers
 
     def frozen(

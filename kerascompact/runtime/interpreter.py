@@ -131,7 +131,10 @@ class Interpreter:
         facts = self.metadata or {}
         if told := facts.get("num_ids"):
             return told
-        sizes = [e["input_dim"] for e in facts.get("embeddings", []) if e["input_dim"] is not None]
+        tables = facts.get("embeddings")
+        if tables == []:  # a model without a table, in a file of several
+            return None
+        sizes = [e["input_dim"] for e in tables or [] if e["input_dim"] is not None]
         return max(sizes) if sizes else (facts.get("vocabulary") or {}).get("size")
 
     @property

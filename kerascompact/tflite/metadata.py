@@ -60,10 +60,13 @@ def metadata_of(model: Any) -> dict[str, Any] | None:
 def of_signature(metadata: dict[str, Any], name: str) -> dict[str, Any]:
     """The metadata of a file with what they say of one of its models, if it has several.
 
+    The tables of the others are not its own.
+
     >>> of_signature({"vocabulary": {}, "signatures": {"a": {"labels": ["x"]}}}, "a")["labels"]
     ['x']
     """
-    return {**metadata, **metadata.get("signatures", {}).get(name, {})}
+    own = metadata.get("signatures", {}).get(name)
+    return metadata if own is None else {**metadata, "embeddings": [], **own}
 
 
 def metadata_of_graph(model: Any, graph: int = 0) -> dict[str, Any]:

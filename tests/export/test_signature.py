@@ -4,7 +4,7 @@ import keras
 import numpy as np
 import pytest
 
-from export_models import V, answers, cluster, some_ids
+from export_models import V, answers, cluster, mean, some_ids
 from kerascompact import export, layers, tflite, tools
 from kerascompact.export.recipe import Recipe
 from kerascompact.export.signature import for_each
@@ -139,6 +139,18 @@ def test_subclassed_models_that_share_a_layer():
         np.testing.assert_allclose(found, expected[name][:1], **CLOSE)
     assert len([t for t in tools.inspect(data).tensors if t.dtype == "uint8"]) == 1
     np.testing.assert_array_equal(models["one"](IDS)["out"], expected["one"])  # given back
+
+
+def test_numbers_of_a_model_without_a_table_are_no_ids():
+    numbers = keras.Input((2,), dtype="int32", name="numbers")
+    total = keras.ops.sum(keras.ops.cast(numbers, "float32"), axis=-1, keepdims=True)
+    models = {"classify": mean(cluster()), "add": keras.Model(numbers, {"total": total})}
+    data = export.convert(models)
+    file = Interpreter(data, signature="add")
+    assert file.vocabulary_size is None
+    assert file.run({"numbers": np.array([[V, 1]], np.int32)})["total"] == V + 1
+    with pytest.raises(ValueError, match=r"must lie in \[0, 30\)"):
+        Interpreter(data, signature="classify").run({"ids": IDS[:1] + V})
 
 
 def test_text_labels_and_facts_of_each():

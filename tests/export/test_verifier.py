@@ -457,3 +457,22 @@ def test_a_file_of_any_batch_is_wrong_if_it_is_so_for_seven_rows(layer, message)
 def test_one_number_for_each_word_of_texts_of_many_lengths():
     stacked = predictions._stacked([np.array([4, 2]), np.array([3])])
     np.testing.assert_array_equal(stacked, [[4, 2], [3, 0]])
+
+
+def test_answers_of_several_sigmoids_are_sets_of_labels():
+    """Two models with the same likeliest label, of which one has the second label too."""
+
+    def sigmoids(second):
+        head = keras.layers.Dense(3, "sigmoid", kernel_initializer="zeros")
+        made = keras.Sequential([keras.Input((2,)), head])
+        head.bias.assign([2.0, second, -1.0])
+        return made
+
+    model, file, rows = sigmoids(0.1), export.convert(sigmoids(-0.1)), np.zeros((4, 2), np.float32)
+    own, sets = export.convert(model), np.tile([1, 1, 0], (4, 1))
+    assert "same sets of labels 1.0" in str(export.verify(model, own, rows, sets))
+    for labels in (None, sets):
+        with pytest.raises(ValueError, match=r"same sets of labels 0\.0"):
+            export.verify(model, file, rows, labels, tolerance=1.0)
+    report = export.verify(model, file, rows, np.zeros(4, int), tolerance=1.0)
+    assert report.agreement == report.file_accuracy == 1.0  # a class each: the likeliest
