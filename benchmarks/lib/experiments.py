@@ -86,6 +86,7 @@ FOLDERS: dict[str, dict[str, tuple[str, ...]]] = {
         "phone": ("phone",),
         "operator_times": ("operator_times",),
         "budgets": ("budgets",),
+        "dev_alone": ("dev_alone",),
         "fasttext_autotune": ("fasttext_autotune",),
         "fasttext_grid": ("fasttext_grid", "fasttext_grid_dev"),
         "by_hand": ("by_hand", "by_hand_dev"),

@@ -109,7 +109,6 @@ def run(arguments: argparse.Namespace, defaults: dict[str, object]) -> int:
         vocabulary_file.check(place / folder.FILE, None, arguments.resume)  # before hours of work
     teacher = _teacher(arguments.teacher)
     loaded = source.dataset(arguments, arguments.seed, False, dev_share)
-    refit = False if getattr(arguments, "dev", None) else None  # a dev of one's own is kept out
     try:
         with source.printed_warnings():
             found = text_classifier(
@@ -122,11 +121,11 @@ def run(arguments: argparse.Namespace, defaults: dict[str, object]) -> int:
                 teacher=teacher,
                 unlabelled=texts_of(arguments.unlabelled) if arguments.unlabelled else [],
                 distil=arguments.distil,
-                refit=refit,
                 workers=arguments.workers,
                 folder=arguments.out / "search",
                 resume=arguments.resume,
                 storage=arguments.storage,
+                dev_alone=bool(getattr(arguments, "dev", None)),
             )
     except KeyboardInterrupt as stop:
         begun = (arguments.out / "search" / TASK).exists()

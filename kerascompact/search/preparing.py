@@ -121,6 +121,8 @@ def prepare(dataset: Dataset, beyond: Beyond, folder: Path, resume: bool, **opti
         if task.storage not in ("", absolute(before.storage)):  # would have none of its trials
             own = f"the one that the search began with (`storage` in {folder / TASK}), or left out"
             checks.fail("storage", own, task.storage)
+        if task.dev_alone != before.dev_alone:  # scores of other rows would be among those of dev
+            checks.fail("dev_alone", f"{before.dev_alone}, as begun", task.dev_alone)
         distil = before.distil if given is None else task.distil
         if beyond.unlabelled and distil != before.distil:
             expected = f"{before.distil}, as begun: with texts without a label scores depend on it"

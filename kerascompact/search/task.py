@@ -32,7 +32,7 @@ class Task:
         digest: First digits of the SHA-256 of texts, labels, their names, vectors and a teacher.
         used: Most rows that a trial trains on, and that the final training does.
         vectors: What pre-trained vectors there are, in a few words; "": none.
-        apart: Whether dev is never trained on, so that all trainings are compared on all of it.
+        dev_alone: Whether settings are compared on dev alone, which is never trained on.
 
     Example:
     >>> Task("mine", (65536,), ("a", "b"), 100, "accuracy", 0, True, "", "0a1b").study(65536)
@@ -50,7 +50,7 @@ class Task:
     digest: str
     used: tuple[int, int] = (2**31, 2**31)
     vectors: str = ""
-    apart: bool = False
+    dev_alone: bool = False
 
     def study(self, budget: int) -> str:
         """Name of the Optuna study of a budget."""

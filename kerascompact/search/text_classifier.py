@@ -49,6 +49,7 @@ def text_classifier(
     resume: bool = False,
     storage: str = "",
     verbose: bool = True,
+    dev_alone: bool = False,
 ) -> Found:
     """Searches for the file that classifies texts best within a budget of bytes.
 
@@ -84,8 +85,7 @@ def text_classifier(
             train on; with more texts and nothing else, soft labels brought nothing on dev. Never
             where a text may have several labels.
         refit: Whether the chosen setting is trained again on train and dev together. Default: if
-            dev has fewer than 2,000 rows, and then some trials are compared on other rows of both
-            as well. False: dev is never trained on, and all are compared on all of it.
+            dev has fewer than 2,000 rows and does not decide alone.
         workers: Processes that train at once, each with one thread. Default: one for each core, at
             most 4. 1: in this process.
         trials: Most trials of all budgets together. With one worker, a seed and enough minutes,
@@ -97,6 +97,10 @@ def text_classifier(
             `postgresql://...`, or the path of a shared journal. Default: a journal in `folder`, or
             what the search to resume has.
         verbose: Whether to show progress.
+        dev_alone: Whether settings are compared on dev alone, which is never trained on, for a dev
+            of other texts than train, such as those of the app. Else the best settings are trained
+            again with other rows of train and dev as dev, if dev has fewer than 2,000: on few rows
+            of dev, those win that fit these by chance.
 
     Returns: The files and what was tried, see `Found`.
 
@@ -130,9 +134,11 @@ def text_classifier(
             checks.fail("data", f"a dataset with rows in {name}", dataset.name)
     metric = metric or ("micro_f1" if dataset.multi_label else "accuracy")
     checks.choice("metric", metric, METRICS)
-    for name, value in (("distil", distil), ("refit", refit)):
+    for name, value in (("distil", distil), ("refit", refit), ("dev_alone", dev_alone)):
         if value is not None:
             checks.boolean(name, value)
+    if refit and dev_alone:
+        checks.fail("refit", "False or None with `dev_alone`: dev is not trained on", refit)
     more = tuple(inputs.unicode("unlabelled", inputs.strings("unlabelled", unlabelled)))
     beyond = Beyond(vectors_of(vectors), teacher, more)
     if teacher is not None and (dataset.multi_label or distil is False):
@@ -148,7 +154,7 @@ def text_classifier(
             storage_of(storage, place)  # an error before the search is written
         task = prepare(
             dataset, beyond, place, resume, budgets=sizes, metric=metric, seed=seed, distil=distil,
-            storage=storage, used=used, apart=refit is False,
+            storage=storage, used=used, dev_alone=dev_alone,
         )  # fmt: skip
         begun = time.time()
         worker = Worker(place)
@@ -164,7 +170,7 @@ def text_classifier(
         share = SHARE if task.used[0] >= task.num_train else SHARE_OF_FEWER
         _search(worker, place, workers, seconds * share, begun, trials, verbose)
         _train_one(worker, sizes[0])
-        small = len(dataset.dev.texts) < SMALL
+        small = len(dataset.dev.texts) < SMALL and not task.dev_alone
         bests = [finish(worker, size, small if refit is None else refit) for size in sizes]
         facts = {
             "data": task.name,

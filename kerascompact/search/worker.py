@@ -182,9 +182,9 @@ class Worker:
     def _folds(self) -> int:
         """Splits of a small dev that trainings take turns in: as many as there is time for.
 
-        One if dev is kept apart: repeats of a setting then differ in their seeds.
+        One if dev decides alone: repeats of a setting then differ in their seeds.
         """
-        if self.task.apart or self.corpus.num_dev >= SMALL:
+        if self.task.dev_alone or self.corpus.num_dev >= SMALL:
             return 1
         return min(FOLDS, 1 + int(FOR_GUIDES * self.seconds / max(self.guides.seconds, 0.1)))
 

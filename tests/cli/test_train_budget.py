@@ -129,7 +129,7 @@ def test_options_go_to_the_search_and_its_files_to_the_folder(tmp_path, capsys, 
     arguments += [str(out), "--vectors", "v.vec", "--workers", "1", "--no-distil"]
     assert cli.main([*arguments, "--minutes", "0.5", "--dev", str(dev)]) == 0
     wanted = dict(budget="20KB", minutes=0.5, vectors="v.vec", workers=1, distil=False)
-    wanted |= dict(dev=60, refit=False)  # a dev of one's own is kept out
+    wanted |= dict(dev=60, dev_alone=True)  # of one's own
     assert {name: given[name] for name in wanted} == wanted and saved == [out]
     printed, warned = capsys.readouterr()
     assert "the table" in printed and "the reason" in printed

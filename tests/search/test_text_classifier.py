@@ -10,10 +10,9 @@ import pytest
 
 from kerascompact.datasets import Split
 from kerascompact.runtime import TextClassifier
-from kerascompact.search import sizes, text_classifier
+from kerascompact.search import finishing, sizes, text_classifier
 from kerascompact.search.found import importances
 from kerascompact.search.sizes import MARGIN
-from kerascompact.search.task import Task
 from tiny_task import dataset
 
 BUDGETS = ["12KiB", "20KB"]
@@ -26,10 +25,11 @@ def found(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("search")
     budgets = BUDGETS[: request.param]
     # One trial for each budget. `test_odd_data.py` trains the best setting again.
-    options = {"workers": 1, "trials": len(budgets), "refit": False, "verbose": False}
+    options = {"workers": 1, "trials": len(budgets), "dev_alone": True, "verbose": False}
     options["folder"] = folder / "search"
     with pytest.MonkeyPatch.context() as patch:
         measured_once(patch)
+        patch.setattr(finishing, "_again", None)  # nothing is trained on dev
         return text_classifier(dataset(), budgets, minutes=9, **options), folder, budgets
 
 
@@ -57,7 +57,6 @@ def test_files_keep_their_budgets_and_read_text(found, tmp_path):
 
 def test_predicted_bytes_are_those_of_the_file(found):
     result, folder, _ = found
-    assert Task.load(folder / "search").apart  # refit is False
     for best in result.by_budget.values():
         runs = [run for run in result.trials if run.setting == best.setting]
         assert runs and -MARGIN <= runs[0].bytes - len(best.file) <= MARGIN
@@ -86,12 +85,15 @@ def test_refuses_another_search_in_its_folder(found):
         text_classifier(dataset(), budgets, **options)
     with pytest.raises(ValueError, match="not of this data"):
         text_classifier(dataset(seed=1), budgets, resume=True, **options)
+    with pytest.raises(ValueError, match="`dev_alone` must be True, as begun"):
+        text_classifier(dataset(), budgets, resume=True, **options)
 
 
 @pytest.mark.slow
 def test_goes_on_with_the_trials_it_has(found):
     result, folder, budgets = found
     options = {"workers": 1, "verbose": False, "folder": folder / "search", "resume": True}
+    options["dev_alone"] = True
     again = text_classifier(dataset(), budgets, minutes=5, trials=5, **options)
     before = {(run.budget, run.number): run for run in result.trials}
     after = {(run.budget, run.number): run for run in again.trials}
@@ -116,6 +118,8 @@ def test_goes_on_with_the_trials_it_has(found):
         ({"data": ["a", "b"]}, "`data` must be a Dataset, or a tuple"),
         ({"resume": True}, "`folder` must be"),
         ({"refit": "no"}, "`refit` must be"),
+        ({"refit": True, "dev_alone": True}, "`refit` must be False or None with `dev_alone`"),
+        ({"dev_alone": 1}, "`dev_alone` must be"),
         ({"unlabelled": "one text"}, "`unlabelled` must be a list of str"),
         ({"unlabelled": ["a", b"b"]}, r"`unlabelled\[1\]` must be a str"),
         ({"unlabelled": ["\ud800"]}, r"`unlabelled\[0\]` must be valid Unicode"),

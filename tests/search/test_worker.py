@@ -104,11 +104,11 @@ def test_what_a_trial_has_made_is_freed_after_it(error, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "apart, num_dev, folds", [(False, 100, 4), (False, 2000, 1), (True, 100, 1)]
+    "alone, num_dev, folds", [(False, 100, 4), (False, 2000, 1), (True, 100, 1)]
 )
-def test_dev_that_is_kept_apart_has_no_other_splits(apart, num_dev, folds):
+def test_a_dev_that_decides_alone_has_no_other_splits(alone, num_dev, folds):
     worker = SimpleNamespace(
-        task=SimpleNamespace(apart=apart),
+        task=SimpleNamespace(dev_alone=alone),
         corpus=SimpleNamespace(num_dev=num_dev),
         guides=SimpleNamespace(seconds=0.1),
         seconds=1e6,
