@@ -44,7 +44,7 @@ def rewrite(
         rounded: Kernels that the recipe has rounded, as they are in the frozen models.
         fused_lstm: Whether an LSTM is one operator.
     """
-    if recipe.kernels == "float32":
+    if recipe.kernels not in OF_INTEGERS:
         tied_tables.read_from_tables(parsed)
     repeats.store_repeats_once(parsed)
     precisions = metadata.precisions(forms)

@@ -25,15 +25,16 @@ def compact(
 ) -> Compacted:
     """Stores a trained model in a file within a budget, at the least loss found.
 
-    Each table of a `keras.layers.Embedding` (a tied one once) and each large dense kernel is stored
-    in several settings of scalar and product quantization, low rank, clusters, KD codes, k-SVD,
+    Each table of a Keras embedding (a tied one once) and each large dense kernel is stored in
+    several settings of scalar and product quantization, low rank, clusters, KD codes, k-SVD,
     sparse codes and pruning, one at a time, and the loss measured; so are the other kernels of each
     layer as int8. Combinations are ordered by the sum of these losses; the first `joint` whose
     files fit are measured together, and the best is fine-tuned, if `epochs` says so. Losses are
     those on the data, without the penalties of regularizers.
 
-    Compact embeddings that are trained, as of `kerascompact.layers`, stay float32: `export.convert`
-    with a recipe, such as "int4", makes smaller files of them.
+    Compact embeddings that are trained, as of `kerascompact.layers`, and a `ReversibleEmbedding`
+    with a head of its own stay float32: `export.convert` with a recipe, such as "int4", makes
+    smaller files of them.
 
     Args:
         model: Functional or Sequential model, built; it is not changed. Without a compiled

@@ -20,11 +20,12 @@ from kerascompact.compress import (
     TruncatedSVD,
 )
 from kerascompact.compress.tables import values_of
-from kerascompact.core.keras_graph import is_one_table, own_variables, reached_layers
+from kerascompact.core.keras_graph import is_stock_embedding, own_variables, reached_layers
 from kerascompact.core.storage import total_bits
 from kerascompact.export.code_tables import in_codes
 from kerascompact.export.embedding_forms import is_embedding
 from kerascompact.forms import Form, LogitsForm
+from kerascompact.forms.reversible import ReversibleForm
 
 FEW = 8192  # rows that a search for codes or anchors learns from
 SMALLEST_KERNEL = 4096  # numbers; below, a form's operators cost more than it saves
@@ -49,30 +50,31 @@ class Part(NamedTuple):
 
     @property
     def variable(self) -> keras.Variable:
-        if not is_one_table(self.layer):
+        if not is_table(self.layer):
             return self.layer.kernel
         # under LoRA, `layer.embeddings` is no variable, but the sum with its factors
         return next(one for one in own_variables(self.layer) if one.name == "embeddings")
 
     @property
     def table(self) -> np.ndarray:
-        if is_one_table(self.layer):
+        if is_table(self.layer):
             return values_of(self.layer)
         kernel = keras.ops.convert_to_numpy(self.variable).astype(np.float32)
         return np.ascontiguousarray(kernel.T)
 
     def assign(self, rows: np.ndarray) -> None:
         """Gives the layer other rows; those of a table have what its LoRA adds."""
-        if is_one_table(self.layer) and self.layer.lora_enabled:
+        if is_table(self.layer) and self.layer.lora_enabled:
             added = self.layer.lora_embeddings_b
             added.assign(np.zeros(added.shape))
-        self.variable.assign(rows if is_one_table(self.layer) else rows.T)
+        self.variable.assign(rows if is_table(self.layer) else rows.T)
 
     def replaced(self, form: Form) -> Form:
         """The layer that stands in the model for this one, over a form of `table`."""
         layer = self.layer
-        if is_one_table(layer):
-            return form
+        if is_table(layer):
+            cap = getattr(layer, "logit_soft_cap", None)
+            return form if cap is None else ReversibleForm.over(form, soft_cap=cap, **self.config)
         bias = keras.ops.convert_to_numpy(layer.bias) if layer.use_bias else None
         return LogitsForm.over(
             form, bias, layer.activation, name=layer.name, dtype=layer.dtype_policy
@@ -80,10 +82,20 @@ class Part(NamedTuple):
 
     @property
     def config(self) -> dict[str, Any]:
-        if not is_one_table(self.layer):
+        if not is_table(self.layer):
             return {}
         layer = self.layer
         return dict(name=layer.name, mask_zero=layer.mask_zero, dtype=layer.dtype_policy)
+
+
+def is_table(layer: Any) -> bool:
+    """Whether a layer is a Keras embedding of one table."""
+    return is_stock_embedding(layer) and not has_head(layer)
+
+
+def has_head(layer: Any) -> bool:
+    """Whether a Keras embedding scores words with a second table, so that it is no part."""
+    return is_stock_embedding(layer) and not getattr(layer, "tie_weights", True)
 
 
 def parts_of(model: keras.Model) -> list[Part]:
@@ -102,7 +114,7 @@ def parts_of(model: keras.Model) -> list[Part]:
 
 
 def _is_part(layer: Any) -> bool:
-    if is_one_table(layer):
+    if is_table(layer):
         return int(np.prod(layer.embeddings.shape)) >= SMALLEST_TABLE
     plain = type(layer) is keras.layers.Dense and not layer.quantization_mode
     return plain and not layer.lora_enabled and int(np.prod(layer.kernel.shape)) >= SMALLEST_KERNEL
@@ -116,7 +128,7 @@ def counts_of(model: keras.Model, part: Part, x: Any) -> np.ndarray | None:
     >>> counts_of(model, Part(model.layers[1]), np.array([[1, 1], [1, 3]])).tolist()
     [1.0, 4.0, 1.0, 2.0]
     """
-    if not is_one_table(part.layer):
+    if not is_table(part.layer):
         return None
     try:
         ids = keras.Model(model.inputs, part.layer.input).predict(x, verbose=0)

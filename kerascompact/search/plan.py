@@ -14,7 +14,7 @@ from kerascompact.layers.embeddings.base import CompactEmbedding
 from kerascompact.search.compacted import Choice, Compacted
 from kerascompact.search.file_lengths import Lengths, Pick, bytes_of
 from kerascompact.search.measuring import loss_of, measured, recipe_of, sample
-from kerascompact.search.parts import KEPT, Candidate, Part, parts_of
+from kerascompact.search.parts import KEPT, Candidate, Part, has_head, parts_of
 from kerascompact.search.tuning import compile_with_loss, tuned
 
 VERIFIED = 32  # examples on which the file is compared with the model
@@ -132,7 +132,9 @@ class Plan(NamedTuple):
 
     def _fitting(self, budget: int, joint: int) -> list[Made]:
         """The `joint` best combinations whose files fit; at least the smallest."""
+        plain = tuple(_plain(candidates) for candidates in self.choices)
         picks, lengths = combinations(self.choices), Lengths(self.choices)
+        picks = picks if plain in picks else [plain, *picks]
         files: dict[int, int] = {}  # place of a pick -> bytes of its file
 
         def built(place: int) -> Made:
@@ -141,8 +143,7 @@ class Plan(NamedTuple):
             lengths.learn(picks[place], files[place])
             return made
 
-        plain = tuple(_plain(candidates) for candidates in self.choices)
-        lengths.learn(plain, len(self.built(plain)[2]))
+        built(picks.index(plain))
         found: list[Made] = []
         for place in reversed(range(len(picks))):
             if len(found) < joint and lengths.least(picks[place]) <= budget:
@@ -160,8 +161,9 @@ class Plan(NamedTuple):
         least, pick = files[place], picks[place]
         sizes = ", ".join(f"{n} {c.bytes:,}" for n, c in zip(self.names, pick, strict=True))
         rest = least - bytes_of(pick)  # graph, biases, metadata
-        trained = [one for one in outermost(self.model) if isinstance(one, CompactEmbedding)]
-        kept = ", ".join(repr(one.name) for one in trained)
+        layers = outermost(self.model)
+        whole = [one for one in layers if isinstance(one, CompactEmbedding) or has_head(one)]
+        kept = ", ".join(repr(one.name) for one in whole)
         what = f" with {kept} in float32, which a recipe rounds" if kept else ""
         expected = f"at least {least:,} bytes ({sizes}, the rest {rest:,}{what})"
         return checks.fail("budget", expected, budget)

@@ -148,8 +148,12 @@ def test_fine_tuning_of_a_class_with_its_own_loss_is_to_the_outputs_of_the_model
     assert np.abs(made(x)["label"] - y["label"]).max() < 0.5 * before
 
 
-def test_the_error_names_compact_layers_that_stay():
-    inner = [layers.ClusterEmbedding(V, 16, 8, name="own"), layers.MaskedMean()]
+@pytest.mark.parametrize("headed", [False, True])
+def test_the_error_names_compact_layers_and_those_with_heads_that_stay(headed):
+    own = layers.ClusterEmbedding(V, 16, 8, name="own")
+    if headed:
+        own = keras.layers.ReversibleEmbedding(V, 16, tie_weights=False, name="own")
+    inner = [own, layers.MaskedMean()]
     head = keras.layers.Dense(2, name="out")
     model = keras.Sequential([keras.Input((LENGTH,), dtype="int32"), *inner, head])
     least = plan.Plan(model, [], ["out"], [[Candidate("float32", None, 128, 0.0)]])
@@ -161,7 +165,7 @@ def test_the_error_names_compact_layers_that_stay():
 def test_fine_tuning_lowers_the_loss_within_the_budget(every_fourth):
     """Tables of few bits, a tied one, and the optimizer that the model was trained with."""
     tokens = keras.Input((LENGTH,), dtype="int32")
-    table = keras.layers.ReversibleEmbedding(V, 16, name="tied")
+    table = keras.layers.ReversibleEmbedding(V, 16, name="tied", logit_soft_cap=9.0)
     mixed = keras.layers.Dense(16, activation="tanh", name="dense")(table(tokens))
     model = keras.Model(tokens, keras.layers.Softmax()(table(mixed, reverse=True)))
     rate = keras.optimizers.schedules.PolynomialDecay(1e-2, 60, 0.0)
