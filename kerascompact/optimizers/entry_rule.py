@@ -1,4 +1,4 @@
-"""Rule of a sparse matrix in slots: an L1 penalty, and new columns for entries that became zero."""
+"""Rules of a sparse matrix in slots: an L1 penalty, and new columns for entries that became 0."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,9 +9,59 @@ import tensorflow as tf
 
 from kerascompact.optimizers.rules import L1Rule, Schedule
 
+DIGITS = 2 ** np.arange(8, dtype=np.uint8)
 
-class EntryRule(L1Rule):
+
+class SlotRule(L1Rule):
     """`L1Rule` of the entries of a matrix of which each row stores `s`, with their columns.
+
+    Un-penalised entries are named by their columns, wherever a row stores these: a file or another
+    model may give it other slots.
+
+    Args:
+        penalty_weight: Weight `lambda >= 0`, or a Keras schedule that gives it for a step.
+        nonnegative: Whether negative entries become 0, also un-penalised ones.
+        unpenalised: Integers `(n, 2)`, the (row, column) of entries without penalty.
+        columns: Weight `(V, s)` of integers, the column of each entry; different in a row.
+        num_columns: Number of columns of the matrix.
+
+    Raises: ValueError, as `L1Rule`.
+
+    >>> columns = keras.Variable([[0, 3], [2, 1]], dtype="int16", trainable=False)
+    >>> rule = SlotRule(0.1, True, np.array([[1, 1]]), columns, num_columns=4)
+    >>> rule.build((2, 2))
+    >>> rule.unpenalised_of(None).numpy().tolist()
+    [[False, False], [False, True]]
+    """
+
+    def __init__(
+        self,
+        penalty_weight: float | Schedule,
+        nonnegative: bool,
+        unpenalised: Any,
+        columns: keras.Variable,
+        num_columns: int,
+    ) -> None:
+        super().__init__(penalty_weight, nonnegative, unpenalised)
+        self.columns, self.num_columns = columns, num_columns
+
+    def build(self, shape: tuple[int, ...]) -> None:
+        super().build((shape[0], self.num_columns))
+
+    def unpenalised_of(self, ids: tf.Tensor | None) -> tf.Tensor | None:
+        if self._bits is None:
+            return None
+        columns, places = tf.convert_to_tensor(self.columns.value), self._places
+        if ids is not None:
+            columns, places = tf.gather(columns, ids), tf.gather(places, ids)
+        columns = tf.cast(columns, tf.int32)
+        rows = tf.broadcast_to(tf.expand_dims(places, -1), tf.shape(columns))
+        digits = tf.gather_nd(self._bits, tf.stack([rows, columns // 8], axis=-1))
+        return tf.bitwise.bitwise_and(digits, tf.gather(DIGITS, columns % 8)) > 0
+
+
+class EntryRule(SlotRule):
+    """`SlotRule` that gives entries which became 0 other columns.
 
     An entry that the proximal step has made 0 says nothing by its column. Of some rows of a batch
     the gradient of a step has proposed other columns (`propose`); right after the step an entry of
@@ -21,7 +71,7 @@ class EntryRule(L1Rule):
     Args:
         penalty_weight: Weight `lambda >= 0`, or a Keras schedule that gives it for a step.
         nonnegative: Whether negative entries become 0, also un-penalised ones.
-        unpenalised: Integers `(n, 2)`, the (row, slot) of entries without penalty.
+        unpenalised: Integers `(n, 2)`, the (row, column) of entries without penalty.
         columns: Weight `(V, s)` of integers, the column of each entry; different in a row.
         proposals: Two weights of int32, ids `(r,)` and columns `(r, s)`, -1 where there is none.
         sets: For each set of columns its size, and the number of slots that hold columns of it.
@@ -50,8 +100,8 @@ class EntryRule(L1Rule):
         proposals: Sequence[keras.Variable],
         sets: Sequence[tuple[int, int]],
     ) -> None:
-        super().__init__(penalty_weight, nonnegative, unpenalised)
-        self.columns, (self.ids, self.proposed) = columns, proposals
+        super().__init__(penalty_weight, nonnegative, unpenalised, columns, sum(n for n, _ in sets))
+        self.ids, self.proposed = proposals
         ends = np.cumsum([(0, 0), *sets], axis=0).tolist()
         self._sets = [
             (slice(a, b), slice(s, t)) for (a, s), (b, t) in zip(ends[:-1], ends[1:], strict=True)

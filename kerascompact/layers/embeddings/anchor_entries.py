@@ -18,13 +18,11 @@ class Entries(NamedTuple):
         columns: Column of each entry, `(V, s)`, different in a row; int16 up to 32,768 anchors,
             else int32.
         values: Values of all entries `(V, s)`, or `None`: an initializer draws them.
-        positive: Places (row, slot) `(n, 2)` of the positive pairs.
         one_hot: Places of the ones in rows of words that are anchors; the rest of these rows is 0.
     """
 
     columns: np.ndarray
     values: np.ndarray | None
-    positive: np.ndarray
     one_hot: np.ndarray
 
 
@@ -70,14 +68,13 @@ def first_entries(
     related: dict[int, set[int]] = {}
     for row, column in [] if positive_pairs is None else positive_pairs.tolist():
         related.setdefault(row, set()).add(column)
-    positive, one_hot = [], []
+    one_hot = []
     for row in sorted({*own, *related}):
         mine, others = own.get(row, set()), related.get(row, set())
         row_values = None if values is None else values[row]
         where = _place(columns[row], row_values, mine | others, sets, slots)
-        positive += [(row, where[column]) for column in sorted(others)]
         one_hot += [(row, where[column]) for column in sorted(mine)]
-    return Entries(columns, values, _pairs(positive), _pairs(one_hot))
+    return Entries(columns, values, _pairs(one_hot))
 
 
 def _draw(random: np.random.Generator, columns: np.ndarray, size: int, offset: int) -> None:

@@ -18,9 +18,8 @@ from kerascompact.layers.embeddings.base import CompactEmbedding
 from kerascompact.layers.embeddings.starts import given
 from kerascompact.ops.replicas import replicas
 from kerascompact.ops.sums_of_rows import dense_rows, softmax_sums, sums_of_rows
-from kerascompact.optimizers.entry_rule import EntryRule
+from kerascompact.optimizers.entry_rule import EntryRule, SlotRule
 from kerascompact.optimizers.pending import caught_up_rows, proximal_rule
-from kerascompact.optimizers.rules import L1Rule
 
 
 @register
@@ -146,7 +145,7 @@ class SparseAnchorEmbedding(AnchorTransformEmbedding):
             name="values",
         )
         if self.trainable_transform and (self.l1_weight or self.nonnegative):
-            self._add_rule(first.positive)
+            self._add_rule()
         self.anchors = [self._add_anchors(place) for place in range(len(self.sets.sizes))]
 
     def _first_entries(self) -> Entries:
@@ -170,11 +169,11 @@ class SparseAnchorEmbedding(AnchorTransformEmbedding):
         ones[np.searchsorted(rows, first.one_hot[:, 0]), first.one_hot[:, 1]] = 1
         return tf.tensor_scatter_nd_update(values, rows[:, None], tf.constant(ones, dtype))
 
-    def _add_rule(self, positive: np.ndarray) -> None:
-        penalty = (self.l1_weight, self.nonnegative, positive if len(positive) else None)
+    def _add_rule(self) -> None:
+        penalty = (self.l1_weight, self.nonnegative, self.positive_pairs, self.columns)
         rows = self.regrow_rows
         if not rows or self.slots == self.sets.sizes:  # a row has all columns
-            proximal_rule(self, self.values, L1Rule(*penalty))
+            proximal_rule(self, self.values, SlotRule(*penalty, self.sets.total))
             return
         self.regrow_place = self._add_state("regrow_place", (), "zeros", "int32")
         proposals = (
@@ -182,7 +181,7 @@ class SparseAnchorEmbedding(AnchorTransformEmbedding):
             self._add_state("regrow_columns", (rows, sum(self.slots)), _none, "int32"),
         )
         sets = [*zip(self.sets.sizes, self.slots, strict=True)]
-        self.rule = EntryRule(*penalty, self.columns, proposals, sets)
+        self.rule = EntryRule(*penalty, proposals, sets)
         proximal_rule(self, self.values, self.rule)
 
     def _add_state(

@@ -272,6 +272,23 @@ def test_positive_pairs_keep_their_columns_and_no_penalty():
         SparseAnchorEmbedding(V, D, 6, 1, positive_pairs=pairs).build()
 
 
+@pytest.mark.parametrize("entries, options", [(3, {}), (3, {"regrow_rows": 0}), (6, {})])
+def test_pairs_keep_no_penalty_where_another_layer_has_the_weights(entries, options):
+    """As after loading: columns are those of a start that the configuration does not have."""
+    pairs = np.array([[3, 1], [3, 5], [8, 0]])
+    options |= dict(l1_weight=100.0, positive_pairs=pairs)
+    table = np.random.default_rng(0).normal(size=(V, D)).astype(np.float32)
+    layer = SparseAnchorEmbedding(V, D, 6, entries, weights=table, **options)
+    layer.build()
+    again = SparseAnchorEmbedding.from_config(layer.get_config())
+    again.build()
+    assert not np.array_equal(again.columns, layer.columns)
+    again.set_weights(layer.get_weights())
+    again.values.assign(np.ones(again.values.shape))
+    one_step(again, np.arange(V)[None], np.ones((1, V, D)))
+    np.testing.assert_array_equal(np.array(again.sparse_transform().nonzero()).T, pairs)
+
+
 def test_words_that_are_anchors_start_one_hot():
     layer = SparseAnchorEmbedding(
         V, D, [3, 2], 2, anchor_ids=[[4, 0, 9], [9, 1]], positive_pairs=[[4, 0], [4, 1], [2, 4]]
