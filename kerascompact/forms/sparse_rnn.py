@@ -31,7 +31,7 @@ class FrozenRNN(keras.layers.RNN):
     computed before the loop, together for segments with the same window. The states of segments of
     equal length form one tensor `(N, batch, s)` and their recurrent kernels another `(N, s, g s)`,
     so each step is one batched product. A sequence with one known step, such as the next word on a
-    phone, has no loop.
+    phone, has no loop, nor has one of known length with `unroll=True`.
 
     In all else it is a Keras RNN, with masks, states and directions. It has nothing to train unless
     it is built with `trainable=True`.
@@ -185,10 +185,13 @@ class FrozenRNN(keras.layers.RNN):
                 outputs.append(output)
             return news, outputs
 
-        if sequences.shape[1] == 1:
-            states, lasts = step(0, states, lasts)
-            outputs = self._to_units(lasts)
-            sequence = outputs[:, None]
+        if sequences.shape[1] == 1 or (self.unroll and sequences.shape[1] is not None):
+            every = []
+            for time in range(steps):
+                states, lasts = step(time, states, lasts)
+                every.append(lasts)
+            outputs, taken = self._to_units(lasts), every if self.return_sequences else every[-1:]
+            sequence = tf.stack([self._to_units(one) for one in taken], axis=1)
         elif self.return_sequences:
             # XLA needs the number of steps for training; a file would get a second counter.
             limit = sequences.shape[1] if self.trainable else None
@@ -272,7 +275,7 @@ class FrozenRNN(keras.layers.RNN):
         return joined if single else tf.squeeze(joined, axis=-3)
 
     def get_config(self) -> dict[str, Any]:
-        loop = ("return_sequences", "return_state", "go_backwards", "stateful")
+        loop = ("return_sequences", "return_state", "go_backwards", "stateful", "unroll")
         return {
             **keras.layers.Layer.get_config(self),  # without the cell that RNN's would add
             **{name: getattr(self, name) for name in (*loop, "zero_output_for_mask")},

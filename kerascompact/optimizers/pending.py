@@ -120,6 +120,8 @@ class Pending:
             return tf.constant(True)
 
         late = tf.reduce_any(tf.not_equal(last, total))  # none after a step on the entire table
+        if getattr(self.rule, "nonnegative", False):  # a start below 0 has been read as 0
+            late = tf.logical_or(late, tf.equal(total[0], 0))
         tf.cond(late, write, lambda: tf.constant(False))
 
     def settle_in_chunks(self) -> None:

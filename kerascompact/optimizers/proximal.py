@@ -99,7 +99,7 @@ class ProximalStep(LazyStep):
         if isinstance(target, RowView):
             ids = target.ids
             target.assign(pending.caught_up(tf.convert_to_tensor(target), ids))
-        elif not self._settles_each_step:
+        else:
             pending.settle()
         super().step_on(optimizer, target, gradient, variable, learning_rate)
         penalty_weight = pending.rule.penalty_weight

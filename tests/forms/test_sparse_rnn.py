@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from kerascompact import export, tools
 from kerascompact.forms import FrozenRNN
 from kerascompact.layers import SparseGRU, SparseLSTM, SparseSimpleRNN
 from kerascompact.ops.segments import num_parameters
@@ -31,6 +32,7 @@ def layer_of(kind, segments=(2, 3, 2), gamma=0.45, **options):
         {"return_sequences": True},
         {"return_state": True, "go_backwards": True, "gamma": 1.0},
         {"segments": (3, 3), "return_sequences": True, "use_bias": False, "activation": "relu"},
+        {"unroll": True, "return_sequences": True, "go_backwards": True},
     ],
 )
 def test_is_the_layer(kind, options):
@@ -64,6 +66,17 @@ def test_one_step_has_no_loop_and_states_go_on():
         step = compiled.get_concrete_function(tf.TensorSpec((1, steps, 7)))
         kinds = [operation.type for operation in step.graph.get_operations()]
         assert sum("While" in kind for kind in kinds) == loops
+
+
+@pytest.mark.few(1)
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_unrolled_one_has_no_loop_and_a_file_of_integers(kind):
+    layer = KINDS[kind](6, 2, unroll=True)
+    model = keras.Sequential([keras.Input((4, 7)), layer, keras.layers.Dense(2)])
+    x = texts(32, 4)
+    file = export.convert(model, "full_int8", representative=x)
+    assert "WHILE" not in tools.inspect(file).operators
+    assert export.verify(model, file, x).agreement > 0.9
 
 
 @pytest.mark.parametrize("kind", KINDS)

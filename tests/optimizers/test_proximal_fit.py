@@ -189,6 +189,24 @@ def test_gradient_accumulation_thresholds_at_updates_only():
     np.testing.assert_allclose(total, 2 * 0.1 * STRENGTH, rtol=1e-6)
 
 
+@pytest.mark.parametrize("use_ema", [False, True])
+def test_an_accumulated_step_goes_on_from_zero_where_the_start_is_negative(use_ema):
+    """As a step on rows does: the lookup has read the start as 0."""
+    tables = []
+    for steps, size in ((None, 2), (2, 1)):
+        layer = AnchorTransformEmbedding(
+            2, 2, 2, l1_weight=0.0, anchors=np.eye(2), trainable_anchors=False,
+            transform_initializer=keras.initializers.Constant(-0.2),
+        )  # fmt: skip
+        model = keras.Sequential([keras.Input((1,), dtype="int32"), layer, keras.layers.Flatten()])
+        inner = keras.optimizers.SGD(0.25, gradient_accumulation_steps=steps, use_ema=use_ema)
+        model.compile(Proximal(inner), "mse")
+        model.fit(np.zeros((2, 1)), np.ones((2, 2)), batch_size=size, shuffle=False, verbose=0)
+        tables.append(layer.sparse_transform().toarray())
+    np.testing.assert_allclose(tables[0][0], 0.25, rtol=1e-6)
+    np.testing.assert_allclose(*tables, rtol=1e-6)
+
+
 @pytest.mark.parametrize("jit_compile", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_loss_scaling(jit_compile):
     optimizer = keras.optimizers.LossScaleOptimizer(Proximal(keras.optimizers.SGD(0.1)))

@@ -180,6 +180,7 @@ class SparseRecurrent(keras.layers.RNN):
             reset_after=getattr(first, "reset_after", False),
             name=self.name,
             dtype="float32",
+            unroll=self.unroll,
             **{name: getattr(self, name) for name in OF_LOOP},
         )
 
