@@ -86,6 +86,29 @@ def test_searches_of_the_readme():
     assert set(map(len, seeds.values())) == {3} and len(seeds) == 5
 
 
+def test_a_dev_that_decides_alone():
+    """TREC's files of both arms, and how far the usual one is behind fastText's."""
+    arms = {True: {}, False: {}}
+    for row in results.rows("dev_alone"):
+        for file in row["files"]:
+            found = arms[row["spec"]["dev_alone"]].setdefault(file["budget"] // 1024, [])
+            found.append(100 * file["file_accuracy"])
+    alone, usual = ({size: mean(scores) for size, scores in arm.items()} for arm in arms.values())
+    worse = [size for size in alone if alone[size] < usual[size]]
+    assert worse == [32, 64, 128]
+    said = f"of three worse: {mean(alone.values()):.1f} and {mean(usual.values()):.1f} on average"
+    assert said in RESULTS
+    for size, scores in arms[True].items():
+        clear = abs(alone[size] - usual[size]) > max(spread(scores), spread(arms[False][size]))
+        assert clear == (size == 16)
+    before, theirs = searched()
+    now = mean(usual.values()) - mean(mean(before["trec", size]) for size in usual)
+    assert f"TREC's files have {-now:.1f} points less on test" in RESULTS
+    leads = [usual[size] - max(map(mean, theirs["trec", size].values())) for size in usual]
+    assert abs(max(leads)) < 0.05 and sum(lead < -1e-9 for lead in leads) == 3
+    assert f"and level to {-min(leads):.1f} behind with half the trials" in README
+
+
 def test_shorter_searches_of_other_kinds():
     two, ten = (mean_of_sets("file", minutes=minutes, distil=True) for minutes in (2, 10))
     two = {name: score - ten[name] for name, score in two.items()}

@@ -98,9 +98,8 @@ def text_classifier(
             what the search to resume has.
         verbose: Whether to show progress.
         dev_alone: Whether settings are compared on dev alone, which is never trained on, for a dev
-            of other texts than train, such as those of the app. Else the best settings are trained
-            again with other rows of train and dev as dev, if dev has fewer than 2,000: on few rows
-            of dev, those win that fit these by chance.
+            of other texts than train, such as those of the app. Else, if dev has fewer than 2,000
+            rows, the best settings are trained again with other rows of train and dev as dev.
 
     Returns: The files and what was tried, see `Found`.
 
