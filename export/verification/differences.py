@@ -43,8 +43,8 @@ class Difference(NamedTuple):
 
     Args:
         agreement: Share of examples with the same argmax in every output; with the same set of
-            labels, if the file's metadata say that an example may have several; with close numbers,
-            if the outputs are single ones, see `unequal`.
+            labels, if an example may have several; with close numbers, if the outputs are single
+            ones, see `unequal`.
         ties: Examples with another answer although no output differs by more than `ROUNDING`, times
             the largest number of that output if it is above 1, so that both are equally good.
         largest: Largest absolute difference of an output.
