@@ -28,6 +28,8 @@ from kerascompact.export.recipe import Recipe
 from kerascompact.export.text_in import TextIn, projection_of
 from kerascompact.export.trace import Serve, input_specs, input_structure
 from kerascompact.forms.base import Form
+from kerascompact.forms.dense import DenseForm
+from kerascompact.forms.row_scaled_table import RowScaledForm
 from kerascompact.layers.masked_mean import MaskedMean
 from kerascompact.models.bit_input import with_bit_input
 from kerascompact.text.buckets import Buckets
@@ -44,6 +46,7 @@ HAND_ON = {
     "Tile", "Transpose",
     "Cropping1D", "Flatten", "Identity", "Masking", "Permute", "RepeatVector", "ZeroPadding1D",
 }  # fmt: skip
+PARTS = ("GetItem", "Slice", "Take")
 COMPARES = {
     "Equal",
     "NotEqual",
@@ -159,7 +162,7 @@ def signature(
         "text": None if text_in is None else text_in.facts(),
         "embeddings": metadata.of_embeddings(forms),
         "num_ids": _num_ids(model, forms),
-        "computed_ids": _computed_ids(model, forms) or None,
+        "computed_ids": _computed_ids(model, forms, module.function, text_in) or None,
     }
     runs = None
     if recipe.kernels in OF_INTEGERS:
@@ -192,22 +195,28 @@ def _num_ids(model: Any, forms: list[Form]) -> int | None:
     return max(preconditions.sizes_of_inputs(model).values(), default=None)
 
 
-def _computed_ids(model: Any, forms: list[Form]) -> bool:
+def _computed_ids(model: Any, forms: list[Form], function: Any, text_in: Any) -> bool:
     """Whether the ids of every table are computed from the inputs, whose numbers may be larger.
 
     As of `ids % 100`, `ids - 1`, a `Lambda` or a layer without a table (`Discretization`); or of
-    one part of an input whose other parts may be other numbers.
+    one part of an input whose other parts may be other numbers. Of plain tables in layers of the
+    user's own, the traced function tells.
     """
-    if not is_graph(model) or not any(form.input_dim for form in forms):
+    if not any(form.input_dim for form in forms):
         return False
+    told = text_in is None and all(type(form) in (DenseForm, RowScaledForm) for form in forms)
+    if not is_graph(model):
+        return told and not traced_operators.looks_up_inputs(function)
     found = [one for readers in readers_of_inputs(model).values() for one in readers]
     names = [type(one).__name__ for one in found]
     layers = [inner for one in found if isinstance(one, keras.Layer) for inner in all_layers(one)]
-    if any(is_embedding(layer) for layer in layers):
+    if any(is_embedding(one) for one in found):
         return False
+    if any(is_embedding(layer) for layer in layers):
+        return told and not traced_operators.looks_up_inputs(function)
     changing = [name for name in names if name not in HAND_ON | COMPARES]
     handed_on = [name for name in names if name in HAND_ON]
-    return bool(changing and not handed_on) or names.count("GetItem") > 1
+    return bool(changing and not handed_on) or sum(name in PARTS for name in names) > 1
 
 
 def for_each(argument: str, value: Any, models: dict[str, Any], several: bool) -> dict[str, Any]:

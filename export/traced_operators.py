@@ -22,6 +22,16 @@ OPERATORS = re.compile(
 )
 VERY_NEGATIVE = -1e6  # a mask, no number that a model computes with
 LOOPS = re.compile(r"(Stateless)?While")
+CALLS = re.compile(r"(Stateful)?PartitionedCall|(Stateless)?(While|If|Case)")
+LOOKUPS = ("GatherV2", "ResourceGather")  # by their second input
+PARTS = ("Slice", "Split", "SplitV", "StridedSlice", "Unpack")
+# Operators that hand numbers on as they are, and which of their inputs those are.
+HAND_ON = {
+    **dict.fromkeys(("Cast", "ExpandDims", "Identity", "Reshape", "Squeeze", "Transpose"), (0, 1)),
+    **dict.fromkeys(("BroadcastTo", "Pad", "PadV2", "Slice", "StridedSlice", "Tile"), (0, 1)),
+    **dict.fromkeys(("ConcatV2", "Pack", "Unpack"), (0, None)),
+    **{"SelectV2": (1, 3), "Split": (1, 2), "SplitV": (0, 1), "ReverseV2": (0, 1)},
+}
 
 
 def check_operators(function: Any, recipe: Recipe, forms: list[Form]) -> None:
@@ -150,6 +160,36 @@ def ends_in_sigmoids(function: Any) -> bool:
     True
     """
     return len(function.outputs) == 1 and _are_sigmoids(function.outputs[0])
+
+
+def looks_up_inputs(function: Any) -> bool:
+    """Whether rows may be looked up by the numbers of an input as they are, in whatever shape.
+
+    So they may in a function that is called inside. Not if they are changed first, or if several
+    parts of an input are read, of which some may be no ids.
+
+    >>> @tf.function(input_signature=[tf.TensorSpec((None,), tf.int32)])
+    ... def hashed(ids):
+    ...     return tf.gather(tf.eye(9), ids % 9)
+    >>> looks_up_inputs(hashed.get_concrete_function())
+    False
+    """
+    count = len(function.inputs) - len(function.captured_inputs)
+    reached: list[Any] = list(function.inputs[:count])
+    seen = {tensor.ref() for tensor in reached}
+    while reached:
+        tensor = reached.pop()
+        readers = tensor.consumers()
+        parts = [one for one in readers if one.type in PARTS]
+        if len(parts) > 1 or any(len(one.outputs) > 1 for one in parts):
+            continue
+        for one in readers:
+            if CALLS.fullmatch(one.type) or one.type in LOOKUPS and one.inputs[1] is tensor:
+                return True
+            if any(each is tensor for each in one.inputs[slice(*HAND_ON.get(one.type, (0, 0)))]):
+                reached += [each for each in one.outputs if each.ref() not in seen]
+                seen |= {each.ref() for each in one.outputs}
+    return False
 
 
 def _are_sigmoids(tensor: tf.Tensor) -> bool:

@@ -193,6 +193,45 @@ def test_ids_that_the_model_bounds_do_not_limit_the_input(makes, bound):
             file.run({"ids": given + 1})
 
 
+class Own(keras.layers.Layer):
+    """A table in a layer of the user's own, which reads the ids or their remainders."""
+
+    def __init__(self, divisor):
+        super().__init__()
+        self.divisor, self.table = divisor, keras.layers.Embedding(9, 2)
+
+    def build(self, shape):
+        self.table.build(shape)
+
+    def call(self, ids):
+        return self.table(ids % self.divisor if self.divisor else ids)
+
+
+class Around(keras.Model):
+    def __init__(self, layer):
+        super().__init__()
+        self.layer = layer
+
+    def call(self, ids):
+        return self.layer(ids)
+
+
+@pytest.mark.parametrize("divisor", [0, 9])
+@pytest.mark.parametrize("recipe", ["float32", pytest.param("int8", marks=pytest.mark.slow)])
+def test_ids_that_a_layer_of_ones_own_computes_do_not_limit_the_input(divisor, recipe):
+    ids, given = keras.Input((4,), dtype="int32", name="ids"), np.array([[1, 8, 17, 99]])
+    subclassed = Around(Own(divisor))
+    subclassed(given.astype(np.int32) % 9)
+    for model in (keras.Model(ids, Own(divisor)(ids)), subclassed):
+        data = export.convert(model, recipe, sequence_length=4)
+        assert export.verify(model, data, given % 9).agreement == 1
+        if divisor:
+            assert export.verify(model, data, given).agreement == 1
+        else:
+            with pytest.raises(ValueError, match=r"must lie in \[0, 9\)"):
+                export.verify(model, data, given)
+
+
 def test_ids_that_begin_above_0_beside_other_numbers():
     """Ids of 0 have no row here, and the last number of the input is no id."""
     ids = keras.Input((4,), dtype="int32", name="ids")
