@@ -33,7 +33,7 @@ def add_source(parser: argparse.ArgumentParser, splits: bool = True) -> None:
             "--dev", metavar="FILE",
             help="table of texts to choose by, such as the best epoch (default: a tenth of --data; "
             "with --budget 200 rows if that is more, but at most three tenths). With --budget it "
-            "decides alone and is never trained on; texts like those of --data do more in it",
+            "decides alone and is never trained on",
         )  # fmt: skip
         add(
             "--test", metavar="FILE",
