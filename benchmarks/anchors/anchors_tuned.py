@@ -11,7 +11,8 @@ from kerascompact.core import checks
 from kerascompact.initializers.anchors import strongest_rows
 from kerascompact.text.vocabulary import NUM_RESERVED
 
-KINDS = ("same", "low_rank", "k_svd", "sparse_code")
+AFTERWARDS = {"nearest": compress.NearestAnchors, "k_svd": compress.KSVD}
+KINDS = ("same", "low_rank", *AFTERWARDS, "sparse_code")
 
 
 def embedding(
@@ -27,9 +28,10 @@ def embedding(
     Args:
         table: Trained table `(V, d)`.
         counts: Occurrences of each word `(V,)`, whose square roots weigh the errors of k-SVD.
-        kind: "low_rank" (`ratio`; the singular value decomposition) or "k_svd" (`num_anchors`,
-            `num_neighbors`): Anchor & Transform whose free entries are those of the k-SVD.
-        seed: Seed of k-SVD.
+        kind: "low_rank" (`ratio`; the singular value decomposition), "k_svd" or "nearest"
+            (`num_anchors`, `num_neighbors`): Anchor & Transform whose free entries are those of the
+            k-SVD, or of the nearest anchors.
+        seed: Seed of the anchors.
         mask_zero: Whether id 0 is padding; in the stream of a language model it is a word.
         **options: As above.
     """
@@ -38,8 +40,8 @@ def embedding(
         made, (size, width) = layers.LowRankEmbedding, table.shape
         rank = made.rank_for(size, width, options["ratio"])
         return made(size, width, rank, weights=[table], **common)
-    checks.choice("kind", kind, ("low_rank", "k_svd"))
-    form = compress.KSVD(seed=seed, **options).fit(table, np.sqrt(counts + 1.0), **common)
+    checks.choice("kind", kind, ("low_rank", *AFTERWARDS))
+    form = AFTERWARDS[kind](seed=seed, **options).fit(table, np.sqrt(counts + 1.0), **common)
     return layers.SparseAnchorEmbedding.from_form(form, l1_weight=0.0, nonnegative=False)
 
 

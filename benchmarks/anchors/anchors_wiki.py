@@ -38,8 +38,8 @@ class Spec(NamedTuple):
     """Everything that decides a run.
 
     `options`: a "kind" ("standard", "hashed", "anchors", "slots": anchors with a few entries a word
-    in training, "k_svd": of the trained vectors of the run "of", by default the full table's) and
-    its arguments.
+    in training, "k_svd" and "nearest": of the trained vectors of the run "of", by default the full
+    table's) and its arguments.
     """
 
     method: str
@@ -68,10 +68,13 @@ class Spec(NamedTuple):
 
 ANT = {"kind": "anchors", "nonnegative": False}
 K_SVD = {"kind": "k_svd", "max_points": 16_384}  # fitted to the most frequent words
+POST_SH = {"kind": "nearest", "weights": "kernel", "max_points": 16_384}
 METHODS: dict[str, dict[str, Any]] = {
     "SE": {"kind": "standard"},
     "Hash Embed 50,000": {"kind": "hashed", "num_frequent": 50_000},
     "Hash Embed 10,000": {"kind": "hashed", "num_frequent": 10_000},
+    "Post-SH 1,000": {**POST_SH, "num_anchors": 1000, "num_neighbors": 10},
+    "Post-SH 500": {**POST_SH, "num_anchors": 500, "num_neighbors": 5},
     "k-SVD 1,000 of SE": {**K_SVD, "num_anchors": 1000, "num_neighbors": 10},
     "k-SVD 500 of SE": {**K_SVD, "num_anchors": 500, "num_neighbors": 5},
     "ANT 1,000": {**ANT, "num_anchors": 1000, "l1_weight": 0.1},
@@ -192,7 +195,7 @@ def _trained(
 ) -> tuple[keras.Model, dict[str, Any]]:
     """The model of a run, trained once, and what its training held."""
     count = len(text.words)
-    if spec.options["kind"] == "k_svd":
+    if spec.options["kind"] in ("k_svd", "nearest"):
         teacher = spec.teacher
         path = teacher.file(work)
         if not path.exists():

@@ -9,7 +9,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from benchmarks.anchors.anchors_tuned import with_weights
+from benchmarks.anchors.anchors_tuned import AFTERWARDS, with_weights
 from benchmarks.data import ptb
 from benchmarks.lib import checkpoints, streams
 from kerascompact import compress, knowledge, layers, models
@@ -23,7 +23,6 @@ from kerascompact.training import EpochDecay
 
 SIZES = {**ZAREMBA, "small, 256 units": ZAREMBA["small"]._replace(units=256)}
 NEGATIVE_PAIRS = 200_000
-AFTERWARDS = {"nearest": compress.NearestAnchors, "k_svd": compress.KSVD}
 SPARSE_VD: dict[str, Any] = {
     "sparse_vd": layers.SparseVariationalEmbedding,
     "sparse_vd_voc": layers.SparseVariationalVocabularyEmbedding,

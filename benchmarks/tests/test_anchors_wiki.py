@@ -65,6 +65,10 @@ def test_k_svd_is_of_the_trained_table(tmp_path):
     of = small._replace(options={**options, "of": "ANT 1,000"})
     assert of.teacher.options == METHODS["ANT 1,000"]
     assert 0.9 * full["dev_perplexity"] < row["dev_perplexity"] < 39
+    near = small._replace(options={**options, "kind": "nearest", "weights": "kernel"})
+    of_nearest = anchors_wiki.run(near, CORPUS, tmp_path, test=False)
+    assert of_nearest["embedding_parameters"] == V * 6 + 12 * d
+    assert row["dev_perplexity"] < of_nearest["dev_perplexity"] < 60
     begun, _ = anchors_wiki._trained(small, CORPUS, tmp_path, 0)
     assert begun.get_layer("embedding").compute_mask(np.zeros((1, 2), np.int32)) is None  # a word
 
@@ -87,7 +91,7 @@ def test_trials_are_as_many_for_each_kind_and_rows_are_kept(monkeypatch, tmp_pat
     assert len(trials) == 12 and all(trial.train_tokens == anchors_wiki.PART for trial in trials)
     assert last.train_tokens == Spec("SE", {}).train_tokens
     kinds = {anchors_wiki.TRIED[method]["kind"] for method in anchors_wiki.TRIALS}
-    assert kinds | {"k_svd"} == {options["kind"] for options in anchors_wiki.TRIED.values()}
+    assert kinds | {"k_svd", "nearest"} == {options["kind"] for options in anchors_wiki.TRIED.values()}
     monkeypatch.setattr(anchors_wiki, "METHODS", {"SE": METHODS["SE"]})
     repeated = CORPUS._replace(train=np.tile(CORPUS.train, 3))
     monkeypatch.setattr(anchors_wiki, "corpus", lambda *_: repeated)
