@@ -91,7 +91,8 @@ def test_trials_are_as_many_for_each_kind_and_rows_are_kept(monkeypatch, tmp_pat
     assert len(trials) == 12 and all(trial.train_tokens == anchors_wiki.PART for trial in trials)
     assert last.train_tokens == Spec("SE", {}).train_tokens
     kinds = {anchors_wiki.TRIED[method]["kind"] for method in anchors_wiki.TRIALS}
-    assert kinds | {"k_svd", "nearest"} == {options["kind"] for options in anchors_wiki.TRIED.values()}
+    every = {options["kind"] for options in anchors_wiki.TRIED.values()}
+    assert kinds | {"k_svd", "nearest"} == every
     monkeypatch.setattr(anchors_wiki, "METHODS", {"SE": METHODS["SE"]})
     repeated = CORPUS._replace(train=np.tile(CORPUS.train, 3))
     monkeypatch.setattr(anchors_wiki, "corpus", lambda *_: repeated)
