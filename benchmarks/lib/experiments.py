@@ -79,6 +79,7 @@ FOLDERS: dict[str, dict[str, tuple[str, ...]]] = {
         ),
         "misspelt": ("misspelt",),
         "misspelt_words": ("misspelt_words",),
+        "skip_gram_order": ("skip_gram_order",),
         "skip_gram_speed": ("skip_gram_speed",),
         "paper": ("projections_paper",),
     },

@@ -9,7 +9,12 @@ import pytest
 
 from benchmarks.data.wikipedia import encode
 from benchmarks.data.word_similarity import Judged
-from benchmarks.projections import skip_gram_runs, skip_gram_speed, word_similarity
+from benchmarks.projections import (
+    skip_gram_order,
+    skip_gram_runs,
+    skip_gram_speed,
+    word_similarity,
+)
 from benchmarks.projections.skip_gram_runs import Spec
 
 TOPICS = (["king", "queen", "reign", "throne"], ["city", "town", "river", "street"])
@@ -138,3 +143,13 @@ def test_speed_of_every_kind_of_arm(monkeypatch):
         rows[-1]["ratio"] = 1.0
     assert all(row["words_per_second"] > 0 and row["different_words"] <= 8 for row in rows)
     assert skip_gram_speed.table(rows).count("\n") == 4
+
+
+def test_batches_are_read_three_times_from_the_same_weights():
+    still = NP_SG._replace(misspelt=0.0, learning_rate=0.0, context_rate=0.0, epochs=2)
+    row = skip_gram_order.run(still, CORPUS, share=2)
+    np.testing.assert_allclose(row["in order"], row["rate 0"], rtol=0.01)  # other noise words
+    np.testing.assert_allclose(row["mixed"], row["rate 0"], rtol=0.01)
+    row = skip_gram_order.run(NP_SG._replace(misspelt=0.0), CORPUS, share=2)
+    assert row["in order"][0] < row["rate 0"][0] and row["rate 0"][2] < row["rate 0"][0]
+    assert skip_gram_order.table([row]).splitlines()[3].startswith("| 2 | 1 | 67% of the first |")
