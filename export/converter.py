@@ -13,6 +13,7 @@ from kerascompact.core import checks
 from kerascompact.export import lstm_fusion, mediapipe_tasks, metadata, preconditions
 from kerascompact.export.file_order import in_file_order
 from kerascompact.export.freezing import Frozen
+from kerascompact.export.inputs import input_specs
 from kerascompact.export.recipe import RECIPES, Recipe, resolve
 from kerascompact.export.rewriting import rewrite
 from kerascompact.export.signature import (
@@ -23,7 +24,7 @@ from kerascompact.export.signature import (
     for_each,
     signature,
 )
-from kerascompact.export.trace import input_specs, to_tflite
+from kerascompact.export.trace import to_tflite
 from kerascompact.runtime.interpreter import Interpreter
 from kerascompact.text.vocabulary import Vocabulary
 from kerascompact.text.wordpiece import WordPiece, is_tokenizer

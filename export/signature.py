@@ -24,9 +24,10 @@ from kerascompact.core.masked_mean import averaging
 from kerascompact.export import metadata, preconditions, traced_operators
 from kerascompact.export.calibration import calibration_runs
 from kerascompact.export.embedding_forms import is_embedding
+from kerascompact.export.inputs import COMPARES, input_specs, input_structure
 from kerascompact.export.recipe import Recipe
 from kerascompact.export.text_in import TextIn, projection_of
-from kerascompact.export.trace import Serve, input_specs, input_structure
+from kerascompact.export.trace import Serve
 from kerascompact.forms.base import Form
 from kerascompact.forms.dense import DenseForm
 from kerascompact.forms.row_scaled_table import RowScaledForm
@@ -47,14 +48,6 @@ HAND_ON = {
     "Cropping1D", "Flatten", "Identity", "Masking", "Permute", "RepeatVector", "ZeroPadding1D",
 }  # fmt: skip
 PARTS = ("GetItem", "Slice", "Take")
-COMPARES = {
-    "Equal",
-    "NotEqual",
-    "Greater",
-    "GreaterEqual",
-    "Less",
-    "LessEqual",
-}  # as masks are made
 
 
 class Sizes(NamedTuple):

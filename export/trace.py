@@ -5,27 +5,15 @@ import keyword
 import re
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-import keras
-import numpy as np
 import tensorflow as tf
 from tensorflow.lite.python.convert_phase import ConverterError
 
-from kerascompact.core import checks
-from kerascompact.core.keras_graph import (
-    build_shapes,
-    called,
-    graph_inputs,
-    is_graph,
-    is_shape,
-    named_outputs,
-    required_arguments,
-)
+from kerascompact.core.keras_graph import called, named_outputs
 from kerascompact.export import traced_operators
 from kerascompact.export.activation_ranges import true_ranges
-from kerascompact.export.embedding_forms import outermost
 from kerascompact.export.recipe import KERNELS
 from kerascompact.export.silence import quiet
 from kerascompact.export.text_in import INPUT, SPANS, TextIn
@@ -191,72 +179,3 @@ def has_trained_ranges(function: Any) -> bool:
     graph = function.graph.as_graph_def()
     nodes = [*graph.node, *(node for inner in graph.library.function for node in inner.node_def)]
     return any(node.op.startswith("FakeQuantWithMinMax") for node in nodes)
-
-
-def input_specs(
-    model: Any,
-    sequence_length: int | None,
-    inputs: dict[str, Any] | None = None,
-    batch_size: int | None = 1,
-) -> dict[str, tf.TensorSpec]:
-    """Finds names, shapes and types of the file's inputs.
-
-    Args:
-        model: Frozen model.
-        sequence_length: Size of dimensions that the model leaves open; `None` leaves them open.
-        inputs: Inputs of a subclassed model, as `convert` takes them.
-        batch_size: Examples per run; `None` for any number.
-
-    Raises: ValueError, if the arguments do not fit the model.
-    """
-    if sequence_length is not None:
-        checks.integer_in("sequence_length", sequence_length, 1)
-    if is_graph(model):
-        if inputs is not None:
-            checks.fail(
-                "inputs", "None for a functional or Sequential model: it has its own", inputs
-            )
-        inputs = {tensor.name: tensor for tensor in keras.tree.flatten(graph_inputs(model))}
-    elif inputs is None:
-        shape = next(iter(build_shapes(model).values()))
-        if len(required_arguments(model)) > 1 or not is_shape(shape):
-            expected = "a keras.Input for each name, for a subclassed model of several inputs"
-            checks.fail("inputs", expected, inputs)
-        inputs = _inferred(model, shape)
-    if not isinstance(inputs, dict) or not inputs or not all(isinstance(k, str) for k in inputs):
-        checks.fail("inputs", "a dictionary of names and keras.Input or arrays", inputs)
-    specs = {}
-    for name, tensor in inputs.items():
-        if not isinstance(tensor, keras.KerasTensor):
-            tensor = np.asarray(tensor)
-            # int64 is only NumPy's default type of integers
-            tensor = tensor.astype("int32") if tensor.dtype == "int64" else tensor
-        shape = [batch_size, *(sequence_length if n is None else n for n in tensor.shape[1:])]
-        dtype = tf.as_dtype(keras.backend.standardize_dtype(tensor.dtype))
-        specs[name] = tf.TensorSpec(shape, dtype, name=name)
-    return specs
-
-
-def input_structure(model: Any) -> Any:
-    """Names of the inputs, nested as the model takes them; `None` for a subclassed model."""
-    if not is_graph(model):
-        return None
-    return keras.tree.map_structure(lambda tensor: tensor.name, graph_inputs(model))
-
-
-def _inferred(model: Any, shape: Sequence[int | None]) -> dict[str, Any]:
-    """Finds the input of a subclassed model with one input.
-
-    Args:
-        model: Frozen model.
-        shape: Shape that the model was called on or built for.
-
-    Raises: ValueError, if it has an embedding and its input is not `(batch, length)`.
-    """
-    if not any(True for _ in outermost(model)):
-        name = next(iter(required_arguments(model)), "inputs")
-        return {name: keras.Input(shape[1:], dtype=model.input_dtype)}
-    if len(shape) != 2:
-        expected = "a keras.Input for its name, for a subclassed model of ids that are not (batch, "
-        checks.fail("inputs", f"{expected}length)", None)
-    return {"ids": keras.Input((None,), dtype="int32")}

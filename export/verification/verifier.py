@@ -11,9 +11,9 @@ import numpy as np
 from kerascompact.core import checks
 from kerascompact.core.keras_graph import all_layers, has_independent_outputs
 from kerascompact.export.freezing import Frozen
+from kerascompact.export.inputs import input_structure
 from kerascompact.export.recipe import RECIPES, Recipe
 from kerascompact.export.silence import quiet
-from kerascompact.export.trace import input_structure
 from kerascompact.export.verification.differences import (
     accuracy,
     differ,
