@@ -53,6 +53,11 @@ def examples_of(
     order, structure = (names, structure) if known else (file.input_order, None)
     ranks = {name: len(file.inputs[name]["shape_signature"]) for name in order}
     arrays = named_inputs("data", data, ranks, structure)
+    for name, array in arrays.items():  # as Keras gives or takes a last axis of one number
+        if array.ndim == ranks[name] + 1 and array.shape[-1] == 1:
+            arrays[name] = array[..., 0]
+        elif array.ndim == ranks[name] - 1 and file.inputs[name]["shape_signature"][-1] == 1:
+            arrays[name] = array[..., None]
     if len(arrays) == 1:
         ((name, array),) = arrays.items()
         if array.ndim < min(ranks[name], 2):  # an input of (batch,) has a number for each example

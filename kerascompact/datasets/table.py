@@ -144,13 +144,13 @@ def _opened(path: Path, names: tuple[str, str]) -> tuple[Any, list[str]]:
         reader = csv.reader(
             io.StringIO(content, newline=""), delimiter="\t", quoting=csv.QUOTE_NONE
         )
-        return reader, [name.strip() for name in next(reader)]
+        return reader, _header(reader)
     failed, found = None, []
     for delimiter in DELIMITERS:
         # strict: a stray quote is an error, not a longer field
         reader = csv.reader(io.StringIO(content, newline=""), delimiter=delimiter, strict=True)
         try:
-            header = [name.strip() for name in next(reader)]
+            header = _header(reader)
         except csv.Error as error:
             failed = failed or ValueError(f"{path}, line 1: {error}.")
             continue
@@ -160,6 +160,15 @@ def _opened(path: Path, names: tuple[str, str]) -> tuple[Any, list[str]]:
     if failed and all(len(header) < 2 for _, header in found):
         raise failed
     return max(found, key=lambda one: len(one[1]))  # the most columns, for the message
+
+
+def _header(reader: Any) -> list[str]:
+    """The names in the first row that is not blank.
+
+    >>> _header(csv.reader(["", " text,label"]))
+    ['text', 'label']
+    """
+    return [name.strip() for name in next((row for row in reader if row), [])]
 
 
 def _place(path: Path, header: list[str], name: str) -> int:

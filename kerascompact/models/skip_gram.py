@@ -71,9 +71,10 @@ class SkipGram(keras.Model):
             pairs of a word in a batch have one spelling, and each word is computed once.
         output_initializer: Initializer of `v'`. Default: the paper's U(-1, 1).
         seed: Seed of the noise words and of misspellings.
-        **kwargs: Arguments of `keras.Model`.
+        **kwargs: Arguments of `keras.Model`; whatever the `dtype`, the loss is of float32.
 
-    Shapes: words `(n,)` int32 -> vectors `(n, d)` float32; contexts `(n,)` in `[0, V)`.
+    Shapes: words `(n,)` or `(n, 1)` int32 -> vectors `(n, d)` float32; contexts
+    as words, in `[0, V)`.
     Raises: ValueError, if an argument is out of its range; for sample weights.
     Example:
     >>> model = SkipGram(keras.layers.Embedding(9, 4), 9, negatives=3)
@@ -109,7 +110,8 @@ class SkipGram(keras.Model):
         seed: int | None = None,
         **kwargs: Any,
     ) -> None:
-        super().__init__(**kwargs)
+        # In mixed precision, too: ids may come as floats, and a plain table is read as stored.
+        super().__init__(**{**kwargs, "dtype": "float32"})
         width = getattr(embedding, "output_dim", None)
         if not isinstance(embedding, keras.layers.Layer) or not isinstance(width, int):
             checks.fail("embedding", "a layer with an `output_dim`", embedding)
@@ -168,7 +170,7 @@ class SkipGram(keras.Model):
         return not made.lora_enabled and made.quantization_mode is None
 
     def call(self, words: Any, training: bool | None = None) -> tf.Tensor:
-        words = tf.cast(words, tf.int32)
+        words = tf.reshape(tf.cast(words, tf.int32), [-1])
         misspells = training and self.misspellings and self.misspelt
         if misspells and self.own_spelling:
             words = self._spellings(words, random_bits((2, tf.size(words)), self.draws))

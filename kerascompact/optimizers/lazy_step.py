@@ -71,10 +71,15 @@ class LazyStep(OpenOptimizer):
                 else g
                 for g in summed
             ]
-        if fits and any(map(without_keras_constraint, known)):
+        if fits and not self._overwrites and any(map(without_keras_constraint, known)):
             # Keras applies constraints of its own variables only: `update_step` applies these.
             trainable_variables = [v.value if without_keras_constraint(v) else v for v in known]
         super().apply(summed, trainable_variables)  # type: ignore[misc]
+
+    @property
+    def _overwrites(self) -> bool:
+        """Whether averages replace weights: Keras then constrains all rows, after that."""
+        return bool(self.use_ema and self.ema_overwrite_frequency)
 
     def clipped(self, gradients: list[Any]) -> list[Any]:
         if replicas() > 1:
@@ -96,7 +101,7 @@ class LazyStep(OpenOptimizer):
 
     def update_step(self, gradient: Any, variable: Any, learning_rate: Any) -> None:
         index = self.index_of(variable)
-        constraint = row_constraint(self.trained[index])
+        constraint = None if self._overwrites else row_constraint(self.trained[index])
         rounds, ids = held_in_bfloat16(self.trained[index]), None
         if isinstance(gradient, tf.IndexedSlices):
             ids, gradient = gradient.indices, gradient.values

@@ -10,7 +10,10 @@ from kerascompact import export
 from kerascompact.core import checks
 from kerascompact.core.keras_graph import copy_with
 from kerascompact.export.embedding_forms import is_embedding, outermost
+from kerascompact.export.inputs import input_structure
+from kerascompact.export.verification.examples import examples_of
 from kerascompact.layers.embeddings.base import CompactEmbedding
+from kerascompact.runtime.interpreter import Interpreter
 from kerascompact.search.compacted import Choice, Compacted
 from kerascompact.search.file_lengths import Lengths, Pick, bytes_of
 from kerascompact.search.measuring import loss_of, measured, recipe_of, sample
@@ -60,9 +63,12 @@ class Plan(NamedTuple):
         Raises: ValueError, if the model cannot be converted, or has nothing to round.
         """
         options: dict[str, Any] = {"sequence_length": sequence_length}
-        export.convert(model, "int8", **options)  # what cannot be is refused before the work
+        # what cannot be is refused before the work
+        file = Interpreter(export.convert(model, "int8", **options))
         parts = parts_of(model)
         measured_on, others = sample(model, data, samples, seed)
+        names = input_structure(model)
+        examples_of(measured_on[0], file, None, keras.tree.flatten(names), names)
         loss, choices, kernels = measured(model, parts, *measured_on, seed, verbose)
         if not parts and not kernels:
             checks.fail("model", "a model with tables or kernels worth rounding", model.name)

@@ -76,7 +76,9 @@ def test_a_quote_in_a_tsv_is_a_character(write):
 
 def test_other_columns_blank_lines_and_windows_line_ends(write):
     content = GOOD.replace("text,label", "Utterance,Intent").replace("\n", "\r\n") + "\r\n\r\n"
-    assert len(everything(load(write(content), text="Utterance", label="Intent"))) == 20
+    for before in ("", "\r\n\r\n"):
+        found = load(write(before + content), text="Utterance", label="Intent")
+        assert len(everything(found)) == 20
 
 
 @pytest.mark.parametrize(

@@ -104,3 +104,11 @@ def test_floats_that_are_also_read_as_numbers_stay_floats():
     vectors = keras.layers.Flatten()(keras.layers.Embedding(9, 4)(numbers))
     model = keras.Model(numbers, keras.layers.Concatenate()([vectors, numbers]))
     assert Interpreter(export.convert(model)).inputs["x"]["dtype"] == np.float32
+
+
+def test_data_without_the_axis_of_one_that_keras_adds():
+    user, item = (keras.Input((1,), dtype="int32", name=name) for name in ("user", "item"))
+    vectors = [keras.layers.Embedding(50, 8)(one) for one in (user, item)]
+    model = keras.Model([user, item], keras.layers.Flatten()(keras.layers.Multiply()(vectors)))
+    data = [RANDOM.integers(0, 50, 9) for _ in range(2)]
+    assert export.verify(model, export.convert(model, "int8"), data).examples == 9

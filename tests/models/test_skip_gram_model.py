@@ -302,3 +302,31 @@ def test_a_plain_table_under_lora_or_quantized():
         found = model.vectors(tf.constant([1, 3]))
         assert found.dtype == tf.float32
         np.testing.assert_allclose(found, table(np.array([1, 3])), rtol=1e-6)
+
+
+@pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16"])
+def test_mixed_precision_leaves_ids_and_the_loss_as_they_are(policy):
+    before = keras.config.dtype_policy()
+    keras.config.set_dtype_policy(policy)
+    try:
+        table = keras.layers.Embedding(5000, 4)
+        model = SkipGram(table, 5000, seed=0)
+    finally:
+        keras.config.set_dtype_policy(before)
+    start = np.array(table.embeddings) if table.built else model.word_vectors()
+    assert start.dtype == np.float32
+    model.compile(LazySGD(0.5))
+    model.fit(np.array([2049.0, 4099.0]), np.array([1, 2]), verbose=0)  # no float16 holds them
+    changed = np.flatnonzero((model.word_vectors() != start).any(1))
+    assert changed.tolist() == [2049, 4099]
+
+
+@pytest.mark.parametrize("shared_noise", [None, 7])
+def test_a_column_of_words_is_a_list_of_words(shared_noise):
+    losses = []
+    for words in (WORDS, WORDS[:, None]):
+        keras.utils.set_random_seed(1)
+        model = SkipGram(keras.layers.Embedding(8, 4), 8, shared_noise=shared_noise, seed=0)
+        model.compile(LazySGD(0.0))
+        losses.append(model.train_on_batch(words, CONTEXTS))
+    np.testing.assert_allclose(*losses, rtol=1e-6)

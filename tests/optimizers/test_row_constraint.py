@@ -48,6 +48,23 @@ def test_equals_keras_when_every_row_is_touched(constraint, name, dense):
     np.testing.assert_allclose(found, expected, **CLOSE)
 
 
+@pytest.mark.parametrize(
+    "constraint", [UnitNorm(axis=1), keras.constraints.MinMaxNorm(0.5, 0.7, rate=0.5, axis=1)]
+)
+def test_weights_that_averages_overwrite_are_constrained_as_by_keras(constraint):
+    def sgd():
+        return keras.optimizers.SGD(0.1, use_ema=True, ema_momentum=0.9, ema_overwrite_frequency=2)
+
+    found = []
+    for optimizer in (sgd(), lazy(sgd())):
+        variable = keras.Variable(start())
+        variable.constraint = constraint
+        for values in steps(ALL):
+            optimizer.apply([tf.constant(summed(values, ALL), tf.float32)], [variable])
+        found.append(variable.numpy())
+    np.testing.assert_allclose(*found, **CLOSE)
+
+
 @pytest.mark.parametrize("constraint", BY_ROWS, ids=lambda c: type(c).__name__)
 def test_only_updated_rows_are_constrained_until_fit_ends(constraint):
     variable, optimizer, ids = keras.Variable(start()), lazy(keras.optimizers.SGD(0.1)), [1, 4, 1]

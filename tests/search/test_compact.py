@@ -392,3 +392,10 @@ def test_other_models(make, epochs, every_fourth):
     assert len(found.file) <= budget
     assert found.loss < 1.05 * found.loss_before + 0.01
     assert found.report.examples == 32
+
+
+def test_data_that_the_file_cannot_read_are_refused_before_the_work(monkeypatch):
+    monkeypatch.setattr(plan, "measured", None)  # is not reached
+    model, given = two_inputs(), {"left": ids(), "right": ids(), "zzz": ids()}
+    with pytest.raises(ValueError, match="`data` must be arrays for the inputs"):
+        search.compact(model, "9KiB", data=(given, None), verbose=False)
