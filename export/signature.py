@@ -12,6 +12,7 @@ from kerascompact.core.keras_graph import (
     all_layers,
     batch_of_one,
     ends_in_sigmoids,
+    for_extreme_numbers,
     for_inference,
     for_integer_files,
     fourier_by_matrices,
@@ -136,8 +137,8 @@ def signature(
     integers = for_integer_files() if recipe.kernels in OF_INTEGERS else contextlib.nullcontext()
     tracing = preconditions.traced(sizes.batch_size)
     functions = (
-        batch_of_one(), fourier_by_matrices(), largest_by_value(), for_inference(), integers,
-        preconditions.known_steps(),
+        batch_of_one(), fourier_by_matrices(), largest_by_value(), for_inference(),
+        for_extreme_numbers(), integers, preconditions.known_steps(),
     )  # fmt: skip
     with tracing, contextlib.ExitStack() as stack, averaging(averaged):
         for one in functions:

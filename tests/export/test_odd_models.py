@@ -3,9 +3,12 @@
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from kerascompact import export
+from kerascompact.layers import MaskedMean
 from kerascompact.runtime.interpreter import Interpreter
+from kerascompact.text.vocabulary import Vocabulary
 
 RANDOM = np.random.default_rng(0)
 
@@ -112,3 +115,39 @@ def test_data_without_the_axis_of_one_that_keras_adds():
     model = keras.Model([user, item], keras.layers.Flatten()(keras.layers.Multiply()(vectors)))
     data = [RANDOM.integers(0, 50, 9) for _ in range(2)]
     assert export.verify(model, export.convert(model, "int8"), data).examples == 9
+
+
+EXTREME = np.float32([[0, 0, 0], [1e-30, 0, 0], [-1000, -90, -89], [89, 90, 1000], [3, -4, 12]])
+
+
+@pytest.mark.parametrize("recipe", ["float32", "int8"])
+@pytest.mark.parametrize(
+    "function",
+    [
+        keras.layers.UnitNormalization(),
+        lambda x: keras.ops.normalize(x, axis=1, epsilon=0.5),
+        lambda x: keras.layers.Dot(1, normalize=True)([x, keras.ops.relu(x)]),
+        keras.layers.Activation("softplus"),
+        keras.layers.Activation("log_sigmoid"),
+        keras.layers.Activation("mish"),
+        keras.layers.Lambda(lambda x: tf.nn.softplus(x)),
+    ],
+)
+def test_numbers_at_which_the_runtime_or_the_converter_has_no_answer(function, recipe):
+    """`1 / sqrt(0)` is NaN on a phone, and `exp(90)` infinite: so were the answers."""
+    x = keras.Input((3,), name="x")
+    model = keras.Model(x, function(x))
+    file, expected = Interpreter(export.convert(model, recipe)), np.asarray(model(EXTREME))
+    found = np.concatenate([[*file.run({"x": row[None]}).values()][0] for row in EXTREME])
+    assert np.isfinite(expected).all()
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+
+
+def test_an_empty_text_has_a_direction_of_zeros():
+    words = Vocabulary(["good", "bad", "film"])
+    ids = keras.Input((None,), dtype="int32", name="ids")
+    vectors = MaskedMean()(keras.layers.Embedding(len(words), 4, mask_zero=True)(ids))
+    model = keras.Model(ids, keras.layers.UnitNormalization()(vectors))
+    file = Interpreter(export.convert(model, "int8", text=words))
+    (empty,), (good,) = (file.run_text(text).values() for text in ("", "good"))
+    assert not empty.any() and abs(np.linalg.norm(good) - 1) < 0.01

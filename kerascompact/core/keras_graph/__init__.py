@@ -3,6 +3,7 @@
 from kerascompact.core.keras_graph.batch_of_one import batch_of_one
 from kerascompact.core.keras_graph.calls import called, is_shape, named_outputs
 from kerascompact.core.keras_graph.copies import compile_like, copy_with, reached_layers
+from kerascompact.core.keras_graph.extreme_numbers import for_extreme_numbers
 from kerascompact.core.keras_graph.fitting import evaluate_validation_data, has_validation_data
 from kerascompact.core.keras_graph.fourier import fourier_by_matrices
 from kerascompact.core.keras_graph.inference import for_inference
@@ -105,6 +106,7 @@ __all__ = [
     "maker_of",
     "mask_of",
     "named_outputs",
+    "for_extreme_numbers",
     "for_inference",
     "for_integer_files",
     "output_names",
