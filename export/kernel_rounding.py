@@ -1,5 +1,6 @@
 """Rounding of a model's kernels to the int8 numbers that a file stores."""
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -82,17 +83,21 @@ def _fits(columns: np.ndarray, scale: np.ndarray) -> np.ndarray:
 
 
 class Rounded(NamedTuple):
-    """Rounded kernel: variable, numbers before rounding, int8 numbers, and their axis of scales."""
+    """Rounded kernel: variable, numbers before rounding, int8 numbers, and their axis of scales.
+
+    The file joins the axes of several outputs, and has a scale for each of them, `repeated` ones.
+    """
 
     variable: Any
     before: np.ndarray
     codes: np.ndarray
     axis: int
+    repeated: int = 1
 
     @property
     def stored_bits(self) -> int:
         """Bits of integers, scales and zero points in the file."""
-        return 8 * self.codes.size + 96 * self.codes.shape[self.axis]
+        return 8 * self.codes.size + 96 * self.codes.shape[self.axis] * self.repeated
 
 
 def round_kernels(
@@ -132,7 +137,8 @@ def round_kernels(
             before = keras.ops.convert_to_numpy(variable)
             codes, values = rounded(before, axis)
             variable.assign(values)
-            found[id(variable)] = Rounded(variable, before, codes, axis)
+            repeated = _repeated(layer, before.shape, axis)
+            found[id(variable)] = Rounded(variable, before, codes, axis, repeated)
     return list(found.values())
 
 
@@ -171,3 +177,20 @@ def _outputs_of(layer: Any, variable: Any) -> int:
     kind = type(layer).__name__
     transposed = "Transpose" in kind or kind.startswith("Depthwise")
     return -2 if transposed or variable.name.startswith("depthwise") else -1
+
+
+def _repeated(layer: Any, shape: Sequence[int], axis: int) -> int:
+    """How many outputs of the file have each scale of a kernel.
+
+    >>> heads = keras.layers.EinsumDense("abc,cde->abde", (None, 4, 16))
+    >>> _repeated(heads, (64, 4, 16), -1)
+    4
+    """
+    if type(layer).__name__.startswith(("Depthwise", "Separable")) and axis == -2:
+        return shape[-1]  # the depth multiplier
+    if not isinstance(layer, keras.layers.EinsumDense) or len(shape) < 3:
+        return 1
+    inputs, outputs = layer.equation.replace(" ", "").split("->")
+    names = inputs.split(",")[1]
+    sizes = [size for name, size in zip(names, shape, strict=True) if name in outputs]
+    return math.prod(sizes) // shape[axis] if names[axis] in outputs else 1

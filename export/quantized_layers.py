@@ -21,19 +21,20 @@ from kerascompact.forms.reversible import ReversibleForm
 
 
 def form_of_quantized(layer: Any) -> keras.layers.Layer | None:
-    """What stands in a frozen model for a quantized layer; `None` for any other layer.
+    """What stands in a frozen model for a layer that is quantized or has LoRA; else `None`.
 
     Tables and kernels become forms of the integers that Keras found. A kernel in mode "int8", which
     has no zero points, becomes an ordinary kernel of these numbers, whose integers a recipe with
     int8 kernels finds again; so does one whose groups are no blocks, or with LoRA, which such a
-    recipe rounds anew. Inputs are not rounded, as Keras does in mode "int8".
+    recipe rounds anew. LoRA of kernels that are not quantized is added to them. Inputs are not
+    rounded, as Keras does in mode "int8".
 
     Args:
         layer: A layer of a model.
     """
     kind = quantized_kind(layer)
     if kind is None:
-        return None
+        return _with_lora_merged(layer)
     config = {"name": layer.name, "dtype": "float32"}
     if kind == "embedding":
         return _embedding(layer, config)
@@ -107,3 +108,19 @@ def _plain(layer: Any) -> keras.layers.Layer:
     if layer.bias is not None:
         plain.bias.assign(layer.bias)
     return plain
+
+
+def _with_lora_merged(layer: Any) -> keras.layers.Layer | None:
+    """A layer of Keras' own with the kernel that LoRA makes; `None` for any other layer.
+
+    The file has one kernel: rounded on their own, its parts would add up to no multiples of a step.
+    """
+    if not getattr(layer, "lora_enabled", False) or not type(layer).__module__.startswith("keras."):
+        return None
+    config = {name: v for name, v in layer.get_config().items() if not name.startswith("lora_")}
+    merged = type(layer).from_config({**config, "dtype": "float32"})
+    merged.build_from_config(layer.get_build_config())
+    merged.kernel.assign(layer.kernel)
+    if layer.bias is not None:
+        merged.bias.assign(layer.bias)
+    return merged

@@ -9,6 +9,8 @@ from kerascompact import export
 from kerascompact.layers import MaskedMean
 from kerascompact.runtime.interpreter import Interpreter
 from kerascompact.text.vocabulary import Vocabulary
+from kerascompact.tflite import flatbuffer
+from kerascompact.tflite.constants import constants
 
 RANDOM = np.random.default_rng(0)
 
@@ -151,3 +153,69 @@ def test_an_empty_text_has_a_direction_of_zeros():
     file = Interpreter(export.convert(model, "int8", text=words))
     (empty,), (good,) = (file.run_text(text).values() for text in ("", "good"))
     assert not empty.any() and abs(np.linalg.norm(good) - 1) < 0.01
+
+
+class Prompt(keras.layers.Layer):
+    """Learned rows before those of the text."""
+
+    def build(self, shape):
+        self.tokens = self.add_weight(shape=(1, 30, 64), initializer="normal", name="tokens")
+
+    def call(self, x):
+        rows = keras.ops.broadcast_to(self.tokens, (keras.ops.shape(x)[0], 30, 64))
+        return keras.ops.concatenate([rows, x], 1)
+
+
+class Distances(keras.layers.Layer):
+    """Squared distances to learned vectors."""
+
+    def build(self, shape):
+        self.centers = self.add_weight(shape=(30, 64), initializer="normal", name="centers")
+
+    def call(self, x):
+        return keras.ops.sum(keras.ops.square(x[:, :, None] - self.centers), -1)
+
+
+def with_lora():
+    made = keras.layers.Dense(48, use_bias=False)
+    made.build((None, 8, 64))
+    made.enable_lora(4)
+    made.lora_kernel_b.assign(RANDOM.normal(size=made.lora_kernel_b.shape))
+    return made
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        Prompt,
+        Distances,
+        with_lora,
+        lambda: keras.layers.GRU(48, reset_after=False, use_bias=False),
+        lambda: keras.layers.DepthwiseConv1D(5, depth_multiplier=4, use_bias=False),
+        lambda: lambda x: keras.layers.MultiHeadAttention(16, 4, use_bias=False)(x, x),
+    ],
+)
+def test_what_is_rounded_and_counted_as_int8_is_int8_in_the_file(make):
+    ids = keras.Input((8,), dtype="int32", name="ids")
+    layer = make()
+    model = keras.Model(ids, layer(keras.layers.Embedding(20, 64)(ids)))
+    frozen = export.freeze(model, "int8")
+    stored = frozen.summary().layers[-1].stored_bits // 8
+    file = frozen.convert()
+    kernels = [one for one in constants(flatbuffer.parse(file)) if one.shape != (20, 64)]
+    found = sum(one.num_bytes + 12 * one.scales for one in kernels if one.scales)
+    assert found == stored and all(one.scales or one.num_bytes < 2000 for one in kernels)
+    frozen.verify(RANDOM.integers(0, 20, (9, 8)), file=file)
+
+
+def test_models_of_a_file_share_a_table_of_four_bits():
+    """The table of the one that masks was there twice, with other first rows."""
+    table, ids = keras.layers.Embedding(2000, 16, mask_zero=True), keras.Input((8,), dtype="int32")
+    mean = keras.Model(ids, MaskedMean()(table(ids)))
+    convolved = keras.Model(ids, keras.layers.Conv1D(4, 2)(table(ids)))
+    file = export.convert({"mean": mean, "convolved": convolved}, "int4")
+    assert len(file) < 1.5 * 2000 * 16 // 2
+    given = RANDOM.integers(0, 2000, (9, 8))
+    given[:, 5:] = 0
+    for name, model in (("mean", mean), ("convolved", convolved)):
+        export.verify(model, file, given, signature=name)

@@ -161,7 +161,7 @@ def takers_of(model: Any, layer: Any) -> list[Any]:
 def readers_of_inputs(model: Any) -> dict[str, list[Any]]:
     """The layers that are called on an input of a graph of layers as it is, by the input's name.
 
-    Models inside are opened.
+    Models inside are opened. What a table scores, called in reverse, are no ids: it is left out.
 
     >>> embedding, ids = keras.layers.Embedding(9, 2), keras.Input((3,), dtype="int32", name="ids")
     >>> inner = keras.Sequential([keras.Input((3,), dtype="int32"), embedding])
@@ -171,6 +171,9 @@ def readers_of_inputs(model: Any) -> dict[str, list[Any]]:
     found: dict[str, list[Any]] = {tensor.name: [] for tensor in model.inputs}
     for node in _nodes(model):
         layer, tensors = node.operation, node.input_tensors
+        positional = any(one is True for one in node.arguments.args)
+        if positional or node.arguments.kwargs.get("reverse"):
+            continue
         inside = readers_of_inputs(layer).values() if is_graph(layer) else [[layer]] * len(tensors)
         for tensor, readers in zip(tensors, inside, strict=False):  # a mask may follow the inputs
             if isinstance(maker_of(tensor), keras.layers.InputLayer):

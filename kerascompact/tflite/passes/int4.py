@@ -72,8 +72,9 @@ def store_tables_as_int4(model: Any) -> None:
     Args:
         model: Parsed model, changed in place.
     """
+    made: dict[int, int] = {}  # buffers that tables of several graphs share
     packed = [
-        _pack_table(model, graph, index)
+        _pack_table(model, graph, index, made)
         for graph in model.subgraphs
         for index in range(len(graph.tensors))
     ]
@@ -81,7 +82,7 @@ def store_tables_as_int4(model: Any) -> None:
         needs_runtime(model, INT4_RUNTIME)
 
 
-def _pack_table(model: Any, graph: Any, index: int) -> bool:
+def _pack_table(model: Any, graph: Any, index: int, made: dict[int, int]) -> bool:
     table = graph.tensors[index]
     data = constant(model, table, np.int8) if table.type == TYPE.INT8 else None
     if data is None or data.ndim != 2 or data.size == 0 or data.min() < -8 or data.max() > 7:
@@ -98,7 +99,9 @@ def _pack_table(model: Any, graph: Any, index: int) -> bool:
     data = np.pad(data, ((0, 0), (0, width % 2)))
     nibbles = data.reshape(-1).view(np.uint8) & 15
     table.type, table.shape = TYPE.INT4, np.array(data.shape, np.int32)
-    table.buffer = new_buffer(model, nibbles[::2] | nibbles[1::2] << 4)
+    if table.buffer not in made:
+        made[table.buffer] = new_buffer(model, nibbles[::2] | nibbles[1::2] << 4)
+    table.buffer = made[table.buffer]
     for gather in gathers:
         rows = graph.tensors[gather.outputs[0]]
         rows.type = TYPE.INT4

@@ -34,6 +34,11 @@ KERNEL_OPS = {
     OP.MUL,
     OP.ADD,
     OP.SUB,
+    OP.DIV,
+    OP.SQUARED_DIFFERENCE,
+    OP.MAXIMUM,
+    OP.MINIMUM,
+    OP.CONCATENATION,
     OP.BROADCAST_TO,
     OP.UNIDIRECTIONAL_SEQUENCE_LSTM,
 }
@@ -211,10 +216,13 @@ def _without(
 
 def _layouts(codes: np.ndarray, kernel: np.ndarray) -> Iterator[np.ndarray]:
     """Arranges the integers of a Keras kernel, or of its gates, in the shape of a file's kernel."""
-    parts, left = divmod(codes.size, kernel.size)
-    if left or codes.shape[-1] % parts:
+    width, left = divmod(kernel.size * codes.shape[-1], codes.size)
+    if left or not 0 < width <= codes.shape[-1]:
         return
-    for part in np.split(codes, parts, axis=-1):
+    parts = [codes[..., :width], codes[..., -width:]]  # as two of the three gates of a GRU
+    if codes.shape[-1] % width == 0:
+        parts = np.split(codes, codes.shape[-1] // width, axis=-1)
+    for part in parts:
         for order in itertools.permutations(range(part.ndim)):
             moved = part.transpose(order)
             # A reshape joins neighbouring axes, and adds or drops axes of size 1.
