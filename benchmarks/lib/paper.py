@@ -69,12 +69,16 @@ def ours(line: Line) -> list[float]:
         return []
     found = _numbers(line, line.where)
     if not line.base:
-        return found
-    pairs = zip(found, _numbers(line, line.base), strict=True)
-    return [one / base if line.share else one - base for one, base in pairs]
+        return [*found.values()]
+    base = _numbers(line, line.base)  # of as many seeds, or of more
+    if missing := {*found} - {*base}:
+        raise ValueError(f"{line.place}, {line.row}: seeds {sorted(missing)} have no base")
+    pairs = [(one, base[seed]) for seed, one in found.items()]
+    return [one / of if line.share else one - of for one, of in pairs]
 
 
-def _numbers(line: Line, where: Mapping[str, Any]) -> list[float]:
+def _numbers(line: Line, where: Mapping[str, Any]) -> dict[int, float]:
+    """By seed."""
     found = [
         row
         for row in results.rows(line.rows)
@@ -83,7 +87,7 @@ def _numbers(line: Line, where: Mapping[str, Any]) -> list[float]:
     groups = results.by_seed(found)
     if len(groups) != 1:
         raise ValueError(f"{line.place}, {line.row}: rows of {len(groups)} settings, not of one")
-    return [line.scale * value(row, line.key) for row in groups[0]]
+    return {value(row, "seed"): line.scale * value(row, line.key) for row in groups[0]}
 
 
 def table(lines: Sequence[Line]) -> str:
