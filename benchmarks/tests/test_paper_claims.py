@@ -340,18 +340,20 @@ def test_three_seeds_of_a_hundred_thousand_words():
     found = {}
     for row in results.rows("ant_wiki"):
         found.setdefault(row["label"], {})[row["spec"]["seed"]] = row["test_perplexity"]
-    names = ("SE", "Hash Embed 50,000", "Hash Embed 10,000", "ANT 1,000")
+    names = ("SE", "Hash Embed 50,000", "Hash Embed 10,000", "ANT 500", "ANT 1,000")
     for seed in range(3):
         each = [found[name][seed] for name in names]
         assert each == sorted(each, reverse=True)
     means = {name: sum(one.values()) / 3 for name, one in found.items() if len(one) == 3}
-    full, large, small, anchors = (means[name] for name in names)
+    full, large, small, half, anchors = (means[name] for name in names)
     assert f"(means {small:.1f} and {large:.1f}), these of the full table ({full:.1f})" in RESULTS
-    assert f"and 1,000 anchors of all ({anchors:.1f})" in RESULTS
+    assert f"500 anchors of both ({half:.1f}), and 1,000 anchors of all ({anchors:.1f})" in RESULTS
     costs = [means[f"k-SVD {count} of SE"] - full for count in ("1,000", "500")]
     said = "costs {:.1f} with 1,000 anchors and {:.1f} with 500".format(*costs)
     assert f"k-SVD of the full table's vectors {said}" in RESULTS
-    assert len(found["ANT 500"]) == 2 and len(found["ANT 1,000, stronger"]) == 1
+    costs = [means[f"Post-SH {count}"] - full for count in ("1,000", "500")]
+    assert "of the distances alone, {:.1f} and {:.1f} in as many numbers".format(*costs) in RESULTS
+    assert len(found["ANT 1,000, stronger"]) == 1
     made = means["k-SVD 1,000 of ANT 1,000"]
     assert f"dense anchors learn is at {made:.0f} in 1/19 of the numbers" in RESULTS
     assert f"the full table at {full:.0f} (three seeds each)" in RESULTS

@@ -171,3 +171,19 @@ def test_shares_of_a_skip_gram_in_the_docs():
         found, base = (word_similarity.average(x, word_similarity.FREQUENT) for x in (one, sg))
         shares.append(f"{found / base:.2f}")
     assert "{}, {} and {} of the skip-gram".format(*shares) in PAGE
+
+
+def test_the_loss_of_training_is_of_the_text_just_read():
+    rows = results.rows("skip_gram_order")
+    held, shown, mixed = (
+        np.mean([row[way] for row in rows], axis=0) for way in ("rate 0", "in order", "mixed")
+    )
+    said = "at {:.2f} on the batches of the second epoch, at {:.2f} on those of the fifth"
+    assert said.format(held[1], held[4]) in RESULTS
+    assert f"better by {min(-np.diff(held)):.2f} or more in each" in RESULTS
+    apart = held - shown
+    said = "by {:.2f} in the third epoch and, at a fifth of the rate, by {:.2f} in the fifth"
+    assert said.format(apart[2], apart[4]) in RESULTS and apart[3] > apart[4]
+    assert all(held[1:] - mixed[1:] > apart[1:] / 2)
+    for row in rows:  # in each seed
+        assert all(np.diff(row["rate 0"]) < 0) and row["rate 0"][4] > row["in order"][4]
