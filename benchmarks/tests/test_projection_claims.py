@@ -118,7 +118,10 @@ def test_thirty_epochs_of_all_of_the_text():
     tables, ones = means(0), means(819)  # three seeds each
     base, found = np.mean(tables), np.mean(ones)
     shares = ", ".join(f"{one / table:.2f}" for one, table in zip(ones, tables, strict=True))
-    assert len(ones) == 3 and f"0.89 of the skip-gram's {base:.3f} (by seed {shares}; the paper" in RESULTS
+    assert (
+        len(ones) == 3
+        and f"0.89 of the skip-gram's {base:.3f} (by seed {shares}; the paper" in RESULTS
+    )
     assert f"the frequent sets are at {found:.3f}," in RESULTS
     assert f"{found / base:.2f}" == "0.89"
     assert "and 0.89 with whitened bits after thirty" in PAGE and "(three seeds)" in PAGE
@@ -126,7 +129,8 @@ def test_thirty_epochs_of_all_of_the_text():
         [row["known"]["VERB-143"] for row in rows if row["spec"]["hidden"] == units][:1]
         for units in (819, 0)
     )
-    assert f"{verb / first:.2f} of the skip-gram (the paper: 0.54) in the first seed, then 1.28" in RESULTS
+    said = "{:.2f} of the skip-gram (the paper: 0.54) in the first seed, then 1.28"
+    assert said.format(verb / first) in RESULTS
     wider, widest, table = means(1638)[0], means(3276)[0], tables[0]  # the first seed alone
     assert f"with 4M at {widest:.3f}, {widest / table:.2f} (the paper: 0.94" in RESULTS
     others = [f"{means(units, word_similarity.OTHERS)[0]:.3f}" for units in (3276, 0)]
@@ -134,9 +138,7 @@ def test_thirty_epochs_of_all_of_the_text():
     assert f"2M numbers {wider / table:.2f}, with 4M {widest / table:.2f}" in PAGE
     said = "With 2M numbers the frequent sets are at {:.3f}, {:.2f} of the skip-gram after"
     assert said.format(wider, wider / table) in RESULTS
-    places = [
-        1 + np.argmin(row["loss_by_epoch"]) for row in rows if row["spec"]["hidden"] == 819
-    ]
+    places = [1 + np.argmin(row["loss_by_epoch"]) for row in rows if row["spec"]["hidden"] == 819]
     assert sorted(places) == [19, 20, 20] and "smallest in epoch 19 or 20 and rises" in RESULTS
 
 
