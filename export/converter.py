@@ -55,7 +55,8 @@ def convert(
 
     `file(x) = frozen(x)`: compact embeddings become their forms, tables and the kernels of other
     layers are stored as the recipe says, and no table is unpacked in memory. The batch size is 1
-    unless `batch_size` changes it; a length that the model leaves open stays open.
+    unless `batch_size` changes it; a length that the model leaves open stays open. Inputs that
+    embeddings alone read are int32, also of a Sequential model without a `keras.Input`.
 
     With `text`, the file takes the text itself: its input is `text`, int32 `(1, max_bytes)`, the
     UTF-8 bytes filled up with zeros, and operators find the words and their ids (see `TextToIds`).
