@@ -14,9 +14,8 @@ import numpy as np
 
 from benchmarks.data import wikipedia
 from benchmarks.lib import results, runner
-from benchmarks.projections.skip_gram_runs import Spec, build, optimizer
+from benchmarks.projections.skip_gram_runs import Spec, batches_of, build, optimizer
 from benchmarks.projections.word_similarity import PART
-from kerascompact.text.skip_gram_batches import SkipGramBatches
 
 SPEC = PART["NP-SG 1M, whitened, shorter n-grams, no cosine loss, nothing misspelt"]
 SHARE = 5  # a part in so many of an epoch's batches is read three times
@@ -43,17 +42,7 @@ def learned(model: keras.Model, batches: Sequence[Batch]) -> float:
 def run(spec: Spec, corpus: wikipedia.Words, share: int = SHARE) -> dict[str, Any]:
     """Trains and measures: a row with a list, an entry an epoch, for each way of reading."""
     model = build(spec, corpus.words, corpus.counts)
-    batches = SkipGramBatches(
-        corpus.ids,
-        corpus.counts,
-        spec.batch_size,
-        window=spec.window,
-        threshold=spec.threshold,
-        texts=corpus.texts,
-        by_word=spec.by_word,
-        chunk=spec.chunk,
-        seed=spec.seed,
-    )
+    batches = batches_of(spec, corpus)
     model.compile(optimizer(spec, spec.epochs * len(batches)))
     model.train_on_batch(*batches[0])  # makes all variables
     variables = [*model.variables, *model.optimizer.variables]

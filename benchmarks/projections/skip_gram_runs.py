@@ -157,6 +157,21 @@ def optimizer(spec: Spec, steps: int) -> keras.optimizers.Optimizer:
     return keras.optimizers.MultiOptimizer(rates)
 
 
+def batches_of(spec: Spec, corpus: Words) -> SkipGramBatches:
+    """The pairs that a run is trained on."""
+    return SkipGramBatches(
+        corpus.ids,
+        corpus.counts,
+        spec.batch_size,
+        window=spec.window,
+        threshold=spec.threshold,
+        texts=corpus.texts,
+        by_word=spec.by_word,
+        chunk=spec.chunk,
+        seed=spec.seed,
+    )
+
+
 class _Epochs(keras.callbacks.Callback):
     """Lets batches know the epoch, from which they draw, when a training goes on."""
 
@@ -198,17 +213,7 @@ def train(
     if (folder / TRAINED).exists():
         return load(spec, work), _measured(log)
     model = build(spec, corpus.words, corpus.counts)
-    batches = SkipGramBatches(
-        corpus.ids,
-        corpus.counts,
-        spec.batch_size,
-        window=spec.window,
-        threshold=spec.threshold,
-        texts=corpus.texts,
-        by_word=spec.by_word,
-        chunk=spec.chunk,
-        seed=spec.seed,
-    )
+    batches = batches_of(spec, corpus)
     model.build((None,))  # what it goes on with is read into it
     backup = Backup(folder / "backup")
     if begin and not backup.epoch:

@@ -83,34 +83,6 @@ def test_a_model_whose_examples_meet(recipe):
     assert found.largest_difference <= 1e-4  # what is asked for alone
 
 
-@pytest.mark.parametrize("recipe", ["float32", "int8", "dynamic"])
-@pytest.mark.parametrize("mask_zero", [False, True])
-def test_a_sequential_model_without_an_input_takes_integers(recipe, mask_zero):
-    """Keras gives it float inputs: the file took floats, and ids of any size."""
-    table, dense = keras.layers.Embedding(50, 8, mask_zero=mask_zero), keras.layers.Dense(2)
-    model = keras.Sequential([table, keras.layers.GlobalAveragePooling1D(), dense])
-    ids = RANDOM.integers(0, 50, (9, 6))
-    model(ids)
-    file = export.convert(model, recipe)
-    ((name, only),) = Interpreter(file).inputs.items()
-    assert only["dtype"] == np.int32
-    export.verify(model, file, ids)
-    with pytest.raises(ValueError, match=r"must lie in \[0, 50\)"):
-        export.verify(model, file, ids + 50)
-    kept = (ids > 0)[..., None] if mask_zero else np.ones((9, 6, 1))
-    means = (table.get_weights()[0][ids] * kept).sum(1) / kept.sum(1)
-    expected = means @ dense.get_weights()[0] + dense.get_weights()[1]
-    found = [next(iter(Interpreter(file).run({name: row[None]}).values())) for row in ids]
-    np.testing.assert_allclose(np.concatenate(found), expected, atol=0.02)
-
-
-def test_floats_that_are_also_read_as_numbers_stay_floats():
-    numbers = keras.Input((3,), name="x")
-    vectors = keras.layers.Flatten()(keras.layers.Embedding(9, 4)(numbers))
-    model = keras.Model(numbers, keras.layers.Concatenate()([vectors, numbers]))
-    assert Interpreter(export.convert(model)).inputs["x"]["dtype"] == np.float32
-
-
 def test_data_without_the_axis_of_one_that_keras_adds():
     user, item = (keras.Input((1,), dtype="int32", name=name) for name in ("user", "item"))
     vectors = [keras.layers.Embedding(50, 8)(one) for one in (user, item)]

@@ -171,8 +171,7 @@ def readers_of_inputs(model: Any) -> dict[str, list[Any]]:
     found: dict[str, list[Any]] = {tensor.name: [] for tensor in model.inputs}
     for node in _nodes(model):
         layer, tensors = node.operation, node.input_tensors
-        positional = any(one is True for one in node.arguments.args)
-        if positional or node.arguments.kwargs.get("reverse"):
+        if node.arguments.kwargs.get("reverse"):
             continue
         inside = readers_of_inputs(layer).values() if is_graph(layer) else [[layer]] * len(tensors)
         for tensor, readers in zip(tensors, inside, strict=False):  # a mask may follow the inputs
