@@ -80,7 +80,7 @@ def test_all_masked_is_as_in_keras():  # but for a mean, which is 0 / 0 there
     assert np.asarray(mean).tolist() == [[0.0]]
 
 
-ACTIVATIONS = ["softplus", "log_sigmoid", "selu", "mish", "celu"]
+ACTIVATIONS = ["selu", "celu"]
 NORMS = {
     "layer": lambda: keras.layers.LayerNormalization(),
     "layer, plain": lambda: keras.layers.LayerNormalization(-1, 0.5, center=False, scale=False),

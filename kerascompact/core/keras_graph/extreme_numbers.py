@@ -9,7 +9,6 @@ import numpy as np
 import tensorflow as tf
 from keras.src.ops import nn
 
-from kerascompact.core.keras_graph.integer_functions import log_sigmoid, softplus
 from kerascompact.core.keras_graph.replacing import replaced
 
 SMALLEST = float(np.finfo(np.float32).tiny)  # of the numbers that no runtime takes for 0
@@ -49,3 +48,22 @@ def for_extreme_numbers() -> contextlib.AbstractContextManager[None]:
             (tf.math, "log_sigmoid"): lambda x, name=None: log_sigmoid(x),
         }
     )
+
+
+def softplus(x: Any) -> Any:
+    """`log(1 + exp(x))`.
+
+    >>> [round(float(y), 3) for y in softplus(keras.ops.array([-1.0, 0.0, 50.0]))]
+    [0.313, 0.693, 50.0]
+    """
+    return tf.nn.relu(x) + _log_of_more_than_one(x)
+
+
+def log_sigmoid(x: Any) -> Any:
+    """`-log(1 + exp(-x))`."""
+    return tf.minimum(x, 0) - _log_of_more_than_one(x)
+
+
+def _log_of_more_than_one(x: Any) -> Any:
+    """`log(1 + exp(-|x|))`; by a product, since the runtime has no `-x` of integers."""
+    return tf.math.log(1 + tf.exp(-1 * tf.abs(x)))

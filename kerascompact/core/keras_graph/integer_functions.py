@@ -20,15 +20,13 @@ def integer_functions() -> dict[tuple[Any, str], Callable[..., Any]]:
     - Keras divides a vector by the root of a mean of squares. If one vector is 10 times as long as
       another, their squares differ by 100, and integers of one scale leave two steps for the
       smaller one. The runtime has an operator that divides by a length without such a tensor.
-    - `log(1 + exp(x))`, and what is `exp(x)` below 0, have no exponential of a positive number,
-      beside which all others would be zero.
+    - What is `exp(x)` below 0 has no exponential of a positive number, beside which all others
+      would be zero. So has `softplus`, in every file, by `extreme_numbers`.
     """
     return {
         (nn, "_layer_normalization"): _where(_layer_norm, nn._layer_normalization),
         (nn, "_rms_normalization"): _where(_rms_norm, nn._rms_normalization),
         (nn, "_normalize"): _where(_normalized, nn._normalize),
-        (backend, "softplus"): softplus,
-        (backend, "log_sigmoid"): log_sigmoid,
         (backend, "selu"): selu,
     }
 
@@ -99,25 +97,6 @@ def over_rms(x: Any, epsilon: float | None = None) -> Any:
 def _unit(x: Any) -> Any:
     """`x / |x|`, and 0 for 0; the converter knows TensorFlow's as `L2_NORMALIZATION`."""
     return tf.math.l2_normalize(x, axis=-1, epsilon=1e-30)
-
-
-def softplus(x: Any) -> Any:
-    """`log(1 + exp(x))`.
-
-    >>> [round(float(y), 3) for y in softplus(keras.ops.array([-1.0, 0.0, 50.0]))]
-    [0.313, 0.693, 50.0]
-    """
-    return tf.nn.relu(x) + _log_of_more_than_one(x)
-
-
-def log_sigmoid(x: Any) -> Any:
-    """`-log(1 + exp(-x))`."""
-    return tf.minimum(x, 0) - _log_of_more_than_one(x)
-
-
-def _log_of_more_than_one(x: Any) -> Any:
-    """`log(1 + exp(-|x|))`; by a product, since the runtime has no `-x` of integers."""
-    return tf.math.log(1 + tf.exp(-1 * tf.abs(x)))
 
 
 def selu(x: Any) -> Any:

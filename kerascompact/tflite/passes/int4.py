@@ -72,7 +72,7 @@ def store_tables_as_int4(model: Any) -> None:
     Args:
         model: Parsed model, changed in place.
     """
-    made: dict[int, int] = {}  # buffers that tables of several graphs share
+    made: dict[tuple[int, int], int] = {}  # of a buffer, which graphs may share, and its width
     packed = [
         _pack_table(model, graph, index, made)
         for graph in model.subgraphs
@@ -82,7 +82,7 @@ def store_tables_as_int4(model: Any) -> None:
         needs_runtime(model, INT4_RUNTIME)
 
 
-def _pack_table(model: Any, graph: Any, index: int, made: dict[int, int]) -> bool:
+def _pack_table(model: Any, graph: Any, index: int, made: dict[tuple[int, int], int]) -> bool:
     table = graph.tensors[index]
     data = constant(model, table, np.int8) if table.type == TYPE.INT8 else None
     if data is None or data.ndim != 2 or data.size == 0 or data.min() < -8 or data.max() > 7:
@@ -99,9 +99,10 @@ def _pack_table(model: Any, graph: Any, index: int, made: dict[int, int]) -> boo
     data = np.pad(data, ((0, 0), (0, width % 2)))
     nibbles = data.reshape(-1).view(np.uint8) & 15
     table.type, table.shape = TYPE.INT4, np.array(data.shape, np.int32)
-    if table.buffer not in made:
-        made[table.buffer] = new_buffer(model, nibbles[::2] | nibbles[1::2] << 4)
-    table.buffer = made[table.buffer]
+    key = int(table.buffer), width
+    if key not in made:
+        made[key] = new_buffer(model, nibbles[::2] | nibbles[1::2] << 4)
+    table.buffer = made[key]
     for gather in gathers:
         rows = graph.tensors[gather.outputs[0]]
         rows.type = TYPE.INT4
