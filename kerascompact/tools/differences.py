@@ -33,16 +33,23 @@ class Difference(NamedTuple):
 
 
 def differences(
-    before: bytes, after: bytes, inputs: Mapping[str, np.ndarray], what: str, graph: int = 0
+    before: bytes,
+    after: bytes,
+    inputs: Mapping[str, np.ndarray],
+    what: str,
+    graph: int = 0,
+    examples: int | None = None,
 ) -> list[Difference]:
     """Runs two files that have the same inputs and outputs, and compares every output.
 
     Args:
         before: Bytes of a file, checked by `flatbuffer.read`.
         after: Bytes of a file that should answer the same.
-        inputs: An array `(examples, ...)` for each input, in their order, see `random_inputs`.
+        inputs: An array `(batches, ...)` for each input, in their order, see `random_inputs`.
         what: Name of these inputs, for the report.
         graph: Number of the graph to run.
+        examples: How many of the rows are examples, see `num_given`: those after them fill up the
+            last batch, and do not count. Default: each batch is one example.
 
     Returns: A `Difference` for each output.
 
@@ -55,22 +62,27 @@ def differences(
     >>> found.relative < 0.01
     True
     """
-    first, second = (_answers(file, inputs, graph) for file in (before, after))
+    first, second = (_answers(file, inputs, graph, examples) for file in (before, after))
     if [*first] != [*second]:
         raise ValueError(f"The outputs must be {[*first]}. Received: {[*second]}.")
-    rows = len(next(iter(inputs.values())))
+    rows = len(next(iter(inputs.values()))) if examples is None else examples
     return [
         Difference(name.partition(" ")[2], what, rows, *_apart(first[name], second[name]))
         for name in first
     ]
 
 
-def _answers(file: bytes, inputs: Mapping[str, np.ndarray], graph: int) -> dict[str, np.ndarray]:
+def _answers(
+    file: bytes, inputs: Mapping[str, np.ndarray], graph: int, examples: int | None
+) -> dict[str, np.ndarray]:
     """All outputs of a file, by place and name, flat in all dimensions but the last."""
     found: dict[str, list[np.ndarray]] = {}
+    size = next((given.shape[1] for given in inputs.values() if given.ndim > 1), 1)
     try:
-        for outputs in _runs(file, inputs, graph):
+        for run, outputs in enumerate(_runs(file, inputs, graph)):
             for name, numbers in outputs.items():
+                if examples is not None and numbers.shape[:1] == (size,):
+                    numbers = numbers[: examples - run * size]
                 last = numbers.shape[-1] if numbers.ndim else 1
                 rows = numbers.size // last if last else 0
                 found.setdefault(name, []).append(np.reshape(numbers, (rows, last)))

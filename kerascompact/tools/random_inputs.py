@@ -94,7 +94,8 @@ def given_inputs(
         argument: Name of the argument with the data, for errors.
         graph: Number of the graph whose inputs they are, if the file has several models.
 
-    Returns: An array `(examples, 1, ...)` for each input of the graph, in their order.
+    Returns: An array `(batches, examples of a batch, ...)` for each input of the graph, in their
+        order. The last batch is filled up with the first examples, see `num_given`.
 
     Raises: ValueError, if the data do not fit the file.
 
@@ -105,25 +106,56 @@ def given_inputs(
     >>> given_inputs(parsed, [[1, 2, 3, 4], [5, 6, 7, 8]])["0 ids"].shape
     (2, 1, 4)
     """
-    metadata = metadata_of_graph(model, graph)
-    if metadata.get("text") is not None:
+    if metadata_of_graph(model, graph).get("text") is not None:
         texts = given_texts(argument, data)
         return random_inputs(model, len(texts), texts=texts, graph=graph)
     own, names = model.subgraphs[graph], input_names(model, graph)
-    shown = {n: (own.tensors[n].name or b"").decode("utf-8", "replace") for n in names}
-    told = metadata.get("inputs", [])
-    order = told if {*told} == {*names.values()} else [*names.values()]
-    tensors = {name: own.tensors[index] for index, name in names.items()}
-    if isinstance(data, Mapping) and {*data} == {*shown.values()}:
-        data = {names[n]: data[name] for n, name in shown.items()}
-    ranks = {name: len(dims_of(tensors[name])) for name in order}
-    arrays = named_inputs(argument, data, ranks)
+    arrays = _given_arrays(model, data, argument, graph)
     return {
         f"{place} {names[index]}": _in_batches(
             argument, names[index], arrays[names[index]], own.tensors[index]
         )
         for place, index in enumerate(own.inputs)
     }
+
+
+def num_given(model: Any, data: Any, argument: str = "data", graph: int = 0) -> int:
+    """Number of a user's examples: `given_inputs` repeats some, to fill up the last batch.
+
+    Args:
+        model: `ModelT` of the schema.
+        data: As for `given_inputs`.
+        argument: Name of the argument with the data, for errors.
+        graph: Number of the graph whose inputs they are.
+
+    Returns: How many examples there are, before batches are filled up.
+
+    Raises: ValueError, if the data do not fit the file.
+
+    >>> ids = keras.Input((4,), dtype="int32", name="ids")
+    >>> model = keras.Model(ids, keras.layers.Embedding(9, 2)(ids))
+    >>> file = kerascompact.export.convert(model, "float32", batch_size=3)
+    >>> parsed = kerascompact.tflite.flatbuffer.parse(file)
+    >>> rows = [[1, 2, 3, 4]] * 4
+    >>> num_given(parsed, rows), given_inputs(parsed, rows)["0 ids"].shape
+    (4, (2, 3, 4))
+    """
+    if metadata_of_graph(model, graph).get("text") is not None:
+        return len(given_texts(argument, data))
+    return len(next(iter(_given_arrays(model, data, argument, graph).values())))
+
+
+def _given_arrays(model: Any, data: Any, argument: str, graph: int) -> dict[str, np.ndarray]:
+    """A user's array `(examples, ...)` for each input, by its name."""
+    own, names = model.subgraphs[graph], input_names(model, graph)
+    shown = {n: (own.tensors[n].name or b"").decode("utf-8", "replace") for n in names}
+    told = metadata_of_graph(model, graph).get("inputs", [])
+    order = told if {*told} == {*names.values()} else [*names.values()]
+    tensors = {name: own.tensors[index] for index, name in names.items()}
+    if isinstance(data, Mapping) and {*data} == {*shown.values()}:
+        data = {names[n]: data[name] for n, name in shown.items()}
+    ranks = {name: len(dims_of(tensors[name])) for name in order}
+    return named_inputs(argument, data, ranks)
 
 
 def _in_batches(argument: str, name: str, array: np.ndarray, tensor: Any) -> np.ndarray:

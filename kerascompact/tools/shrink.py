@@ -18,7 +18,7 @@ from kerascompact.tflite.passes.own_memory import give_own_memory
 from kerascompact.tools.differences import Difference, differences
 from kerascompact.tools.float_constants import FloatConstant, float_constants
 from kerascompact.tools.id_counts import id_counts
-from kerascompact.tools.random_inputs import given_inputs, random_inputs
+from kerascompact.tools.random_inputs import given_inputs, num_given, random_inputs
 from kerascompact.tools.smaller import NUMBERS_PER_CODE, Change, Options, shrink_constant
 
 # Largest relative error of an output, by recipe, unless the caller says otherwise.
@@ -145,6 +145,7 @@ def shrink(
     # Texts are for every model in the file, arrays for the first.
     graphs = [] if calibrate is None else _graphs(model) if text else [0]
     given = {one: given_inputs(model, calibrate, "calibrate", one) for one in graphs}
+    examples = {one: num_given(model, calibrate, "calibrate", one) for one in graphs}
     counts = id_counts(data, given[0]) if given else {}
     found = float_constants(model)
     _check_names(keep, found)
@@ -158,7 +159,7 @@ def shrink(
         listed = "; ".join(f"{c.was} {c.name}: {c.now}" for c in changes) or "no float constant"
         raise ValueError(f"The file has nothing to shrink: {listed}.")
     small = _packed(model, associated_files(data), recipe)
-    outputs = _outputs(data, small, given, seed)
+    outputs = _outputs(data, small, given, examples, seed)
     _check_outputs(outputs, limit, min_agreement, changes)
     return Shrunk(small, len(data), changes, outputs)
 
@@ -219,7 +220,11 @@ def _graphs(model: Any) -> list[int]:
 
 
 def _outputs(
-    data: bytes, small: bytes, given: dict[int, dict[str, np.ndarray]], seed: int
+    data: bytes,
+    small: bytes,
+    given: dict[int, dict[str, np.ndarray]],
+    examples: dict[int, int],
+    seed: int,
 ) -> list[Difference]:
     model = flatbuffer.parse(data)
     found = []
@@ -227,7 +232,7 @@ def _outputs(
         random = random_inputs(model, RANDOM, seed=seed, graph=graph)
         found += differences(data, small, random, "random", graph)
     for graph, inputs in given.items():
-        found += differences(data, small, inputs, "given", graph)
+        found += differences(data, small, inputs, "given", graph, examples[graph])
     return found
 
 

@@ -445,6 +445,17 @@ def test_an_output_of_strings_is_compared():
     assert _apart(one, other) == _apart(one.astype(object), other) == (1, 0.5, 0.5)
 
 
+def test_examples_that_fill_a_batch_up_are_not_counted():
+    rows = np.random.default_rng(2).integers(1, V, (63, 4)).astype(np.int32)
+    found = tools.shrink(gather(table(), (5, 4)), "codes", calibrate=rows)
+    given, every = found.outputs[-1], np.arange(V, dtype=np.int32).reshape(-1, 5, 4)
+    exact, stored = table()[rows], answers(found.data, every).reshape(V, WIDTH)[rows]
+    relative = np.sqrt(np.mean((exact - stored) ** 2) / np.mean(exact**2))
+    same = np.mean(exact.argmax(-1) == stored.argmax(-1))
+    assert given.rows == 63 and same < 1
+    np.testing.assert_allclose([given.relative, given.same_class], [relative, same], rtol=1e-5)
+
+
 def test_an_input_may_be_one_number():
     words = tf.constant(table())
     specs = ids_of(1, 4), tf.TensorSpec((), tf.float32, name="scale")
