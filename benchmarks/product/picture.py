@@ -1,7 +1,7 @@
 """Picture of the README: accuracy of whole files over their bytes, ours and fastText's.
 
-`python -m benchmarks.product.picture` draws it anew from the rows of the benchmarks `budgets` and
-`fasttext_grid`.
+`python -m benchmarks.product.picture` draws it anew from the rows of the benchmarks `budgets`,
+`fasttext_grid` and `fasttext_autotune`, which made no file for some sizes.
 """
 
 import argparse
@@ -20,7 +20,11 @@ from kerascompact.tasks import plots
 
 PICTURE = ROOT / "benchmarks" / "product" / "accuracy_over_bytes.svg"
 TITLES = {"clinc150": "CLINC150, 150 intents", "trec": "TREC, 6 kinds of questions"}
-STYLES = {"kerascompact": ("#D55E00", "D"), "fastText": ("#0072B2", "o")}
+STYLES = {
+    "kerascompact": ("#D55E00", "D"),
+    "fastText, a grid": ("#0072B2", "o"),
+    "fastText, its own search": ("#009E73", "s"),
+}
 
 
 def points(dataset: str) -> dict[str, list[tuple[float, float, float]]]:
@@ -36,16 +40,21 @@ def points(dataset: str) -> dict[str, list[tuple[float, float, float]]]:
         for file in row["files"]
     ]
     theirs = [
-        (row["spec"]["budget"], row)
-        for row in results.rows("fasttext_grid")
-        if row["spec"]["dataset"] == dataset
+        [
+            (row["spec"]["budget"], row)
+            for row in results.rows(name)
+            if row["spec"]["dataset"] == dataset and row["file_accuracy"] is not None
+        ]
+        for name in ("fasttext_grid", "fasttext_autotune")
     ]
-    return {arm: list(_means(files)) for arm, files in zip(STYLES, (ours, theirs), strict=True)}
+    return {arm: list(_means(files)) for arm, files in zip(STYLES, (ours, *theirs), strict=True)}
 
 
 def _means(files: list[tuple[int, dict[str, Any]]]) -> Iterator[tuple[float, float, float]]:
     for budget in BUDGETS:
         group = [file for size, file in files if size == budget]
+        if not group:
+            continue
         accuracy, deviation = results.spread(group, "file_accuracy")
         yield mean(file["bytes"] for file in group) / 1024, 100 * accuracy, 100 * deviation
 
