@@ -50,7 +50,8 @@ def trim_vocabulary(
 
     Tables, heads and biases of the vocabulary keep the rows of the tokens that stay, and the logits
     are theirs. A text that the old tokenizer split into kept tokens is split into the same ones,
-    and the model gives the same outputs. The id 0 stays, and so do special tokens, characters of
+    and the model gives the same outputs; only a word that WordPiece gave up behind a piece that is
+    gone may become a known one. The id 0 stays, and so do special tokens, characters of
     kept tokens, bytes of a byte-level vocabulary and what kept tokens are merged from.
 
     Args:
@@ -154,7 +155,8 @@ def with_rows(
     if not tables:
         expected = f"one with an embedding of the tokenizer's {size} tokens"
         checks.fail("model", expected, model.name)
-    _check_outputs(model, copy, tables, size)
+    if not np.array_equal(ids, np.arange(size)):
+        _check_outputs(model, copy, tables, size)
     check_same_outputs(model, copy, chosen, ids)
     for one in all_layers(copy):
         if isinstance(one, keras.Model):

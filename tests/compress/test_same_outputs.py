@@ -33,3 +33,13 @@ def test_a_second_reader_of_padding_alone_is_none():
     small = with_rows(model, np.array([0, 3, 4]), 5)
     new = np.array([[1, 2, 0, 0]])
     np.testing.assert_allclose(small(new)[0], model(np.array([[3, 4, 0, 0]]))[0], rtol=1e-6)
+
+
+def test_a_mask_before_a_tied_head_is_no_input_of_ids():
+    ids, mask = (keras.Input((4,), dtype="int32", name=name) for name in ("ids", "mask"))
+    table = keras.layers.ReversibleEmbedding(5, 3)
+    states = table(ids) + keras.ops.cast(keras.ops.cumsum(mask, axis=1), "float32")[..., None]
+    model = keras.Model([ids, mask], table(states, reverse=True))
+    kept, given, ones = np.array([0, 3, 4]), np.array([[1, 2, 0, 1]]), np.ones((1, 4), int)
+    wanted = np.asarray(model([kept[given], ones]))[..., kept]
+    np.testing.assert_allclose(with_rows(model, kept, 5)([given, ones]), wanted, rtol=1e-6)

@@ -284,6 +284,12 @@ def test_logits_that_cannot_be_left_out_are_refused():
         with_rows(model, np.array([0, 1, 3]), 4)
 
 
+def test_every_token_may_stay():
+    model = words_and_head(lambda x, size: keras.layers.Dense(size)(x))
+    given = np.array([[1, 3]])
+    np.testing.assert_array_equal(with_rows(model, np.arange(4), 4)(given), model(given))
+
+
 @pytest.mark.parametrize("inside", [False, True])
 @pytest.mark.parametrize("name", ["one_hot", "multi_hot", "CategoryEncoding"])
 def test_ids_that_are_columns_are_refused(name, inside):

@@ -171,7 +171,7 @@ def readers_of_inputs(model: Any) -> dict[str, list[Any]]:
     found: dict[str, list[Any]] = {tensor.name: [] for tensor in model.inputs}
     for node in _nodes(model):
         layer, tensors = node.operation, node.input_tensors
-        if node.arguments.kwargs.get("reverse"):
+        if _is_reverse(node):
             continue
         inside = readers_of_inputs(layer).values() if is_graph(layer) else [[layer]] * len(tensors)
         for tensor, readers in zip(tensors, inside, strict=False):  # a mask may follow the inputs
@@ -183,12 +183,15 @@ def readers_of_inputs(model: Any) -> dict[str, list[Any]]:
 def sources_of(model: Any, layer: Any) -> list[Any]:
     """The inputs of a graph of layers that the arguments of a layer depend on.
 
+    A table that is a head, too, is called in reverse on what came of all inputs: that is left out.
+
     >>> dense, x, y = keras.layers.Dense(3), keras.Input((3,), name="x"), keras.Input((3,))
     >>> [tensor.name for tensor in sources_of(keras.Model([x, y], dense(x) + y), dense)]
     ['x']
     """
     made_of = {id(made): node.input_tensors for node in _nodes(model) for made in node.outputs}
-    tensors = [tensor for inputs in calls_in(model, layer) for tensor in inputs]
+    calls = (node for node in _nodes(model) if node.operation is layer and not _is_reverse(node))
+    tensors = [tensor for node in calls for tensor in node.input_tensors]
     seen = set()
     while tensors:
         tensor = tensors.pop()
@@ -196,6 +199,11 @@ def sources_of(model: Any, layer: Any) -> list[Any]:
             seen.add(id(tensor))
             tensors += made_of.get(id(tensor), [])
     return [tensor for tensor in model.inputs if id(tensor) in seen]
+
+
+def _is_reverse(node: Any) -> bool:
+    """Whether a call is that of a tied head: of a table, in reverse."""
+    return bool(node.arguments.kwargs.get("reverse"))
 
 
 def _nodes(model: Any) -> list[Any]:
