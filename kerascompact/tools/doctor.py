@@ -200,7 +200,9 @@ def _float(constant: Constant) -> Iterator[Finding]:
         stored = unique * width * item + packed_bytes(rows, bits) + UNPACK_GRAPH
         how = f"without loss, as its {unique:,} distinct rows and {bits} bits for each word"
         ways[how] = constant.num_bytes - stored
-    ways["as int4 with a scale for each column"] = constant.num_bytes - -(-count // 2) - scales
+    if width > 1:  # rows are whole bytes
+        halves = rows * -(-width // 2)
+        ways["as int4 with a scale for each column"] = constant.num_bytes - halves - scales
     parts, book = -(-width // 4), min(256, rows)
     stored = rows * parts + book * width + scales + CODES_GRAPH
     how = f"as {parts} codes of 8 bits for each word, with int8 codebooks (to be fitted)"
@@ -231,9 +233,11 @@ def _quantized(constant: Constant) -> Iterator[Finding]:
         yield Finding("scales", str(constant), what, how, saved)
     if values is None or not values.size:
         return
-    if constant.dtype == "int8" and -8 <= values.min() <= values.max() <= 7:
+    fits = constant.dtype == "int8" and -8 <= values.min() <= values.max() <= 7
+    if fits and not (constant.is_table and width == 1):
         what = f"{constant.size:,} numbers in [{values.min()}, {values.max()}] as int8"
-        saved = constant.num_bytes - -(-constant.size // 2)
+        rows = constant.num_rows if constant.is_table else 1  # a table's are whole bytes
+        saved = constant.num_bytes - rows * -(-constant.size // rows // 2)
         yield Finding("integers", str(constant), what, "as int4", saved, memory=memory)
     elif memory and constant.is_table:
         what = "a table that is dequantized before its rows are looked up"

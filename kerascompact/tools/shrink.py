@@ -155,10 +155,12 @@ def shrink(
         for one in found
         if not any(one.name.endswith(name) for name in keep)
     ]
-    if not any(change.after < change.before for change in changes):
-        listed = "; ".join(f"{c.was} {c.name}: {c.now}" for c in changes) or "no float constant"
-        raise ValueError(f"The file has nothing to shrink: {listed}.")
     small = _packed(model, associated_files(data), recipe)
+    if len(small) >= len(data) or not any(change.after < change.before for change in changes):
+        listed = "; ".join(f"{c.was} {c.name}: {c.now}" for c in changes) or "no float constant"
+        raise ValueError(
+            f"The file has nothing to shrink, {len(small):,} bytes of {len(data):,}: {listed}."
+        )
     outputs = _outputs(data, small, given, examples, seed)
     _check_outputs(outputs, limit, min_agreement, changes)
     return Shrunk(small, len(data), changes, outputs)

@@ -18,7 +18,10 @@ FEW = 0.125  # share of the rows that these may be
 DAMPED = 0.75  # power of the counts by which rows weigh: without it, rare words get no codes
 SLIGHT = 0.002  # share of the file that a kernel must save
 TOO_FAR = 0.5  # error with which a constant is no longer the same
-GRAPH = {"int8": 300, "int4": 300, "codes": 800}  # bytes of operators, measured and rounded up
+# Bytes of operators, measured and rounded up: of one lookup, of each more, of cutting odd rows.
+GRAPH = {"int8": 300, "int4": 300, "codes": 800}
+LOOKUP = {"int8": 140, "int4": 140, "codes": 450}
+CUT = 150
 # The ways of storing a table by recipe; the first that serves is taken.
 WAYS = {"int8": ("int8",), "int4": ("int4", "int8"), "codes": ("codes", "int4", "int8")}
 
@@ -116,14 +119,14 @@ def _shrink_table(
     for way in ("int8",) if tied else WAYS[options.recipe]:
         if way == "codes" and _no_smaller_than_integers(found.values, options):
             continue
-        if way == "int4" and found.values.shape[1] == 1:
-            continue  # a row is a byte in int8, too
         if way == "codes":
             stored = _codes(found.values, counts, options)
         else:
             stored = _integers(found.values, 8 if way == "int8" else 4)
+            if way == "int4" and stored.after + _graph(found, way) >= _bytes_as_int8(found):
+                continue
         error = _error(found.values, stored.values)
-        if stored.after + GRAPH[way] >= found.num_bytes:
+        if stored.after + _graph(found, way) >= found.num_bytes:
             reason = f"{way} costs more"
         elif error > TOO_FAR:
             reason = f"{way} would change it by {error:.2f} of its size"
@@ -138,6 +141,18 @@ def _shrink_table(
                 now += f"; 8 bits more for the first {len(finer.codes)} rows"
             return change(now, after, _error(found.values, values))
     return change(f"stays, for {reason}")
+
+
+def _graph(found: FloatConstant, way: str) -> int:
+    """Bytes of the operators that a table's lookups take: each has its own."""
+    lookups = max(1, sum(len(use.lookups) for use in found.uses))
+    cut = CUT if way == "int4" and found.values.shape[-1] % 2 else 0
+    return GRAPH[way] + LOOKUP[way] * (lookups - 1) + cut * lookups
+
+
+def _bytes_as_int8(found: FloatConstant) -> int:
+    """What a table takes as int8: less than as int4, if rows are of one number, or lookups many."""
+    return found.values.size + 4 * found.values.shape[-1] + _graph(found, "int8")
 
 
 def _integers(values: np.ndarray, bits: int) -> _Stored:

@@ -13,6 +13,7 @@ from kerascompact.runtime.interpreter import Interpreter
 from kerascompact.tflite import flatbuffer, tensor_names
 from kerascompact.tflite.associated_files import with_files
 from kerascompact.tools.doctor import CODES_GRAPH, SCALE_GRAPH, UNPACK_GRAPH, diagnose
+from kerascompact.tools.shrink import shrink
 
 V, WIDTH = 600, 32
 # The forms whose arrays are of another kind than those of the others.
@@ -211,6 +212,15 @@ def test_int8_that_fits_int4():
 
     found = of_kind(diagnose(change(lookup(numbers(V, WIDTH)), narrow)), "integers")
     assert [(finding.how, finding.saved) for finding in found] == [("as int4", V * WIDTH // 2)]
+
+
+@pytest.mark.parametrize("width", [1, 3])
+def test_a_row_of_int4_is_whole_bytes(width):
+    form = DenseForm.from_arrays({"table": numbers(5000, width)}, input_dim=5000, output_dim=width)
+    plain = served(form, "float32")
+    (finding,) = diagnose(plain).findings
+    saved = dict(finding.others).get("as int4 with a scale for each column", finding.saved)
+    assert abs(len(plain) - len(shrink(plain, "int4").data) - saved) < 400  # of graph
 
 
 def test_a_float16_table_is_kept_as_float32():

@@ -290,6 +290,19 @@ def test_a_kernel_that_saves_next_to_nothing_stays():
     assert [one.now[:5] for one in found.changes] == ["int8,", "stays"]
 
 
+def test_each_lookup_of_a_table_has_operators_of_its_own():
+    def read_by_eight(rows, width):
+        values = tf.constant(table(rows, width))
+        specs = [tf.TensorSpec((1, 4), tf.int32, name=f"ids{n}") for n in range(8)]
+        return convert(lambda *ids: [tf.gather(values, one) for one in ids], *specs)
+
+    with pytest.raises(ValueError, match=r"nothing to shrink.*\[100, 3\].*int8 costs more"):
+        tools.shrink(read_by_eight(100, 3), "int4")
+    file = read_by_eight(300, 7)  # of seven columns an int4 lookup cuts rows of eight
+    found = tools.shrink(file, "int4")
+    assert found.changes[0].now.startswith("int8") and len(found.data) < len(file)
+
+
 def test_what_would_change_too_much_gets_more_bits_or_stays():
     values = table()
     values[0] = 100  # a hundred times the others: four bits would leave zeros
