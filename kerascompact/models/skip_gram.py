@@ -18,11 +18,15 @@ from kerascompact.ops.negative_sampling import (
 from kerascompact.ops.random_bits import random_bits
 from kerascompact.ops.replicas import replicas
 from kerascompact.ops.unique import occurrences, row_numbers, unique_ids
+from kerascompact.ops.xla import compiles_with_xla
 from kerascompact.text.skip_gram import noise_probabilities
 
 
 class _Batch(NamedTuple):
-    """The different words of a batch: vectors `(u, d)`, and how many pairs each has `(u,)`."""
+    """The different words of a batch: vectors `(u, d)`, and how many pairs each has `(u,)`.
+
+    XLA may have rows of zeros behind them, of words with no pair.
+    """
 
     vectors: tf.Tensor
     times: tf.Tensor
@@ -174,14 +178,20 @@ class SkipGram(keras.Model):
         misspells = training and self.misspellings and self.misspelt
         if misspells and self.own_spelling:
             words = self._spellings(words, random_bits((2, tf.size(words)), self.draws))
-        unique, place = unique_ids(words)
+        # XLA does not know how many words differ: layers of ids get as many as there may be. With
+        # bits there are as many as differ, of which a batch normalization takes the statistics.
+        rows = max(self.num_words, getattr(self.embedding, "input_dim", None) or 0)
+        unique, place = unique_ids(words, rows if self.bits is None else None)
         spelt = unique
         if misspells and not self.own_spelling:
             drawn = random_bits((2, tf.size(place)), self.draws)
             spelt = self._spellings(unique, tf.gather(drawn, row_numbers(unique, place), axis=1))
         of_words = self.vectors(spelt)
         found = tf.gather(of_words, place)
-        found.skip_gram_batch = _Batch(of_words, occurrences(unique, place))  # for `compute_loss`
+        times = occurrences(unique, place)
+        if compiles_with_xla():
+            of_words = tf.where(tf.expand_dims(times, 1) > 0, of_words, 0.0)
+        found.skip_gram_batch = _Batch(of_words, times)  # for `compute_loss`
         return found
 
     def _spellings(self, words: tf.Tensor, drawn: tf.Tensor) -> tf.Tensor:
@@ -211,14 +221,14 @@ class SkipGram(keras.Model):
         y = tf.reshape(tf.cast(y, tf.int32), [-1])
         likelihood = self._likelihood(y_pred, y, batch)
         loss = likelihood
+        different = tf.math.count_nonzero(batch.times, dtype=tf.float32)
         if self.cosine_weight:
-            different = tf.cast(tf.shape(batch.vectors)[0], tf.float32)
             squares = cosine.sum_of_squared_cosines(batch.vectors, self.diagonal)
             loss += self.cosine_weight / 2 * self.cosine_batch * squares / tf.square(different)
         for extra in self.losses:
             loss += tf.cast(extra, tf.float32)
         self.likelihood.update_state(likelihood)
-        self.alike.update_state(cosine.mean_cosine(batch.vectors))
+        self.alike.update_state(cosine.mean_cosine(batch.vectors, different))
         return loss / replicas()  # whose gradients Keras adds
 
     def _likelihood(self, vectors: tf.Tensor, contexts: tf.Tensor, batch: _Batch) -> tf.Tensor:

@@ -41,16 +41,20 @@ def sum_of_squared_cosines(vectors: tf.Tensor, diagonal: bool = False) -> tf.Ten
     return total - tf.reduce_sum(tf.square(tf.reduce_sum(tf.square(unit), axis=-1)))
 
 
-def mean_cosine(vectors: tf.Tensor) -> tf.Tensor:
+def mean_cosine(vectors: tf.Tensor, count: tf.Tensor | None = None) -> tf.Tensor:
     """The mean cosine of all pairs of different rows of `(n, d)` vectors.
 
     Near 1, all words point in one direction, the "narrow sub-space" of the paper.
+
+    Args:
+        vectors: Vectors `(n, d)` float32, of any norm.
+        count: How many of the rows are words; the others are zeros. Default: all.
 
     >>> float(mean_cosine(tf.constant([[1.0, 0.0], [2.0, 0.0], [0.0, 1.0]])))
     0.3333333432674408
     """
     unit = unit_vectors(vectors)
-    count = tf.cast(tf.shape(vectors)[0], tf.float32)
+    count = tf.cast(tf.shape(vectors)[0] if count is None else count, tf.float32)
     with_self = tf.reduce_sum(tf.square(tf.reduce_sum(unit, axis=0)))
     of_self = tf.reduce_sum(tf.square(unit))
     return (with_self - of_self) / tf.maximum(count * (count - 1), 1)

@@ -5,6 +5,10 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from kerascompact.core import checks
+from kerascompact.ops.unique import is_padded
+from kerascompact.ops.xla import compiles_with_xla
+
 BLOCK = 32  # rows between two stored starts: 9 bits a row with uint8 lengths, 32 without
 
 
@@ -81,10 +85,14 @@ def places_of_rows(
     Returns: Where each entry is in the flat array, `(m,)` int32; and where it is among the
     `longest` places that each row could have, `(m,)` int64.
 
+    Raises: ValueError, if XLA does not know how many rows there are: it would mix them up.
+
     >>> place, _ = places_of_rows(tf.constant([7, 0, 2]), tf.constant([2, 0, 3]), 3)
     >>> place.numpy().tolist()
     [7, 8, 2, 3, 4]
     """
+    if compiles_with_xla() and is_padded(lengths):
+        checks.fail("lengths", "of a number of rows that XLA knows, not of `tf.unique`", lengths)
     # XLA allows `where` with as many results as entries, but not `range(m)`.
     along = np.arange(max(1, longest), dtype=np.int32)  # TFLite has no empty constants
     there = tf.reshape(along < tf.expand_dims(lengths, 1), [-1])

@@ -29,7 +29,7 @@ def unique_ids(ids: tf.Tensor, num_rows: int | None = None) -> tuple[tf.Tensor, 
     """
     ids = tf.convert_to_tensor(ids)
     flat = tf.reshape(ids, [-1])
-    if ids.shape.rank and _is_padded(ids):
+    if ids.shape.rank and is_padded(ids):
         # A reshape, and a cumulative sum alone, would count what XLA has padded.
         none = tf.zeros_like(ids, tf.int32)
         if ids.shape.rank == 1 and _is_distinct(ids):
@@ -39,7 +39,9 @@ def unique_ids(ids: tf.Tensor, num_rows: int | None = None) -> tuple[tf.Tensor, 
         return unique, (
             inverse if ids.shape.rank == 1 else tf.reshape(inverse, tf.shape(ids))
         ) + none
-    if num_rows is not None and compiles_with_xla() and not _is_padded(ids):
+    if not tf.executing_eagerly() and distinct_rows(ids) is not None:  # found by a caller
+        return flat, tf.reshape(tf.range(tf.size(ids)), tf.shape(ids))
+    if num_rows is not None and compiles_with_xla() and not is_padded(ids):
         unique, inverse = static_unique(flat, num_rows)
         return unique, tf.reshape(inverse, tf.shape(ids))
     if ids.shape.num_elements() == 1:  # XLA fails to transpose or divide "at most 1" row
@@ -66,12 +68,12 @@ def sum_by_id(
     """
     if ids.shape.num_elements() == 1:  # XLA cannot divide "at most 1" row
         return ids, values
-    if num_rows is not None and compiles_with_xla() and not _is_padded(ids):
+    if num_rows is not None and compiles_with_xla() and not is_padded(ids):
         known = distinct_rows(ids)  # the gradient of what `unique_ids` named
         return static_sums(ids, values, num_rows) if known is None else (known, values)
     if _is_distinct(ids):  # such as the gradient of what `unique_ids` named
         return ids, values
-    if _is_padded(ids):
+    if is_padded(ids):
         ids, real = _without_padding(ids)
         real = tf.reshape(real, [-1] + [1] * (len(values.shape) - 1))
         values = tf.where(real, values, tf.zeros([], values.dtype))
@@ -102,7 +104,7 @@ def _is_distinct(ids: tf.Tensor) -> bool:
     return ids.op.type == "Unique" and ids.value_index == 0
 
 
-def _is_padded(ids: tf.Tensor) -> bool:
+def is_padded(ids: tf.Tensor) -> bool:
     """Whether XLA pads ids to a size that it knows, as it does with what `tf.unique` returns.
 
     That is whatever depends on a result of `tf.unique` or `tf.where` in the graph.
@@ -137,6 +139,9 @@ def occurrences(unique: tf.Tensor, inverse: tf.Tensor, mask_zero: bool = False) 
     """
     ones = tf.ones_like(inverse, tf.float32)  # not reshaped: XLA would count what it pads
     counts = tf.math.unsorted_segment_sum(ones, inverse, tf.size(unique))
+    known = None if tf.executing_eagerly() else distinct_rows(unique)
+    if known is not None:  # of ids that `unique_ids` found before: its repeats count 0 times
+        counts *= tf.cast(tf.equal(known, unique), tf.float32)
     return counts * tf.cast(unique != 0, tf.float32) if mask_zero else counts
 
 

@@ -5,12 +5,14 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from kerascompact import layers
 from kerascompact.core.registration import register
 from kerascompact.models.skip_gram import SkipGram
 from kerascompact.optimizers import LazyAdam, LazySGD
 from kerascompact.text.skip_gram_batches import SkipGramBatches
 
 COUNTS = np.array([0, 0, 40, 30, 20, 10, 5, 5])
+SLOW = pytest.mark.slow
 
 
 @register
@@ -223,19 +225,54 @@ def test_file_and_xla(own, jit_compile, tmp_path):
     assert classifier(WORDS[None]).shape == (1, 5, 2)
 
 
-@pytest.mark.slow
-def test_xla_gives_the_same_loss():
+@pytest.mark.parametrize(
+    ("make", "optimizer"),
+    [
+        (lambda: layers.PredefinedSparseEmbedding(8, 4, 0.5), LazyAdam),
+        pytest.param(lambda: keras.layers.Embedding(8, 4), keras.optimizers.SGD, marks=SLOW),
+        pytest.param(lambda: layers.DPQEmbedding(8, 4, 2, 2), LazyAdam, marks=SLOW),
+        pytest.param(
+            lambda: layers.KDCodeEmbedding(8, 4, 2, 3, entropy_weight=0.5), LazyAdam, marks=SLOW
+        ),
+    ],
+)
+def test_xla_gives_the_same_loss(make, optimizer):
     losses, weights = [], []
     for jit_compile in (False, True):
         keras.utils.set_random_seed(0)
-        model = SkipGram(keras.layers.Embedding(8, 4), 8, counts=np.eye(8)[4], negatives=2)
-        model.compile("sgd", jit_compile=jit_compile)
+        model = SkipGram(make(), 8, counts=np.eye(8)[4], negatives=2)
+        model.compile(optimizer(0.01), jit_compile=jit_compile)
         losses.append(model.train_on_batch(WORDS, CONTEXTS, return_dict=True))
         weights.append(model.get_weights())
     for name, value in losses[0].items():
         assert losses[1][name] == pytest.approx(value, rel=1e-5, abs=1e-6)
     for plain, compiled in zip(*weights, strict=True):  # and the same step
         np.testing.assert_allclose(compiled, plain, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: layers.CompositionalCodeEmbedding(8, 4, 2, 3),
+        lambda: layers.VariationalVocabularyEmbedding(8, 4, 0.1),
+        lambda: layers.SparseVariationalEmbedding(8, 4, 0.1),
+        lambda: layers.SparseVariationalVocabularyEmbedding(8, 4, 0.1),
+        lambda: layers.PredefinedSparseEmbedding(8, 4, 0.5, word_dropout=0.5),
+    ],
+)
+def test_xla_gives_the_same_penalty_beside_draws(make):
+    keras.utils.set_random_seed(0)
+    model = SkipGram(make(), 8, counts=COUNTS, negatives=2)
+    model.compile(LazyAdam(0.01), jit_compile=True)
+    model.train_on_batch(WORDS, CONTEXTS)
+
+    def penalties():
+        model(tf.constant(WORDS), training=True)
+        return [tf.convert_to_tensor(one) for one in model.losses]
+
+    plain, compiled = (tf.function(penalties, jit_compile=jit)() for jit in (False, True))
+    np.testing.assert_allclose(compiled, plain, rtol=1e-5)
 
 
 def test_regularizers_of_the_embedding_count():
