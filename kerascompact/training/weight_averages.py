@@ -10,6 +10,8 @@ import tensorflow as tf
 from kerascompact.optimizers.entry_rule import EntryRule
 from kerascompact.optimizers.pending import catch_up, caught_up, pending_of
 
+HALF = ("bfloat16", "float16")  # too few digits for the share of one step among many
+
 
 class WeightAverages:
     """`w_bar = 1 / n sum_t w_t` of every trainable weight, kept beside the weights.
@@ -18,7 +20,7 @@ class WeightAverages:
     was not always 0 is not 0: the averages that replace a weight without a constraint are 0
     wherever its latest value is 0, so that they are as sparse as it. An entry that an `EntryRule`
     has moved to another column since the last step is averaged as if it had been 0 before. Averages
-    of a weight in bfloat16 are float32.
+    of a weight in bfloat16 or float16 are float32.
 
     Args:
         model: A model with weights. Those that are trainable now are read and replaced, and
@@ -38,7 +40,7 @@ class WeightAverages:
         self.steps = 0  # that have been added
         self._variables = list(model.trainable_variables)
         self._averages = [
-            tf.Variable(tf.zeros(v.shape, "float32" if v.dtype == "bfloat16" else v.dtype))
+            tf.Variable(tf.zeros(v.shape, "float32" if v.dtype in HALF else v.dtype))
             for v in self._variables
         ]
         # By the place of a weight, the columns that its entries had when last added, and have now.

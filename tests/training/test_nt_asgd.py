@@ -9,6 +9,7 @@ import pytest
 import tensorflow as tf
 
 from kerascompact.training import NTASGD, ResetStates
+from kerascompact.training.weight_averages import WeightAverages
 
 X = np.random.default_rng(0).normal(size=(12, 2)).astype(np.float32)
 Y = X @ np.array([[1.0], [-2.0]], np.float32)
@@ -287,3 +288,17 @@ def test_rejects_arguments():
     with pytest.raises(ValueError, match="`baseline` must be the `monitor` of the weights that"):
         callbacks = [NTASGD("loss", from_start=True)]
         model(run_eagerly=True).fit(X, Y, verbose=0, callbacks=callbacks)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_averages_of_half_precision_are_float32(dtype):
+    """A share of a thousandth would be rounded away."""
+    made = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1, dtype=dtype)])
+    averages, random = WeightAverages(made), np.random.default_rng(0)
+    numbers = random.normal(1.0, 0.1, 1000).astype(np.float16)
+    for number in numbers:
+        made.layers[0].kernel.assign([[number]])
+        averages.add()
+    found = float(averages.arrays()[0][0, 0])
+    wanted = tf.cast(numbers, dtype).numpy().astype(np.float64).mean()
+    assert found == pytest.approx(wanted, abs=1e-5)

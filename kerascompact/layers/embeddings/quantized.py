@@ -71,22 +71,26 @@ class QuantizedEmbedding(CompactEmbedding):
 
     def build(self, input_shape: Any = None) -> None:
         start, limit = self.take_start(), None
+        shape = (self.input_dim, self.output_dim)
         if start is not None:
             start, limit = self._limited(start)
-        self.table = self.add_vectors("table", (self.input_dim, self.output_dim), start)
+        elif self.scale == "table":
+            # Drawn here: where a first batch builds a model, no weight may start at another's.
+            with tf.init_scope():
+                drawn = self.embeddings_initializer.clone()(shape, "float32")
+            start = np.asarray(drawn)
+            limit = np.abs(start).max()
+        self.table = self.add_vectors("table", shape, start)
         if self.scale == "table":
             self.limit = self.add_weight(
                 shape=(),
-                initializer=self._largest if limit is None else given(limit),
+                initializer=given(limit),
                 dtype="float32",
                 trainable=False,
                 autocast=False,
                 aggregation="only_first_replica",  # all replicas have the same
                 name="limit",
             )
-
-    def _largest(self, *_: Any, **__: Any) -> tf.Tensor:
-        return tf.reduce_max(tf.abs(self.table.value))
 
     def _limited(self, table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Clips a table at its smallest rounding error, as `compress.ScalarQuantization` does."""
@@ -123,7 +127,7 @@ class QuantizedEmbedding(CompactEmbedding):
         """Sets the table's limit to its largest entry, such as after new numbers were assigned."""
         self.check_built()
         if self.scale == "table":
-            self.limit.assign(self._largest())
+            self.limit.assign(tf.reduce_max(tf.abs(self.table.value)))
 
     def lookup(self, ids: tf.Tensor, training: bool | None) -> tf.Tensor:
         unique, inverse = unique_ids(ids, self.input_dim)

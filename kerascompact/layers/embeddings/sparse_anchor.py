@@ -296,7 +296,7 @@ class SparseAnchorEmbedding(AnchorTransformEmbedding):
             order = np.argsort(columns, axis=1)
             columns = np.take_along_axis(columns, order, axis=1)
             values = np.take_along_axis(caught_up_rows(self.values, ids).numpy(), order, axis=1)
-            kept = values != 0
+            kept = (values != 0) & (columns >= 0)  # no entry has no value, whatever moved it
             yield kept.sum(axis=1), columns[kept], values[kept]
 
     def get_config(self) -> dict[str, Any]:

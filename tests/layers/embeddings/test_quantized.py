@@ -154,6 +154,15 @@ def test_a_step_makes_nothing_of_the_vocabularys_size():
         assert not tensors_with_rows(traced, 50_000)
 
 
+def test_a_first_batch_may_build_it_under_xla():
+    keras.utils.set_random_seed(0)
+    layer = QuantizedEmbedding(20, 4, scale="table")
+    model = keras.Sequential([layer])  # without a keras.Input
+    model.compile(keras.optimizers.SGD(0.0), "mse", jit_compile=True)
+    model.fit(EVERY[None, :], np.zeros((1, 20, 4)), verbose=0)
+    assert layer.limit.numpy() == np.abs(layer.table.numpy()).max() > 0
+
+
 @pytest.mark.parametrize("bits", [0, 9, -1, 2.0, True, "8", None])
 def test_rejects_bits(bits):
     with pytest.raises(ValueError, match=r"`bits` must be an integer in \[1, 8\]"):

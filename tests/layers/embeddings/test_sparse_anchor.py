@@ -349,6 +349,9 @@ def test_begins_where_a_form_is(precision):
     assert np.array_equal(after.transform() != 0, had) and not np.any(layer.values[~_kept(layer)])
     assert np.abs(after(every) - form(every)).max() > 0.1
     np.testing.assert_allclose(layer.sparse_transform().toarray(), after.transform(), rtol=1e-6)
+    layer.values.assign_add(tf.ones_like(layer.values))  # as Muon moves what has no gradient
+    assert np.array_equal(layer.to_form().transform() != 0, had)
+    np.testing.assert_allclose(layer.to_form()(every), layer(every), atol=ROUNDING)
     layer = SparseAnchorEmbedding.from_form(form, l1_weight=0.0)
     shorter = SparseAnchorEmbedding.from_form(form, entries=2, l1_weight=0.0)
     kept = np.abs(shorter.sparse_transform().toarray())
