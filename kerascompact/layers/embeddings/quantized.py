@@ -70,7 +70,7 @@ class QuantizedEmbedding(CompactEmbedding):
         self.scale = checks.choice("scale", scale, ("row", "table"))
 
     def build(self, input_shape: Any = None) -> None:
-        start, limit = self.take_start(), None
+        start, limit = self.take_start(), np.zeros(())
         shape = (self.input_dim, self.output_dim)
         if start is not None:
             start, limit = self._limited(start)
