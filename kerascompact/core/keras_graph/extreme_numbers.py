@@ -21,6 +21,7 @@ def for_extreme_numbers() -> contextlib.AbstractContextManager[None]:
       `1 / epsilon`, but the runtime's `1 / sqrt(0)` is no number, which is smaller than none.
     - `log(1 + exp(x))` of a large `x` is `x`: the converter has no operator for it, and writes this
       formula, whose exponential is infinite from 89 on.
+    - Infinity is what is larger than all finite numbers: the runtime finds nothing equal to it.
 
     >>> with for_extreme_numbers():
     ...     keras.ops.normalize([[0.0, 0.0], [0.0, 4.0]]).numpy().tolist()
@@ -46,6 +47,7 @@ def for_extreme_numbers() -> contextlib.AbstractContextManager[None]:
             (tf.nn, "softplus"): lambda features, name=None: softplus(features),
             (tf.math, "softplus"): lambda features, name=None: softplus(features),
             (tf.math, "log_sigmoid"): lambda x, name=None: log_sigmoid(x),
+            (tf.math, "is_inf"): lambda x, name=None: tf.abs(x) > x.dtype.max,
         }
     )
 
