@@ -144,9 +144,9 @@ def shrink(
         checks.fail("calibrate", expected, None)
     # Texts are for every model in the file, arrays for the first.
     graphs = [] if calibrate is None else _graphs(model) if text else [0]
-    given = {one: given_inputs(model, calibrate, "calibrate", one) for one in graphs}
-    examples = {one: num_given(model, calibrate, "calibrate", one) for one in graphs}
-    counts = id_counts(data, given[0]) if given else {}
+    asked = {one: (model, calibrate, "calibrate", one) for one in graphs}
+    given = {one: (given_inputs(*a), num_given(*a)) for one, a in asked.items()}
+    counts = id_counts(data, given[0][0]) if given else {}
     found = float_constants(model)
     _check_names(keep, found)
     options = Options(recipe, counts, numbers_per_code, seed, steps, len(data))
@@ -161,7 +161,7 @@ def shrink(
         raise ValueError(
             f"The file has nothing to shrink, {len(small):,} bytes of {len(data):,}: {listed}."
         )
-    outputs = _outputs(data, small, given, examples, seed)
+    outputs = _outputs(data, small, given, seed)
     _check_outputs(outputs, limit, min_agreement, changes)
     return Shrunk(small, len(data), changes, outputs)
 
@@ -222,19 +222,15 @@ def _graphs(model: Any) -> list[int]:
 
 
 def _outputs(
-    data: bytes,
-    small: bytes,
-    given: dict[int, dict[str, np.ndarray]],
-    examples: dict[int, int],
-    seed: int,
+    data: bytes, small: bytes, given: dict[int, tuple[dict[str, np.ndarray], int]], seed: int
 ) -> list[Difference]:
     model = flatbuffer.parse(data)
     found = []
     for graph in _graphs(model):
         random = random_inputs(model, RANDOM, seed=seed, graph=graph)
         found += differences(data, small, random, "random", graph)
-    for graph, inputs in given.items():
-        found += differences(data, small, inputs, "given", graph, examples[graph])
+    for graph, (inputs, examples) in given.items():
+        found += differences(data, small, inputs, "given", graph, examples)
     return found
 
 
