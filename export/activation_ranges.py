@@ -38,11 +38,12 @@ def true_ranges() -> contextlib.AbstractContextManager[None]:
 
     def ranges(self: Any, dataset_gen: Any) -> bytes:
         """To int8: the file with the range of each tensor, which the converter then rounds."""
-        return with_own_scales(without_readers(calibrate(self, dataset_gen)))
+        return with_own_scales(with_finite_ranges(without_readers(calibrate(self, dataset_gen))))
 
     def rounded(self: Any, dataset_gen: Any, *args: Any, **kwargs: Any) -> bytes:
         """To int16: the same, and rounded by what finds no other ranges in no data."""
-        model = flatbuffer.parse(without_readers(calibrate(self, dataset_gen)))
+        found = with_finite_ranges(without_readers(calibrate(self, dataset_gen)))
+        model = flatbuffer.parse(found)
         give_own_constants(model)
         return quantize(tool(flatbuffer.pack(model)), lambda: iter(()), *args, **kwargs)
 
@@ -84,6 +85,24 @@ def without_readers(data: bytes) -> bytes:
     while model.operatorCodes and len(model.operatorCodes) - 1 not in used:
         model.operatorCodes.pop()
     return flatbuffer.pack(model)
+
+
+def with_finite_ranges(data: bytes) -> bytes:
+    """The file as it is, if what operators write was finite: TensorFlow crashes while it rounds
+    what was infinite, and has no range for what was never a number.
+
+    Raises: ValueError, naming a tensor that was not.
+    """
+    for graph in flatbuffer.parse(data).subgraphs:
+        for index in (int(n) for one in graph.operators for n in one.outputs if n >= 0):
+            tensor = graph.tensors[index]
+            found = _range(tensor) or (np.nan, np.nan)
+            if tensor.type == TYPE.FLOAT32 and not np.isfinite(found).all():
+                raise ValueError(
+                    "`representative` must give finite numbers in every layer. "
+                    f"Received: numbers in {[*found]} in {(tensor.name or b'').decode()!r}."
+                )
+    return data
 
 
 def with_own_scales(data: bytes) -> bytes:

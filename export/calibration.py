@@ -63,11 +63,14 @@ def calibration_runs(
 def _typed(
     arrays: Mapping[str, np.ndarray], specs: Mapping[str, tf.TensorSpec], num_ids: Mapping[str, int]
 ) -> dict[str, np.ndarray]:
-    """The arrays in the types of the inputs, with ids that the tables have."""
+    """The arrays in the types of the inputs, with ids that the tables have and finite numbers."""
     found = {
         name: of_type("representative", name, array, specs[name].dtype.as_numpy_dtype)
         for name, array in arrays.items()
     }
+    for name, array in found.items():
+        if array.dtype.kind == "f":  # TensorFlow's calibration crashes, or ends without a range
+            checks.finite(f"representative[{name!r}]", array)
     for name, count in num_ids.items():
         outside = found[name][~((found[name] >= 0) & (found[name] < count))]
         if outside.size:

@@ -73,7 +73,7 @@ def of_type(argument: str, name: str, array: np.ndarray, dtype: Any) -> np.ndarr
     dtype = np.dtype(dtype)
     found = array
     if array.dtype.kind not in "SUOMm":
-        with np.errstate(invalid="ignore"):
+        with np.errstate(invalid="ignore", over="ignore"):
             found = array.astype(dtype)
     whole = dtype.kind in "iu"
     if found.dtype != dtype or (whole and not np.array_equal(array, found)):

@@ -1,9 +1,11 @@
 """Representative data of every kind of input."""
 
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 
+from kerascompact import export
 from kerascompact.export.calibration import calibration_runs
 
 IDS, SCORES = tf.TensorSpec((1, 3), tf.int32), tf.TensorSpec((1, None), tf.float32)
@@ -74,3 +76,16 @@ def test_refuses_unequal_rows_and_what_is_no_text():
     for data in ("text", [1], []):
         with pytest.raises(ValueError, match="`representative` must be a list of at least"):
             calibration_runs(data, {"text": tf.TensorSpec((1, 4), tf.int32)}, text=True)
+
+
+@pytest.mark.parametrize("recipe", ["full_int8", export.Recipe("own", "float32", "int16x8")])
+def test_refuses_numbers_that_are_not_finite(recipe):
+    """TensorFlow's process would end while it rounds them, and take the trained model with it."""
+    counts = keras.Input((3,), name="counts")
+    model = keras.Model(counts, keras.layers.Dense(2)(keras.ops.sigmoid(keras.ops.log(counts))))
+    for wrong in (np.inf, np.nan, 1e39):
+        with pytest.raises(ValueError, match=r"`representative\['counts'\]` must hold finite"):
+            export.convert(model, recipe, representative=np.full((2, 3), wrong))
+    for wrong in (0.0, -1.0):  # whose logarithm is -inf, and no number
+        with pytest.raises(ValueError, match="finite numbers in every layer.*Log'"):
+            export.convert(model, recipe, representative=np.full((4, 3), wrong))
