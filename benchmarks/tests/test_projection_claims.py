@@ -35,6 +35,18 @@ def test_gain_of_pre_training_on_trec_is_within_the_spread(name, text):
     assert gain < stdev(scratch)
 
 
+def test_all_of_mrda_gains_nothing():
+    rows = results.rows("projection_transfer_whole")
+    found = {
+        start: [100 * row["test"] for row in rows if row["spec"]["start"] == start]
+        for start in ("none", "tuned", "frozen")
+    }
+    assert [len(tests) for tests in found.values()] == [3, 3, 3]
+    assert {f"{test:.1f}" for test in found["none"] + found["tuned"]} == {"90.0"}
+    said = f"with the LSTM alone in training, it is at {mean(found['frozen']):.1f}"
+    assert said in RESULTS and "90.0 from scratch and pre-trained, in each seed" in RESULTS
+
+
 def test_text_and_settings_of_skip_grams():
     rows = results.rows("word_similarity")
     assert f"on {rows[0]['text_tokens'] / 1e6:.1f} M tokens of Wikipedia" in RESULTS
