@@ -108,12 +108,16 @@ def test_a_projection_after_a_part_is_whitened(tmp_path):
     of_all = projection_transfer.pretraining_of(spec._replace(tokens=None, part_epochs=30))
     long = projection_transfer.pretraining.BENCHMARKS["word_similarity_long"]["NP-SG 1M"]
     assert of_all == long._replace(hidden=12, width=6) and long.epochs == 30
+    own = spec._replace(tokens=None, part_epochs=30, paired=True, seed=2)
+    assert projection_transfer.pretraining_of(own) == of_all._replace(seed=2)
+    assert projection_transfer.pretraining_of(own._replace(paired=False)) == of_all
 
 
 def test_runs_compare_equal_trainings():
     starts = {
         "projection_transfer_part": projection_transfer.OF_LANGUAGE,
         "projection_transfer_long": ("none", "tuned", "frozen"),
+        "projection_transfer_whole": ("none", "tuned", "frozen"),
     }
     for name, specs in projection_transfer.BENCHMARKS.items():
         tasks = {spec._replace(start="none") for spec in specs}
