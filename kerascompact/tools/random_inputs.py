@@ -124,7 +124,8 @@ def num_given(model: Any, data: Any, argument: str = "data", graph: int = 0) -> 
 
     Args:
         model: `ModelT` of the schema.
-        data: As for `given_inputs`.
+        data: The examples: an array, several by name or in the model's order, or texts, see
+            `given_inputs`.
         argument: Name of the argument with the data, for errors.
         graph: Number of the graph whose inputs they are.
 
