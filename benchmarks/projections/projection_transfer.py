@@ -88,7 +88,7 @@ BENCHMARKS = {
     "projection_transfer_long": [
         *_of(STARTS[:3], dataset="trec", part_epochs=30),
         *_of(STARTS[:3], **_MRDA, train_rows=25_000, part_epochs=30),
-        *_of(STARTS[:3], **_PTB, epochs=6, train_rows=300_000, part_epochs=30),
+        *_of(OF_LANGUAGE, **_PTB, epochs=6, train_rows=300_000, part_epochs=30, paired=True),
     ],
     # after `word_similarity_long` with the same seeds
     "projection_transfer_whole": _of(STARTS[:3], **_MRDA, part_epochs=30, paired=True),

@@ -206,11 +206,12 @@ def test_anchors_and_low_rank_of_a_third_of_penn_treebank():
     assert said.format(few - full, low - full) in RESULTS
     said = f"{low:.1f} ± 0.6 and with twice as many at {mean(found['LR 1/5']):.1f} ± 0.8"
     assert said in RESULTS
-    labels = ("SE", "ANT 100", "ANT 500", "ANT 1,000")
-    full, few, more, most = (mean(found[f"{label}, 256 units"]) for label in labels)
+    labels = ("SE", "ANT 100", "ANT 500", "ANT 1,000", "ANT 2,000")
+    full, few, more, many, most = (mean(found[f"{label}, 256 units"]) for label in labels)
     said = f"{few:.1f} in 0.195 M numbers, {few - full:.1f} above the full table's {full:.1f}"
     assert said in RESULTS
-    assert f"500 at {more:.1f} in 0.308 M and 1,000 at {most:.1f} in 0.472 M" in RESULTS
+    assert f"{more:.1f} in 0.308 M, 1,000 at {many:.1f} in 0.472 M" in RESULTS
+    assert f"2,000 at {most:.1f} in 0.720 M" in RESULTS
 
 
 def test_shares_of_imdb():

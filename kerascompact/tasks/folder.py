@@ -109,12 +109,13 @@ def load_words(path: Path) -> "Vocabulary | Buckets":
 
 
 def read_labels(path: Path) -> list[str]:
-    """Reads the labels that `write_labels` wrote.
+    """Reads the labels that `write_labels` wrote, also after an editor or git changed line ends.
 
     Raises: ValueError, naming the file, if it is not UTF-8 or has an empty line.
     """
     with naming(path):
-        labels = path.read_bytes().decode().removesuffix("\n").split("\n")
+        text = path.read_bytes().decode("utf-8-sig").replace("\r\n", "\n")
+    labels = text.removesuffix("\n").split("\n")
     if not all(labels):
         raise ValueError(f"{path}, line {labels.index('') + 1}: a label is empty.")
     return labels
