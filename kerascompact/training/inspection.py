@@ -108,7 +108,9 @@ def plot_clusters(
     sizes = [np.count_nonzero(np.asarray(assignments) == cluster) for cluster in members]
     plot.scatter(*places[list(members)].T, s=[8 + 2 * size for size in sizes], alpha=0.4)
     for cluster, frequent in members.items():
-        plot.annotate(" ".join(frequent), places[cluster], fontsize=7, ha="center", parse_math=False)
+        plot.annotate(
+            " ".join(frequent), places[cluster], fontsize=7, ha="center", parse_math=False
+        )
     plot.set_xlabel("first principal axis of the cluster vectors")
     plot.set_ylabel("second principal axis")
     return figure
