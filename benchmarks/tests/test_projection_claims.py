@@ -47,6 +47,15 @@ def test_all_of_mrda_gains_nothing():
     assert said in RESULTS and "90.0 from scratch and pre-trained, in each seed" in RESULTS
 
 
+def test_a_table_is_behind_projections_on_a_third_of_penn_treebank():
+    rows = [r for r in results.rows("projection_transfer_long") if r["spec"]["dataset"] == "ptb"]
+    found = {row["spec"]["start"]: row["test"] for row in rows}
+    assert len(rows) == 4 and all(row["spec"]["seed"] == 0 for row in rows)
+    table, none, tuned, frozen = (found[s] for s in ("embedding", "none", "tuned", "frozen"))
+    said = f"{table:.1f}, a projection from scratch at {none:.1f}, pre-trained at {tuned:.1f}, "
+    assert f"{said}frozen at {frozen:.1f}. Pre-training gains {none - tuned:.1f}, too" in RESULTS
+
+
 def test_text_and_settings_of_skip_grams():
     rows = results.rows("word_similarity")
     assert f"on {rows[0]['text_tokens'] / 1e6:.1f} M tokens of Wikipedia" in RESULTS

@@ -65,14 +65,16 @@ def test_codes_take_a_vocabulary_and_refuse_what_does_not_fit():
 def test_plot_puts_clusters_on_their_principal_axes(width):
     pytest.importorskip("matplotlib")
     codebook = np.random.default_rng(1).normal(size=(6, width))
-    figure = plot_clusters(codebook, CLUSTERS, WORDS)
+    words = [f"${word}^$" for word in WORDS]  # no mathematics, which would not parse
+    figure = plot_clusters(codebook, CLUSTERS, words)
+    figure.canvas.draw()
     (axes,) = figure.axes
     places = np.asarray(axes.collections[0].get_offsets())
     assert places.shape == (len(set(CLUSTERS) - {-1}), 2)
     values = np.sort(np.linalg.eigvalsh(np.cov(codebook.T).reshape(width, width)))[::-1]
     variance = places.var(axis=0, ddof=1)  # of all six clusters: none of them is empty here
     np.testing.assert_allclose(variance, [*values[:2], 0][:2], rtol=1e-6, atol=1e-12)
-    found = words_per_cluster(CLUSTERS, WORDS, top=3)
+    found = words_per_cluster(CLUSTERS, words, top=3)
     assert [text.get_text() for text in axes.texts] == [" ".join(ws) for ws in found.values()]
     sys.modules["matplotlib.pyplot"].close(figure)
 
