@@ -49,9 +49,9 @@ class Report(NamedTuple):
         keras_accuracy: Accuracy of the frozen model in Keras; `None` without labels.
         file_accuracy: Accuracy of the file; `None` without labels.
         outputs: Outputs of the file; a dictionary if it has several.
-        rounds: Whether the recipe rounds tables or kernels.
+        rounds: Whether the recipe rounds tables or kernels, or `tools.shrink` did.
         exact: Whether file and frozen model agree up to the order of float32 sums; not if the file
-            multiplies rounded inputs.
+            multiplies rounded inputs or was shrunk.
         limits: The limits that `verify` was given.
         exact_sets: Whether the accuracies are shares of examples with exactly the right labels, of
             which one may have several.

@@ -88,11 +88,12 @@ def verify(
         vocabulary: Vocabulary of the model, for a file that takes text; not needed for buckets.
         tolerance: Largest allowed absolute difference of an output. Default: 1e-4, which is 100
             times the largest difference seen between float32 sums in another order; no limit for a
-            file that computes with rounded inputs.
+            file that computes with rounded inputs or that `tools.shrink` made.
         min_agreement: Smallest allowed share of examples with the same argmax (of several sigmoids,
             the same set of labels, unless `labels` are a class each; of one number that is no
             probability, closer than a twentieth of the largest); a tie counts as the same.
-            Default: 1; 0.98 for a file that computes with rounded inputs.
+            Default: 1; 0.98 for a file that computes with rounded inputs or that `tools.shrink`
+            made.
         max_loss: Largest allowed loss of accuracy from the trained model to the file; 0.01 is one
             point. Default: no limit.
         signature: Name of the model, if the file has several.
@@ -175,7 +176,8 @@ def compare(
         sets |= has_independent_outputs(trained_model)  # with a class each, the likeliest counts
     in_keras = _InKeras(trained_model, asked, [*found], with_bits, batch_size, sets)
     # A tf_keras layer that was trained for quantization rounds with any recipe.
-    exact = recipe.exact and not any(map(_rounds_itself, all_layers(trained_model)))
+    shrunk = "shrunk" in (file.metadata or {})  # what was rounded then, the frozen model lacks
+    exact = recipe.exact and not shrunk and not any(map(_rounds_itself, all_layers(trained_model)))
     with quiet():
         ships = Frozen.of(model, recipe)
         frozen = in_keras.frozen(ships, found, exact, of_file=True)
@@ -205,7 +207,7 @@ def compare(
         keras_accuracy=accuracy(frozen, labels, sets),
         file_accuracy=accuracy(found, labels, sets),
         outputs=found if len(found) > 1 else next(iter(found.values())),
-        rounds=recipe.rounds,
+        rounds=recipe.rounds or shrunk,
         exact=exact,
         exact_sets=labels is not None and sets and np.shape(labels) == [*found.values()][0].shape,
     )

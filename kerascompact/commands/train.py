@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -101,6 +102,8 @@ def run(arguments: argparse.Namespace) -> int:
         loaded, size, arguments.sequence_length, arguments.rules, projected
     )
     vocabulary_file.check(arguments.out / folder.FILE, data.vocabulary)
+    if arguments.method == "dpq" and arguments.code_length is None:  # each letter has a part
+        arguments.code_length = math.gcd(16, arguments.width)
     for name, option in OPTIONS.items():
         if getattr(arguments, name) is None:
             setattr(arguments, name, option.value(len(data.vocabulary), len(data.train.labels)))

@@ -12,6 +12,7 @@ from kerascompact.datasets.rows import Rows, dataset_of, share, without_empty
 from kerascompact.text import inputs
 
 LISTS = (list, tuple, set, frozenset)
+NOT_A_MATRIX = "each text's label, or the list of its labels' names; not rows of 0 and 1"
 Examples = tuple[Sequence[str], Sequence[Any]]
 
 
@@ -77,6 +78,8 @@ def _rows(
         )
     if several is None:
         several = any(isinstance(label, LISTS) for label in labels)
+        if several and _are_indicators(labels):
+            checks.fail(label_name, NOT_A_MATRIX, labels[:3])
     read = [_text(text_name, row, text) for row, text in enumerate(texts)]
     inputs.unicode(text_name, read)
     names = [_names(label_name, row, label, several) for row, label in enumerate(labels)]
@@ -90,9 +93,17 @@ def _rows(
 def _listed(name: str, values: Any) -> list[Any]:
     flat = not isinstance(values, str | bytes | dict) and isinstance(values, Iterable)
     if not flat or getattr(values, "ndim", 1) != 1:
-        checks.fail(name, "a list", values)
+        checks.fail(name, NOT_A_MATRIX if flat and name == "labels" else "a list", values)
     found = values.tolist() if isinstance(values, np.ndarray) else list(values)
     return found if found else checks.fail(name, "a list that is not empty", values)
+
+
+def _are_indicators(labels: list[Any]) -> bool:
+    """Whether these are the rows of a matrix of 0 and 1, which would be read as two labels."""
+    rows = [label for label in labels if isinstance(label, list | tuple)]
+    if len(rows) < len(labels) or len(rows[0]) < 2 or len({len(row) for row in rows}) > 1:
+        return False
+    return all(isinstance(one, Real) and one in (0, 1) for row in rows for one in row)
 
 
 def _text(name: str, row: int, text: Any) -> str:

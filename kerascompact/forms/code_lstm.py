@@ -147,7 +147,8 @@ class CodeLSTMForm(Form):
         zero = tf.cast(tf.minimum(tf.reduce_min(ids), 0), tf.float32)
         zeros = tf.fill([tf.shape(ids)[0], self.output_dim], zero)
         start = (tf.constant(0), zeros, zeros, zeros)
-        return tf.while_loop(lambda place, *_: place < self.code_length, step, start)[-1]
+        # XLA differentiates a loop only if the largest number of steps is given.
+        return tf.while_loop(lambda *_: True, step, start, maximum_iterations=self.code_length)[-1]
 
     def quantized(self, precision: str) -> "CodeLSTMForm":
         if at_most(self.precision, precision):

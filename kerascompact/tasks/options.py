@@ -67,7 +67,12 @@ OPTIONS: dict[str, Option] = {
         "1 / training texts",
     ),
     "cardinality": Option(int, 16, "letters to choose from"),
-    "code_length": Option(int, 16, "letters of a word's code"),
+    "code_length": Option(
+        int,
+        lambda ids, texts: 16,
+        "letters of a word's code",
+        "16; for dpq the largest number that divides 16 and the width",
+    ),
     "bits": Option(int, 4, "bits of a number"),
     "ratio": Option(float, 0.1, "share of the full table's numbers"),
     "density": Option(float, 0.2, "share of the numbers that exist"),

@@ -140,34 +140,39 @@ def _of_bpe(
     """
     ids, ranks = ({one: i for i, one in enumerate(many)} for many in (tokens, merges))
     kept, used = {*wanted}, set()
-    kept |= {i for i, token in enumerate(tokens) if len(_letters(token, prefix, end)) == 1}
-    for i in wanted:
-        for a, b in _merged(
-            _letters(tokens[i], prefix, end),
-            lambda a, b: ranks.get((a, b)),
-            lambda a, b: a + b.removeprefix(prefix),
-        ):
-            joined = ids.get(a + b.removeprefix(prefix))
-            if joined is not None:
-                kept.add(joined)
-                used.add((a, b))
+    kept |= {i for i, token in enumerate(tokens) if len(_letters(token, prefix, end)[-1]) == 1}
+    pending = [*kept]
+    while pending:
+        for letters in _letters(tokens[pending.pop()], prefix, end):
+            for a, b in _merged(
+                letters,
+                lambda a, b: ranks.get((a, b)),
+                lambda a, b: a + b.removeprefix(prefix),
+            ):
+                joined = ids.get(a + b.removeprefix(prefix))
+                if joined is not None:
+                    used.add((a, b))
+                    pending += [joined] if joined not in kept else []
+                    kept.add(joined)
     return kept, [pair for pair in merges if pair in used]
 
 
-def _letters(token: str, prefix: str, end: str) -> list[str]:
+def _letters(token: str, prefix: str, end: str) -> list[list[str]]:
     """What a token is merged from: letters, marked as its parts are.
 
-    >>> _letters("ing</w>", "", "</w>"), _letters("##ab", "##", ""), _letters("ab", "##", "")
-    (['i', 'n', 'g</w>'], ['##a', '##b'], ['a', '##b'])
+    A token that starts with `prefix` may also be the start of a word that does: it has two ways.
+
+    >>> _letters("ing</w>", "", "</w>"), _letters("ab", "##", "")
+    ([['i', 'n', 'g</w>']], [['a', '##b']])
+    >>> _letters("##a", "##", "")
+    [['#', '###', '##a'], ['##a']]
     """
-    inner = bool(prefix) and token.startswith(prefix)
     last = bool(end) and token.endswith(end)
-    stem = token.removeprefix(prefix) if inner else token
-    stem = stem.removesuffix(end) if last else stem
-    units = [letter if at == 0 and not inner else prefix + letter for at, letter in enumerate(stem)]
-    if last and units:
-        units[-1] += end
-    return units
+    stem = token.removesuffix(end) if last else token
+    ways = [[stem[:1], *(prefix + letter for letter in stem[1:])]]
+    if prefix and token.startswith(prefix):
+        ways.append([prefix + letter for letter in stem.removeprefix(prefix)])
+    return [[*way[:-1], way[-1] + end] if last and way else way for way in ways]
 
 
 def _merged(

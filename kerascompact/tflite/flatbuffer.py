@@ -232,7 +232,9 @@ def slim(model: Any) -> None:
     for entry in model.metadata or []:
         buffers.append(model.buffers[entry.buffer])
         entry.buffer = len(buffers) - 1
-    model.buffers, model.description = buffers, None
+    model.buffers = buffers
+    if model.description == b"MLIR Converted.":  # not one that its author gave it
+        model.description = None
 
 
 def operator_names(model: Any) -> list[str]:

@@ -15,10 +15,29 @@ def kind(model: Any, operator: Any) -> int:
     return max(code.builtinCode, code.deprecatedBuiltinCode)
 
 
+# First runtime with each version of an operator that the passes write, as TensorFlow's converter
+# records it; first versions are as old as what the converter itself wrote.
+RUNTIMES = {
+    (OP.CAST, 3): "2.8.0",  # int8
+    (OP.CAST, 6): "2.15.0",  # INT4
+    (OP.CONV_2D, 5): "2.4.0",  # float32 inputs, an int8 kernel
+    (OP.DEQUANTIZE, 2): "1.14.0",  # int8
+    (OP.DEQUANTIZE, 5): "2.7.0",  # a scale for each output
+    (OP.EMBEDDING_LOOKUP, 4): "2.18.0",  # INT4, a scale for each row
+    (OP.FULLY_CONNECTED, 9): "2.3.0",  # inputs rounded with a zero point
+    (OP.FULLY_CONNECTED, 12): "2.18.0",  # a scale for each output
+    (OP.GATHER, 2): "1.14.0",  # int8
+    (OP.GATHER, 7): "2.15.0",  # INT4
+    (OP.QUANTIZE, 2): "1.15.0",
+    (OP.SLICE, 2): "1.14.0",  # int8
+    (OP.WHERE, 2): "2.8.0",  # numbers
+}
+
+
 def become(
     model: Any, operator: Any, kind: int, version: int, option_kind: int = 0, options: Any = None
 ) -> None:
-    """Changes the kind, the version and the options of an operator.
+    """Changes the kind, the version and the options of an operator; the file says what that needs.
 
     Args:
         model: `ModelT` that the operator belongs to, changed in place.
@@ -35,6 +54,8 @@ def become(
         code.builtinCode, code.deprecatedBuiltinCode, code.version = kind, min(kind, 127), version
         model.operatorCodes.append(code)
         known.append(wanted)
+    if version > 1:
+        needs_runtime(model, RUNTIMES[wanted])
     operator.opcodeIndex = known.index(wanted)
     operator.builtinOptionsType, operator.builtinOptions = option_kind, options
 

@@ -66,5 +66,7 @@ def metadata_fits(found: Any) -> bool:
     flags = (found.get(name, False) for name in ("multi_label", "computed_ids"))
     if not all(isinstance(flag, bool) for flag in flags) or not _is_size(found.get("num_ids")):
         return False
+    if not _is_text(found.get("shrunk", "")):
+        return False
     models = found.get("signatures", {})
     return isinstance(models, dict) and all(map(metadata_fits, models.values()))

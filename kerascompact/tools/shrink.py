@@ -192,7 +192,7 @@ def _packed(model: Any, files: dict[str, bytes], recipe: str) -> bytes:
         store_tables_as_int4(model)
     give_own_memory(model)
     names = [[tensor.name for tensor in graph.tensors] for graph in model.subgraphs]
-    _forget_sizes(model)
+    _tell_what_changed(model, recipe)
     flatbuffer.slim(model)
     for graph, own in zip(model.subgraphs, names, strict=True):
         for index in {int(port) for port in (*graph.inputs, *graph.outputs)}:
@@ -200,20 +200,20 @@ def _packed(model: Any, files: dict[str, bytes], recipe: str) -> bytes:
     return with_files(tensor_names.pack(model), files)
 
 
-def _forget_sizes(model: Any) -> None:
-    """Drops the recipe and sizes in kerascompact's metadata, which are those of the old file."""
+def _tell_what_changed(model: Any, recipe: str) -> None:
+    """Names the recipe in kerascompact's metadata, and drops sizes, which are the old file's."""
     facts = metadata_of(model)
     if facts is not None:
         model.metadata = [one for one in model.metadata if one.name != METADATA_NAME]
-        add_metadata(model, _without_sizes(facts))
+        add_metadata(model, _of_shrunk(facts, recipe))
 
 
-def _without_sizes(facts: dict[str, Any]) -> dict[str, Any]:
-    """Metadata of a file, or of each model in it, without what tells of bytes."""
-    kept = {k: v for k, v in facts.items() if k not in ("crc32", "recipe", "embeddings")}
+def _of_shrunk(facts: dict[str, Any], recipe: str) -> dict[str, Any]:
+    """Metadata of a file, or of each model in it, after shrinking."""
+    kept = {k: v for k, v in facts.items() if k not in ("crc32", "embeddings")}
     if "signatures" in kept:
-        kept["signatures"] = {k: _without_sizes(v) for k, v in kept["signatures"].items()}
-    return kept
+        kept["signatures"] = {k: _of_shrunk(v, recipe) for k, v in kept["signatures"].items()}
+    return kept | {"shrunk": recipe}
 
 
 def _graphs(model: Any) -> list[int]:

@@ -161,6 +161,7 @@ OTHERS = [
         "DPQEmbedding",
         dict(cardinality=4, code_length=2),
     ),
+    (["--method", "dpq"], "DPQEmbedding", dict(code_length=8)),
     (["--method", "quantized", "--bits", "3"], "QuantizedEmbedding", dict(bits=3)),
     (["--method", "low_rank", "--ratio", "0.5"], "LowRankEmbedding", {}),
     (["--method", "selected", "--unique", "12"], "SelectedEmbedding", {}),

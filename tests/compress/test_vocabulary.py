@@ -372,6 +372,12 @@ def test_letters_that_end_a_word_are_others():
     marked = models.BPE(inner, [("a", "##b"), ("##b", "##c")], continuing_subword_prefix="##")
     whole = tokenizers.Tokenizer(marked)
     assert tokens_of(with_tokens(whole, [4])[0]) == ["?", "a", "##b", "##c", "ab"]
+    inner = {"?": 0, "#": 1, "###": 2, "a": 3, "##": 4}  # "##" starts a word, "###" ends another
+    marked = models.BPE(inner, [("#", "###"), ("##", "###")], continuing_subword_prefix="##")
+    whole = tokenizers.Tokenizer(marked)
+    small, _ = with_tokens(whole, [4])
+    for text, expected in {"##": ["##"], "###": ["###"], "a#": ["a", "###"]}.items():
+        assert whole.encode(text).tokens == small.encode(text).tokens == expected
 
 
 def test_ids_that_are_left_out_are_refused():  # the token of id 3 would be taken for that of 2

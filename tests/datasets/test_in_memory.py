@@ -95,7 +95,9 @@ def test_missing_values_are_left_out():
     [
         ("a text", ["a"], "`texts` must be a list. Received: texts='a text'"),
         (["a"], {"a": 1}, "`labels` must be a list"),
-        (["a"], np.zeros((1, 2)), "`labels` must be a list"),
+        (["a"], np.zeros((1, 2)), "`labels` must be each text's label, or .*not rows of 0 and 1"),
+        (["a", "b"], [[0, 1], [1, 1]], "names; not rows of 0 and 1. Received: labels=.*0, 1"),
+        (["a", "b"], [(0.0, 1.0), (True, 0)], "names; not rows of 0 and 1"),
         (3, ["a"], "`texts` must be a list"),
         ([], [], "`texts` must be a list that is not empty"),
         (["a", "b"], ["x"], "same length. Received: 2 texts and 1 labels"),

@@ -13,6 +13,8 @@ from kerascompact import export, size, tools
 from kerascompact.core.storage import total_bits
 from kerascompact.forms import CodebookForm, CodeLSTMForm, FactoredForm, PackedTableForm, SparseForm
 from kerascompact.runtime.interpreter import Interpreter
+from kerascompact.tflite import flatbuffer
+from kerascompact.tflite.graph_edits import OP
 
 
 def lookup(form, length=None):
@@ -54,6 +56,7 @@ def test_the_file_looks_up_what_keras_does(name, recipe):
             np.testing.assert_array_equal(outputs(data, ids), expected)
     found = tools.inspect(data)
     assert found.custom == [] and "READ_VARIABLE" not in found.operators
+    assert tuple(map(int, found.runtime.split("."))) >= oldest(data)
     stored = total_bits(small.layers[-1].storage())
     (facts,) = found.metadata["embeddings"]
     assert (facts["form"], facts["stored_bits"]) == (type(form).__name__, stored)
@@ -67,6 +70,15 @@ def test_the_file_looks_up_what_keras_does(name, recipe):
     )
     # the graph of a loop is 6 KB, of anything else less
     assert len(data) <= stored / 8 + 7 * 1024
+
+
+def oldest(data):
+    """The oldest runtime with every operator that has int8 or INT4 numbers, or finds non-zeros."""
+    codes = flatbuffer.parse(data).operatorCodes
+    used = {(max(one.builtinCode, one.deprecatedBuiltinCode), one.version) for one in codes}
+    known = {(OP.CAST, 3): (2, 8), (OP.WHERE, 2): (2, 8), (OP.DEQUANTIZE, 5): (2, 7),
+             (OP.CAST, 6): (2, 15), (OP.GATHER, 7): (2, 15), (OP.EMBEDDING_LOOKUP, 4): (2, 18)}  # fmt: skip
+    return max([(1,), *(since for one, since in known.items() if one in used)])
 
 
 # The sizes of the issue: K = D = 32, vectors of 300, from 100 by a matrix or directly.

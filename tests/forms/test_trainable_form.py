@@ -14,7 +14,7 @@ from kerascompact.forms import (
     SplitForm,
     TrainableForm,
 )
-from kerascompact.layers import HashEmbedding, TensorTrainEmbedding
+from kerascompact.layers import HashEmbedding, KDCodeEmbedding, TensorTrainEmbedding
 
 RANDOM = np.random.default_rng(0)
 TABLE = RANDOM.normal(size=(12, 6)).astype(np.float32)
@@ -51,6 +51,26 @@ FORMS = {
     "ragged": lambda: PrefixTableForm.from_table(TABLE, [4, 8], [6, 2]),
     "tensor train": lambda: frozen(TensorTrainEmbedding(12, 6, 2)),
 }
+
+
+def steps():
+    return frozen(KDCodeEmbedding(12, 6, 4, 3, composition="lstm", seed=0))
+
+
+def test_xla_differentiates_a_form_with_a_loop():
+    latent = TrainableForm.over(steps().stored_as("int8"))
+    weights = latent.trainable_weights
+
+    def gradients():
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(latent(IDS) ** 2)
+        found = tape.gradient(loss, [weight.value for weight in weights])
+        return [tf.convert_to_tensor(one) for one in found]
+
+    compiled = tf.function(gradients, jit_compile=True)()
+    assert len(weights) >= 3
+    for one, same in zip(gradients(), compiled, strict=True):
+        np.testing.assert_allclose(same, one, rtol=1e-4, atol=1e-6)
 
 
 @pytest.fixture(params=FORMS)

@@ -38,10 +38,10 @@ def test_constants_go_in_and_come_out():
 def test_operators_of_one_kind_and_version_share_their_code():
     model, _ = empty()
     one, two, three = (node([], []) for _ in range(3))
-    for operator, kind, version in ((one, 1, 1), (two, 1, 2), (three, 1, 1), (one, 200, 1)):
+    for operator, kind, version in ((one, 36, 1), (two, 36, 2), (three, 36, 1), (one, 200, 1)):
         graph_edits.become(model, operator, kind, version)
     assert [code.version for code in model.operatorCodes] == [1, 2, 1]
-    assert [graph_edits.kind(model, operator) for operator in (one, two, three)] == [200, 1, 1]
+    assert [graph_edits.kind(model, operator) for operator in (one, two, three)] == [200, 36, 36]
     assert model.operatorCodes[2].deprecatedBuiltinCode == 127  # what older readers look at
 
 

@@ -171,6 +171,7 @@ def test_kernels_are_integers_with_a_scale_for_each_output():
     x = np.random.default_rng(0).normal(size=(3, 2, 64)).astype(np.float32)
     np.testing.assert_allclose(answers(found.data, x), x @ (codes * scale), rtol=1e-5, atol=1e-5)
     assert ("int8", (32, 64)) in types(found.data)
+    assert tools.inspect(found.data).runtime == "2.7.0"  # the first with a scale for each output
 
 
 @pytest.mark.parametrize("recipe", ["int8", "int4"])
@@ -216,7 +217,15 @@ def test_names_signatures_metadata_and_files_stay():
     found = tools.shrink(file)
     assert associated_files(found.data) == {"labels.txt": b"a\nb\nc"}
     assert tflite.read_metadata(found.data)["labels"] == labels
-    assert "recipe" not in tflite.read_metadata(found.data)
+    told = tflite.read_metadata(found.data)
+    assert (told["recipe"]["name"], told["shrunk"]) == ("float32", "int8")
+    report = export.verify(model, found.data, IDS[:, 0])
+    pairs = {name: limits and limits.agreement for name, limits in report.bounds().items()}
+    assert pairs == {"frozen_file": 0.98, "trained_frozen": 1, "trained_file": None}
+    parsed = flatbuffer.parse(file)
+    parsed.description = b"by its author"
+    described = flatbuffer.parse(tools.shrink(flatbuffer.pack(parsed)).data)
+    assert described.description == b"by its author"
     before, after = tools.inspect(file), tools.inspect(found.data)
     assert (before.signatures, before.inputs, before.outputs) == (
         after.signatures, after.inputs, after.outputs
@@ -409,10 +418,10 @@ def test_no_model_of_a_file_keeps_old_sizes():
     models = {name: keras.Model(*of(name)) for name in ("first", "second")}
     file = export.convert(models, "float32")
     told, left = (
-        [facts.keys() & {"recipe", "embeddings"} for facts in one["signatures"].values()]
+        [facts.keys() & {"shrunk", "embeddings"} for facts in one["signatures"].values()]
         for one in map(tflite.read_metadata, (file, tools.shrink(file).data))
     )
-    assert any(told) and not any(left)
+    assert told == [{"embeddings"}] * 2 and left == [{"shrunk"}] * 2
 
 
 def test_codes_are_never_larger_than_int4():

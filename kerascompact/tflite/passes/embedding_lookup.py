@@ -14,14 +14,12 @@ from kerascompact.tflite.graph_edits import (
     constant,
     drop_unused,
     kind,
-    needs_runtime,
     new_buffer,
     new_tensor,
     users,
 )
 
 VERSION = 4  # the version of EMBEDDING_LOOKUP that reads int4 and has a scale for each row
-RUNTIME = "2.18.0"  # the first runtime with that version
 
 
 class RowScaledTable(NamedTuple):
@@ -58,7 +56,6 @@ def use_embedding_lookup(model: Any, tables: Sequence[RowScaledTable]) -> None:
                 index = _quantized(model, graph, known)
                 for gather, last in found:
                     _replace(model, graph, gather, last, index)
-                needs_runtime(model, RUNTIME)
         drop_unused(graph)
 
 

@@ -81,7 +81,7 @@ def _scale_rows(model: Any, graph: Any, reader: Any, scales: int) -> None:
     reader.outputs = np.array([codes], np.int32)
     cast, product = schema.OperatorT(), schema.OperatorT()
     cast.inputs, cast.outputs = np.array([codes], np.int32), np.array([floats], np.int32)
-    become(model, cast, OP.CAST, 1)
+    become(model, cast, OP.CAST, 3)
     product.inputs, product.outputs = (
         np.array([floats, scales], np.int32),
         np.array([rows], np.int32),

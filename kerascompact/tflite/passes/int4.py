@@ -16,14 +16,11 @@ from kerascompact.tflite.graph_edits import (
     constant,
     drop_unused,
     kind,
-    needs_runtime,
     new_buffer,
     new_tensor,
     users,
     widen,
 )
-
-INT4_RUNTIME = "2.15.0"  # the first runtime with GATHER and CAST of INT4
 
 
 def dequantize_kernels_once(model: Any) -> None:
@@ -73,28 +70,24 @@ def store_tables_as_int4(model: Any) -> None:
         model: Parsed model, changed in place.
     """
     made: dict[tuple[int, int], int] = {}  # of a buffer, which graphs may share, and its width
-    packed = [
-        _pack_table(model, graph, index, made)
-        for graph in model.subgraphs
-        for index in range(len(graph.tensors))
-    ]
-    if any(packed):
-        needs_runtime(model, INT4_RUNTIME)
+    for graph in model.subgraphs:
+        for index in range(len(graph.tensors)):
+            _pack_table(model, graph, index, made)
 
 
-def _pack_table(model: Any, graph: Any, index: int, made: dict[tuple[int, int], int]) -> bool:
+def _pack_table(model: Any, graph: Any, index: int, made: dict[tuple[int, int], int]) -> None:
     table = graph.tensors[index]
     data = constant(model, table, np.int8) if table.type == TYPE.INT8 else None
     if data is None or data.ndim != 2 or data.size == 0 or data.min() < -8 or data.max() > 7:
-        return False
+        return
     gathers = users(graph, index)
     casts = [user for gather in gathers for user in users(graph, gather.outputs[0])]
     if not casts or not all(_is_row_gather(model, gather, index) for gather in gathers):
-        return False
+        return
     if any(port in graph.outputs for gather in gathers for port in (index, gather.outputs[0])):
-        return False  # whoever reads this output expects int8
+        return  # whoever reads this output expects int8
     if not all(_is_cast_to_float(model, graph, cast) for cast in casts):
-        return False
+        return
     width = data.shape[1]
     data = np.pad(data, ((0, 0), (0, width % 2)))
     nibbles = data.reshape(-1).view(np.uint8) & 15
@@ -114,7 +107,6 @@ def _pack_table(model: Any, graph: Any, index: int, made: dict[tuple[int, int], 
         become(model, cast, OP.CAST, 6, cast.builtinOptionsType, cast.builtinOptions)
         if width % 2:
             _cut_last_column(model, graph, cast, width)
-    return True
 
 
 def _is_row_gather(model: Any, operator: Any, table: int) -> bool:

@@ -13,12 +13,10 @@ from kerascompact.tflite.graph_edits import (
     dims_of,
     drop_unused,
     kind,
-    needs_runtime,
     new_buffer,
     users,
 )
 
-WHERE_RUNTIME = "2.8.0"  # the first runtime with WHERE of numbers
 _DTYPES = {TYPE.INT32: np.int32, TYPE.INT8: np.int8, TYPE.INT16: np.int16, TYPE.UINT8: np.uint8}
 _KEEPS_ZERO = (OP.CAST, OP.DEQUANTIZE)
 
@@ -136,7 +134,6 @@ def _where_ids(model: Any, graph: Any, makers: dict[int, Any], operator: Any) ->
     if len(zero.shape) <= len(ids.shape):
         operator.inputs = np.array([different.inputs[0]], np.int32)
         become(model, operator, OP.WHERE, 2)
-        needs_runtime(model, WHERE_RUNTIME)
 
 
 def _zero_first_row(model: Any, graph: Any, gather: Any) -> bool:

@@ -12,13 +12,11 @@ from kerascompact.tflite.graph_edits import (
     constant,
     drop_unused,
     kind,
-    needs_runtime,
     new_buffer,
     new_tensor,
     users,
     widen,
 )
-from kerascompact.tflite.passes.int4 import INT4_RUNTIME
 
 OPTIONS = schema.BuiltinOptions
 HALF = 8  # INT4 is signed: a code is stored less 8
@@ -67,7 +65,6 @@ def read_codes_as_int4(model: Any) -> None:
             _read_as_int4(model, one)
         for graph in model.subgraphs:
             drop_unused(graph)
-        needs_runtime(model, INT4_RUNTIME)
 
 
 def _codes(model: Any, graph: Any, table: int, gather: Any) -> _Codes | None:

@@ -12,12 +12,10 @@ from kerascompact.tflite.graph_edits import (
     dims_of,
     drop_unused,
     kind,
-    needs_runtime,
     users,
 )
 
 VERSION = 12  # the version of FULLY_CONNECTED that has a scale for each output
-RUNTIME = "2.18.0"
 TABLES = {TYPE.INT8, TYPE.INT4}
 
 
@@ -55,7 +53,6 @@ def multiply_by_integers(model: Any) -> None:
             done = True
         if done:
             drop_unused(graph)
-            needs_runtime(model, RUNTIME)
 
 
 def _products(model: Any, graph: Any, makers: dict[int, Any], operator: Any) -> list[Any]:
