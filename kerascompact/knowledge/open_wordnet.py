@@ -1,6 +1,5 @@
 """Graph of English words from tables of Open English WordNet."""
 
-import csv
 import gzip
 import io
 import os
@@ -117,17 +116,19 @@ def _rows(folder: Path, name: str, columns: tuple[str, ...]) -> Iterator[list[st
             f"There is no {name}.tsv or {name}.tsv.gz in {folder}. Make it from the yaml files of "
             "github.com/globalwordnet/english-wordnet, as `OpenWordNet` describes."
         )
-    rows = csv.reader(_text(path), delimiter="\t", quoting=csv.QUOTE_NONE)
-    header = next(rows, [])
+    lines = _text(path)
+    header = next(lines, "").rstrip("\n").split("\t")
     missing = [column for column in columns if column not in header]
     if missing:
         raise ValueError(f"{path}, line 1: there is no column {missing[0]!r}.")
     places = [header.index(column) for column in columns]
-    for row in rows:
+    for number, line in enumerate(lines, start=2):
+        if not line.strip():  # such as one more at the end
+            continue
+        row = line.rstrip("\n").split("\t")
         if len(row) != len(header):
             raise ValueError(
-                f"{path}, line {rows.line_num}: {len(header)} columns expected. "
-                f"Received: {len(row)}."
+                f"{path}, line {number}: {len(header)} columns expected. Received: {len(row)}."
             )
         yield [row[place] for place in places]
 
@@ -136,6 +137,6 @@ def _text(path: Path) -> io.StringIO:
     data = path.read_bytes()
     try:
         data = gzip.decompress(data) if path.suffix == ".gz" else data
-        return io.StringIO(data.decode(), newline="")
+        return io.StringIO(data.decode("utf-8-sig"), newline=None)
     except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
         raise ValueError(f"{path} cannot be read: the file is damaged ({error}).") from error

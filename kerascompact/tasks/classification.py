@@ -145,14 +145,17 @@ def fit(
         _start_at_shares(model, batches)
     soft = np.asarray(batches[0][1]).dtype.kind == "f"
     loss = "categorical_crossentropy" if soft else "sparse_categorical_crossentropy"
-    kind = "Categorical" if soft or several else "SparseCategorical"
+    kind = "Categorical" if soft else "SparseCategorical"
     kind = "Binary" if model.output_shape[-1] == 1 else kind
+    right = getattr(keras.metrics, f"{kind}Accuracy")(name="accuracy")  # as by that name
+    if several:  # as `score` counts them
+        right = keras.metrics.MeanMetricWrapper(_are_right_sets, name="accuracy")
     # A metric by name, or an optimizer, makes its weights in the first step, which is traced again.
     model.compile(
         optimizer(rate, global_clipnorm=10.0),
         "binary_crossentropy" if several else loss,
         loss_weights=float(model.output_shape[-1]) if several else None,  # Keras' is the mean
-        metrics=[getattr(keras.metrics, f"{kind}Accuracy")(name="accuracy")],  # as by that name
+        metrics=[right],
         jit_compile=jit_compile,
         steps_per_execution=steps_per_execution,
     )
@@ -160,6 +163,13 @@ def fit(
     keep = KeepBest(*dev, metric, start_from_epoch)
     history = model.fit(batches, epochs=epochs, callbacks=[keep, *callbacks], verbose=verbose)
     return history.history
+
+
+def _are_right_sets(labels: Any, outputs: Any) -> Any:
+    """1 for a row whose labels are exactly those with an output of 0.5 or more, else 0."""
+    ops = keras.ops
+    same = ops.equal(ops.cast(labels, outputs.dtype) >= 0.5, outputs >= 0.5)
+    return ops.cast(ops.all(same, axis=-1), "float32")
 
 
 def _start_at_shares(model: keras.Model, batches: keras.utils.PyDataset) -> None:

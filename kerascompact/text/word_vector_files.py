@@ -97,8 +97,13 @@ def lines_of(words: Sequence[str]) -> bytes:
 
 def _text_rows(file: IO[bytes], path: Path, limit: int | None) -> Iterator[tuple[str, np.ndarray]]:
     rows: int | None = None
-    width = found = 0
+    width = found = blank = 0
     for line, content in enumerate(file, start=1):
+        if not content.strip() and line > 1:  # an error, unless it is at the end
+            blank = blank or line
+            continue
+        if blank:
+            raise ValueError(f"{path}, line {blank}: the line is empty, and rows go on below it.")
         where = f"{path}, line {line}"
         if line == 1:
             content = content.removeprefix(codecs.BOM_UTF8)  # is no part of the first word

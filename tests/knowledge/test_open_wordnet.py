@@ -43,20 +43,22 @@ def write(folder, synsets=SYNSETS, senses=SENSES, packed=True):
         if packed:
             (folder / f"{name}.tsv.gz").write_bytes(gzip.compress(text.encode()))
         else:
-            (folder / f"{name}.tsv").write_text(text)
+            text = "\ufeff" + (text + "\n").replace("\n", "\r\n")  # as saved by an editor
+            (folder / f"{name}.tsv").write_bytes(text.encode())
     return folder
 
 
 @pytest.mark.parametrize("packed", [False, True])
 def test_relations(tmp_path, packed):
-    wordnet = OpenWordNet(write(tmp_path, packed=packed))
+    long = SYNSETS.replace("trunk", "trunk" + "|a" * 70_000)  # more than `csv` takes
+    wordnet = OpenWordNet(write(tmp_path, long, packed=packed))
     assert wordnet.related("bond", ["hypernyms"]) == {"security", "certificate", "Paper"}
     assert wordnet.related("Bond") == {
         "bond", "bond certificate", "security", "certificate", "Paper",
     }  # fmt: skip
     assert wordnet.related("security", ["hyponyms"]) == {"bond", "bond certificate"}
     assert wordnet.related("security", ["synonyms"]) == {"security", "certificate"}
-    assert wordnet.related("tree", ["parts"]) == {"trunk"}
+    assert wordnet.related("tree", ["parts"]) == {"trunk", "a"}
     assert wordnet.related("tree", ["wholes"]) == {"forest"}
     assert wordnet.related("hot", ["similar"]) == {"torrid"}
     assert wordnet.related("torrid", ["similar"]) == {"hot"}

@@ -174,6 +174,8 @@ def test_several_labels_are_learned_and_picked_by_micro_f1():
     wanted = data.train.labels
     entropy = -(wanted * np.log(before) + (1 - wanted) * np.log(1 - before)).sum(axis=1).mean()
     np.testing.assert_allclose(history["loss"][0], entropy, rtol=1e-5)  # one batch an epoch
+    right = np.all((before >= 0.5) == wanted, axis=1).mean()
+    np.testing.assert_allclose(history["accuracy"][0], right, rtol=1e-6)
     found = np.asarray(model(data.dev.ids))
     assert score(found, data.dev.labels, "micro_f1") == max(history["val_micro_f1"]) > 0.8
 
