@@ -56,8 +56,9 @@ def check_model(model: Any) -> None:
             )
         if type(layer).__name__ in LAYERS and type(layer).__module__.startswith("keras."):
             raise ValueError(
-                "`model` must not have layers of strings: split texts into words before it, or "
-                f"give `text`. Received: {path}, a {type(layer).__name__}."
+                "`model` must not have layers of strings, of hashes or of keys, which no built-in "
+                "operator computes: split texts into words and find ids before it, or give `text`. "
+                f"Received: {path}, a {type(layer).__name__}."
             )
 
 

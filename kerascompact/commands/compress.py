@@ -125,7 +125,9 @@ def run(arguments: argparse.Namespace) -> int:
         raise ValueError(f"--out must end in .tflite or .keras. Received: {str(out)!r}.")
     for written in (out, _words_beside(out)):
         read = [path for path in (source, arguments.counts) if path is not None and path.exists()]
-        if written.is_dir() or (written.exists() and any(map(written.samefile, read))):
+        if written.is_dir():
+            raise ValueError(f"{written} must be a file to write. Received: a folder.")
+        if written.exists() and any(map(written.samefile, read)):
             raise ValueError(f"{written} must be a file to write, and not the source or --counts.")
     folder.check_writable(out.parent)
     if arguments.sequence_length is not None:

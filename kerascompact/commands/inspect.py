@@ -2,6 +2,7 @@
 
 import argparse
 import json
+from pathlib import Path
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -13,9 +14,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    from kerascompact.core import checks
     from kerascompact.tasks.folder import naming
     from kerascompact.tools.inspector import inspect
 
+    if arguments.plot is not None:
+        checks.choice("plot", Path(arguments.plot).suffix.lower(), (".png", ".svg", ".pdf"))
     with naming(arguments.file):
         found = inspect(arguments.file)
     if arguments.json:

@@ -50,7 +50,9 @@ def run(arguments: argparse.Namespace) -> int:
     out, source = arguments.out, Path(arguments.file)
     if out.suffix.lower() != ".tflite":
         raise ValueError(f"--out must end in .tflite. Received: {str(out)!r}.")
-    if out.is_dir() or (out.exists() and source.exists() and out.samefile(source)):
+    if out.is_dir():
+        raise ValueError(f"{out} must be a file to write. Received: a folder.")
+    if out.exists() and source.exists() and out.samefile(source):
         raise ValueError(f"{out} must be a file to write, and not the one that is read.")
     numbers = arguments.numbers_per_code
     if numbers is not None and arguments.recipe != "codes":

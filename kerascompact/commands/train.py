@@ -74,7 +74,8 @@ def run(arguments: argparse.Namespace) -> int:
     from kerascompact.text.rules import RULES
 
     budget.refuse(arguments)
-    for name, low in dict(epochs=1, batch_size=1, sequence_length=1, vocabulary_size=3).items():
+    lowest = dict(epochs=1, batch_size=1, sequence_length=1, vocabulary_size=3, width=1)
+    for name, low in lowest.items():
         checks.integer_in(name, getattr(arguments, name), low)
     checks.seed(arguments.seed)
     if arguments.learning_rate is None:

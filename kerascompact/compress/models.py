@@ -8,7 +8,7 @@ import keras
 import numpy as np
 
 from kerascompact.compress.base import Compressor
-from kerascompact.compress.tables import embeddings_of, values_of
+from kerascompact.compress.tables import embeddings_of, quantized_in, values_of
 from kerascompact.core import checks
 from kerascompact.core.keras_graph import copy_with, is_one_table, is_stock_embedding
 from kerascompact.forms.base import Form
@@ -54,7 +54,7 @@ def compress_model(
     if not isinstance(model, keras.Model):
         checks.fail("model", "a keras.Model", model)
     plain = [layer for layer in embeddings_of(model) if is_stock_embedding(layer)]
-    chosen = {id(layer) for layer in _named(plain, layers)}
+    chosen = {id(layer) for layer in _named(plain, layers, quantized_in(model))}
     by_name = _counts_by_name(counts, [layer.name for layer in plain if id(layer) in chosen])
 
     left: dict[int, tuple[str, str]] = {}  # by layer: its name, and why it stays
@@ -130,11 +130,14 @@ def _cannot(name: str, error: ValueError, others: Collection[str] = ()) -> Value
     return ValueError(f"Layer {name!r} cannot be compressed{more}: {error}")
 
 
-def _named(plain: list[Any], names: Sequence[str] | None) -> list[Any]:
+def _named(plain: list[Any], names: Sequence[str] | None, quantized: str) -> list[Any]:
     found = ", ".join(repr(layer.name) for layer in plain) or "none"
     if names is None:
         if not plain:
-            raise ValueError("`model` must have a plain keras.layers.Embedding. Received: none.")
+            received = quantized or "none"
+            raise ValueError(
+                f"`model` must have a plain keras.layers.Embedding. Received: {received}."
+            )
         return plain
     if isinstance(names, str):
         names = [names]
@@ -149,6 +152,11 @@ def _named(plain: list[Any], names: Sequence[str] | None) -> list[Any]:
 def _counts_by_name(counts: Any, names: list[str]) -> dict[str, np.ndarray]:
     if counts is None:
         return {}
+    if len({*names}) < len(names):
+        raise ValueError(
+            f"The compressed layers must have different names, so that each has its own `counts`. "
+            f"Received: {', '.join(map(repr, names))}."
+        )
     if isinstance(counts, Mapping):
         for name in counts:
             if name not in names:

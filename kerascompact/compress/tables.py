@@ -9,7 +9,7 @@ import keras
 import numpy as np
 
 from kerascompact.core import arrays, checks
-from kerascompact.core.keras_graph import direct_layers, is_stock_embedding
+from kerascompact.core.keras_graph import all_layers, direct_layers, is_stock_embedding
 from kerascompact.forms.base import Form
 from kerascompact.forms.logits import LogitsForm
 from kerascompact.ops.vocabulary_chunks import rows_in_chunks
@@ -89,6 +89,7 @@ def _keras_model(path: Path) -> keras.Model:
 def _of_model(model: Any, layer: str | None, limit: int | None, owner: str) -> Table:
     found = embeddings_of(model)
     names = ", ".join(repr(inner.name) for inner in found)
+    names = names or quantized_in(model)
     names = names or "none; of layers that train, only `keras.layers.Embedding` has a table"
     if layer is not None:
         found = [inner for inner in found if inner.name == layer]
@@ -114,6 +115,20 @@ def embeddings_of(model: Any) -> list[Any]:
     if is_stock_embedding(model):
         return [model]
     return [embedding for layer in direct_layers(model) for embedding in embeddings_of(layer)]
+
+
+def quantized_in(model: Any) -> str:
+    """What a message says of embeddings that Keras quantized; "" if there are none.
+
+    >>> layer = keras.layers.Embedding(9, 2, name="words")
+    >>> layer.build()
+    >>> layer.quantize("int8")
+    >>> quantized_in(layer)
+    "'words', which Keras has quantized; take the model before `quantize`"
+    """
+    embeddings = [one for one in all_layers(model) if isinstance(one, keras.layers.Embedding)]
+    names = ", ".join(repr(one.name) for one in embeddings if one.quantization_mode)
+    return names and f"{names}, which Keras has quantized; take the model before `quantize`"
 
 
 def values_of(layer: Any) -> np.ndarray:

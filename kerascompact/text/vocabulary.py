@@ -75,8 +75,8 @@ class Vocabulary:
             size: Largest number of ids, reserved ones included; `None`: all words.
             min_count: Smallest number of occurrences of a word.
             rules: Name of the token rules.
-        Raises: ValueError, if `texts` is no list of `str`, `size < 3`, `min_count < 1`, or no
-            word is left.
+        Raises: ValueError, if `texts` is no list of `str`, `size < 3`, `min_count < 1`, no text has
+            a token, or no word is left.
         Example:
         >>> Vocabulary.build(["b a", "c b"], size=4).words
         ('b', 'a')
@@ -85,6 +85,8 @@ class Vocabulary:
         counter: Counter[str] = Counter()
         for text in inputs.strings("texts", texts):
             counter.update(chosen.tokens(text))
+        if not counter:
+            raise ValueError(f"No text has a token under the rules {rules!r}: choose others.")
         return cls.from_counts(counter, size, min_count, rules)
 
     @classmethod

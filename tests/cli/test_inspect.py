@@ -37,4 +37,5 @@ def test_plot_draws_a_picture(trained, tmp_path, capsys, fails):
     assert main(["inspect", str(file), "--plot", str(tmp_path / "a" / "parts.png")]) == 0
     assert capsys.readouterr().out == f"{inspect(file)}\n"
     assert (tmp_path / "a" / "parts.png").read_bytes().startswith(b"\x89PNG")
-    assert "`picture` must be one of" in fails("inspect", file, "--plot", tmp_path / "parts.txt")
+    refused = fails("inspect", file, "--plot", tmp_path / "parts.txt")
+    assert "`plot` must be one of '.png', '.svg', '.pdf'" in refused

@@ -78,7 +78,7 @@ def test_a_text_may_have_several_labels(tmp_path, capsys):
         (["--epochs", "0"], "`epochs` must be an integer >= 1"),
         (["--batch-size", "-1"], "`batch_size` must be an integer >= 1"),
         (["--sequence-length", "0"], "`sequence_length` must be an integer >= 1"),
-        (["--width", "0"], "`output_dim` must be an integer >= 1"),
+        (["--width", "0"], "`width` must be an integer >= 1"),
         (["--vocabulary-size", "2"], "`vocabulary_size` must be an integer >= 3"),
         (["--learning-rate", "nan"], "`learning_rate` must be a finite number > 0"),
         (["--learning-rate", "0"], "`learning_rate` must be a finite number > 0"),

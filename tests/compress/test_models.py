@@ -129,6 +129,18 @@ def test_rejects_models():
         compress_model(MODELS["mean"](standard()), "svd")
     with pytest.raises(ValueError, match="must have a plain keras.layers.Embedding"):
         compress_model(keras.Sequential([keras.Input((3,)), keras.layers.Dense(2)]), WHOLE)
+    quantized = MODELS["mean"](standard())
+    quantized.quantize("int8")
+    with pytest.raises(ValueError, match="plain .* 'embedding', which Keras has quantized"):
+        compress_model(quantized, WHOLE)
+    with pytest.raises(ValueError, match="Its embeddings: 'embedding', which Keras has quantized"):
+        read_table(quantized)
+    one = keras.Sequential([keras.Input((3,)), keras.layers.Embedding(V, 4, name="same")])
+    twice = keras.Sequential([keras.Input((3,)), keras.layers.Embedding(V, 4, name="same")])
+    ids = keras.Input((3,), dtype="int32")
+    both = keras.Model(ids, keras.layers.Add()([one(ids), twice(ids)]))
+    with pytest.raises(ValueError, match="must have different names.*: 'same', 'same'"):
+        compress_model(both, WHOLE, {"same": np.ones(V)})
     model = Subclassed(standard())
     model(IDS)
     with pytest.raises(ValueError, match="`model` must be a functional or Sequential model"):

@@ -76,8 +76,10 @@ def oldest(data):
     """The oldest runtime with every operator that has int8 or INT4 numbers, or finds non-zeros."""
     codes = flatbuffer.parse(data).operatorCodes
     used = {(max(one.builtinCode, one.deprecatedBuiltinCode), one.version) for one in codes}
-    known = {(OP.CAST, 3): (2, 8), (OP.WHERE, 2): (2, 8), (OP.DEQUANTIZE, 5): (2, 7),
-             (OP.CAST, 6): (2, 15), (OP.GATHER, 7): (2, 15), (OP.EMBEDDING_LOOKUP, 4): (2, 18)}  # fmt: skip
+    known = {
+        (OP.CAST, 3): (2, 8), (OP.WHERE, 2): (2, 8), (OP.DEQUANTIZE, 5): (2, 7),
+        (OP.CAST, 6): (2, 15), (OP.GATHER, 7): (2, 15), (OP.EMBEDDING_LOOKUP, 4): (2, 18),
+    }  # fmt: skip
     return max([(1,), *(since for one, since in known.items() if one in used)])
 
 
