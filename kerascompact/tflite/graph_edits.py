@@ -25,7 +25,7 @@ RUNTIMES = {
     (OP.DEQUANTIZE, 5): "2.7.0",  # a scale for each output
     (OP.EMBEDDING_LOOKUP, 4): "2.18.0",  # INT4, a scale for each row
     (OP.FULLY_CONNECTED, 9): "2.3.0",  # inputs rounded with a zero point
-    (OP.FULLY_CONNECTED, 12): "2.18.0",  # a scale for each output
+    (OP.FULLY_CONNECTED, 12): "2.17.0",  # a scale for each output
     (OP.GATHER, 2): "1.14.0",  # int8
     (OP.GATHER, 7): "2.15.0",  # INT4
     (OP.QUANTIZE, 2): "1.15.0",

@@ -1,9 +1,13 @@
 """Recipes by name, and refused ones."""
 
 import json
+from pathlib import Path
 
+import keras
+import numpy as np
 import pytest
 
+from kerascompact import export, tools
 from kerascompact.export.recipe import RECIPES, TABLE_RECIPES, Recipe, resolve
 
 
@@ -95,3 +99,29 @@ def test_refuses_others(recipe):
 def test_refuses_what_no_file_should_have(fields, message):
     with pytest.raises(ValueError, match=message):
         resolve(Recipe("mine", **fields))
+
+
+# The last column of the guide's table of recipes, and what files need.
+COLUMN = ["any", "2.8", "2.15", "2.8; `codes3`: 2.13", "2.8; 2.15", "LiteRT", "2.17; 2.18", "2.8"]
+RUNTIMES = {
+    "float32": "1.6", "int8": "2.8", "int4": "2.15", "codes4": "2.8", "codes3": "2.13",
+    "codes2": "2.8", "int8_tables": "2.8", "int4_tables": "2.15", "blocks": "2.18",
+    "dynamic": "2.17", "dynamic_int4": "2.18", "full_int8": "2.8",
+}  # fmt: skip
+
+
+@pytest.mark.slow
+def test_the_runtime_of_each_recipe_is_that_in_the_guide():
+    guide = (Path(__file__).parents[2] / "docs" / "keras_models.md").read_text("utf-8")
+    table = guide[guide.index("| recipe | tables |") :].split("\n\n")[0].splitlines()[2:]
+    assert [line.split(" | ")[-1].removesuffix(" |") for line in table] == COLUMN
+    assert {*RUNTIMES} == {*RECIPES}
+    ids = keras.Input((6,), dtype="int32")
+    mean = keras.layers.GlobalAveragePooling1D()(keras.layers.Embedding(500, 16)(ids))
+    hidden = keras.layers.Dense(64, activation="relu")(mean)
+    model = keras.Model(ids, keras.layers.Dense(32)(hidden))
+    texts = np.random.default_rng(0).integers(0, 500, (20, 6)).astype(np.int32)
+    for name, runtime in RUNTIMES.items():
+        given = texts if name == "full_int8" else None
+        file = export.convert(model, name, representative=given)
+        assert tools.inspect(file).runtime == f"{runtime}.0", name
