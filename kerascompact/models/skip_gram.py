@@ -212,11 +212,19 @@ class SkipGram(keras.Model):
     ) -> tf.Tensor:
         if sample_weight is not None:
             raise ValueError("`sample_weight` must be None: leave pairs out, or repeat them.")
+        if y is None:
+            raise ValueError("`y` must be a context of each word of `x`. Received: y=None.")
         batch: _Batch | None = getattr(y_pred, "skip_gram_batch", None)
         if batch is None:
             raise ValueError(
                 "`y_pred` must be exactly the vectors that `SkipGram.call` returned: they carry "
                 f"the batch's distinct words to the loss. Received: y_pred={y_pred}."
+            )
+        shapes = [tf.TensorShape(np.shape(one))[1:] for one in (y, y if x is None else x)]
+        if len({shape.num_elements() for shape in shapes} - {None}) > 1:
+            raise ValueError(
+                "`y` must be one context of each word of `x`. Received: rows of shape "
+                f"{tuple(shapes[0])} for words of shape {tuple(shapes[1])}."
             )
         y = tf.reshape(tf.cast(y, tf.int32), [-1])
         likelihood = self._likelihood(y_pred, y, batch)

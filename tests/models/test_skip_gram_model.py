@@ -323,6 +323,10 @@ def test_rejects_weights():
     model.compile("sgd", run_eagerly=True)
     with pytest.raises(ValueError, match="`sample_weight` must be None"):
         model.fit(WORDS, CONTEXTS, sample_weight=np.ones(5), verbose=0)
+    with pytest.raises(ValueError, match="`y` must be a context of each word of `x`"):
+        model.fit(WORDS, verbose=0)
+    with pytest.raises(ValueError, match=r"one context of each .* shape \(2,\) for .* shape \(\)"):
+        model.fit(WORDS, np.stack([CONTEXTS, CONTEXTS], axis=1), verbose=0)
 
 
 def test_a_plain_table_under_lora_or_quantized():

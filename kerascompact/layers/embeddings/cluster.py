@@ -131,7 +131,8 @@ class ClusterEmbedding(CompactEmbedding):
         if not (self.straight_through and training):
             logits = self.logit_scale * logits
             choice = gumbel_softmax(logits, temperature, self.noise, noise_scale=scale)
-            return tf.matmul(choice, codebook)
+            rows = tf.matmul(tf.reshape(choice, [-1, self.num_clusters]), codebook)
+            return reshape_as(rows, ids, self.output_dim)
         noise = gumbel_noise(tf.shape(logits), self.noise, hashed_bits)
         scores = tf.reshape(self.logit_scale * logits + scale * noise, [1, -1, self.num_clusters])
         rows = chosen_rows(scores, tf.expand_dims(codebook, 0), temperature)

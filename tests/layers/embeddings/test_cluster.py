@@ -57,6 +57,7 @@ def test_straight_through_trains_on_a_vector_that_ships():
 
 def test_soft_inference_is_random_and_soft():
     layer = built(inference="soft")
+    assert layer(np.int32(3)).shape == (layer.output_dim,)
     first, second = (layer(np.arange(20), training=False).numpy() for _ in range(2))
     assert np.any(first != second)
     distances = np.abs(first[:, None] - layer.codebook.numpy()[None]).max(-1)
