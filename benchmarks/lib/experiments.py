@@ -76,6 +76,7 @@ FOLDERS: dict[str, dict[str, tuple[str, ...]]] = {
             "projection_transfer_part",
             "projection_transfer_long",
             "projection_transfer_whole",
+            "projection_language_dev",
         ),
         "misspelt": ("misspelt",),
         "misspelt_words": ("misspelt_words",),

@@ -67,6 +67,7 @@ def _table_1() -> Iterator[Line]:
 
 
 _LANGUAGE = "a third of PTB, 6 epochs, LSTM 200, MLP (819, 100); paper: 5, 2,048, (1024, 256)"
+_CHOSEN = "a third of PTB, 6 epochs, LSTM 200; rate and dropout chosen on dev, five trials"
 _WHITENED = "a third of PTB, 6 epochs, LSTM 200; pre-trained for 30 epochs of 10.3 M tokens"
 _MISSPELT = {"method": "np_sg", "shortest": 1, "misspelt": 0.4, "own_spelling": False, "epochs": 5}
 LINES = (
@@ -95,11 +96,11 @@ LINES = (
         "misspelt_words", {"epochs": 0}, "retrieval.first", 1,
     ),
     Line(
-        "Sec. 4.2.2", "PTB perplexity, table of words", 120, _WHITENED,
+        "Sec. 4.2.2", "PTB perplexity, table of words", 120, _CHOSEN,
         "projection_transfer_long", {"dataset": "ptb", "start": "embedding"}, "test", 1,
     ),
     Line(
-        "Sec. 4.2.2", "the same, NP-SG from scratch", 300, _WHITENED,
+        "Sec. 4.2.2", "the same, NP-SG from scratch", 300, _CHOSEN,
         "projection_transfer_long", {"dataset": "ptb", "start": "none"}, "test", 1,
     ),
     Line(

@@ -32,6 +32,13 @@ PRETRAINED = "NP-SG 1M"
 ON_PART = "NP-SG 1M, whitened, shorter n-grams, no cosine loss, nothing misspelt"
 STARTS = ("none", "tuned", "frozen", "table")
 OF_LANGUAGE = ("embedding", "none", "tuned", "frozen")
+NAMES = {
+    "none": "from scratch",
+    "tuned": "pre-trained",
+    "frozen": "pre-trained, frozen",
+    "table": "pre-trained from a table",
+    "embedding": "none, a table",
+}
 LANGUAGE = ZarembaSize(200, 0.0, 20, 0.1, 3.0, 6, 3, 0.5, layers=1)
 
 
@@ -73,12 +80,20 @@ def _of(starts: Sequence[str] = STARTS, **options: Any) -> list[Spec]:
 
 _MRDA: dict[str, Any] = {"dataset": "mrda", "batch_size": 128, "epochs": 2, "buckets": 1}
 _PTB: dict[str, Any] = {"dataset": "ptb", "units": 200, "learning_rate": 2e-3, "dropout": 0.0}
+_LANGUAGE: dict[str, Any] = {**_PTB, "epochs": 6, "train_rows": 300_000, "part_epochs": 30}
+_LANGUAGE |= {"paired": True}
 BENCHMARKS = {
     # TREC, a third of MRDA and a third of Penn Treebank
     "projection_transfer": [
         *_of(dataset="trec"),
         *_of(**_MRDA, train_rows=25_000),
         *_of(**_PTB, epochs=6, train_rows=300_000),
+    ],
+    # how a table and a projection from scratch are trained best: five trials each, dev alone
+    "projection_language_dev": [
+        spec._replace(learning_rate=rate, dropout=dropout)
+        for spec in _of(OF_LANGUAGE[:2], **_LANGUAGE)
+        for rate, dropout in ((2e-3, 0.0), (2e-3, 0.25), (5e-3, 0.0), (5e-3, 0.25), (5e-3, 0.5))
     ],
     # after so many epochs of `word_similarity_part`
     "projection_transfer_part": _of(
@@ -88,7 +103,8 @@ BENCHMARKS = {
     "projection_transfer_long": [
         *_of(STARTS[:3], dataset="trec", part_epochs=30),
         *_of(STARTS[:3], **_MRDA, train_rows=25_000, part_epochs=30),
-        *_of(OF_LANGUAGE, **_PTB, epochs=6, train_rows=300_000, part_epochs=30, paired=True),
+        *_of(OF_LANGUAGE[:1], **_LANGUAGE | {"learning_rate": 5e-3, "dropout": 0.25}),
+        *_of(OF_LANGUAGE[1:], **_LANGUAGE),
     ],
     # after `word_similarity_long` with the same seeds
     "projection_transfer_whole": _of(STARTS[:3], **_MRDA, part_epochs=30, paired=True),
@@ -227,8 +243,10 @@ def of_language(spec: Spec, words: Sequence[str], work: Path) -> keras.layers.La
     )
 
 
-def language(spec: Spec, corpus: ptb.Corpus, work: Path, verbose: int = 0) -> dict[str, Any]:
-    """Trains a language model, or goes on, picks the epoch on dev, reads test once."""
+def language(
+    spec: Spec, corpus: ptb.Corpus, work: Path, verbose: int = 0, test: bool = True
+) -> dict[str, Any]:
+    """Trains a language model, or goes on, picks the epoch on dev, reads `test` once or not."""
     keras.utils.set_random_seed(spec.seed)
     embedding = of_language(spec, corpus.words, work)
     folder = work / ",".join(["transfer", *map(str, spec._replace(epochs=0))])  # may go on
@@ -242,12 +260,12 @@ def language(spec: Spec, corpus: ptb.Corpus, work: Path, verbose: int = 0) -> di
     streams.compiled(model, LazyAdam(rate, global_clipnorm=5.0), LANGUAGE._replace(steps=1))
     row = checkpoints.fit(model, train, dev, folder, spec.epochs, verbose)
     model.load_weights(folder / "best.weights.h5")
-    return {
+    found = {
         "train_rows": len(corpus.train),
         "dev": row["dev_perplexity"],
         "dev_by_epoch": row["dev_by_epoch"],
-        "test": streams.perplexity(build, model, corpus.test),
     }
+    return found | ({"test": streams.perplexity(build, model, corpus.test)} if test else {})
 
 
 def run(spec: Spec, data: Callable[[Spec], Any], work: Path, verbose: int = 0) -> dict[str, Any]:
@@ -267,18 +285,28 @@ def benchmark(name: str, arguments: argparse.Namespace) -> list[dict[str, Any]]:
         return encode(datasets.load(dataset, arguments.data, **options), length)
 
     def one(spec: Spec) -> dict[str, Any]:
-        return run(
-            spec,
-            lambda s: loaded(s.dataset, s.length, s.train_rows),
-            Path(arguments.work),
-            arguments.verbose,
-        )
+        data, work = loaded(spec.dataset, spec.length, spec.train_rows), Path(arguments.work)
+        if name == "projection_language_dev":
+            return {"spec": spec._asdict(), **language(spec, data, work, arguments.verbose, False)}
+        return run(spec, lambda _: data, work, arguments.verbose)
 
     return runner.benchmark(name, BENCHMARKS[name], arguments, one, table)
 
 
+def _dev_table(rows: Sequence[dict[str, Any]]) -> str:
+    """Markdown: perplexity on dev of each rate and dropout."""
+    lines = ["| model | rate | dropout | dev | by epoch |", "|" + "---|" * 5]
+    for row in rows:
+        spec, by_epoch = row["spec"], ", ".join(f"{one:.0f}" for one in row["dev_by_epoch"])
+        name, rate, dropout = (spec[key] for key in ("start", "learning_rate", "dropout"))
+        lines.append(f"| {NAMES[name]} | {rate:g} | {dropout:g} | {row['dev']:.2f} | {by_epoch} |")
+    return "\n".join(lines)
+
+
 def table(rows: Sequence[dict[str, Any]]) -> str:
     """Markdown: accuracy in percent, or perplexity for Penn Treebank, and the gain on test."""
+    if "test" not in rows[0]:
+        return _dev_table(rows)
     lines = [
         "| data set | train | projection | epochs | seeds | dev | test | gain |",
         "|" + "---|" * 8,
@@ -289,18 +317,11 @@ def table(rows: Sequence[dict[str, Any]]) -> str:
         for group in groups
         if group[0]["spec"]["start"] == "none"
     }
-    names = {
-        "none": "from scratch",
-        "tuned": "pre-trained",
-        "frozen": "pre-trained, frozen",
-        "table": "pre-trained from a table",
-        "embedding": "none, a table",
-    }
     for group in groups:
         spec, test = group[0]["spec"], mean(row["test"] for row in group)
         scale = 1 if spec["dataset"] == "ptb" else 100
         base = scratch.get(_task(group))
-        cells = [spec["dataset"], f"{group[0]['train_rows']:,}", names[spec["start"]]]
+        cells = [spec["dataset"], f"{group[0]['train_rows']:,}", NAMES[spec["start"]]]
         cells += [str(spec["epochs"]), str(len(group))]
         for key in ("dev", "test"):
             average, deviation = results.spread(group, key)
@@ -315,5 +336,6 @@ def table(rows: Sequence[dict[str, Any]]) -> str:
 
 
 def _task(group: Sequence[dict[str, Any]]) -> tuple[Any, ...]:
-    spec = group[0]["spec"]
-    return tuple(spec[key] for key in spec if key not in ("start", "seed"))
+    """What models are compared on; a table may be trained with other settings."""
+    other = ("start", "seed", "learning_rate", "dropout")
+    return tuple(value for key, value in group[0]["spec"].items() if key not in other)

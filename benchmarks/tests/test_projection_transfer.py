@@ -94,6 +94,12 @@ def test_language_model_and_benchmark(tmp_path, monkeypatch):
     gain = rows[2]["test"] - rows[0]["test"]
     assert "| none, a table | 2 | 1 |" in lines[6] and len(lines) == 7
     assert "| pre-trained, frozen | 2 | 1 |" in lines[4] and lines[4].endswith(f" {gain:+.2f} |")
+    name = "projection_language_dev"
+    monkeypatch.setitem(projection_transfer.BENCHMARKS, name, specs[-1:])
+    (of_dev,) = projection_transfer.benchmark(name, arguments)
+    assert "test" not in of_dev and of_dev["dev"] == rows[-1]["dev"]
+    line = projection_transfer.table([of_dev]).splitlines()[2]
+    assert line.startswith("| none, a table | 0.02 | 0 | ")
     keras.backend.clear_session()
 
 
@@ -117,6 +123,7 @@ def test_runs_compare_equal_trainings():
     starts = {
         "projection_transfer_part": projection_transfer.OF_LANGUAGE,
         "projection_transfer_whole": ("none", "tuned", "frozen"),
+        "projection_language_dev": ("embedding", "none"),
     }
     language = ("embedding", "none", "tuned", "frozen")
     long = projection_transfer.BENCHMARKS["projection_transfer_long"]
@@ -126,4 +133,7 @@ def test_runs_compare_equal_trainings():
             continue
         tasks = {spec._replace(start="none") for spec in specs}
         wanted = starts.get(name, projection_transfer.STARTS)
-        assert [spec.start for spec in specs] == list(wanted) * len(tasks), name
+        each = (
+            [start for start in wanted for _ in tasks] if "dev" in name else [*wanted] * len(tasks)
+        )
+        assert [spec.start for spec in specs] == each, name

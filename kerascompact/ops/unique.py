@@ -107,20 +107,22 @@ def _is_distinct(ids: tf.Tensor) -> bool:
 def is_padded(ids: tf.Tensor) -> bool:
     """Whether XLA pads ids to a size that it knows, as it does with what `tf.unique` returns.
 
-    That is whatever depends on a result of `tf.unique` or `tf.where` in the graph.
+    That is whatever depends on a result of `tf.unique` or `tf.where` in the graph, but through
+    tensors of a known shape: how many there are of these does not depend on it.
     """
     if tf.executing_eagerly():
         return False
-    seen, queue = set(), [ids.op]
+    seen, queue = set(), [ids]
     while queue:
-        op = queue.pop()
-        if op.name in seen:
+        tensor = queue.pop()
+        op = tensor.op
+        if op.name in seen or tensor.shape.is_fully_defined():
             continue
         if op.type in ("Unique", "Where"):
             return True
         seen.add(op.name)
         # The first input of a reshape is the tensor, the second its shape.
-        queue += [source.op for source in list(op.inputs)[: 1 if op.type == "Reshape" else None]]
+        queue += list(op.inputs)[: 1 if op.type == "Reshape" else None]
     return False
 
 

@@ -72,7 +72,7 @@ def test_scales_that_another_form_holds_do_not_count_twice():
     ("kinds", "jit_compile"),
     [
         pytest.param(("remapped_shared", "hashed"), False, id="graph", marks=pytest.mark.slow),
-        pytest.param(("codes_sum",), True, id="XLA"),
+        pytest.param(("codes_sum", "sparse"), True, id="XLA"),
         pytest.param(KINDS, False, id="graph, all", marks=pytest.mark.slow),
         pytest.param(KINDS, True, id="XLA, all", marks=pytest.mark.slow),
     ],
