@@ -157,8 +157,9 @@ def lazy(optimizer: Any) -> Any:
     >>> lazy("adagrad").name, type(lazy(keras.optimizers.AdamW(1e-3))).__name__
     ('adagrad', 'LazyAdamW')
 
-    Differs: a row that is not in the batch gets no momentum tail, and its moments do not decay. With
-    `use_ema` the averages are of weights that meet their constraint; Keras' are of those before it.
+    Differs: a row that is not in the batch gets no momentum tail, and its moments do not decay.
+    With `use_ema` the averages are of weights that meet their constraint; Keras' are of those
+    before it.
     """
     optimizer = keras.optimizers.get(optimizer)
     if isinstance(optimizer, LazyStep):
