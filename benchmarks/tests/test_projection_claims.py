@@ -56,9 +56,10 @@ def test_a_table_is_behind_projections_on_a_third_of_penn_treebank():
     assert all({*tests} == {0, 1, 2} for tests in by_start.values())
     table, none, tuned, frozen = (mean(tests.values()) for tests in by_start.values())
     said = f"{table:.1f}, a projection from scratch at {none:.1f}, pre-trained at {tuned:.1f}, "
-    gain = f"Pre-training gains {none - tuned:.1f}, in each seed"
+    gains = [by_start["none"][seed] - by_start["tuned"][seed] for seed in range(3)]
+    spread = f"from {min(gains):.1f} to {max(gains):.1f} in each seed"
+    gain = f"Pre-training gains {none - tuned:.1f}, {spread}"
     assert f"{said}frozen at {frozen:.1f}. {gain}" in RESULTS
-    assert all(by_start["none"][seed] - by_start["tuned"][seed] > 0.4 for seed in range(3))
     assert min(by_start["embedding"].values()) - max(by_start["none"].values()) > 3
 
 
@@ -76,7 +77,9 @@ def test_rate_and_dropout_of_the_language_model_are_those_best_on_dev():
             start = "embedding" if spec["start"] == "embedding" else "none"
             assert (spec["learning_rate"], spec["dropout"]) == best[start]
     table = picked["embedding"]
-    said = f"At the projection's rate a table is at {table[best['none']]:.1f}, at its own with "
+    said = (
+        f"At the projection's rate a table is at {table[best['none']]:.1f} on dev, at its own with "
+    )
     assert f"{said}dropout at {table[best['embedding']]:.1f}" in RESULTS
 
 

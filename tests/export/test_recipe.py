@@ -102,7 +102,10 @@ def test_refuses_what_no_file_should_have(fields, message):
 
 
 # The last column of the guide's table of recipes, and what files need.
-COLUMN = ["any", "2.8", "2.15", "2.8; `codes3`: 2.13", "2.8; 2.15", "LiteRT", "2.17; 2.18", "2.8"]
+COLUMN = [
+    "any", "`2.8`", "`2.15`", "`2.8`; `codes3`: `2.13`", "`2.8`; `2.15`", "LiteRT",
+    "`2.17`; `2.18`", "`2.8`",
+]  # fmt: skip
 RUNTIMES = {
     "float32": "1.6", "int8": "2.8", "int4": "2.15", "codes4": "2.8", "codes3": "2.13",
     "codes2": "2.8", "int8_tables": "2.8", "int4_tables": "2.15", "blocks": "2.18",
