@@ -167,6 +167,8 @@ def proximal_rule(layer: keras.Layer, variable: keras.Variable, rule: Rule) -> N
     state = dict(initializer="zeros", dtype="float32", trainable=False, autocast=False)
     total = layer.add_weight(shape=(2,), name=f"{variable.name}_total", **state)
     last = layer.add_weight(shape=(variable.shape[0], 2), name=f"{variable.name}_last", **state)
+    for weight in (total, last):  # TensorFlow's checkpoints and saved models follow attributes
+        setattr(layer, weight.name, weight)
     variable.constraint = ProxGuard(variable.path, Pending(variable, rule, total, last))
 
 

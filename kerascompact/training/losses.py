@@ -116,7 +116,10 @@ class SampledSoftmaxCrossEntropy(SparseSoftmaxCrossEntropy):
             return super().call(y_true, y_pred)
         labels = tf.cast(labels_for(y_true, y_pred), tf.int32)
         candidates = log_uniform_candidates(self.num_sampled, y_pred.shape[-1], self.noise)
-        return self.loss_of_sample(labels, scorer, candidates, y_pred.shape[-1])
+        losses = self.loss_of_sample(labels, scorer, candidates, y_pred.shape[-1])
+        # XLA reads the nearest row for a label that is none.
+        known = (labels >= 0) & (labels < y_pred.shape[-1])
+        return tf.where(known, losses, tf.constant(float("nan"), losses.dtype))
 
     def loss_of_sample(
         self, labels: tf.Tensor, scorer: Scorer, candidates: Candidates, num_words: int

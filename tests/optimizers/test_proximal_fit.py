@@ -128,6 +128,10 @@ def test_weights_alone_hold_what_rows_owe(tmp_path):
     train(Proximal("adam"), layer, ids_of_steps=batches(4), eager=True)
     other.set_weights(layer.get_weights())
     np.testing.assert_array_equal(caught_up(other.table), caught_up(layer.table))
+    restored = built()  # by TensorFlow's own checkpoint, which follows attributes
+    path = tf.train.Checkpoint(layer).save(tmp_path / "step")
+    tf.train.Checkpoint(restored).restore(path).assert_consumed()
+    np.testing.assert_array_equal(caught_up(restored.table), caught_up(layer.table))
     assert (caught_up(other.table).numpy() != other.table.numpy()).any()
 
 

@@ -63,6 +63,20 @@ def test_refuses_logits_that_something_has_changed(name, kind):
         loss(LABELS, model(IDS, training=True))
 
 
+@pytest.mark.parametrize("kind", [SampledSoftmaxCrossEntropy, NoiseContrastiveEstimation])
+def test_a_label_that_is_no_word_is_no_loss_under_xla(kind):
+    model, loss = lm(), kind(SAMPLED, reduction="none")
+
+    @tf.function(jit_compile=True, autograph=False)
+    def losses(labels):
+        return loss(labels, model(tf.constant(IDS), training=True))
+
+    labels = np.array(LABELS)
+    labels[0, 1], labels[2, 0] = V, -1
+    found = losses(tf.constant(labels)).numpy()
+    np.testing.assert_array_equal(np.isnan(found), (labels < 0) | (labels >= V))
+
+
 def test_names_the_layer_in_fit_and_refuses_to_evaluate_what_it_cannot_train():
     model = lm(keras.layers.Activation("tanh", name="squash"))
     model.compile("sgd", SampledSoftmaxCrossEntropy(SAMPLED), jit_compile=True)
