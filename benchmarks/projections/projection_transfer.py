@@ -80,8 +80,7 @@ def _of(starts: Sequence[str] = STARTS, **options: Any) -> list[Spec]:
 
 _MRDA: dict[str, Any] = {"dataset": "mrda", "batch_size": 128, "epochs": 2, "buckets": 1}
 _PTB: dict[str, Any] = {"dataset": "ptb", "units": 200, "learning_rate": 2e-3, "dropout": 0.0}
-_LANGUAGE: dict[str, Any] = {**_PTB, "epochs": 6, "train_rows": 300_000, "part_epochs": 30}
-_LANGUAGE |= {"paired": True}
+_LANGUAGE = _PTB | {"epochs": 6, "train_rows": 300_000, "part_epochs": 30, "paired": True}
 BENCHMARKS = {
     # TREC, a third of MRDA and a third of Penn Treebank
     "projection_transfer": [
