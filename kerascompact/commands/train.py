@@ -104,7 +104,8 @@ def run(arguments: argparse.Namespace) -> int:
     )
     vocabulary_file.check(arguments.out / folder.FILE, data.vocabulary)
     if arguments.method == "dpq" and arguments.code_length is None:  # each letter has a part
-        arguments.code_length = math.gcd(16, arguments.width)
+        usual = OPTIONS["code_length"].value(len(data.vocabulary), len(data.train.labels))
+        arguments.code_length = math.gcd(usual, arguments.width)
     for name, option in OPTIONS.items():
         if getattr(arguments, name) is None:
             setattr(arguments, name, option.value(len(data.vocabulary), len(data.train.labels)))

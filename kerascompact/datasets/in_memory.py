@@ -40,8 +40,8 @@ def from_texts(
         name: Name of the data set.
     Returns: The data set.
     Raises: ValueError, if texts and labels do not have the same length, one is of another type,
-        more than half of them are empty, there are fewer than two classes, too few rows to hold
-        some out, or a label in dev or test that train does not have.
+        labels are rows of 0 and 1, more than half of the rows are empty, there are fewer than two
+        classes, too few rows to hold some out, or a label in dev or test that train does not have.
     Example:
     >>> data = from_texts(["turn it up", "turn it down"] * 10, ["louder", "softer"] * 10)
     >>> len(data.train.texts), len(data.dev.texts), len(data.test.texts), data.label_names

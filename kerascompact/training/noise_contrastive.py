@@ -36,7 +36,7 @@ class NoiseContrastiveEstimation(SampledSoftmaxCrossEntropy):
         **kwargs: Arguments of `SparseSoftmaxCrossEntropy`; `jit_compile` applies to the full loss.
 
     Shapes: labels `(...)` or `(..., 1)`, in `[0, V)`, ids ordered by frequency, the most frequent
-        first; logits `(..., V)`.
+        first; logits `(..., V)`. A label out of range gives NaN under XLA, and an error without.
     Raises: ValueError, if `num_sampled` is no integer above 0, `log_normalizer` no number, or the
         logits come from elsewhere.
     Example:
